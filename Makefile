@@ -1,0 +1,45 @@
+# Every target makes .venv itself where it is missing or out of date; `make PYTHON=... setup` chooses
+# the interpreter. `make` alone lists the targets.
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*##/\1\t/p' Makefile | expand -t 8
+
+setup: $(READY)  ## make .venv with everything needed to run, test and develop
+
+train: $(READY)  ## train an agent for a few minutes and evaluate it
+	$(BIN)/hackmatrix train --run-name make-train --checkpoint-dir runs
+	$(BIN)/hackmatrix evaluate runs/make-train/final_params.npz
+
+test: $(READY)  ## the quick test suite, a few minutes
+	$(BIN)/pytest -m "not slow"
+
+slow: $(READY)  ## the full, long test suites
+	$(BIN)/pytest -m slow
+
+lint: $(READY)  ## style, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: $(READY)  ## speed of the environment
+	$(BIN)/hackmatrix bench env
+
+lock:  ## write requirements.lock anew (needs uv; LOCK_FLAGS=--upgrade takes the newest versions)
+	uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet \
+	    --universal --python-version 3.11 --generate-hashes --no-header \
+	    --no-emit-index-url --no-emit-find-links $(LOCK_FLAGS)
+
+clean:  ## remove .venv and caches; runs stay
+	rm -rf .venv .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	find hackmatrix tests -name __pycache__ -exec rm -rf {} +
+
+# Written last, so that an interrupted setup is not taken for a finished one.
+$(READY): pyproject.toml requirements.lock
+	@rm -f $@
+	@.ci/setup $(PYTHON)
+	@touch $@
+
+.PHONY: help setup train test slow lint bench lock clean

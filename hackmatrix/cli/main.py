@@ -1,0 +1,90 @@
+"""The `hackmatrix` command: a table of subcommands, each of which is imported only when it runs.
+
+So `hackmatrix --help` is immediate, and playing the Python engine never waits for JAX.
+"""
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hackmatrix import __version__
+from hackmatrix.errors import UserError
+
+USAGE_ERROR = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+
+class Command(NamedTuple):
+    """A subcommand: a module of this package with `main(argv: list[str]) -> int`, and its help."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "train": Command("train", "train an agent by PPO"),
+    "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
+    "conformance": Command("conformance", "check the engine against recorded games"),
+    "serve": Command("serve", "run the game as a process that speaks JSON lines"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line `argv` (default: the process's own) and returns its exit code."""
+    name, *rest = list(sys.argv[1:] if argv is None else argv) or [""]
+    try:
+        code = _run(name, rest)
+        sys.stdout.flush()  # so that a closed pipe shows here, not at shutdown
+        return code
+    except UserError as error:
+        print(f"hackmatrix {name}: error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone, as in `hackmatrix ... | head`. What is still buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+
+
+def _run(name: str, rest: list[str]) -> int:
+    if name in COMMANDS:
+        module = importlib.import_module(f"hackmatrix.cli.{COMMANDS[name].module}")
+        code: int = module.main(rest)
+        return code
+    if name in ("", "-h", "--help"):
+        print(_help())
+        return 0 if name else USAGE_ERROR
+    if name == "--version":
+        print(f"hackmatrix {__version__}")
+        return 0
+    print(f"hackmatrix: error: {_unknown(name)}", file=sys.stderr)
+    return USAGE_ERROR
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: hackmatrix [--help] [--version] COMMAND ...",
+            "",
+            "HackMatrix, a roguelike: play it, learn it, measure it.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "`hackmatrix COMMAND --help` explains a command and shows an example.",
+        ]
+    )
+
+
+def _unknown(name: str) -> str:
+    kind = "option" if name.startswith("-") else "command"
+    near = difflib.get_close_matches(name, ["--help", "--version", *COMMANDS], n=1)
+    hint = f"did you mean '{near[0]}'?" if near else "see 'hackmatrix --help'"
+    return f"unknown {kind} '{name}', {hint}"

@@ -1,0 +1,18 @@
+"""What holds for all tests: where compiled programs are kept, and how hypothesis searches."""
+
+import os
+from pathlib import Path
+
+from hypothesis import settings
+
+# Compiling is most of the suite's time. Set before anything imports JAX, and inherited by the
+# processes that tests start; every program is kept, however quick it was to compile.
+CACHE = Path(__file__).parent.parent / ".cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+# The first call of a jitted function compiles it, so the time of one example says nothing; and a
+# suite must mean the same on every machine, so its examples are not drawn anew each time.
+settings.register_profile("hackmatrix", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("hackmatrix")

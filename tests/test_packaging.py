@@ -1,0 +1,96 @@
+"""The repository as others meet it: what its files name, what is locked, what CI runs."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+# Joined here, because this file is searched too.
+REGISTRIES = [
+    ".".join(parts)
+    for parts in [
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("npmjs", "org"),
+        ("npmjs", "com"),
+        ("anaconda", "org"),
+        ("conda", "io"),
+        ("crates", "io"),
+        ("docker", "io"),
+        ("ghcr", "io"),
+    ]
+]
+# Absolute paths that only mean something on the machine of whoever wrote them.
+LOCAL_PATH = re.compile(r"(?<![\w./~-])/(?:root|work|home|Users|opt/pypi|opt/wheels)/\w?")
+
+
+def repository_files() -> list[Path]:
+    """Files that git tracks or would track."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if result.returncode:
+        pytest.skip("not a git checkout")
+    return [path for line in result.stdout.splitlines() if (path := ROOT / line).is_file()]
+
+
+def lines_with(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line[:200]}"
+        for path in repository_files()
+        if b"\0" not in (data := path.read_bytes())
+        for number, line in enumerate(data.decode(errors="replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def locked() -> list[Requirement]:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    return [Requirement(line.rstrip(" \\")) for line in lines if re.match(r"\w", line)]
+
+
+def wanted() -> list[Requirement]:
+    return [
+        Requirement(text)
+        for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
+    ]
+
+
+def test_no_file_names_a_package_registry() -> None:
+    assert not lines_with(re.compile("|".join(map(re.escape, REGISTRIES))))
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    assert not lines_with(LOCAL_PATH)
+
+
+@pytest.mark.parametrize("requirement", wanted(), ids=lambda requirement: requirement.name)
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+def test_lock_covers_dependency(python: str, requirement: Requirement) -> None:
+    environment = {"python_version": python, "python_full_version": f"{python}.0"}
+    pins = [
+        next(iter(pin.specifier)).version
+        for pin in locked()
+        if canonicalize_name(pin.name) == canonicalize_name(requirement.name)
+        and (pin.marker is None or pin.marker.evaluate(environment))
+    ]
+    assert len(pins) == 1
+    assert pins[0] in requirement.specifier
+
+
+def test_every_locked_version_has_a_hash() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    assert len(re.findall(r"^\w.*==.* \\\n    --hash=sha256:", text, re.M)) == len(locked())
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    section = re.search(r"^## Test\n+```bash\n(.+?)\n```", readme, re.M)
+    assert section is not None
+    assert f'"{section[1]}"' in (ROOT / ".ci" / "run").read_text()
