@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*##/\1\t/p' Makefile | expand -t 8
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-7s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
