@@ -1,0 +1,64 @@
+"""Section 3: what the player can do, and directions."""
+
+from hackmatrix.engine.combat import attack
+from hackmatrix.engine.events import Event, EventKind
+from hackmatrix.engine.programs import can_run
+from hackmatrix.engine.state import Enemy, State, Transmission
+from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
+from hackmatrix.rules.board import NEIGHBOUR, Content
+from hackmatrix.rules.programs import PROGRAMS
+
+
+def valid_actions(state: State) -> list[int]:
+    """The actions that can be taken now, ascending."""
+    valid = [d for d in range(NUM_DIRECTIONS) if can_go(state, d)]
+    if state.player.siphons >= 1:
+        valid.append(SIPHON)
+    valid += [FIRST_PROGRAM + p for p in range(len(PROGRAMS)) if can_run(state, p)]
+    return valid
+
+
+def can_go(state: State, direction: int) -> bool:
+    """Whether there is something to hit or a free cell in a direction."""
+    cell = NEIGHBOUR[state.player.cell][direction]
+    if cell is None:
+        return False
+    return not state.cells[cell].is_block or bool(state.enemies_on(cell))
+
+
+def target(state: State, direction: int) -> Enemy | Transmission | None:
+    """What an attack in a direction would strike, at any distance."""
+    cell = NEIGHBOUR[state.player.cell][direction]
+    while cell is not None:
+        on_cell = state.transmission_on(cell) or next(iter(state.enemies_on(cell)), None)
+        if on_cell is not None or state.cells[cell].is_block:
+            return on_cell
+        cell = NEIGHBOUR[cell][direction]
+    return None
+
+
+def go(state: State, direction: int) -> tuple[int, bool]:
+    """Attack along a direction, or walk one cell.
+
+    Returns:
+        Kills that pay, and whether the player picked up a data siphon.
+    """
+    struck = target(state, direction)
+    if struck is not None:
+        return attack(state, struck), False
+    return 0, walk(state, direction)
+
+
+def walk(state: State, direction: int) -> bool:
+    """Walk to the neighbour; returns whether a data siphon lay there."""
+    player = state.player
+    to = NEIGHBOUR[player.cell][direction]
+    assert to is not None
+    state.events.append(Event(EventKind.PLAYER_MOVED, player.cell, to))
+    player.cell = to
+    if state.cells[to].content != Content.SIPHON:
+        return False
+    player.add(siphons=1)
+    state.cells[to].content = Content.EMPTY
+    state.events.append(Event(EventKind.PICKED_UP, to))
+    return True

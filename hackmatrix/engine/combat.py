@@ -1,0 +1,32 @@
+"""Hits, damage and kills, as attacks (section 3) and programs (section 8) deal them."""
+
+from hackmatrix.engine.events import Event, EventKind
+from hackmatrix.engine.state import Enemy, State, Transmission
+
+
+def attack(state: State, struck: Enemy | Transmission) -> int:
+    """Hit once; returns the kills that pay."""
+    if isinstance(struck, Transmission):
+        state.transmissions.remove(struck)
+        state.events.append(Event(EventKind.DESTROYED, struck.cell, piece="transmission"))
+        return int(not struck.from_schedule)
+    return damage(state, struck, state.player.attack)
+
+
+def damage(state: State, enemy: Enemy, amount: int) -> int:
+    """Take hp: an enemy is removed at 0 and stunned otherwise; returns the kills that pay."""
+    enemy.hp -= amount
+    piece = enemy.type.name.lower()
+    state.events.append(Event(EventKind.ATTACKED, enemy.cell, piece=piece, amount=amount))
+    if enemy.hp > 0:
+        enemy.stunned = True
+        return 0
+    return destroy(state, enemy)
+
+
+def destroy(state: State, enemy: Enemy) -> int:
+    """Remove an enemy; returns the kills that pay: none for one that came from the schedule."""
+    state.enemies = [other for other in state.enemies if other is not enemy]
+    piece = enemy.type.name.lower()
+    state.events.append(Event(EventKind.DESTROYED, enemy.cell, piece=piece))
+    return int(not enemy.from_schedule)

@@ -1,0 +1,205 @@
+"""Section 10: a game from its first corner to its end."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from hackmatrix.engine.actions import go, valid_actions
+from hackmatrix.engine.dice import Dice
+from hackmatrix.engine.enemy_turn import enemy_turn
+from hackmatrix.engine.events import Event, EventKind
+from hackmatrix.engine.observation import observe
+from hackmatrix.engine.programs import run
+from hackmatrix.engine.reward import measure, reward_parts
+from hackmatrix.engine.saving import state_from_dict, state_to_dict
+from hackmatrix.engine.siphoning import siphon
+from hackmatrix.engine.stage import begin_stage
+from hackmatrix.engine.state import Ending, Player, State
+from hackmatrix.engine.text import state_from_text, state_to_text
+from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
+from hackmatrix.rules.board import CORNERS
+from hackmatrix.rules.chance import Site
+from hackmatrix.rules.programs import P
+from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
+from hackmatrix.rules.stages import LAST_STAGE, MAX_HP, STAGE_INTERVAL, START_BONUSES
+
+
+class GameOverError(RuntimeError):
+    """An action was taken after the end of the game."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one action did.
+
+    Attributes:
+        parts: the 15 reward parts by name, in units of 0.005 (all 0 for an invalid action).
+        stage_completed: a stage was completed; true on the winning step too.
+        ending: how the game ended, None while it goes on.
+        events: what happened, in order.
+    """
+
+    parts: dict[str, int]
+    stage_completed: bool
+    ending: Ending | None
+    events: tuple[Event, ...]
+
+    @property
+    def reward(self) -> float:
+        """The sum of the parts."""
+        return sum(self.parts.values()) * UNIT
+
+    @property
+    def done(self) -> bool:
+        """Whether the game has ended."""
+        return self.ending is not None
+
+
+class Game:
+    """One game of HackMatrix.
+
+    >>> game = Game.new(stream=7, episode=0)
+    >>> outcome = game.step(game.valid_actions()[0])
+    """
+
+    def __init__(self, state: State) -> None:
+        """Go on from a state, which the game then owns."""
+        self.state = state
+
+    @classmethod
+    def new(cls, stream: int, episode: int = 0) -> Self:
+        """Start the game with this name; the same name and actions make the same game.
+
+        Args:
+            stream: uint32; the top bit marks games for evaluation.
+            episode: uint32, the number of the game in its stream.
+
+        Raises:
+            ValueError: one of them is no uint32.
+        """
+        for name, value in (("stream", stream), ("episode", episode)):
+            if not 0 <= value <= 0xFFFFFFFF:
+                raise ValueError(f"{name} must be 0..{0xFFFFFFFF}, got {value}")
+        return cls(new_game(Dice(stream, episode)))
+
+    def valid_actions(self) -> list[int]:
+        """The actions that can be taken now, ascending; none after the end."""
+        return [] if self.state.over else valid_actions(self.state)
+
+    def step(self, action: int) -> Outcome:
+        """Take an action; an invalid one ends the game.
+
+        Raises:
+            ValueError: the action is not in 0..27.
+            GameOverError: the game has ended.
+        """
+        if not 0 <= action < NUM_ACTIONS:
+            raise ValueError(f"action must be 0..{NUM_ACTIONS - 1}, got {action}")
+        if self.state.over:
+            raise GameOverError(f"the game has ended ({self.state.over}); start a new one")
+        return step(self.state, action)
+
+    def observation(self) -> bytes:
+        """The compact record of what the player can see (`rules.observation`)."""
+        return observe(self.state)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The complete state as JSON data; `from_dict` reads it back exactly."""
+        return state_to_dict(self.state)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """Go on from saved or hand-made JSON data.
+
+        Raises:
+            IllegalStateError: it is no legal state; the message names the field.
+        """
+        return cls(state_from_dict(data))
+
+    def to_text(self) -> str:
+        """The complete state as a drawing and one line per fact (`docs/positions.md`)."""
+        return state_to_text(self.state)
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Go on from a position in text.
+
+        Raises:
+            IllegalStateError: it is no legal state; the message names the line or the field.
+        """
+        return cls(state_from_text(text))
+
+
+def new_game(dice: Dice) -> State:
+    """The state before the first action."""
+    corner = dice.choose(Site.START_CORNER, CORNERS)
+    credits, energy, siphons = dice.choose(Site.START_BONUS, START_BONUSES)
+    player = Player(corner, credits=credits, energy=energy, siphons=siphons)
+    state = State(player=player, dice=dice, exit=corner)
+    begin_stage(state)
+    state.events = []
+    return state
+
+
+def step(state: State, action: int) -> Outcome:
+    """Take an action in a game that has not ended."""
+    state.events = []
+    if action not in valid_actions(state):
+        state.over = Ending.INVALID_ACTION
+        return Outcome(dict.fromkeys(REWARD_PARTS, 0), False, state.over, ())
+    state.dice.clock += 1
+    before = measure(state, action)
+    kills, picked_up, entered = act(state, action)
+    completed = entered and state.player.cell == state.exit
+    if completed:
+        complete_stage(state)
+    elif ends_turn(action):
+        enemy_turn(state)
+    if state.player.hp == 0:
+        state.over = Ending.DIED
+        state.events.append(Event(EventKind.DIED))
+    parts = reward_parts(
+        before,
+        state,
+        action,
+        kills=kills,
+        picked_up=picked_up,
+        completed=completed,
+        won=state.over == Ending.WON,
+    )
+    return Outcome(parts, completed, state.over, tuple(state.events))
+
+
+def act(state: State, action: int) -> tuple[int, bool, bool]:
+    """The player's part of a step.
+
+    Returns:
+        Kills that pay, whether a data siphon was picked up, whether the player came to a new cell
+        by walking or WARP.
+    """
+    before = state.player.cell
+    if action < SIPHON:
+        kills, picked_up = go(state, action)
+        return kills, picked_up, state.player.cell != before
+    if action == SIPHON:
+        siphon(state)
+        return 0, False, False
+    kills = run(state, action - FIRST_PROGRAM)
+    return kills, False, action == FIRST_PROGRAM + P.WARP
+
+
+def ends_turn(action: int) -> bool:
+    """Whether the enemies move after an action: all but the programs other than WAIT."""
+    return action <= SIPHON or action == FIRST_PROGRAM + P.WAIT
+
+
+def complete_stage(state: State) -> None:
+    """Heal; the next stage begins where the player stands, or the game is won."""
+    state.events.append(Event(EventKind.STAGE_COMPLETED, amount=state.stage))
+    state.player.hp = min(state.player.hp + 1, MAX_HP)
+    if state.stage == LAST_STAGE:
+        state.over = Ending.WON
+        state.events.append(Event(EventKind.WON))
+        return
+    state.stage += 1
+    state.interval = STAGE_INTERVAL - state.stage
+    begin_stage(state)

@@ -1,0 +1,61 @@
+"""Section 5: how an enemy moves."""
+
+from collections.abc import Collection
+
+from hackmatrix.engine.state import Enemy, State
+from hackmatrix.rules.board import CELLS, NEIGHBOURS, col, row
+from hackmatrix.rules.enemies import EnemyType
+
+
+def distances(goal: int, walls: Collection[int]) -> dict[int, int]:
+    """Walking distance to the goal from each cell that has a path; the goal itself may be a wall.
+
+    A wall next to the goal's region is not entered, so it has no distance.
+    """
+    distance = {goal: 0}
+    frontier = [goal]
+    for cell in frontier:  # grows while it is read: breadth first
+        for neighbour in NEIGHBOURS[cell]:
+            if neighbour not in distance and neighbour not in walls:
+                distance[neighbour] = distance[cell] + 1
+                frontier.append(neighbour)
+    return distance
+
+
+def manhattan(a: int, b: int) -> int:
+    """|row distance| + |col distance|."""
+    return abs(row(a) - row(b)) + abs(col(a) - col(b))
+
+
+def next_cell(state: State, enemy: Enemy) -> int:
+    """The cell an enemy that does not hit moves to; its own when it has to stay."""
+    walls = set() if enemy.type == EnemyType.GLITCH else state.blocks()
+    occupied = {other.cell for other in state.enemies if other is not enemy}
+    occupied.update(transmission.cell for transmission in state.transmissions)
+
+    step = _first_step(state, enemy, walls | occupied - {state.player.cell})
+    if step is not None:
+        return step
+    step = _first_step(state, enemy, walls)
+    if step is not None and step not in occupied:
+        return step
+    free = [n for n in NEIGHBOURS[enemy.cell] if n not in walls and n not in occupied]
+    return min(free, key=lambda n: manhattan(n, state.player.cell), default=enemy.cell)
+
+
+def _first_step(state: State, enemy: Enemy, blocked: set[int]) -> int | None:
+    goal = state.player.cell
+    if enemy.cell == goal or goal in blocked:
+        return None
+    distance = distances(goal, blocked)
+    steps = [n for n in NEIGHBOURS[enemy.cell] if n in distance]
+    return min(steps, key=distance.__getitem__, default=None)
+
+
+def exit_distances(state: State) -> list[int | None]:
+    """Walking distance from the exit over non-block cells for each cell, None when unreachable.
+
+    The player's cell may be a block all the same.
+    """
+    distance = distances(state.exit, state.blocks() - {state.player.cell})
+    return [distance.get(cell) for cell in range(CELLS)]

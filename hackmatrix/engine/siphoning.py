@@ -1,0 +1,89 @@
+"""Section 7: siphoning, and how good a place for it is."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hackmatrix.engine.events import Event, EventKind
+from hackmatrix.engine.state import Cell, State
+from hackmatrix.rules.board import CELLS, CROSS, LIMIT, Content
+from hackmatrix.rules.stages import MIN_INTERVAL, SIPHON_DELAY
+
+
+def siphon(state: State) -> None:
+    """Take the player's cell and its neighbours; what blocks spawn is owed from now on."""
+    for cell in CROSS[state.player.cell]:
+        if not state.cells[cell].siphoned:
+            _take(state, state.cells[cell])
+            state.events.append(Event(EventKind.SIPHONED, cell))
+    state.cells[state.player.cell].center = True
+    state.player.siphons -= 1
+    state.interval = max(MIN_INTERVAL, state.interval - 1)
+    state.next_task = min(state.next_task + SIPHON_DELAY, LIMIT)
+
+
+def _take(state: State, cell: Cell) -> None:
+    cell.siphoned = True
+    if not cell.is_block:
+        state.player.add(credits=cell.credits, energy=cell.energy)
+        cell.credits = cell.energy = 0
+        return
+    if cell.content == Content.QUESTION:
+        cell.content = Content.DATA if cell.holds_data else Content.PROGRAM
+        cell.holds_data = False
+    if cell.content == Content.DATA:
+        state.player.add(score=cell.points)
+    elif cell.program not in state.owned:
+        state.owned.append(cell.program)
+    state.pending = min(state.pending + cell.spawn, LIMIT)
+    cell.spawn = 0
+
+
+class Yield(NamedTuple):
+    """What siphoning at a cell would bring."""
+
+    points: tuple[int, ...]  # of data blocks, ascending
+    programs: frozenset[int]  # not owned yet
+    credits: int
+    energy: int
+
+
+_NOTHING = Yield((), frozenset(), 0, 0)
+
+
+def yield_at(state: State, cell: int) -> Yield:
+    """The yield of standing at a cell."""
+    cross = [state.cells[c] for c in CROSS[cell] if not state.cells[c].siphoned]
+    return Yield(
+        tuple(sorted(c.points for c in cross if c.is_data)),
+        frozenset(c.program for c in cross if c.is_program) - set(state.owned),
+        sum(c.credits for c in cross if not c.is_block),
+        sum(c.energy for c in cross if not c.is_block),
+    )
+
+
+def missed(state: State) -> tuple[int, int]:
+    """Credits and energy that a better place to siphon would bring on top (siphon quality)."""
+    here = state.player.cell
+    own = _NOTHING if state.cells[here].is_block else yield_at(state, here)
+    better = [other for other in _candidates(state, own) if _better(other, own)]
+    credits = max((other.credits - own.credits for other in better), default=0)
+    energy = max((other.energy - own.energy for other in better), default=0)
+    return credits, energy
+
+
+def _candidates(state: State, own: Yield) -> Iterable[Yield]:
+    cells = {cell for cell in range(CELLS) if not state.cells[cell].is_block}
+    if own.points or own.programs:
+        for block in CROSS[state.player.cell]:
+            if state.cells[block].is_block and not state.cells[block].siphoned:
+                cells &= set(CROSS[block])
+    return (yield_at(state, cell) for cell in cells)
+
+
+def _better(other: Yield, own: Yield) -> bool:
+    return (
+        (other.points, other.programs) == (own.points, own.programs)
+        and other.credits >= own.credits
+        and other.energy >= own.energy
+        and (other.credits, other.energy) != (own.credits, own.energy)
+    )

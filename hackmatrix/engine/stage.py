@@ -1,0 +1,104 @@
+"""Section 9: a stage begins."""
+
+from hackmatrix.engine.dice import Dice
+from hackmatrix.engine.events import Event, EventKind
+from hackmatrix.engine.spawning import spawn
+from hackmatrix.engine.state import Cell, State, empty_board
+from hackmatrix.rules.board import CELLS, CORNERS, NEIGHBOURS, Content
+from hackmatrix.rules.chance import FIRST_STAGE_SPAWN, LAYOUT_STRIDE, Site
+from hackmatrix.rules.programs import PROGRAMS
+from hackmatrix.rules.stages import (
+    AMOUNT_CHANCES,
+    LAYOUT_TRIES,
+    MAX_BLOCKS,
+    MIN_BLOCKS,
+    QUESTION_CHANCES,
+)
+
+
+def begin_stage(state: State) -> None:
+    """Lay out a new board around the pieces, which stay as they are."""
+    state.turn = 0
+    state.next_task = state.interval
+    state.show = state.calm = state.step = False
+    state.atk_uses = 0
+    state.saved = []
+    state.cells = empty_board()
+    place_corners(state)
+    place_blocks(state)
+    place_resources(state)
+    for i in range(state.stage):
+        spawn(state, FIRST_STAGE_SPAWN + i)
+    state.events.append(Event(EventKind.STAGE_BEGAN, amount=state.stage))
+
+
+def place_corners(state: State) -> None:
+    """The exit in a random corner, data siphons in those left; the player's stays empty."""
+    free = [corner for corner in CORNERS if corner != state.player.cell]
+    state.exit = state.dice.choose(Site.EXIT_CORNER, free)
+    for corner in free:
+        state.cells[corner].content = Content.EXIT if corner == state.exit else Content.SIPHON
+
+
+def place_blocks(state: State) -> None:
+    """5 to 11 blocks in a valid layout; none if there is no such layout after 100 tries."""
+    count = state.dice.choose(Site.BLOCK_COUNT, range(MIN_BLOCKS, MAX_BLOCKS + 1))
+    on_board: set[int] = set()
+    for place, cell in enumerate(choose_layout(state, count)):
+        state.cells[cell] = draw_block(state.dice, place, on_board)
+
+
+def choose_layout(state: State, count: int) -> list[int]:
+    """The cells of the blocks, in the order they were drawn."""
+    free = set(range(CELLS)) - set(CORNERS) - state.occupied()
+    for attempt in range(LAYOUT_TRIES):
+        layout: list[int] = []
+        for place in range(min(count, len(free))):
+            options = sorted(free - set(layout))
+            index = attempt * LAYOUT_STRIDE + place
+            layout.append(state.dice.choose(Site.BLOCK_CELL, options, index))
+        if is_valid_layout(set(layout), state.exit):
+            return layout
+    return []
+
+
+def is_valid_layout(blocks: set[int], exit: int) -> bool:
+    """All free cells hang together without passing through the exit; no block is walled in."""
+    reached = [0]
+    for cell in reached:  # grows while it is read: a flood fill
+        if cell != exit or exit == 0:
+            reached += [n for n in NEIGHBOURS[cell] if n not in blocks and n not in reached]
+    return len(reached) == CELLS - len(blocks) and all(
+        any(n not in blocks for n in NEIGHBOURS[block]) for block in blocks
+    )
+
+
+def draw_block(dice: Dice, place: int, on_board: set[int]) -> Cell:
+    """The content of one block; `on_board` holds the programs drawn so far and takes this one."""
+    is_data = dice.choose(Site.BLOCK_IS_DATA, (True, False), place)
+    is_question = dice.choose(Site.BLOCK_IS_QUESTION, QUESTION_CHANCES, place)
+    if is_data:
+        points = dice.choose(Site.BLOCK_POINTS, range(1, 10), place)
+        block = Cell(Content.DATA, points=points, spawn=points)
+    else:
+        left = [number for number in range(len(PROGRAMS)) if number not in on_board]
+        program = dice.choose(Site.BLOCK_PROGRAM, left, place)
+        on_board.add(program)
+        block = Cell(Content.PROGRAM, program=program, spawn=PROGRAMS[program].spawn)
+    if is_question:
+        block.content = Content.QUESTION
+        block.holds_data = is_data
+    return block
+
+
+def place_resources(state: State) -> None:
+    """Credits or energy on every cell but blocks and the exit."""
+    for index, cell in enumerate(state.cells):
+        if cell.content not in (Content.EMPTY, Content.SIPHON):
+            continue
+        is_credits = state.dice.choose(Site.RESOURCE_IS_CREDITS, (True, False), index)
+        amount = state.dice.choose(Site.RESOURCE_AMOUNT, AMOUNT_CHANCES, index)
+        if is_credits:
+            cell.credits = amount
+        else:
+            cell.energy = amount

@@ -1,0 +1,195 @@
+"""Sections 1 and 2: the pieces, and everything a game remembers."""
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+
+from hackmatrix.engine.dice import Dice
+from hackmatrix.engine.events import Event
+from hackmatrix.rules.board import BLOCKS, CELLS, LIMIT, Content, col, row
+from hackmatrix.rules.enemies import MAX_HP, EnemyType
+from hackmatrix.rules.stages import FIRST_INTERVAL
+from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
+
+
+@dataclass(slots=True)
+class Cell:
+    """One cell of the board. The last four fields are zero but on blocks."""
+
+    content: Content = Content.EMPTY
+    credits: int = 0  # 0..3
+    energy: int = 0  # 0..3
+    siphoned: bool = False
+    center: bool = False  # the player stood here when siphoning
+    points: int = 0  # 0..9, of a data block
+    program: int = 0  # 0..22, of a program block
+    spawn: int = 0  # 0..99
+    holds_data: bool = False  # question blocks: what is inside
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the cell blocks walking and lines of fire."""
+        return self.content in BLOCKS
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is a data block, in the open or inside a question block."""
+        return self.content == Content.DATA or self.holds_data
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program block, in the open or inside a question block."""
+        return self.is_block and not self.is_data
+
+
+@dataclass(slots=True)
+class Player:
+    """The player; numbers saturate at 32,767."""
+
+    cell: int
+    hp: int = PLAYER_HP
+    credits: int = 0
+    energy: int = 0
+    siphons: int = 0
+    attack: int = 1
+    score: int = 0
+
+    def add(self, *, credits: int = 0, energy: int = 0, siphons: int = 0, score: int = 0) -> None:
+        """Gain or pay; no number goes over the limit."""
+        self.credits = min(self.credits + credits, LIMIT)
+        self.energy = min(self.energy + energy, LIMIT)
+        self.siphons = min(self.siphons + siphons, LIMIT)
+        self.score = min(self.score + score, LIMIT)
+
+
+@dataclass(slots=True)
+class Enemy:
+    """An enemy on the board."""
+
+    type: EnemyType
+    cell: int
+    hp: int
+    disabled: int = 0  # turns it may not act
+    stunned: bool = False
+    from_schedule: bool = False
+    from_siphon: bool = False
+    last: int = -1  # where a cryptog was last seen; its own cell if not given
+
+    def __post_init__(self) -> None:
+        if self.last < 0:
+            self.last = self.cell
+
+
+@dataclass(slots=True)
+class Transmission:
+    """An enemy on its way."""
+
+    cell: int
+    turns: int
+    type: EnemyType
+    from_schedule: bool = False
+    from_siphon: bool = False
+
+    def land(self) -> Enemy:
+        """The enemy it becomes."""
+        return Enemy(
+            self.type,
+            self.cell,
+            MAX_HP[self.type],
+            disabled=1,
+            from_schedule=self.from_schedule,
+            from_siphon=self.from_siphon,
+        )
+
+
+def empty_board() -> list[Cell]:
+    """36 cells with nothing on them."""
+    return [Cell() for _ in range(CELLS)]
+
+
+@dataclass(slots=True, kw_only=True)
+class Position:
+    """What UNDO saves and restores (section 8)."""
+
+    player: Player
+    cells: list[Cell] = field(default_factory=empty_board)
+    enemies: list[Enemy] = field(default_factory=list)  # in order of appearance, at most 32
+    transmissions: list[Transmission] = field(default_factory=list)  # likewise, at most 36
+    owned: list[int] = field(default_factory=list)  # program numbers in order of acquisition
+    turn: int = 0  # enemy turns in this stage
+    show: bool = False
+    calm: bool = False
+    atk_uses: int = 0  # ATK+ in this stage
+
+    def snapshot(self) -> "Position":
+        """An independent copy of the position alone."""
+        return Position(
+            player=copy(self.player),
+            cells=[copy(cell) for cell in self.cells],
+            enemies=[copy(enemy) for enemy in self.enemies],
+            transmissions=[copy(transmission) for transmission in self.transmissions],
+            owned=list(self.owned),
+            turn=self.turn,
+            show=self.show,
+            calm=self.calm,
+            atk_uses=self.atk_uses,
+        )
+
+    def restore(self, saved: "Position") -> None:
+        """Take over every field of a saved position (which must not be used again)."""
+        for f in fields(Position):
+            setattr(self, f.name, getattr(saved, f.name))
+
+    def blocks(self) -> set[int]:
+        """Cells with a block."""
+        return {cell for cell, content in enumerate(self.cells) if content.is_block}
+
+    def occupied(self) -> set[int]:
+        """Cells with an enemy or a transmission."""
+        return {enemy.cell for enemy in self.enemies} | {t.cell for t in self.transmissions}
+
+    def enemies_on(self, cell: int) -> list[Enemy]:
+        """The enemies that share a cell, in list order."""
+        return [enemy for enemy in self.enemies if enemy.cell == cell]
+
+    def transmission_on(self, cell: int) -> Transmission | None:
+        """The transmission on a cell."""
+        return next((t for t in self.transmissions if t.cell == cell), None)
+
+    def in_line(self, cell: int) -> bool:
+        """Whether the cell is in the player's row or column."""
+        here = self.player.cell
+        return row(cell) == row(here) or col(cell) == col(here)
+
+    def sees(self, enemy: Enemy) -> bool:
+        """Whether the player sees the enemy: cryptogs only in line or after SHOW."""
+        return enemy.type != EnemyType.CRYPTOG or self.show or self.in_line(enemy.cell)
+
+    def unsiphoned_blocks(self) -> Iterator[Cell]:
+        """The blocks not siphoned yet."""
+        return (cell for cell in self.cells if cell.is_block and not cell.siphoned)
+
+
+class Ending(StrEnum):
+    """How a game ended."""
+
+    WON = "won"
+    DIED = "died"
+    INVALID_ACTION = "invalid_action"
+
+
+@dataclass(slots=True, kw_only=True)
+class State(Position):
+    """A whole game: the position and what UNDO does not touch."""
+
+    dice: Dice
+    exit: int
+    stage: int = 1  # 1..8
+    interval: int = FIRST_INTERVAL  # between scheduled spawns
+    next_task: int = FIRST_INTERVAL  # turn of the next one
+    pending: int = 0  # spawns owed by siphoning
+    step: bool = False  # STEP: the next enemy turn does not happen
+    saved: list[Position] = field(default_factory=list)  # UNDO states, newest last, at most 4
+    over: Ending | None = None
+    events: list[Event] = field(default_factory=list)  # of the action under way
