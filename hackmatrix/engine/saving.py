@@ -1,18 +1,16 @@
 """A whole state as JSON data, and back: every field checked, every illegal one named."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from hackmatrix.engine.dice import Dice
+from hackmatrix.engine.fields import Fields, IllegalStateError, shown
 from hackmatrix.engine.state import Cell, Ending, Enemy, Player, Position, State, Transmission
-from hackmatrix.errors import UserError
 from hackmatrix.rules.board import (
     CELLS,
     LIMIT,
     MAX_POINTS,
     MAX_RESOURCE,
     MAX_SPAWN,
-    SIZE,
     Content,
     col,
     row,
@@ -24,10 +22,6 @@ from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
 _WORD = 0xFFFFFFFF
 MAX_DISABLED = 99
-
-
-class IllegalStateError(UserError, ValueError):
-    """Data that is no legal state; the message names the field."""
 
 
 # --- to data -------------------------------------------------------------------------------------
@@ -117,73 +111,6 @@ def _place(cell: int) -> dict[str, Any]:
 # --- from data -----------------------------------------------------------------------------------
 
 
-class _Fields:
-    """The fields of one JSON object, taken one by one; what is left over at the end is unknown."""
-
-    def __init__(self, data: Any, path: str) -> None:
-        if not isinstance(data, dict):
-            raise IllegalStateError(f"{path or 'state'}: expected an object, got {_shown(data)}")
-        self.left = dict(data)
-        self.prefix = f"{path}." if path else ""
-
-    def take(self, name: str, default: Any = ...) -> Any:
-        if name not in self.left and default is ...:
-            raise IllegalStateError(f"{self.prefix}{name}: missing")
-        return self.left.pop(name, default)
-
-    def number(self, name: str, low: int, high: int, default: Any = ...) -> int:
-        value = self.take(name, default)
-        if type(value) is not int or not low <= value <= high:
-            self.refuse(name, value, f"expected {low}..{high}")
-        return int(value)
-
-    def flag(self, name: str) -> bool:
-        value = self.take(name, False)
-        if type(value) is not bool:
-            self.refuse(name, value, "expected true or false")
-        return bool(value)
-
-    def choice(self, name: str, options: Iterable[str]) -> str:
-        value, names = self.take(name), list(options)
-        if value not in names:
-            self.refuse(name, value, f"expected one of {', '.join(names)}")
-        return str(value)
-
-    def cell(self, name: str) -> int:
-        return _pair(self.take(name), f"{self.prefix}{name}")
-
-    def place(self) -> int:
-        return self.number("row", 0, SIZE - 1) * SIZE + self.number("col", 0, SIZE - 1)
-
-    def items(self, name: str, low: int, high: int, default: Any = ...) -> list[tuple[Any, str]]:
-        value = self.take(name, default)
-        if not isinstance(value, list) or not low <= len(value) <= high:
-            bounds = str(low) if low == high else f"{low}..{high}"
-            self.refuse(name, value, f"expected a list of {bounds}")
-        return [(item, f"{self.prefix}{name}[{i}]") for i, item in enumerate(value)]
-
-    def refuse(self, name: str, value: Any, why: str) -> None:
-        raise IllegalStateError(f"{self.prefix}{name}: {why}, got {_shown(value)}")
-
-    def end(self) -> None:
-        for name in self.left:
-            raise IllegalStateError(f"{self.prefix}{name}: unknown field")
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _pair(value: Any, path: str) -> int:
-    match value:
-        case [int(r), int(c)] if 0 <= r < SIZE and 0 <= c < SIZE:
-            return r * SIZE + c
-    raise IllegalStateError(f"{path}: expected [row, col] with 0..{SIZE - 1}, got {_shown(value)}")
-
-
 def state_from_dict(data: Any) -> State:
     """Read a complete state.
 
@@ -193,7 +120,7 @@ def state_from_dict(data: Any) -> State:
     Raises:
         IllegalStateError: it is no legal state (section 2); the message names the field.
     """
-    fields = _Fields(data, "")
+    fields = Fields(data, "")
     dice = Dice(*(fields.number(name, 0, _WORD, 0) for name in ("stream", "episode", "clock")))
     over = fields.take("over", None)
     if over is not None and over not in list(Ending):
@@ -220,13 +147,13 @@ def state_from_dict(data: Any) -> State:
 
 def saved_from_dict(data: Any, path: str, exit: int, *, dead: bool) -> Position:
     """Read a saved UNDO state; `dead`: the player may have 0 hp, as when the game ended so."""
-    fields = _Fields(data, path)
+    fields = Fields(data, path)
     position = Position(**position_fields(fields, exit, dead=dead))
     fields.end()
     return position
 
 
-def position_fields(fields: _Fields, exit: int, *, dead: bool) -> dict[str, Any]:
+def position_fields(fields: Fields, exit: int, *, dead: bool) -> dict[str, Any]:
     """Read what UNDO restores.
 
     Args:
@@ -258,7 +185,7 @@ def position_fields(fields: _Fields, exit: int, *, dead: bool) -> dict[str, Any]
 
 def player_from_dict(data: Any, path: str, *, dead: bool) -> Player:
     """Read the player."""
-    fields = _Fields(data, path)
+    fields = Fields(data, path)
     player = Player(
         fields.place(),
         hp=fields.number("hp", 0 if dead else 1, PLAYER_HP),
@@ -274,7 +201,7 @@ def player_from_dict(data: Any, path: str, *, dead: bool) -> Player:
 
 def cell_from_dict(data: Any, path: str) -> Cell:
     """Read one cell; the facts of blocks are refused elsewhere."""
-    fields = _Fields(data, path)
+    fields = Fields(data, path)
     cell = Cell(
         Content[fields.choice("content", (c.name.lower() for c in Content)).upper()],
         credits=fields.number("credits", 0, MAX_RESOURCE, 0),
@@ -298,7 +225,7 @@ def cell_from_dict(data: Any, path: str) -> Cell:
 
 def enemy_from_dict(data: Any, path: str) -> Enemy:
     """Read one enemy."""
-    fields = _Fields(data, path)
+    fields = Fields(data, path)
     kind = _enemy_type(fields)
     cell = fields.place()
     enemy = Enemy(
@@ -316,7 +243,7 @@ def enemy_from_dict(data: Any, path: str) -> Enemy:
     return enemy
 
 
-def _transmissions(fields: _Fields, cells: list[Cell]) -> list[Transmission]:
+def _transmissions(fields: Fields, cells: list[Cell]) -> list[Transmission]:
     transmissions: list[Transmission] = []
     for data, path in fields.items("transmissions", 0, CELLS):
         transmission = transmission_from_dict(data, path)
@@ -330,7 +257,7 @@ def _transmissions(fields: _Fields, cells: list[Cell]) -> list[Transmission]:
 
 def transmission_from_dict(data: Any, path: str) -> Transmission:
     """Read one transmission."""
-    fields = _Fields(data, path)
+    fields = Fields(data, path)
     transmission = Transmission(
         type=_enemy_type(fields),
         cell=fields.place(),
@@ -342,15 +269,15 @@ def transmission_from_dict(data: Any, path: str) -> Transmission:
     return transmission
 
 
-def _enemy_type(fields: _Fields) -> EnemyType:
+def _enemy_type(fields: Fields) -> EnemyType:
     return EnemyType[fields.choice("type", (kind.name.lower() for kind in EnemyType)).upper()]
 
 
-def _owned(fields: _Fields) -> list[int]:
+def _owned(fields: Fields) -> list[int]:
     owned: list[int] = []
     for name, path in fields.items("owned", 0, len(PROGRAMS)):
-        if name not in NUMBER:
-            raise IllegalStateError(f"{path}: no program is called {_shown(name)}")
+        if name not in list(NUMBER):
+            raise IllegalStateError(f"{path}: no program is called {shown(name)}")
         if NUMBER[name] in owned:
             raise IllegalStateError(f"{path}: {name} is owned already")
         owned.append(NUMBER[name])

@@ -23,7 +23,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from hackmatrix.engine.saving import IllegalStateError, state_from_dict, state_to_dict
+from hackmatrix.engine.fields import IllegalStateError
+from hackmatrix.engine.saving import state_from_dict, state_to_dict
 from hackmatrix.engine.state import State
 from hackmatrix.rules.board import CELLS, SIZE, col, row
 from hackmatrix.rules.enemies import MAX_HP, EnemyType
@@ -119,8 +120,8 @@ def state_from_text(text: str) -> State:
     """Read a position.
 
     Raises:
-        IllegalStateError: a line cannot be read, the drawing and the lines disagree, or the state is not
-            legal; the message names the line or the field.
+        IllegalStateError: a line cannot be read, the drawing and the lines disagree, or the state
+            is not legal; the message names the line or the field.
     """
     lines = [
         (number, line.rstrip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()
@@ -178,10 +179,11 @@ def _read_drawing(lines: list[tuple[int, str]], *, whole: bool) -> dict[str, Any
         drawn = line.split()
         if len(drawn) != SIZE or any(len(cell) != 2 for cell in drawn):
             raise IllegalStateError(f"line {number}: expected {SIZE} cells of two characters")
-        for c, (content, who) in enumerate(drawn):
+        for c, cell in enumerate(drawn):
+            content, who = cell[0], cell[1]
             place = {"row": r, "col": c}
             if content not in _CONTENT or who not in {".", "@", "+", *_ENEMY}:
-                raise IllegalStateError(f"line {number}: no cell is drawn as {content + who!r}")
+                raise IllegalStateError(f"line {number}: no cell is drawn as {cell!r}")
             cells[_cell(place)] = {"content": _CONTENT[content]}
             if content == "P":
                 cells[_cell(place)]["program"] = "PUSH"
