@@ -1,0 +1,1 @@
+"""The game as a process: one JSON object a line in, one out (`docs/serve.md`)."""
