@@ -16,7 +16,7 @@ from hackmatrix.engine.stage import begin_stage
 from hackmatrix.engine.state import Ending, Player, State
 from hackmatrix.engine.text import state_from_text, state_to_text
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
-from hackmatrix.rules.board import CORNERS
+from hackmatrix.rules.board import CORNERS, Content
 from hackmatrix.rules.chance import Site
 from hackmatrix.rules.programs import P
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
@@ -148,8 +148,7 @@ def step(state: State, action: int) -> Outcome:
         return Outcome(dict.fromkeys(REWARD_PARTS, 0), False, state.over, ())
     state.dice.clock += 1
     before = measure(state, action)
-    kills, picked_up, entered = act(state, action)
-    completed = entered and state.player.cell == state.exit
+    kills, picked_up, completed = act(state, action)
     if completed:
         complete_stage(state)
     elif ends_turn(action):
@@ -173,18 +172,22 @@ def act(state: State, action: int) -> tuple[int, bool, bool]:
     """The player's part of a step.
 
     Returns:
-        Kills that pay, whether a data siphon was picked up, whether the player came to a new cell
-        by walking or WARP.
+        Kills that pay, whether a data siphon was picked up, whether the player came to the exit by
+        walking or WARP.
     """
-    before = state.player.cell
+    player = state.player
+    before = player.cell
     if action < SIPHON:
         kills, picked_up = go(state, action)
-        return kills, picked_up, state.player.cell != before
+        # By what the cell holds, WARP by `exit`: the same in every legal state, but not on the
+        # boards that the original's UNDO brings back from an older stage.
+        at_exit = state.cells[player.cell].content == Content.EXIT
+        return kills, picked_up, at_exit and player.cell != before
     if action == SIPHON:
         siphon(state)
         return 0, False, False
     kills = run(state, action - FIRST_PROGRAM)
-    return kills, False, action == FIRST_PROGRAM + P.WARP
+    return kills, False, action == FIRST_PROGRAM + P.WARP and player.cell == state.exit
 
 
 def ends_turn(action: int) -> bool:
