@@ -1,9 +1,10 @@
 """Sections 1 and 2: the pieces, and everything a game remembers."""
 
-from collections.abc import Iterator
-from copy import copy
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from operator import attrgetter
+from typing import TypeVar
 
 from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.events import Event
@@ -11,6 +12,8 @@ from hackmatrix.rules.board import BLOCKS, CELLS, LIMIT, Content, col, row
 from hackmatrix.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.rules.stages import FIRST_INTERVAL
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -103,6 +106,16 @@ class Transmission:
         )
 
 
+def _copier(kind: type[_T]) -> Callable[[_T], _T]:
+    """What copies one piece, several times as fast as `copy.copy`."""
+    values = attrgetter(*(f.name for f in fields(kind)))  # type: ignore[arg-type]
+    return lambda piece: kind(*values(piece))
+
+
+_copy_cell, _copy_player = _copier(Cell), _copier(Player)
+_copy_enemy, _copy_transmission = _copier(Enemy), _copier(Transmission)
+
+
 def empty_board() -> list[Cell]:
     """36 cells with nothing on them."""
     return [Cell() for _ in range(CELLS)]
@@ -125,10 +138,10 @@ class Position:
     def snapshot(self) -> "Position":
         """An independent copy of the position alone."""
         return Position(
-            player=copy(self.player),
-            cells=[copy(cell) for cell in self.cells],
-            enemies=[copy(enemy) for enemy in self.enemies],
-            transmissions=[copy(transmission) for transmission in self.transmissions],
+            player=_copy_player(self.player),
+            cells=[_copy_cell(cell) for cell in self.cells],
+            enemies=[_copy_enemy(enemy) for enemy in self.enemies],
+            transmissions=[_copy_transmission(transmission) for transmission in self.transmissions],
             owned=list(self.owned),
             turn=self.turn,
             show=self.show,
