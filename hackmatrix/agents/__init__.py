@@ -1,0 +1,1 @@
+"""Agents: networks, the masked distribution over actions, and params loaded from a file."""

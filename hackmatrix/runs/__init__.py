@@ -1,0 +1,1 @@
+"""Runs on disk: their folders and names, and params exported for sharing."""

@@ -1,0 +1,27 @@
+"""Names of runs: `hackmatrix-jax-{mon}{dd}-{yy}-{n}[-suffix]`, n counted up for each day."""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+
+from hackmatrix.errors import UserError
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]{0,99}")
+
+
+def next_name(existing: Iterable[str], day: date) -> str:
+    """The first free name of `day`, one above the highest number in `existing` names."""
+    prefix = f"hackmatrix-jax-{_MONTHS[day.month - 1]}{day.day:02}-{day.year % 100:02}-"
+    numbered = re.compile(re.escape(prefix) + r"(\d+)(-.*)?")
+    numbers = [int(match[1]) for name in existing if (match := numbered.fullmatch(name))]
+    return f"{prefix}{max(numbers, default=0) + 1}"
+
+
+def check_word(option: str, text: str) -> None:
+    """Raises `UserError` where `text` cannot be (part of) the name of a folder."""
+    if not _WORD.fullmatch(text):
+        raise UserError(
+            f"{option} must be 1 to 100 letters, digits and . _ + = -, starting with a letter or "
+            f"digit, got {text!r}"
+        )

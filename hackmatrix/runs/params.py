@@ -1,0 +1,135 @@
+"""Params of a network for sharing: arrays in an `.npz`, and facts in a `.json` beside it.
+
+`params_10.npz` holds `params.Dense_0.kernel`, `params.Dense_0.bias`, ...; `params_10.json` says
+what they are. Reading never runs code from the file, and needs the arrays only.
+"""
+
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hackmatrix.errors import UserError
+
+FORMAT = 1  # of the JSON file
+
+Arrays = dict[str, np.ndarray]
+
+
+class Exported(NamedTuple):
+    """Params read from a file."""
+
+    path: Path  # of the arrays
+    params: dict[str, Any]  # nested: {"params": {"Dense_0": {"kernel": ...}}}
+    about: dict[str, Any]  # the facts beside it; empty where there are none
+
+
+def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    """Writes nested `params` to `path` and `about` beside it, each at once or not at all.
+
+    Args:
+        path: ends in `.npz`.
+        params: nested dicts of arrays.
+        about: what JSON can hold; `format` is added.
+    """
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **dict(_flat(params)))
+    facts = json.dumps({"format": FORMAT, **about}, indent=2) + "\n"
+    _write(path.with_suffix(".json"), facts.encode())
+    _write(path, buffer.getvalue())
+
+
+def load_params(path: Path) -> Exported:
+    """Reads what `save_params` wrote, or arrays alone. In a run's folder it takes the newest file.
+
+    Raises:
+        UserError: no such file, a damaged one, or one that holds something else.
+    """
+    if path.is_dir():
+        path = _newest(path)
+    arrays = _read_arrays(path)
+    for name, array in arrays.items():
+        if not np.issubdtype(array.dtype, np.floating):
+            raise UserError(f"{path}: {name} holds {array.dtype}, not floats")
+        if not np.isfinite(array).all():
+            raise UserError(f"{path}: {name} holds NaN or infinite values")
+    return Exported(path, _nested(path, arrays), _read_facts(path.with_suffix(".json")))
+
+
+def _newest(folder: Path) -> Path:
+    final = folder / "final_params.npz"
+    steps = {
+        int(p.stem.removeprefix("params_")): p
+        for p in folder.glob("params_*.npz")
+        if p.stem.removeprefix("params_").isdecimal()
+    }
+    if final.exists() or not steps:
+        return final
+    return steps[max(steps)]
+
+
+def _read_arrays(path: Path) -> Arrays:
+    try:
+        with path.open("rb") as file:
+            arrays = np.load(file, allow_pickle=False)
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
+                raise UserError(f"{path}: is no .npz file of params")
+            return {name: arrays[name] for name in arrays.files}
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise UserError(f"{path}: is no .npz file of params, or a damaged one ({error})") from error
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}") from error
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: is no JSON file, or a damaged one ({error})") from error
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise UserError(f"{path}: is no description of params in format {FORMAT}")
+    return facts
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, np.asarray(value)
+
+
+def _nested(path: Path, arrays: Arrays) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for name, array in arrays.items():
+        *parents, leaf = name.split(".")
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+            if not isinstance(node, dict):
+                raise UserError(f"{path}: {name} lies inside another array")
+        node[leaf] = array
+    return tree
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Replaces the file at once: after a kill at any moment there is the old or the new one."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

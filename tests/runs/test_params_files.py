@@ -1,0 +1,189 @@
+"""Params on disk: a round trip, and clear words on files that are none."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.policy import load_policy
+from hackmatrix.errors import UserError
+from hackmatrix.runs.params import load_params, save_params
+
+FEATURES = 1545
+
+
+@pytest.fixture
+def params() -> dict[str, Any]:
+    network = ActorCritic(28, hidden_dim=8, num_layers=3)
+    return jax.device_get(network.init(jax.random.key(0), jnp.zeros((1, FEATURES))))
+
+
+@pytest.fixture
+def file(tmp_path: Path, params: dict[str, Any]) -> Path:
+    path = tmp_path / "params_7.npz"
+    save_params(path, params, {"update": 7})
+    return path
+
+
+def test_the_names_are_those_of_the_originals_files(file: Path) -> None:
+    with np.load(file) as arrays:
+        assert set(arrays.files) == {
+            f"params.Dense_{i}.{kind}" for i in range(5) for kind in ("kernel", "bias")
+        }
+    facts = json.loads(file.with_suffix(".json").read_text())
+    assert facts == {"format": 1, "update": 7}
+    assert sorted(p.name for p in file.parent.iterdir()) == ["params_7.json", "params_7.npz"]
+
+
+def test_a_policy_comes_back_with_its_architecture(file: Path, params: dict[str, Any]) -> None:
+    policy = load_policy(file)
+    assert policy.network == ActorCritic(28, hidden_dim=8, num_layers=3)
+    assert policy.observation == "classic"
+    assert policy.about["update"] == 7
+    jax.tree.map(np.testing.assert_array_equal, policy.params, params)
+    features = jax.random.normal(jax.random.key(1), (4, FEATURES))
+    for one, other in zip(
+        policy.network.apply(policy.params, features),
+        policy.network.apply(params, features),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_arrays_alone_are_enough(file: Path) -> None:
+    file.with_suffix(".json").unlink()
+    assert load_policy(file).network.num_layers == 3
+    assert load_params(file).about == {}
+
+
+def test_in_a_folder_the_newest_file_is_taken(file: Path, params: dict[str, Any]) -> None:
+    for name in ("params_10.npz", "params_9.npz"):
+        save_params(file.with_name(name), params, {})
+    assert load_policy(file.parent).path.name == "params_10.npz"
+    save_params(file.with_name("final_params.npz"), params, {})
+    assert load_policy(file.parent).path.name == "final_params.npz"
+
+
+def test_an_observation_that_is_not_hackmatrixs_is_named(tmp_path: Path) -> None:
+    network = ActorCritic(28, hidden_dim=8, num_layers=1)
+    save_params(tmp_path / "other.npz", network.init(jax.random.key(0), jnp.zeros((1, 5))), {})
+    policy = load_policy(tmp_path / "other.npz")
+    with pytest.raises(UserError, match=r"other.npz: reads 5 features; HackMatrix has 1545"):
+        _ = policy.observation
+
+
+class Malicious:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path("pwned").touch, ())
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def _one_array(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+
+
+def _rewrite(path: Path, **arrays: Any) -> None:
+    with np.load(path) as old:
+        kept = dict(old) | arrays
+    np.savez(path, **{name: array for name, array in kept.items() if array is not None})
+
+
+NAN = np.full((28,), np.nan, np.float32)
+DAMAGE = {
+    "missing": (lambda p: p.unlink(), "no such file"),
+    "empty": (lambda p: p.write_bytes(b""), "is no .npz file of params"),
+    "text": (lambda p: p.write_text("hello"), "is no .npz file of params"),
+    "truncated": (lambda p: p.write_bytes(p.read_bytes()[:-500]), "is no .npz file of params"),
+    "flipped": (_flip, "a damaged one"),
+    "array": (_one_array, "is no .npz file of params"),
+    "pickle": (lambda p: p.write_bytes(pickle.dumps(Malicious())), "is no .npz file of params"),
+    "pickled array": (
+        lambda p: _rewrite(p, x=np.array([Malicious()], dtype=object)),
+        "a damaged one",
+    ),
+    "foreign": (lambda p: np.savez(p, weights=np.zeros((3, 3))), "holds no params.Dense_0"),
+    "no layers": (lambda p: np.savez(p), "holds no params.Dense_0"),
+    "integers": (
+        lambda p: _rewrite(p, **{"params.Dense_0.bias": np.zeros(8, int)}),
+        "params.Dense_0.bias holds int64, not floats",
+    ),
+    "nan": (
+        lambda p: _rewrite(p, **{"params.Dense_3.bias": NAN}),
+        "params.Dense_3.bias holds NaN",
+    ),
+    "a layer less": (
+        lambda p: _rewrite(p, **{"params.Dense_2.kernel": None, "params.Dense_2.bias": None}),
+        "holds no params.Dense_0",
+    ),
+    "no bias": (
+        lambda p: _rewrite(p, **{"params.Dense_2.bias": None}),
+        "params.Dense_2 must be a kernel and a bias",
+    ),
+    "an array too deep": (
+        lambda p: _rewrite(p, **{"params.Dense_2.bias.more": np.zeros(3)}),
+        "params.Dense_2.bias.more lies inside another array",
+    ),
+    "a wrong bias": (
+        lambda p: _rewrite(p, **{"params.Dense_2.bias": np.zeros(9)}),
+        "params.Dense_2 has shapes",
+    ),
+    "a wrong width": (
+        lambda p: _rewrite(
+            p, **{"params.Dense_2.kernel": np.zeros((8, 9)), "params.Dense_2.bias": np.zeros(9)}
+        ),
+        "layers of 1545 x 8, 8 x 8, 8 x 9, 8 x 28, 8 x 1 do not make the network mlp",
+    ),
+    "facts": (lambda p: p.with_suffix(".json").write_text("{"), "is no JSON file"),
+    "format": (
+        lambda p: p.with_suffix(".json").write_text('{"format": 2}'),
+        "is no description of params in format 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_or_foreign_file_is_named_in_one_line(
+    damage: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
+    change, message = DAMAGE[damage]
+    change(file)
+    with pytest.raises(UserError) as raised:
+        load_policy(file)
+    text = str(raised.value)
+    assert text.startswith((str(file), str(file.with_suffix(".json"))))
+    assert message in text
+    assert "\n" not in text
+    assert not Path("pwned").exists()
+
+
+def test_a_folder_without_params_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"final_params.npz: no such file"):
+        load_policy(tmp_path)
+
+
+def test_a_failed_write_leaves_the_old_file(
+    file: Path, params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = file.read_bytes()
+
+    def fail(_: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_params(file, jax.tree.map(lambda p: p + 1, params), {})
+    assert file.read_bytes() == before
+    assert len(list(file.parent.iterdir())) == 2
