@@ -1,0 +1,136 @@
+"""Playing many games for some steps, and what is kept of them for learning."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+
+from hackmatrix.agents import distribution
+from hackmatrix.agents.agent import Agent
+from hackmatrix.agents.environment import Environment, PyTree
+from hackmatrix.training import measures
+from hackmatrix.training.keys import Purpose, keys_for
+
+Array = jax.Array
+
+
+class Games(struct.PyTreeNode):
+    """N games under way; every array has the leading axis N."""
+
+    env_state: PyTree
+    obs: PyTree  # the compact observation that the next action answers
+    episode_return: Array  # float32[N], rewards of the episode so far
+    episode_length: Array  # int32[N], its steps so far
+    discounted_return: Array  # float32[N], as episode_return, older rewards discounted
+
+
+class Transition(struct.PyTreeNode):
+    """One step; in a rollout every array has the leading axes [T, N].
+
+    `obs`, `mask`, `log_prob` and `value` belong to the moment *before* the step, when `action` was
+    chosen; the other fields to what came of it.
+    """
+
+    obs: PyTree
+    mask: Array  # uint32, the valid actions as bits
+    action: Array  # uint8
+    log_prob: Array  # float32
+    value: Array  # float32, in units of scaled rewards
+    reward: Array  # float32, not scaled
+    terminated: Array  # bool
+    truncated: Array  # bool
+    final_value: Array  # float32, value of the final observation where truncated, else 0
+
+
+class Rollout(struct.PyTreeNode):
+    """T steps of N games, and the sums that need not be kept step by step."""
+
+    steps: Transition
+    last_value: Array  # float32[N], of the observation after the last step
+    sum_of_squares: Array  # float32[], of the discounted returns of all steps
+    measures: measures.Measures
+
+
+def new_games(env: Environment, seed: Array, num_envs: int) -> Games:
+    """Starts games 0 .. num_envs-1 of a run."""
+    keys = keys_for(seed, Purpose.RESET, each=jnp.arange(num_envs))
+    obs, env_state = jax.vmap(env.reset)(keys)
+    return Games(
+        env_state=env_state,
+        obs=obs,
+        episode_return=jnp.zeros(num_envs),
+        episode_length=jnp.zeros(num_envs, jnp.int32),
+        discounted_return=jnp.zeros(num_envs),
+    )
+
+
+def play(
+    env: Environment,
+    agent: Agent,
+    params: PyTree,
+    games: Games,
+    seed: Array,
+    update: Array,
+    *,
+    num_steps: int,
+    gamma: float,
+) -> tuple[Games, Rollout]:
+    """Plays `num_steps` in every game; noise follows from (seed, update, step, game)."""
+    numbers = jnp.arange(games.episode_length.size)
+
+    def step(games: Games, t: Array) -> tuple[Games, tuple[Transition, Array, measures.Measures]]:
+        logits, value = agent(params, games.obs)
+        mask = jax.vmap(env.action_mask)(games.env_state)
+        log_probs = distribution.log_probabilities(logits, mask)
+        action_keys = keys_for(seed, Purpose.ACTION, update, t, each=numbers)
+        action = distribution.sample(log_probs, mask, jax.vmap(jax.random.uniform)(action_keys))
+        env_keys = keys_for(seed, Purpose.ENVIRONMENT, update, t, each=numbers)
+        obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
+            env_keys, games.env_state, action
+        )
+        ended = terminated | truncated
+        returns = games.episode_return + reward
+        lengths = games.episode_length + 1
+        discounted = gamma * games.discounted_return + reward
+        transition = Transition(
+            obs=games.obs,
+            mask=distribution.pack_mask(mask),
+            action=action.astype(jnp.uint8),
+            log_prob=distribution.log_probability(log_probs, action),
+            value=value,
+            reward=reward,
+            terminated=terminated,
+            truncated=truncated,
+            final_value=_final_values(
+                env,
+                lambda: agent(params, info["final_observation"])[1],
+                truncated & ~terminated,
+            ),
+        )
+        games = Games(
+            env_state=env_state,
+            obs=obs,
+            episode_return=jnp.where(ended, 0.0, returns),
+            episode_length=jnp.where(ended, 0, lengths),
+            discounted_return=jnp.where(ended, 0.0, discounted),
+        )
+        measured = measures.of_step(reward, ended, returns, lengths, info)
+        return games, (transition, jnp.sum(discounted**2), measured)
+
+    games, (steps, squares, measured) = jax.lax.scan(step, games, jnp.arange(num_steps))
+    measured = measures.over_time(measured)
+    if "reward/step_penalty" in measured:  # the game is HackMatrix
+        measured |= measures.of_actions(steps.action)
+    _, last_value = agent(params, games.obs)
+    return games, Rollout(
+        steps=steps, last_value=last_value, sum_of_squares=jnp.sum(squares), measures=measured
+    )
+
+
+def _final_values(env: Environment, values: Callable[[], Array], wanted: Array) -> Array:
+    """float32[N], `values()` where wanted, else 0; they are computed only if any is wanted."""
+    zeros = jnp.zeros(wanted.shape)
+    if getattr(env, "max_episode_steps", 0) is None:  # never truncates
+        return zeros
+    return jax.lax.cond(jnp.any(wanted), lambda: jnp.where(wanted, values(), zeros), lambda: zeros)

@@ -1,0 +1,82 @@
+"""Permutation groups: every transition once an epoch, the same share of every group."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from hackmatrix.training.minibatches import minibatch_indices, num_groups
+
+
+@pytest.mark.parametrize(
+    ("num_envs", "num_steps", "num_minibatches", "groups"),
+    [
+        (256, 128, 4, 64),
+        (2048, 128, 32, 64),
+        (96, 10, 5, 48),
+        (7, 4, 2, 7),
+        (64, 1, 4, 16),  # a group of 4 games and 1 step gives each of 4 minibatches 1 transition
+        (3, 5, 15, 1),
+        (1, 8, 4, 1),
+    ],
+)
+def test_groups_divide_the_games_and_share_every_minibatch(
+    num_envs: int, num_steps: int, num_minibatches: int, groups: int
+) -> None:
+    assert num_groups(num_envs, num_steps, num_minibatches) == groups
+
+
+@pytest.mark.parametrize(
+    ("num_envs", "num_steps", "num_minibatches"), [(128, 8, 4), (7, 4, 2), (3, 5, 15), (1, 8, 4)]
+)
+def test_an_epoch_uses_every_transition_once(
+    num_envs: int, num_steps: int, num_minibatches: int
+) -> None:
+    indices = minibatch_indices(
+        jnp.uint32(1),
+        jnp.int32(2),
+        jnp.int32(3),
+        num_steps=num_steps,
+        num_envs=num_envs,
+        num_minibatches=num_minibatches,
+    )
+    size = num_envs * num_steps
+    assert indices.shape == (num_minibatches, size // num_minibatches)
+    np.testing.assert_array_equal(np.sort(np.asarray(indices).ravel()), np.arange(size))
+    groups = num_groups(num_envs, num_steps, num_minibatches)
+    group = np.asarray(indices) % num_envs // (num_envs // groups)
+    for minibatch in group:
+        share = size // num_minibatches // groups
+        np.testing.assert_array_equal(np.bincount(minibatch, minlength=groups), share)
+
+
+def test_every_seed_update_epoch_and_group_has_its_own_permutation() -> None:
+    def first_of_each_group(seed: int, update: int, epoch: int) -> list[bytes]:
+        indices = minibatch_indices(
+            jnp.uint32(seed),
+            jnp.int32(update),
+            jnp.int32(epoch),
+            num_steps=32,
+            num_envs=64,
+            num_minibatches=2,
+        )
+        steps = np.asarray(indices).reshape(2, 64, -1)[0] // 64  # [group, share]
+        return [row.tobytes() for row in steps]
+
+    cases = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    permutations = [p for case in cases for p in first_of_each_group(*case)]
+    assert len(set(permutations)) == len(permutations)
+    assert first_of_each_group(0, 1, 2) == first_of_each_group(0, 1, 2)
+
+
+def test_the_permutation_of_a_group_does_not_need_the_others() -> None:
+    # What shard_map will rely on: a device holds some groups and knows their numbers.
+    whole = minibatch_indices(
+        jnp.uint32(0), jnp.int32(0), jnp.int32(0), num_steps=4, num_envs=64, num_minibatches=1
+    )
+    doubled = minibatch_indices(
+        jnp.uint32(0), jnp.int32(0), jnp.int32(0), num_steps=4, num_envs=64, num_minibatches=2
+    )
+    per_group = np.asarray(whole).reshape(64, 4)
+    np.testing.assert_array_equal(
+        np.concatenate(np.asarray(doubled).reshape(2, 64, 2), axis=1), per_group
+    )
