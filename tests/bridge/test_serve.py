@@ -27,6 +27,7 @@ from hackmatrix.rules.actions import ACTION_NAMES
 
 Json = dict[str, Any]
 BINARY = Path(sys.executable).with_name("hackmatrix-game")
+pytestmark = pytest.mark.timeout(120)  # a process that forgets to flush hangs
 DOC = Path(__file__).parents[2] / "docs" / "serve.md"
 
 
