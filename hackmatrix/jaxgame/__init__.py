@@ -1,0 +1,5 @@
+"""The game in JAX: the files of `engine/`, as pure functions of one game; `batch.py` maps them."""
+
+from hackmatrix.jaxgame.env import EnvState, HackMatrixEnv
+
+__all__ = ["EnvState", "HackMatrixEnv"]

@@ -1,0 +1,50 @@
+"""Chance: the same pure function as `engine/dice.py`, on uint32 arrays."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from hackmatrix.rules.chance import Site
+
+
+class Dice(NamedTuple):
+    """The dice of one game: uint32 scalars."""
+
+    stream: jax.Array
+    episode: jax.Array
+    clock: jax.Array  # actions taken so far
+
+
+def draw(
+    stream: jax.Array, episode: jax.Array, clock: jax.Array, site: int, index: jax.typing.ArrayLike
+) -> jax.Array:
+    """One uniform uint32 for a place in a game; all arguments broadcast."""
+    key = jnp.uint32(site << 16) | jnp.asarray(index).astype(jnp.uint32)
+    words = (stream, episode, clock, key)
+    mixed = _mix(*(word * jnp.uint32(1664525) + jnp.uint32(1013904223) for word in words))
+    return _mix(*(word ^ (word >> 16) for word in mixed))[3]
+
+
+def _mix(
+    x: jax.Array, y: jax.Array, z: jax.Array, w: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    x = x + y * w
+    y = y + z * x
+    z = z + x * y
+    w = w + y * z
+    return x, y, z, w
+
+
+def bounded(word: jax.Array, n: jax.Array | int) -> jax.Array:
+    """int32 0..n-1, n < 65536: the high word of the product, in 32 bits."""
+    n = jnp.asarray(n).astype(jnp.uint32)
+    low = ((word & 0xFFFF) * n) >> 16
+    return (((word >> 16) * n + low) >> 16).astype(jnp.int32)
+
+
+def choose(
+    dice: Dice, site: Site, options: jax.Array | int, index: jax.typing.ArrayLike = 0
+) -> jax.Array:
+    """int32: which of a number of equally likely options, in the order that `Site` documents."""
+    return bounded(draw(dice.stream, dice.episode, dice.clock, site, index), options)

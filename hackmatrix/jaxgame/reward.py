@@ -1,0 +1,91 @@
+"""Section 11: the 15 parts of the reward, in whole units of 0.005."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.jaxgame.bitboard import neighbours, of_cell
+from hackmatrix.jaxgame.movement import exit_distance
+from hackmatrix.jaxgame.siphoning import missed
+from hackmatrix.jaxgame.state import DIED, WON, State
+from hackmatrix.rules import rewards
+from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
+from hackmatrix.rules.programs import P
+from hackmatrix.rules.stages import MAX_HP
+
+
+class Before(NamedTuple):
+    """What the reward needs to know of the state before the action; int32 scalars."""
+
+    stage: jax.Array
+    hp: jax.Array
+    score: jax.Array
+    credits: jax.Array
+    energy: jax.Array
+    distance: jax.Array  # to the exit, 0 without a path
+    missed: jax.Array  # credits and energy a better place to siphon would bring
+
+
+def measure(state: State, action: jax.Array) -> Before:
+    """Take the measures before an action."""
+    player = state.player
+    return Before(
+        state.stage,
+        player.hp,
+        player.score,
+        player.credits,
+        player.energy,
+        exit_distance(state.exit, state.cells.blocks, player.cell),
+        jnp.where(action == SIPHON, missed(state), 0),
+    )
+
+
+def reward_parts(
+    before: Before,
+    state: State,
+    action: jax.Array,
+    kills: jax.Array,
+    picked_up: jax.Array,
+    completed: jax.Array,
+) -> jax.Array:
+    """int32[15]: the parts in units of 0.005, in the order of `REWARD_PARTS`, for a valid action.
+
+    Args:
+        before: measures of the state before the action.
+        state: after the action and the enemy turn.
+        action: int32, what was done.
+        kills: int32, enemies and transmissions destroyed, those from the schedule not counted.
+        picked_up: bool, a data siphon was picked up by walking.
+        completed: bool, the stage was completed.
+    """
+    player, enemies = state.player, state.enemies
+    died, won = state.over == DIED, state.over == WON
+    distance = exit_distance(state.exit, state.cells.blocks, player.cell)
+    nearer = jnp.maximum(before.distance - jnp.where(completed, 0, distance), 0)
+    gained = player.credits - before.credits + player.energy - before.energy
+    held = player.credits + player.energy
+    wasted = (action == FIRST_PROGRAM + P.RESET) & (before.hp == MAX_HP - 1)
+    adjacent = neighbours(of_cell(player.cell)).has(enemies.cell)
+    siphon_killed = died & (enemies.alive & enemies.from_siphon & adjacent).any()
+    stage = before.stage - 1
+    return jnp.stack(
+        [
+            jnp.int32(rewards.STEP),
+            jnp.asarray(np.array(rewards.STAGE_COMPLETION))[stage] * completed,
+            rewards.SCORE_GAIN * (player.score - before.score),
+            rewards.KILL * kills,
+            rewards.DATA_SIPHON * picked_up,
+            rewards.DISTANCE * nearer * ~died,
+            (rewards.VICTORY + rewards.VICTORY_SCORE * player.score) * won,
+            jnp.asarray(np.array(rewards.DEATH))[stage] * died,
+            rewards.RESOURCE_GAIN * gained,
+            rewards.RESOURCE_HOLDING * held * completed,
+            rewards.DAMAGE * jnp.maximum(before.hp - player.hp, 0),
+            rewards.HP_RECOVERY * jnp.maximum(player.hp - before.hp, 0),
+            rewards.SIPHON_QUALITY * before.missed,
+            rewards.PROGRAM_WASTE * wasted,
+            rewards.SIPHON_DEATH * siphon_killed,
+        ]
+    ).astype(jnp.int32)
