@@ -1,0 +1,1 @@
+"""Recorded games of the original against the engine (`docs/conformance.md`)."""

@@ -1,0 +1,152 @@
+"""Section 13: where the running original differs from the rules, and how to play it that way."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from types import ModuleType
+from typing import Any, TypeVar
+
+from hackmatrix.conformance.recording import UNDO, RecordedStep
+from hackmatrix.conformance.replay import Replay
+from hackmatrix.conformance.told import ImpossibleOutcome, ToldDice
+from hackmatrix.engine import enemy_turn, stage
+from hackmatrix.engine.actions import valid_actions
+from hackmatrix.engine.game import Game, Outcome
+from hackmatrix.engine.spawning import spawn
+from hackmatrix.engine.state import Ending, Enemy, Position, State, Transmission
+from hackmatrix.rules.board import CELLS
+from hackmatrix.rules.chance import Site
+from hackmatrix.rules.enemies import MAX_ENEMIES
+
+_T = TypeVar("_T")
+_WINNING_PAYS = 12_800  # 64, in units of 0.005
+_SPAWN_TRIES = 100
+_NEGLIGIBLE = 1e-6  # a chance that no recording will show
+_NO_LIMIT = 1 << 20
+
+
+class Rule(IntEnum):
+    """The numbers of section 13. The fifth cannot be recorded: the original hangs."""
+
+    WINNING = 1
+    SAVED_STATES = 2
+    FORGOTTEN_FLAGS = 3
+    SPAWN_CELLS = 4
+    AFTER_THE_END = 6
+    ENEMY_LIMIT = 7
+
+
+class ReplayAsOriginal(Replay):
+    """A step played with the differences of section 13 and nothing else changed.
+
+    Args:
+        before: the state before the step; it is not changed.
+        step: the recorded step.
+        after: the state after it.
+        undoable: what the original's UNDO would bring back.
+        ended: the game had ended before the step.
+
+    Attributes:
+        rules: the differences that played a part.
+    """
+
+    def __init__(
+        self,
+        before: State,
+        step: RecordedStep,
+        after: State,
+        undoable: Position | None,
+        ended: bool,
+    ) -> None:
+        super().__init__(before, step, after)
+        self.rules: set[Rule] = {Rule.AFTER_THE_END} if ended else set()
+        self.undoable = undoable.snapshot() if undoable and not self.state.saved else None
+        if self.undoable:
+            self.state.saved = [self.undoable]
+            if UNDO in valid_actions(self.state):
+                self.rules.add(Rule.SAVED_STATES)
+
+    def play(self, game: Game) -> Outcome:
+        """Take the action as the original does."""
+        dice = OriginalDice(self.state, self.after, self.step.order)
+        with (
+            _replaced(enemy_turn, spawn=dice.spawn, MAX_ENEMIES=_NO_LIMIT),
+            _replaced(stage, spawn=dice.spawn),
+        ):
+            outcome = game.step(self.step.action)
+        if dice.overlooked:
+            self.rules.add(Rule.SPAWN_CELLS)
+        if len(self.state.enemies) > MAX_ENEMIES:
+            self.rules.add(Rule.ENEMY_LIMIT)
+        if outcome.ending == Ending.WON:
+            outcome.parts["stage_completion"] = _WINNING_PAYS
+            self.rules.add(Rule.WINNING)
+        if self.step.action == UNDO and outcome.ending != Ending.INVALID_ACTION:
+            self._forget_flags()
+        self.state.saved = [saved for saved in self.state.saved if saved is not self.undoable]
+        return outcome
+
+    def _forget_flags(self) -> None:
+        pieces: list[Enemy | Transmission] = [*self.state.enemies, *self.state.transmissions]
+        for piece in pieces:
+            if piece.from_schedule or piece.from_siphon:
+                piece.from_schedule = piece.from_siphon = False
+                self.rules.add(Rule.FORGOTTEN_FLAGS)
+
+
+class OriginalDice(ToldDice):
+    """They may also show what the original does where it tries cells at random and gives up.
+
+    It does not find the only allowed cell in 100 tries once in 17 times, one of two once in 300.
+
+    Attributes:
+        overlooked: it has overlooked cells that the rules would have taken.
+    """
+
+    order_stride = _NO_LIMIT
+    overlooked = False
+
+    def choose(self, site: Site, options: Sequence[_T], index: int = 0) -> _T:
+        """The recorded one of the options, or a cell in fire where those out of fire are few."""
+        try:
+            return super().choose(site, options, index)
+        except ImpossibleOutcome:
+            if site == Site.SPAWN_CELL and _may_overlook(len(options)):
+                cell: Any = self.spawned(site).cell
+                if cell in _empty_cells(self.state):
+                    self.overlooked = True
+                    return cell
+            raise
+
+    def spawn(
+        self, state: State, index: int, *, from_schedule: bool = False, from_siphon: bool = False
+    ) -> None:
+        """The engine's `spawn`, or nothing where the original may have given up."""
+        place, recorded = len(state.transmissions), self.recorded.transmissions
+        is_recorded = place < len(recorded) and (
+            (recorded[place].from_schedule, recorded[place].from_siphon)
+            == (from_schedule, from_siphon)
+        )
+        if is_recorded or not _may_overlook(len(_empty_cells(state))):
+            spawn(state, index, from_schedule=from_schedule, from_siphon=from_siphon)
+        else:
+            self.overlooked = True
+
+
+def _may_overlook(cells: int) -> bool:
+    """Whether 100 random cells of the board may well miss so many cells."""
+    return (1 - cells / CELLS) ** _SPAWN_TRIES > _NEGLIGIBLE
+
+
+def _empty_cells(state: State) -> set[int]:
+    return set(range(CELLS)) - state.blocks() - state.occupied() - {state.player.cell}
+
+
+@contextmanager
+def _replaced(module: ModuleType, **names: Any) -> Iterator[None]:
+    old = {name: getattr(module, name) for name in names}
+    vars(module).update(names)
+    try:
+        yield
+    finally:
+        vars(module).update(old)

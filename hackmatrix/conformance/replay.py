@@ -1,0 +1,71 @@
+"""One step of a recorded game, played by the engine and compared with what the recording says."""
+
+from dataclasses import fields, replace
+
+from hackmatrix.conformance.compare import first_difference
+from hackmatrix.conformance.recording import RecordedStep
+from hackmatrix.conformance.told import ImpossibleOutcome, ToldDice
+from hackmatrix.engine.game import Game, Outcome
+from hackmatrix.engine.state import Ending, Position, State
+from hackmatrix.rules.rewards import UNIT
+
+
+class Replay:
+    """A step played by the rules as they are.
+
+    Args:
+        before: the state before the step; it is not changed.
+        step: the recorded step.
+        after: the state after it.
+    """
+
+    def __init__(self, before: State, step: RecordedStep, after: State) -> None:
+        self.state = _playable(before)
+        self.step = step
+        self.after = after
+
+    def difference(self) -> str | None:
+        """Path and values of the first thing that differs from the recording; None if nothing."""
+        game = Game(self.state)
+        valid = game.valid_actions()
+        if valid != self.step.valid:
+            return f"valid: engine {valid}, recorded {self.step.valid}"
+        try:
+            outcome = self.play(game)
+        except ImpossibleOutcome as impossible:
+            return str(impossible)
+        return first_difference(self.state, self.after) or self._result_difference(outcome)
+
+    def play(self, game: Game) -> Outcome:
+        """Take the action."""
+        ToldDice(self.state, self.after, self.step.order)
+        return game.step(self.step.action)
+
+    def _result_difference(self, outcome: Outcome) -> str | None:
+        for name, value in flags_of(outcome).items():
+            if value != self.step.flags[name]:
+                return f"{name}: engine {value}, recorded {self.step.flags[name]}".lower()
+        for name, units in outcome.parts.items():
+            recorded = self.step.parts[name]
+            if units != recorded:
+                return f"reward.{name}: engine {units * UNIT:g}, recorded {recorded * UNIT:g}"
+        return None
+
+
+def flags_of(outcome: Outcome) -> dict[str, bool]:
+    """What the recordings call `recording.FLAGS`."""
+    return {
+        "success": outcome.ending != Ending.INVALID_ACTION,
+        "done": outcome.done,
+        "stage_advanced": outcome.stage_completed,
+        "won": outcome.ending == Ending.WON,
+        "died": outcome.ending == Ending.DIED,
+    }
+
+
+def _playable(state: State) -> State:
+    """A copy that can be played without changing the state or what it has saved."""
+    position = state.snapshot()
+    saved = [*state.saved[:-1], *(newest.snapshot() for newest in state.saved[-1:])]
+    changes = {f.name: getattr(position, f.name) for f in fields(Position)}
+    return replace(state, **changes, saved=saved)

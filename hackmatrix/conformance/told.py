@@ -1,0 +1,177 @@
+"""Dice that are told what to show: what the recording says has happened.
+
+They only pick among the options that the engine offers, so an outcome that the engine cannot
+produce is refused, and they decide nothing that the comparison afterwards does not see.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from hackmatrix.engine.dice import Dice
+from hackmatrix.engine.stage import is_valid_layout
+from hackmatrix.engine.state import Enemy, State, Transmission
+from hackmatrix.rules.board import CELLS, CORNERS, Content
+from hackmatrix.rules.chance import LAYOUT_STRIDE, Site
+from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
+
+_T = TypeVar("_T")
+_SEARCHES = 500  # layouts looked at, for each number of blocks, to find one that is invalid
+
+
+class ImpossibleOutcome(Exception):
+    """The recording says that something happened by chance which the engine cannot produce."""
+
+    def __init__(self, site: Site, why: str) -> None:
+        super().__init__(f"{site.name.lower()}: {why}")
+
+
+class ToldDice(Dice):
+    """Dice for one recorded step.
+
+    Args:
+        state: the game that is to be played with them.
+        recorded: the state after the step.
+        order: the recorded order of the enemies, for each sub-step.
+    """
+
+    order_stride = MAX_ENEMIES  # between the indices of ENEMY_ORDER of the two sub-steps
+
+    def __init__(self, state: State, recorded: State, order: Sequence[Sequence[int]] = ()) -> None:
+        super().__init__(stream=0, episode=0)
+        state.dice = self
+        self.state = state
+        self.enemies = list(state.enemies)
+        self.recorded = recorded
+        self.order = order
+        self.layout = [i for i, cell in enumerate(recorded.cells) if cell.is_block]
+
+    def choose(self, site: Site, options: Sequence[_T], index: int = 0) -> _T:
+        """The recorded one of the options.
+
+        Raises:
+            ImpossibleOutcome: it is not among them.
+        """
+        wanted: _T = _TELL[site](self, options, index)
+        if wanted not in options:
+            raise ImpossibleOutcome(site, f"recorded {wanted}, possible {list(options)}")
+        return wanted
+
+    # --- a stage begins --------------------------------------------------------------------------
+
+    def _exit_corner(self, _options: Sequence[int], _index: int) -> int:
+        return self.recorded.exit
+
+    def _block_count(self, options: Sequence[int], _index: int) -> int:
+        if not self.layout:
+            self.layout = self._invalid_layout(options)
+        return max(len(self.layout), options[0])  # with fewer free cells the engine uses all
+
+    def _invalid_layout(self, counts: Sequence[int]) -> list[int]:
+        """A layout such as must have come up 100 times when the new board has no blocks."""
+        free = sorted(set(range(CELLS)) - set(CORNERS) - self.state.occupied())
+        rng = random.Random(0)
+        for count in reversed(counts):
+            for _ in range(_SEARCHES):
+                layout = rng.sample(free, min(count, len(free)))
+                if not is_valid_layout(set(layout), self.recorded.exit):
+                    return layout
+        return []
+
+    def _block_cell(self, _options: Sequence[int], index: int) -> int:
+        attempt, place = divmod(index, LAYOUT_STRIDE)
+        if place >= len(self.layout):
+            raise ImpossibleOutcome(Site.BLOCK_CELL, f"{len(self.layout)} blocks are recorded")
+        if attempt > 0 and self.recorded.cells[self.layout[place]].is_block:
+            raise ImpossibleOutcome(Site.BLOCK_CELL, "the recorded layout is not valid")
+        return self.layout[place]
+
+    def _block_is_data(self, _options: Sequence[bool], index: int) -> bool:
+        return self.recorded.cells[self.layout[index]].is_data
+
+    def _block_is_question(self, _options: Sequence[bool], index: int) -> bool:
+        return self.recorded.cells[self.layout[index]].content == Content.QUESTION
+
+    def _block_points(self, _options: Sequence[int], index: int) -> int:
+        return self.recorded.cells[self.layout[index]].points
+
+    def _block_program(self, _options: Sequence[int], index: int) -> int:
+        return self.recorded.cells[self.layout[index]].program
+
+    def _resource_is_credits(self, _options: Sequence[bool], index: int) -> bool:
+        return self.recorded.cells[index].credits > 0
+
+    def _resource_amount(self, _options: Sequence[int], index: int) -> int:
+        cell = self.recorded.cells[index]
+        return cell.credits or cell.energy
+
+    # --- spawns ----------------------------------------------------------------------------------
+
+    def _spawn_cell(self, _options: Sequence[int], _index: int) -> int:
+        return self.spawned(Site.SPAWN_CELL).cell
+
+    def _spawn_type(self, _options: Sequence[EnemyType], _index: int) -> EnemyType:
+        return self.spawned(Site.SPAWN_TYPE).type
+
+    def spawned(self, site: Site) -> Transmission:
+        """The transmission about to be appended."""
+        place, recorded = len(self.state.transmissions), self.recorded.transmissions
+        if place >= len(recorded):
+            raise ImpossibleOutcome(site, f"only {len(recorded)} transmissions are recorded")
+        return recorded[place]
+
+    # --- enemies and programs --------------------------------------------------------------------
+
+    def _enemy_order(self, options: Sequence[Enemy], index: int) -> Enemy:
+        sub_step = index // self.order_stride
+        if sub_step >= len(self.order):
+            if len(options) == 1:
+                return options[0]
+            raise ImpossibleOutcome(Site.ENEMY_ORDER, f"no order for sub-step {sub_step}")
+        order, enemies = self.order[sub_step], self.state.enemies
+        if sorted(order) != list(range(len(enemies))):
+            raise ImpossibleOutcome(
+                Site.ENEMY_ORDER, f"{order} is no order of {len(enemies)} enemies"
+            )
+        to_act = {id(enemy) for enemy in options}
+        return next(enemies[place] for place in order if id(enemies[place]) in to_act)
+
+    def _poly_type(self, options: Sequence[EnemyType], index: int) -> EnemyType:
+        enemy = self.enemies[index]
+        damage = MAX_HP[enemy.type] - enemy.hp
+        if all(MAX_HP[kind] <= damage for kind in options):
+            return options[0]  # it dies whatever it becomes
+        place = next(i for i, other in enumerate(self.state.enemies) if other is enemy)
+        if place >= len(self.recorded.enemies):
+            raise ImpossibleOutcome(Site.POLY_TYPE, f"no enemy {place} is recorded")
+        return self.recorded.enemies[place].type
+
+    def _warp_target(
+        self, options: Sequence[Enemy | Transmission], _index: int
+    ) -> Enemy | Transmission:
+        here = self.recorded.player.cell
+        there = [piece for piece in options if piece.cell == here]
+        if not there:
+            raise ImpossibleOutcome(Site.WARP_TARGET, "nothing was where the player is recorded")
+        # Which enemy of a cell was chosen makes no difference. Of an enemy and a transmission the
+        # one that was not chosen is still there.
+        chosen = Enemy if self.recorded.transmission_on(here) else Transmission
+        return next((piece for piece in there if isinstance(piece, chosen)), there[0])
+
+
+_TELL: dict[Site, Callable[[ToldDice, Any, int], Any]] = {
+    Site.EXIT_CORNER: ToldDice._exit_corner,
+    Site.BLOCK_COUNT: ToldDice._block_count,
+    Site.BLOCK_CELL: ToldDice._block_cell,
+    Site.BLOCK_IS_DATA: ToldDice._block_is_data,
+    Site.BLOCK_IS_QUESTION: ToldDice._block_is_question,
+    Site.BLOCK_POINTS: ToldDice._block_points,
+    Site.BLOCK_PROGRAM: ToldDice._block_program,
+    Site.RESOURCE_IS_CREDITS: ToldDice._resource_is_credits,
+    Site.RESOURCE_AMOUNT: ToldDice._resource_amount,
+    Site.SPAWN_CELL: ToldDice._spawn_cell,
+    Site.SPAWN_TYPE: ToldDice._spawn_type,
+    Site.ENEMY_ORDER: ToldDice._enemy_order,
+    Site.POLY_TYPE: ToldDice._poly_type,
+    Site.WARP_TARGET: ToldDice._warp_target,
+}
