@@ -187,7 +187,7 @@ def strike(state: State, number: jax.Array) -> Blow:
     return no_blow()._replace(
         damaged=damaged,
         amount=jnp.where(one, 1, state.player.attack),
-        destroyed=bomb | (enemies.hp <= 0),
+        destroyed=bomb | (enemies.alive & (enemies.hp <= 0)),
     )
 
 
