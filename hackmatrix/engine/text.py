@@ -56,7 +56,7 @@ def state_to_text(state: State) -> str:
     """The complete state; `state_from_text` reads it back exactly."""
     data = state_to_dict(state)
     lines = [
-        *_drawing(data),
+        *drawing(data),
         _facts("game", data, _GAME),
         _facts("", data, _STAGE | _POSITION),
         *_position_lines(data, ("show", "calm", "step")),
@@ -64,13 +64,14 @@ def state_to_text(state: State) -> str:
     if data["over"]:
         lines.append(f"over {data['over']}")
     for saved in data["saved"]:
-        position = [*_drawing(saved), _facts("", saved, _POSITION)]
+        position = [*drawing(saved), _facts("", saved, _POSITION)]
         position += _position_lines(saved, ("show", "calm"))
         lines += ["saved", *(f"  {line}" for line in position)]
     return "\n".join(lines) + "\n"
 
 
-def _drawing(data: dict[str, Any]) -> list[str]:
+def drawing(data: dict[str, Any]) -> list[str]:
+    """The six lines of the board, row 5 first."""
     who = dict.fromkeys(range(CELLS), ".")
     who.update({_cell(t): "+" for t in data["transmissions"]})
     who.update({_cell(e): e["type"][0] for e in reversed(data["enemies"])})
@@ -151,12 +152,12 @@ def _read_position(lines: list[tuple[int, str]], *, whole: bool) -> dict[str, An
     data["enemies"], data["transmissions"] = [], []
     for number, line in lines[SIZE:]:
         try:
-            _read_fact(data, line.split(), whole=whole)
+            read_fact(data, line.split(), whole=whole)
         except (ValueError, KeyError, IndexError, StopIteration):
             raise IllegalStateError(f"line {number}: cannot read {line!r}") from None
     data["enemies"] = data["enemies"] or drawn[0]
     data["transmissions"] = data["transmissions"] or drawn[1]
-    for (number, line), expected in zip(lines, _drawing(data), strict=False):
+    for (number, line), expected in zip(lines, drawing(data), strict=False):
         if line.split() != expected.split():
             raise IllegalStateError(
                 f"line {number}: drawn {line!r}, but the facts say {expected!r}"
@@ -204,7 +205,17 @@ def _enemy(kind: str, place: dict[str, int]) -> dict[str, Any]:
     return {"type": kind, **place, "hp": MAX_HP[EnemyType[kind.upper()]]}
 
 
-def _read_fact(data: dict[str, Any], words: list[str], *, whole: bool) -> None:
+def read_fact(data: dict[str, Any], words: list[str], *, whole: bool) -> None:
+    """Put the fact on one line into a state's data.
+
+    Args:
+        data: a state or a saved position as JSON data; enemies and transmissions are appended.
+        words: the words of the line.
+        whole: the data is a whole state.
+
+    Raises:
+        ValueError, KeyError, IndexError, StopIteration: the line cannot be read.
+    """
     head, *rest = words
     match head:
         case "player":
@@ -235,6 +246,8 @@ def _read_fact(data: dict[str, Any], words: list[str], *, whole: bool) -> None:
 
 def _place(word: str) -> dict[str, int]:
     r, c = (int(number) for number in word.split(","))
+    if r not in range(SIZE) or c not in range(SIZE):
+        raise ValueError(word)
     return {"row": r, "col": c}
 
 
