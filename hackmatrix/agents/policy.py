@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.agents.networks import ActorCritic
 from hackmatrix.errors import UserError
+from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import load_params
 
@@ -22,11 +24,18 @@ class Policy(NamedTuple):
 
     @property
     def observation(self) -> str:
-        """The layout, "classic" or "full", of HackMatrix's observations with this many features.
+        """The layout, "classic" or "full", of the observations of HackMatrix that it reads.
 
         Raises:
-            UserError: there is none.
+            UserError: it plays another environment.
         """
+        environment = self.about.get("environment", ENVIRONMENT_ID)
+        if environment != ENVIRONMENT_ID:
+            raise UserError(f"{self.path}: was trained on {environment}, not on {ENVIRONMENT_ID}")
+        if (actions := self.network.num_actions) != NUM_ACTIONS:
+            raise UserError(
+                f"{self.path}: chooses among {actions} actions, HackMatrix has {NUM_ACTIONS}"
+            )
         for layout, size in FEATURE_SIZE.items():
             if size == self.feature_size:
                 return layout

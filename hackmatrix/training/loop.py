@@ -8,6 +8,7 @@ from typing import NamedTuple
 import jax
 
 import hackmatrix
+from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.agents.environment import Environment
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.training.config import TrainConfig
@@ -18,7 +19,6 @@ from hackmatrix.training.stop import StopRequest
 from hackmatrix.training.trainer import Trainer, TrainState
 
 CALL_SECONDS = 1.0  # of one compiled call: signals and the display wait for its end
-ENVIRONMENT_ID = "HackMatrix-v1"
 
 
 class Outcome(NamedTuple):
@@ -41,9 +41,7 @@ def train(config: TrainConfig, env: Environment | None = None) -> Outcome:
     """
     if env is None:
         env = hackmatrix.make(
-            ENVIRONMENT_ID,
-            observation=config.observation,
-            max_episode_steps=config.max_episode_steps,
+            observation=config.observation, max_episode_steps=config.max_episode_steps
         )
     trainer = Trainer(env, config)
     run = RunFolder.create(

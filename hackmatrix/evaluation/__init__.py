@@ -1,0 +1,1 @@
+"""How well an agent plays: games with fixed seeds, statistics and reports."""

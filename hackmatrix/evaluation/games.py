@@ -1,0 +1,139 @@
+"""Games with fixed seeds, many at once.
+
+Game i of seed s is the game (stream 2**31 + s, episode i): the top bit of its stream says that it
+is never trained on. Each has a place of its own, so long games count as short ones do.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+
+from hackmatrix.agents.environment import Environment, PyTree
+from hackmatrix.evaluation.players import Player
+from hackmatrix.rules.chance import EVALUATION_STREAM
+from hackmatrix.training.keys import Purpose, keys_for
+
+Array = jax.Array
+
+PLACES = 1024  # games at once
+
+
+class Tally(struct.PyTreeNode):
+    """What is known of N games; every array has the leading axis N."""
+
+    returns: Array  # float32, sum of rewards
+    length: Array  # int32, actions taken
+    actions: Array  # int32[N, A], how often each was taken
+    ended: Array  # bool, by the game itself: won, dead, invalid action
+    stage: Array  # int32, highest reached; 0: the environment does not tell
+    won: Array  # bool
+    score: Array  # int32, at the end
+    last: PyTree  # the last observation
+
+
+class _Play(struct.PyTreeNode):
+    """Games under way."""
+
+    time: Array  # int32[], actions taken so far
+    running: Array  # bool[N]
+    env_state: PyTree
+    obs: PyTree
+    tally: Tally
+
+
+class Limits(NamedTuple):
+    """How many games, from which seed, and when they are cut off."""
+
+    episodes: int = 1_000
+    seed: int = 0
+    max_steps: int = 2_000
+
+
+def play(env: Environment, player: Player, limits: Limits) -> Tally:
+    """Plays the games 0 .. episodes-1 of a seed to their end or the limit (NumPy arrays)."""
+    places = min(limits.episodes, PLACES)
+    run = jax.jit(_Games(env, player, places, limits.max_steps).play)
+    batches = [
+        jax.device_get(run(player.params, jnp.uint32(limits.seed), jnp.int32(first)))
+        for first in range(0, limits.episodes, places)
+    ]
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[: limits.episodes], *batches)
+
+
+class _Games:
+    """`places` games at once, each to its end."""
+
+    def __init__(self, env: Environment, player: Player, places: int, max_steps: int) -> None:
+        self.env = env
+        self.player = player
+        self.places = places
+        self.max_steps = max_steps
+
+    def play(self, params: PyTree, seed: Array, first: Array) -> Tally:
+        """Plays the games first .. first + places - 1."""
+        numbers = first + jnp.arange(self.places)
+
+        def goes_on(play: _Play) -> Array:
+            return jnp.any(play.running) & (play.time < self.max_steps)
+
+        def step(play: _Play) -> _Play:
+            return self._step(play, params, seed, numbers)
+
+        return jax.lax.while_loop(goes_on, step, self._start(seed, numbers)).tally
+
+    def _start(self, seed: Array, numbers: Array) -> _Play:
+        if hasattr(self.env, "reset_game"):
+            stream = jnp.full(self.places, jnp.uint32(EVALUATION_STREAM) + seed)
+            obs, env_state = jax.vmap(self.env.reset_game)(stream, numbers.astype(jnp.uint32))
+        else:
+            keys = keys_for(seed, Purpose.EVALUATION_RESET, each=numbers)
+            obs, env_state = jax.vmap(self.env.reset)(keys)
+        counts = jnp.zeros(self.places, jnp.int32)
+        never = jnp.zeros(self.places, bool)
+        tally = Tally(
+            returns=jnp.zeros(self.places),
+            length=counts,
+            actions=jnp.zeros((self.places, self.env.num_actions), jnp.int32),
+            ended=never,
+            stage=counts,
+            won=never,
+            score=counts,
+            last=obs,
+        )
+        return _Play(time=jnp.int32(0), running=~never, env_state=env_state, obs=obs, tally=tally)
+
+    def _step(self, play: _Play, params: PyTree, seed: Array, numbers: Array) -> _Play:
+        masks = jax.vmap(self.env.action_mask)(play.env_state)
+        keys = keys_for(seed, Purpose.EVALUATION_ACTION, play.time, each=numbers)
+        uniforms = jax.vmap(jax.random.uniform)(keys)
+        actions = self.player.choose(params, play.obs, masks, uniforms)
+        keys = keys_for(seed, Purpose.EVALUATION_STEP, play.time, each=numbers)
+        obs, env_state, reward, terminated, truncated, info = jax.vmap(self.env.step)(
+            keys, play.env_state, actions
+        )
+        taken = jax.nn.one_hot(actions, self.env.num_actions, dtype=jnp.int32)
+        before = play.tally
+        after = Tally(
+            returns=before.returns + reward,
+            length=before.length + 1,
+            actions=before.actions + taken,
+            ended=terminated,
+            stage=info.get("stage", before.stage).astype(jnp.int32),
+            won=info.get("won", before.won),
+            score=info.get("score", before.score).astype(jnp.int32),
+            last=info["final_observation"],
+        )
+        return _Play(
+            time=play.time + 1,
+            running=play.running & ~terminated & ~truncated,
+            env_state=env_state,
+            obs=obs,
+            tally=jax.tree.map(lambda new, old: _where(play.running, new, old), after, before),
+        )
+
+
+def _where(chosen: Array, new: Array, old: Array) -> Array:
+    return jnp.where(chosen.reshape(-1, *[1] * (new.ndim - 1)), new, old)

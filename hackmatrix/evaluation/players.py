@@ -1,0 +1,70 @@
+"""Players to evaluate: a trained policy, random valid actions, and a walk to the exit."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.agents import distribution
+from hackmatrix.agents.agent import Agent
+from hackmatrix.agents.environment import PyTree
+from hackmatrix.rules.board import DIRECTIONS, NEIGHBOUR
+from hackmatrix.rules.observation import BYTE, RESOURCE
+
+Array = jax.Array
+
+
+class Player(NamedTuple):
+    """Chooses the actions of N games.
+
+    `choose(params, observations, masks bool[N, A], uniforms float32[N])` gives valid actions
+    int32[N]; it is compiled once for all params.
+    """
+
+    name: str
+    params: PyTree
+    choose: Callable[[PyTree, PyTree, Array, Array], Array]
+
+
+def policy_player(name: str, agent: Agent, params: PyTree, *, greedy: bool) -> Player:
+    """Plays by a network: samples from its distribution, or takes the most probable action."""
+
+    def choose(params: PyTree, observations: PyTree, masks: Array, uniforms: Array) -> Array:
+        logits, _ = agent(params, observations)
+        log_probs = distribution.log_probabilities(logits, masks)
+        if greedy:
+            return distribution.most_probable(log_probs, masks)
+        return distribution.sample(log_probs, masks, uniforms)
+
+    return Player(name, params, choose)
+
+
+def random_player() -> Player:
+    """Each valid action is equally likely."""
+
+    def choose(_: PyTree, __: PyTree, masks: Array, uniforms: Array) -> Array:
+        log_probs = distribution.log_probabilities(jnp.zeros(masks.shape), masks)
+        return distribution.sample(log_probs, masks, uniforms)
+
+    return Player("random", (), choose)
+
+
+def exit_player() -> Player:
+    """Walks the shortest way to the exit of HackMatrix, and strikes what stands in this way.
+
+    Among the valid directions it takes the one whose neighbour is nearest to the exit by walking.
+    Where no direction is valid it takes the first valid action.
+    """
+    neighbours = np.array([[-1 if c is None else c for c in row] for row in NEIGHBOUR])
+
+    def choose(_: PyTree, observations: PyTree, masks: Array, __: Array) -> Array:
+        cell = observations[:, BYTE["cell"]].astype(jnp.int32)
+        around = jnp.asarray(neighbours)[cell]  # [N, 4]
+        resource = jnp.take_along_axis(observations, RESOURCE + jnp.maximum(around, 0), axis=1)
+        distance = jnp.where(masks[:, : len(DIRECTIONS)], resource >> 4, 99)
+        can_walk = jnp.any(masks[:, : len(DIRECTIONS)], axis=1)
+        return jnp.where(can_walk, jnp.argmin(distance, axis=1), jnp.argmax(masks, axis=1))
+
+    return Player("exit", (), choose)
