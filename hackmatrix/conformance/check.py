@@ -1,8 +1,9 @@
 """Recorded games against the engine, step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hackmatrix.conformance.chance import Draw
 from hackmatrix.conformance.differences import ReplayAsOriginal, Rule
 from hackmatrix.conformance.recording import RecordedGame, RecordedState, RecordedStep
 from hackmatrix.conformance.replay import Replay
@@ -15,10 +16,12 @@ class Verdict:
     Attributes:
         rules: the differences of section 13 by which it is declared.
         failure: the first difference that is none of those.
+        draws: the outcomes of chance in it, unless it failed.
     """
 
     rules: tuple[Rule, ...] = ()
     failure: str | None = None
+    draws: Sequence[Draw] = ()
 
 
 def check_game(game: RecordedGame) -> Iterator[Verdict]:
@@ -41,8 +44,12 @@ def check_step(before: RecordedState, step: RecordedStep, *, ended: bool = False
         return Verdict(failure=f"before: {before.state}")
     if isinstance(step.after.state, str):
         return Verdict(failure=step.after.state)
-    if not ended and Replay(before.state, step, step.after.state).difference() is None:
-        return Verdict()
+    if not ended:
+        replay = Replay(before.state, step, step.after.state)
+        if replay.difference() is None:
+            return Verdict(draws=replay.dice.draws)
     original = ReplayAsOriginal(before.state, step, step.after.state, before.undoable, ended)
     failure = original.difference()
-    return Verdict(tuple(sorted(original.rules)) if failure is None else (), failure)
+    if failure is not None:
+        return Verdict(failure=failure)
+    return Verdict(tuple(sorted(original.rules)), draws=original.dice.draws)

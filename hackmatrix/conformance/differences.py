@@ -50,6 +50,8 @@ class ReplayAsOriginal(Replay):
         rules: the differences that played a part.
     """
 
+    dice: "OriginalDice"
+
     def __init__(
         self,
         before: State,
@@ -66,9 +68,13 @@ class ReplayAsOriginal(Replay):
             if UNDO in valid_actions(self.state):
                 self.rules.add(Rule.SAVED_STATES)
 
+    def told_dice(self) -> "OriginalDice":
+        """Dice that also show what only the original does."""
+        return OriginalDice(self.state, self.after, self.step.order)
+
     def play(self, game: Game) -> Outcome:
         """Take the action as the original does."""
-        dice = OriginalDice(self.state, self.after, self.step.order)
+        dice = self.dice
         with (
             _replaced(enemy_turn, spawn=dice.spawn, MAX_ENEMIES=_NO_LIMIT),
             _replaced(stage, spawn=dice.spawn),
@@ -127,7 +133,8 @@ class OriginalDice(ToldDice):
             (recorded[place].from_schedule, recorded[place].from_siphon)
             == (from_schedule, from_siphon)
         )
-        if is_recorded or not _may_overlook(len(_empty_cells(state))):
+        empty = _empty_cells(state)
+        if is_recorded or not empty or not _may_overlook(len(empty)):
             spawn(state, index, from_schedule=from_schedule, from_siphon=from_siphon)
         else:
             self.overlooked = True

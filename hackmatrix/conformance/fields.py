@@ -3,7 +3,7 @@
 A reader takes a JSON value and returns what it stands for, or raises `WrongField`.
 """
 
-import math
+import sys
 from collections.abc import Callable, Mapping, Set
 from typing import Any, Self, TypeVar
 
@@ -48,10 +48,10 @@ def fields(
             except WrongField as error:
                 raise error.inside(name) from None
         elif not open:
-            raise WrongField("unknown field", name)
-    for name in required:
-        if name not in read:
-            raise WrongField("missing", name)
+            raise WrongField(f"unknown field {shown(name)}")
+    missing = [name for name in required if name not in read]
+    if missing:
+        raise WrongField("missing", min(missing))
     return read
 
 
@@ -105,8 +105,8 @@ def whole(raw: Any) -> int:
 
 
 def number(raw: Any) -> float:
-    """A finite number."""
-    if type(raw) not in (int, float) or not math.isfinite(raw):
+    """A number that a float can hold."""
+    if type(raw) not in (int, float) or not abs(raw) <= sys.float_info.max:
         raise WrongField(f"expected a number, got {shown(raw)}")
     return float(raw)
 

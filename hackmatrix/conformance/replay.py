@@ -17,12 +17,20 @@ class Replay:
         before: the state before the step; it is not changed.
         step: the recorded step.
         after: the state after it.
+
+    Attributes:
+        dice: what it is played with.
     """
 
     def __init__(self, before: State, step: RecordedStep, after: State) -> None:
         self.state = _playable(before)
         self.step = step
         self.after = after
+        self.dice = self.told_dice()
+
+    def told_dice(self) -> ToldDice:
+        """Dice that show what the recording says."""
+        return ToldDice(self.state, self.after, self.step.order)
 
     def difference(self) -> str | None:
         """Path and values of the first thing that differs from the recording; None if nothing."""
@@ -38,7 +46,6 @@ class Replay:
 
     def play(self, game: Game) -> Outcome:
         """Take the action."""
-        ToldDice(self.state, self.after, self.step.order)
         return game.step(self.step.action)
 
     def _result_difference(self, outcome: Outcome) -> str | None:

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from hackmatrix.conformance.chance import Chance
 from hackmatrix.conformance.check import Verdict
 from hackmatrix.conformance.differences import Rule
 from hackmatrix.rules.actions import ACTION_NAMES
@@ -41,14 +42,31 @@ class Report:
         total: of all actions.
         by_action: by the action's number.
         first_failures: where the first of them are and what they are.
+        chance: by file, in the order of the files.
     """
 
     total: Tally = field(default_factory=Tally)
     by_action: list[Tally] = field(default_factory=lambda: [Tally() for _ in ACTION_NAMES])
     first_failures: list[dict[str, Any]] = field(default_factory=list)
+    chance: list[tuple[str, Chance]] = field(default_factory=list)
 
-    def add(self, file: str, game: int, step: int, action: int, verdict: Verdict) -> None:
-        """Count a verdict; games and steps count from 0."""
+    @property
+    def passed(self) -> bool:
+        """Whether nothing speaks against the engine."""
+        return not self.total.failed and not self.chance_faults()
+
+    def begin_file(self, file: str) -> None:
+        """The verdicts that follow are on the games of this file."""
+        self.chance.append((file, Chance()))
+
+    def chance_faults(self) -> list[str]:
+        """What chance cannot have done."""
+        return [f"{file}: {fault}" for file, chance in self.chance for fault in chance.faults()]
+
+    def add(self, game: int, step: int, action: int, verdict: Verdict) -> None:
+        """Count a verdict; games of the file and steps of the game count from 0."""
+        file, chance = self.chance[-1]
+        chance.add(verdict.draws)
         self.total.add(verdict)
         self.by_action[action].add(verdict)
         if verdict.failure is not None and len(self.first_failures) < MAX_FAILURES_SHOWN:
@@ -72,6 +90,8 @@ class Report:
             },
             "by_rule": _by_rule(self.total),
             "first_failures": self.first_failures,
+            "chance": {file: chance.to_json() for file, chance in self.chance},
+            "chance_faults": self.chance_faults(),
         }
 
     def to_text(self) -> str:
@@ -96,7 +116,8 @@ class Report:
             for f in self.first_failures
         ]
         hidden = self.total.failed - len(self.first_failures)
-        return "\n".join(lines + [f"... and {hidden} more"] * (hidden > 0))
+        lines += [f"... and {hidden:,} more"] * (hidden > 0)
+        return "\n".join([*lines, *self.chance_faults()])
 
 
 def _counts(tally: Tally) -> dict[str, int]:

@@ -5,13 +5,14 @@ produce is refused, and they decide nothing that the comparison afterwards does 
 """
 
 import random
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, Self, TypeVar
 
+from hackmatrix.conformance.chance import COVER, Draw
 from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.stage import is_valid_layout
 from hackmatrix.engine.state import Enemy, State, Transmission
-from hackmatrix.rules.board import CELLS, CORNERS, Content
+from hackmatrix.rules.board import CELLS, CORNERS, SIZE, Content, col, row
 from hackmatrix.rules.chance import LAYOUT_STRIDE, Site
 from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
 
@@ -25,6 +26,12 @@ class ImpossibleOutcome(Exception):
     def __init__(self, site: Site, why: str) -> None:
         super().__init__(f"{site.name.lower()}: {why}")
 
+    @classmethod
+    def among(cls, site: Site, wanted: Any, allowed: Sequence[Any]) -> Self:
+        """The recorded outcome is not among the engine's options."""
+        options = ", ".join(_shown(site, option) for option in allowed)
+        return cls(site, f"recorded {_shown(site, wanted)}, possible {options}")
+
 
 class ToldDice(Dice):
     """Dice for one recorded step.
@@ -33,6 +40,9 @@ class ToldDice(Dice):
         state: the game that is to be played with them.
         recorded: the state after the step.
         order: the recorded order of the enemies, for each sub-step.
+
+    Attributes:
+        draws: what they have shown, as far as the recording tells.
     """
 
     order_stride = MAX_ENEMIES  # between the indices of ENEMY_ORDER of the two sub-steps
@@ -45,6 +55,8 @@ class ToldDice(Dice):
         self.recorded = recorded
         self.order = order
         self.layout = [i for i, cell in enumerate(recorded.cells) if cell.is_block]
+        self.draws: list[Draw] = []
+        self.is_known = True  # the recording tells the outcome, and it alone
 
     def choose(self, site: Site, options: Sequence[_T], index: int = 0) -> _T:
         """The recorded one of the options.
@@ -52,10 +64,32 @@ class ToldDice(Dice):
         Raises:
             ImpossibleOutcome: it is not among them.
         """
+        self.is_known = True
         wanted: _T = _TELL[site](self, options, index)
         if wanted not in options:
-            raise ImpossibleOutcome(site, f"recorded {wanted}, possible {list(options)}")
+            raise ImpossibleOutcome.among(site, wanted, options)
+        if self.is_known and len(options) > 1:
+            self.draws += self._draws(site, options, options.index(wanted))
         return wanted
+
+    def _draws(self, site: Site, options: Sequence[Any], drawn: int) -> Iterator[Draw]:
+        """The outcome by kinds that come up often enough to be counted."""
+        views: dict[str, Iterable[Hashable]] = {site.name.lower(): options}
+        if site == Site.SPAWN_CELL:
+            here = self.state.player.cell
+            places = ((row(cell) - row(here), col(cell) - col(here)) for cell in options)
+            covers = (cover(self.state, cell) for cell in options)
+            views = {"spawn_cell": places, COVER: covers}
+        elif site == Site.ENEMY_ORDER:
+            views = {"enemy_order": ((len(options), place) for place in range(len(options)))}
+        for name, view in views.items():
+            kinds = tuple(view)
+            yield Draw(name, kinds[drawn], kinds)
+
+    def _arbitrary(self, outcome: _T) -> _T:
+        """An outcome that the recording does not tell, or not alone."""
+        self.is_known = False
+        return outcome
 
     # --- a stage begins --------------------------------------------------------------------------
 
@@ -64,7 +98,7 @@ class ToldDice(Dice):
 
     def _block_count(self, options: Sequence[int], _index: int) -> int:
         if not self.layout:
-            self.layout = self._invalid_layout(options)
+            self.layout = self._arbitrary(self._invalid_layout(options))
         return max(len(self.layout), options[0])  # with fewer free cells the engine uses all
 
     def _invalid_layout(self, counts: Sequence[int]) -> list[int]:
@@ -84,7 +118,7 @@ class ToldDice(Dice):
             raise ImpossibleOutcome(Site.BLOCK_CELL, f"{len(self.layout)} blocks are recorded")
         if attempt > 0 and self.recorded.cells[self.layout[place]].is_block:
             raise ImpossibleOutcome(Site.BLOCK_CELL, "the recorded layout is not valid")
-        return self.layout[place]
+        return self._arbitrary(self.layout[place])  # for valid layouts are not equally likely
 
     def _block_is_data(self, _options: Sequence[bool], index: int) -> bool:
         return self.recorded.cells[self.layout[index]].is_data
@@ -140,7 +174,7 @@ class ToldDice(Dice):
         enemy = self.enemies[index]
         damage = MAX_HP[enemy.type] - enemy.hp
         if all(MAX_HP[kind] <= damage for kind in options):
-            return options[0]  # it dies whatever it becomes
+            return self._arbitrary(options[0])  # it dies whatever it becomes
         place = next(i for i, other in enumerate(self.state.enemies) if other is enemy)
         if place >= len(self.recorded.enemies):
             raise ImpossibleOutcome(Site.POLY_TYPE, f"no enemy {place} is recorded")
@@ -156,7 +190,19 @@ class ToldDice(Dice):
         # Which enemy of a cell was chosen makes no difference. Of an enemy and a transmission the
         # one that was not chosen is still there.
         chosen = Enemy if self.recorded.transmission_on(here) else Transmission
-        return next((piece for piece in there if isinstance(piece, chosen)), there[0])
+        return self._arbitrary(next((p for p in there if isinstance(p, chosen)), there[0]))
+
+
+def cover(state: State, cell: int) -> str:
+    """What stands between a cell and the player, if the two are in line."""
+    here = state.player.cell
+    if not state.in_line(cell):
+        return "out of line"
+    step = 1 if row(cell) == row(here) else SIZE
+    between = set(range(min(cell, here) + step, max(cell, here), step))
+    if between & (state.blocks() | {enemy.cell for enemy in state.enemies}):
+        return "behind a block or an enemy"
+    return "behind a transmission" if between & state.occupied() else "in the open"
 
 
 _TELL: dict[Site, Callable[[ToldDice, Any, int], Any]] = {
@@ -175,3 +221,10 @@ _TELL: dict[Site, Callable[[ToldDice, Any, int], Any]] = {
     Site.POLY_TYPE: ToldDice._poly_type,
     Site.WARP_TARGET: ToldDice._warp_target,
 }
+_CELLS = (Site.EXIT_CORNER, Site.BLOCK_CELL, Site.SPAWN_CELL)
+
+
+def _shown(site: Site, value: Any) -> str:
+    if site in _CELLS:
+        return f"({row(value)},{col(value)})"
+    return str(getattr(value, "name", value)).lower()
