@@ -89,11 +89,9 @@ def of_cells(cells: jax.Array, members: jax.Array) -> Bits:
 
 
 def of_mask(mask: jax.Array) -> Bits:
-    """The set that a bool[36] describes."""
-    weights = mask.astype(jnp.uint32) << jnp.asarray(np.arange(CELLS) % HALF, jnp.uint32)
-    return Bits(
-        jnp.sum(weights[:HALF], dtype=jnp.uint32), jnp.sum(weights[HALF:], dtype=jnp.uint32)
-    )
+    """The set of the places where a bool[n] is true, n at most 36."""
+    bits = mask.astype(jnp.uint32) << (np.arange(mask.shape[0], dtype=np.uint32) % HALF)
+    return Bits(jnp.sum(bits[:HALF], dtype=jnp.uint32), jnp.sum(bits[HALF:], dtype=jnp.uint32))
 
 
 def to_mask(bits: Bits) -> jax.Array:

@@ -5,26 +5,23 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from hackmatrix.jaxgame import bitboard
 from hackmatrix.jaxgame.bitboard import neighbours, of_cell, of_cells
 from hackmatrix.jaxgame.dice import choose
 from hackmatrix.jaxgame.loops import repeat_while
 from hackmatrix.jaxgame.movement import next_cell
-from hackmatrix.jaxgame.programs import max_hp
 from hackmatrix.jaxgame.spawning import spawn
 from hackmatrix.jaxgame.state import (
     ENEMY_SLOTS,
-    Enemies,
     State,
-    Transmissions,
-    add_enemies,
     in_line,
     keep_transmissions,
+    land,
     pick,
     position_of,
     saturated,
+    slots,
     transmission_cells,
 )
 from hackmatrix.rules.board import CELLS
@@ -57,29 +54,10 @@ def land_transmissions(state: State, active: jax.Array) -> State:
     """Transmissions that are due become enemies while there is room; the others come nearer."""
     coming = state.transmissions
     due = coming.alive & (coming.turns <= 1) & active
-    room = MAX_ENEMIES - state.enemies.count
-    lands = due & (jnp.cumsum(due.astype(jnp.int32)) <= room)
+    enemies, landed = land(state.enemies, coming, due)
     sooner = jnp.where(coming.alive & active, jnp.maximum(coming.turns - 1, 1), coming.turns)
-    return replace(
-        state,
-        enemies=add_enemies(state.enemies, land(coming), lands),
-        transmissions=keep_transmissions(replace(coming, turns=sooner), ~lands),
-    )
-
-
-def land(coming: Transmissions) -> Enemies:
-    """The enemies that transmissions become, slot by slot."""
-    return Enemies(
-        count=coming.count,
-        cell=coming.cell,
-        type=coming.type,
-        hp=max_hp(coming.type),
-        disabled=jnp.ones(CELLS, jnp.int8),
-        stunned=jnp.zeros(CELLS, jnp.bool),
-        from_schedule=coming.from_schedule,
-        from_siphon=coming.from_siphon,
-        last=coming.cell,
-    )
+    coming = keep_transmissions(replace(coming, turns=sooner), ~landed)
+    return replace(state, enemies=enemies, transmissions=coming)
 
 
 class _Movement(NamedTuple):
@@ -102,7 +80,7 @@ def move_enemies(state: State, active: jax.Array) -> State:
     """
     enemies = state.enemies
     able = enemies.alive & (enemies.disabled == 0) & ~enemies.stunned & active
-    twice = _slots(able & (enemies.type == EnemyType.VIRUS))
+    twice = slots(able & (enemies.type == EnemyType.VIRUS))
     coming = transmission_cells(state.transmissions)
     player = state.player.cell
 
@@ -140,7 +118,7 @@ def move_enemies(state: State, active: jax.Array) -> State:
 
     zero = jnp.int32(0)
     start = _Movement(
-        _slots(able), zero, zero, jnp.uint32(0), enemies.cell, enemies.last, state.player.hp
+        slots(able), zero, zero, jnp.uint32(0), enemies.cell, enemies.last, state.player.hp
     )
     end = repeat_while(wants_more, act, start)
     return replace(
@@ -148,11 +126,6 @@ def move_enemies(state: State, active: jax.Array) -> State:
         player=replace(state.player, hp=end.hp),
         enemies=replace(enemies, cell=end.cell, last=end.last),
     )
-
-
-def _slots(mask: jax.Array) -> jax.Array:
-    """uint32: a bit for each slot of a bool[32]."""
-    return jnp.sum(mask.astype(jnp.uint32) << ENEMY_SLOTS.astype(np.uint32), dtype=jnp.uint32)
 
 
 def spawns(state: State, active: jax.Array) -> State:

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from hackmatrix.jaxgame import bitboard
 from hackmatrix.jaxgame.bitboard import Bits, neighbours, of_cell
@@ -99,9 +100,11 @@ def exit_distance(exit: jax.Array, blocks: Bits, player: jax.Array) -> jax.Array
 def exit_distances(exit: jax.Array, blocks: Bits, player: jax.Array) -> jax.Array:
     """int32[36]: walking distance from the exit over non-block cells, at most 10."""
     free = ~blocks | of_cell(player)
-    reached = of_cell(exit)
-    distances = jnp.zeros(CELLS, jnp.int32)
-    for _ in range(MAX_DISTANCE):
+
+    def grow(_: int, carry: tuple[Bits, jax.Array]) -> tuple[Bits, jax.Array]:
+        reached, distances = carry
         distances += ~bitboard.to_mask(reached)
-        reached = reached | (neighbours(reached) & free)
-    return distances
+        return reached | (neighbours(reached) & free), distances
+
+    start = of_cell(exit), jnp.zeros(CELLS, jnp.int32)
+    return lax.fori_loop(0, MAX_DISTANCE, grow, start)[1]

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import of_cell, to_mask
+from hackmatrix.jaxgame.bitboard import Bits, of_cell, to_mask
 from hackmatrix.jaxgame.combat import Blow, no_blow
 from hackmatrix.jaxgame.dice import choose
+from hackmatrix.jaxgame.loops import repeat
 from hackmatrix.jaxgame.state import (
     ENEMY_SLOTS,
     TRANSMISSION_SLOTS,
@@ -19,16 +20,18 @@ from hackmatrix.jaxgame.state import (
     enemy_cells,
     first,
     manhattan,
+    max_hp,
     pick,
     row_of,
     saturated,
     select,
+    slots,
     transmission_cells,
     with_position,
 )
 from hackmatrix.rules.board import CELLS, LIMIT, SIZE
 from hackmatrix.rules.chance import Site
-from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
+from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
 from hackmatrix.rules.programs import (
     DELAY_TURNS,
     EXCH_ENERGY,
@@ -164,12 +167,6 @@ def poly(state: State, active: jax.Array) -> State:
     )
 
 
-def max_hp(kind: jax.Array) -> jax.Array:
-    """Full hp of enemy types, in their dtype."""
-    daemon = kind == EnemyType.DAEMON
-    return jnp.where(daemon, MAX_HP[EnemyType.DAEMON], MAX_HP[EnemyType.VIRUS]).astype(kind.dtype)
-
-
 def strike(state: State, number: jax.Array) -> Blow:
     """The blow of programs that damage enemies, and of POLY, which can leave them without hp."""
     enemies, here = state.enemies, state.player.cell
@@ -210,10 +207,19 @@ def of_type(enemies: Enemies, kind: EnemyType) -> jax.Array:
 
 
 def first_of_each(keys: jax.Array, among: jax.Array) -> jax.Array:
-    """bool[32]: those among the enemies that have no earlier one with the same key."""
-    same = (keys[:, None] == keys[None, :]) & among[None, :]
-    earlier = ENEMY_SLOTS[None, :] < ENEMY_SLOTS[:, None]
-    return among & ~(same & earlier).any(axis=1)
+    """bool[32]: those among the enemies that have no earlier one with the same key (int 0..35)."""
+
+    def look(i: jax.Array, carry: tuple[Bits, jax.Array]) -> tuple[Bits, jax.Array]:
+        taken, firsts = carry
+        key = of_cell(keys[i].astype(jnp.int32)).where(among[i])
+        is_first = (key & ~taken).any()
+        return taken | key, firsts | is_first.astype(jnp.uint32) << i.astype(jnp.uint32)
+
+    nobody = jnp.zeros_like(slots(among))
+    most = MAX_ENEMIES - jax.lax.clz(slots(among)).astype(jnp.int32)
+    start = Bits(nobody, nobody), nobody
+    firsts = repeat(most, look, start)[1]
+    return (firsts >> ENEMY_SLOTS.astype(np.uint32)) & 1 == 1
 
 
 def warp(state: State, blow: Blow, active: jax.Array) -> tuple[State, Blow]:

@@ -10,10 +10,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.jaxgame.bitboard import Bits, of_cell, of_cells
+from hackmatrix.jaxgame.bitboard import (
+    Bits,
+    highest,
+    lowest,
+    of_cell,
+    of_cells,
+    of_mask,
+    to_mask,
+)
 from hackmatrix.jaxgame.dice import Dice
+from hackmatrix.jaxgame.loops import repeat
 from hackmatrix.rules.board import CELLS, LIMIT, SIZE
-from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
+from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
 
 _T = TypeVar("_T")
 
@@ -192,50 +201,101 @@ def seen(position: Position) -> jax.Array:
     return enemies.alive & (~hidden | in_line(position, enemies.cell))
 
 
+def slots(mask: jax.Array) -> jax.Array:
+    """uint32: a bit for each place of a bool[n], n at most 32."""
+    places = np.arange(mask.shape[0], dtype=np.uint32)
+    return jnp.sum(mask.astype(jnp.uint32) << places, dtype=jnp.uint32)
+
+
 def first(matches: jax.Array) -> jax.Array:
-    """Bool[n]: only the first of the matches, if there is one."""
-    return matches & (jnp.cumsum(matches.astype(jnp.int32)) == 1)
+    """bool[32]: only the first of the matches, if there is one."""
+    bits = slots(matches)
+    lowest = bits & (jnp.uint32(0) - bits)
+    return (lowest >> ENEMY_SLOTS.astype(np.uint32)) & 1 == 1
 
 
 def pick(values: jax.Array, chosen: jax.Array) -> jax.Array:
-    """The value at the one place where `chosen` (bool[n]) is true; 0 if there is none."""
-    return jnp.sum(jnp.where(chosen, values, 0).astype(jnp.int32))
+    """int32 (uint32 of uint32): the value at the one place where `chosen` is true, 0 if nowhere."""
+    dtype = jnp.uint32 if values.dtype == jnp.uint32 else jnp.int32
+    return jnp.sum(jnp.where(chosen, values, 0), dtype=dtype)
 
 
-def add_enemies(enemies: Enemies, new: Enemies, joins: jax.Array) -> Enemies:
-    """Append those of `new` (fields of any length n) that join (bool[n]); there is room."""
-    place = enemies.count + jnp.cumsum(joins.astype(jnp.int32)) - 1
-    moved = _move(_pack(new, _ENEMY_BITS), place, joins, MAX_ENEMIES)
-    words = jnp.where(enemies.alive, _pack(enemies, _ENEMY_BITS), moved)
-    count = enemies.count + jnp.sum(joins, dtype=jnp.int32)
-    return Enemies(count=count, **_unpack(words, _ENEMY_BITS))
+def max_hp(kind: jax.Array) -> jax.Array:
+    """Full hp of enemy types, in their dtype."""
+    daemon = kind == EnemyType.DAEMON
+    return jnp.where(daemon, MAX_HP[EnemyType.DAEMON], MAX_HP[EnemyType.VIRUS]).astype(kind.dtype)
+
+
+def land(
+    enemies: Enemies, transmissions: Transmissions, due: jax.Array
+) -> tuple[Enemies, jax.Array]:
+    """Append the enemies that transmissions become (section 4, step 2), while there is room.
+
+    Args:
+        enemies: the list they join.
+        transmissions: the list they come from.
+        due: bool[36], which of them are to land, in list order.
+
+    Returns:
+        The enemies, and bool[36] which transmissions have landed.
+    """
+    fresh = Enemies(
+        count=transmissions.count,
+        cell=transmissions.cell,
+        type=transmissions.type,
+        hp=max_hp(transmissions.type),
+        disabled=jnp.ones(CELLS, jnp.int8),
+        stunned=jnp.zeros(CELLS, jnp.bool),
+        from_schedule=transmissions.from_schedule,
+        from_siphon=transmissions.from_siphon,
+        last=transmissions.cell,
+    )
+    new_words, waiting = _pack(fresh, _ENEMY_BITS), of_mask(due)
+    number = jnp.minimum(waiting.size(), MAX_ENEMIES - enemies.count)
+
+    def append(i: jax.Array, carry: tuple[jax.Array, Bits]) -> tuple[jax.Array, Bits]:
+        words, waiting = carry
+        lands = i < number
+        slot = lowest(waiting)
+        word = pick(new_words, slot == TRANSMISSION_SLOTS)
+        words = jnp.where((enemies.count + i == ENEMY_SLOTS) & lands, word, words)
+        return words, waiting & ~of_cell(slot).where(lands)
+
+    start = _pack(enemies, _ENEMY_BITS), waiting
+    words, left = repeat(number, append, start)
+    landed = to_mask(waiting & ~left)
+    return Enemies(count=enemies.count + number, **_unpack(words, _ENEMY_BITS)), landed
 
 
 def keep_enemies(enemies: Enemies, stays: jax.Array) -> Enemies:
     """Remove the enemies that do not stay (bool[32])."""
-    stays &= enemies.alive
-    place = jnp.cumsum(stays.astype(jnp.int32)) - 1
-    words = _move(_pack(enemies, _ENEMY_BITS), place, stays, MAX_ENEMIES)
-    count = jnp.sum(stays, dtype=jnp.int32)
-    return Enemies(count=count, **_unpack(words, _ENEMY_BITS))
+    removed = of_mask(enemies.alive & ~stays)
+    words = _remove(_pack(enemies, _ENEMY_BITS), removed)
+    return Enemies(count=enemies.count - removed.size(), **_unpack(words, _ENEMY_BITS))
 
 
 def keep_transmissions(transmissions: Transmissions, stays: jax.Array) -> Transmissions:
     """Remove the transmissions that do not stay (bool[36])."""
-    stays &= transmissions.alive
-    place = jnp.cumsum(stays.astype(jnp.int32)) - 1
-    words = _move(_pack(transmissions, _TRANSMISSION_BITS), place, stays, CELLS)
-    count = jnp.sum(stays, dtype=jnp.int32)
+    removed = of_mask(transmissions.alive & ~stays)
+    words = _remove(_pack(transmissions, _TRANSMISSION_BITS), removed)
+    count = transmissions.count - removed.size()
     return Transmissions(count=count, **_unpack(words, _TRANSMISSION_BITS))
 
 
-def _move(words: jax.Array, place: jax.Array, moves: jax.Array, size: int) -> jax.Array:
-    """uint32[size]: each word that moves at its new place, 0 elsewhere."""
-    arrives = moves[None, :] & (place[None, :] == np.arange(size)[:, None])
-    return jnp.sum(jnp.where(arrives, words[None, :], 0), axis=1, dtype=jnp.uint32)
+def _remove(words: jax.Array, removed: Bits) -> jax.Array:
+    """The list without the places in `removed`: from the last on, all behind move up by one."""
+    places = np.arange(words.shape[0])
+
+    def remove(_: jax.Array, carry: tuple[jax.Array, Bits]) -> tuple[jax.Array, Bits]:
+        words, left = carry
+        place = jnp.where(left.any(), highest(left), words.shape[0])
+        words = jnp.where(places >= place, jnp.roll(words, -1), words)
+        return words, left & ~of_cell(place)
+
+    return repeat(removed.size(), remove, (words, removed))[0]
 
 
-# One word for each piece, so that moving it along its list is one sum: (field, bits) from bit 0.
+# A piece as one word, so that moving it along its list moves one array: fields from bit 0 on.
 _ENEMY_BITS = {
     "cell": 6,
     "type": 2,
