@@ -56,7 +56,7 @@ def sample(log_probs: Array, mask: Array, uniform: Array) -> Array:
     """
     cumulative = jnp.where(mask, jnp.cumsum(jnp.exp(log_probs), axis=-1), 0.0)
     top = jnp.max(cumulative, axis=-1, keepdims=True)
-    above = mask & (cumulative > uniform[..., None] * top)
+    above = cumulative > uniform[..., None] * top
     return jnp.argmax(above, axis=-1).astype(jnp.int32)
 
 

@@ -108,6 +108,29 @@ def test_ten_million_samples_hold_no_invalid_action() -> None:
     assert games * calls == 10_000_000
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_however_the_sums_round_the_action_is_valid(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A parallel prefix sum rounds each entry in its own way; here, by up to 1e-3.
+    noise = 1 + 1e-3 * jax.random.uniform(jax.random.key(seed), (1_000, ACTIONS), minval=-1)
+    cumsum = jnp.cumsum
+    monkeypatch.setattr(jnp, "cumsum", lambda x, axis: cumsum(x, axis=axis) * noise)
+    logits, mask = random_case(seed, 1_000)
+    log_probs = distribution.log_probabilities(jnp.asarray(logits), jnp.asarray(mask))
+    for uniform in (0.0, 0.3, 0.7, 1 - 2**-23):
+        uniforms = jnp.full(1_000, uniform, jnp.float32)
+        action = np.asarray(distribution.sample(log_probs, jnp.asarray(mask), uniforms))
+        assert mask[np.arange(1_000), action].all()
+
+
+def test_a_valid_action_of_probability_zero_is_not_taken() -> None:
+    mask = jnp.ones(3, bool)
+    log_probs = distribution.log_probabilities(jnp.array([-500.0, 0.0, -500.0]), mask)
+    for uniform in (0.0, 1 - 2**-23):
+        assert distribution.sample(log_probs, mask, jnp.float32(uniform)) == 1
+
+
 def test_samples_are_as_frequent_as_they_are_probable() -> None:
     logits, mask = random_case(3, 1, scale=1.0)
     log_probs = distribution.log_probabilities(jnp.asarray(logits[0]), jnp.asarray(mask[0]))

@@ -148,6 +148,24 @@ def test_the_first_gradient_step_meets_the_policy_that_acted() -> None:
     assert row["train/entropy"] == pytest.approx(np.log(2), abs=1e-3)  # two of four are valid
 
 
+def test_the_last_epoch_is_reported() -> None:
+    # The first epoch of one minibatch meets the policy that acted, the last one another policy.
+    config = dataclasses.replace(CONFIG, update_epochs=4, num_minibatches=1, lr=1e-2)
+    trainer = Trainer(probes.Policy(), config)
+    _, sums = trainer.take_sums(trainer.run(trainer.init(0), 1))
+    assert summarise(jax.device_get(sums))["train/approx_kl"] > 1e-5
+
+
+def test_each_update_shuffles_anew() -> None:
+    trainer = Trainer(probes.Discount(), CONFIG)  # where chance is in the shuffling only
+    one, same, later = trainer.init(0), trainer.init(0), trainer.init(0)
+    later = dataclasses.replace(later, update=jnp.int32(5))
+    one, same, later = (trainer.run(state, 1) for state in (one, same, later))
+    assert_same(one.params, same.params)
+    with pytest.raises(AssertionError):
+        assert_same(one.params, later.params)
+
+
 def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     env = probes.Pairing()
     trainer, params, rollout = rollout_of(env)
