@@ -37,7 +37,7 @@ class Replay:
         game = Game(self.state)
         valid = game.valid_actions()
         if valid != self.step.valid:
-            return f"valid: engine {valid}, recorded {self.step.valid}"
+            return _mask_difference(valid, self.step.valid)
         try:
             outcome = self.play(game)
         except ImpossibleOutcome as impossible:
@@ -55,7 +55,7 @@ class Replay:
         for name, units in outcome.parts.items():
             recorded = self.step.parts[name]
             if units != recorded:
-                return f"reward.{name}: engine {units * UNIT:g}, recorded {recorded * UNIT:g}"
+                return f"reward.{name}: engine {units * UNIT:.10g}, recorded {recorded * UNIT:.10g}"
         return None
 
 
@@ -68,6 +68,14 @@ def flags_of(outcome: Outcome) -> dict[str, bool]:
         "won": outcome.ending == Ending.WON,
         "died": outcome.ending == Ending.DIED,
     }
+
+
+def _mask_difference(engine: list[int], recorded: list[int]) -> str:
+    only_engine = [action for action in engine if action not in recorded]
+    only_recorded = [action for action in recorded if action not in engine]
+    if not only_engine and not only_recorded:
+        return f"valid: engine {engine}, recorded {recorded}"
+    return f"valid: engine also {only_engine}, recorded also {only_recorded}"
 
 
 def _playable(state: State) -> State:

@@ -29,7 +29,7 @@ class ImpossibleOutcome(Exception):
     @classmethod
     def among(cls, site: Site, wanted: Any, allowed: Sequence[Any]) -> Self:
         """The recorded outcome is not among the engine's options."""
-        options = ", ".join(_shown(site, option) for option in allowed)
+        options = ", ".join(_shown(site, option) for option in dict.fromkeys(allowed))
         return cls(site, f"recorded {_shown(site, wanted)}, possible {options}")
 
 
