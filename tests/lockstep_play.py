@@ -1,0 +1,172 @@
+"""Plays the same games in both engines, a batch at a time, and compares everything after each action.
+
+No tolerance anywhere: complete states (saved ones and dice included), masks, compact observations
+and integer reward parts are equal, or the game is shown as text with the first difference.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.engine import Game
+from hackmatrix.engine.movement import exit_distances
+from hackmatrix.engine.state import Ending, Event, State
+from hackmatrix.engine.text import state_to_text
+from hackmatrix.jaxgame import actions, batch
+from hackmatrix.jaxgame.saving import state_from_engine, state_to_engine
+from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_DIRECTIONS
+from hackmatrix.rules.board import CELLS, NEIGHBOUR
+from hackmatrix.rules.enemies import MAX_ENEMIES
+from hackmatrix.rules.programs import P
+from hackmatrix.rules.rewards import REWARD_PARTS
+
+GAMES = 128  # one size of batch, so that everything is compiled once
+UNDO = FIRST_PROGRAM + P.UNDO
+
+Policy = Callable[[random.Random, Game, list[int]], int]
+
+_step = jax.jit(lambda state, action: batch.step(state, action, jnp.zeros(GAMES, bool), False))
+_masks = jax.jit(jax.vmap(actions.valid_actions))
+_observe = jax.jit(batch.observations)
+
+
+def any_action(rng: random.Random, game: Game, valid: list[int]) -> int:
+    """A random valid action; rarely an invalid one."""
+    return rng.choice(valid) if rng.random() > 0.002 else rng.randrange(len(ACTION_NAMES))
+
+
+def to_the_exit(rng: random.Random, game: Game, valid: list[int]) -> int:
+    """Mostly the shortest way to the exit."""
+    distances = exit_distances(game.state)
+    ways = {
+        direction: distances[cell]
+        for direction in range(NUM_DIRECTIONS)
+        if direction in valid
+        and (cell := NEIGHBOUR[game.state.player.cell][direction]) is not None
+        and distances[cell] is not None
+    }
+    if not ways or rng.random() < 0.1:
+        return any_action(rng, game, valid)
+    return min(ways, key=lambda direction: ways[direction] or 0)
+
+
+def often_undo(rng: random.Random, game: Game, valid: list[int]) -> int:
+    """Some turns, then one UNDO after the other."""
+    if UNDO in valid and (len(game.state.saved) == 4 or rng.random() < 0.7):
+        return UNDO
+    turns = [action for action in valid if action < FIRST_PROGRAM]
+    return rng.choice(turns or valid)
+
+
+def play(states: Sequence[State], policy: Policy, rng: random.Random, steps: int) -> Counter[str]:
+    """Play games from these states in both engines; returns what was covered.
+
+    Raises:
+        AssertionError: the engines differ.
+    """
+    assert len(states) == GAMES
+    games = [Game(state) for state in states]
+    covered: Counter[str] = Counter(games=GAMES)
+    chains = [0] * GAMES
+    batched = jax.tree.map(
+        lambda *leaves: jnp.asarray(np.stack(leaves)), *(state_from_engine(s) for s in states)
+    )
+    observations = _observe(batched)
+    for _ in range(steps):
+        _compare(games, batched, observations)
+        if all(game.state.over for game in games):
+            break
+        before = [state_to_text(game.state) for game in games]
+        chosen = []
+        parts = np.zeros((GAMES, len(REWARD_PARTS)), np.int32)
+        for i, game in enumerate(games):
+            valid = game.valid_actions()
+            action = policy(rng, game, valid) if valid else rng.randrange(len(ACTION_NAMES))
+            chosen.append(action)
+            if game.state.over:
+                continue
+            _count_before(covered, game)
+            outcome = game.step(action)
+            parts[i] = list(outcome.parts.values())
+            _count_after(covered, game, action, parts[i], outcome.stage_completed)
+            chains[i] = _chain(covered, chains[i], action)
+        batched, done = _step(batched, jnp.asarray(chosen))
+        observations = done.observation
+        for i in np.nonzero((np.asarray(done.parts) != parts).any(axis=1))[0]:
+            got = dict(zip(REWARD_PARTS, np.asarray(done.parts)[i].tolist(), strict=True))
+            raise AssertionError(f"{before[i]}{ACTION_NAMES[chosen[i]]}: {parts[i]} but {got}")
+    return covered
+
+
+def _compare(games: list[Game], batched: Any, observations: jax.Array) -> None:
+    host = jax.tree.map(np.asarray, batched)
+    masks = np.asarray(_masks(batched)).tolist()
+    seen = np.asarray(observations)
+    for i, game in enumerate(games):
+        other = state_to_engine(jax.tree.map(lambda x, i=i: x[i], host))
+        difference = first_difference(_plain(game.state), _plain(other))
+        assert difference is None, f"{state_to_text(game.state)}python, then jax: {difference}"
+        mask = sum(1 << action for action in game.valid_actions())
+        assert mask == masks[i], f"{state_to_text(game.state)}{mask ^ masks[i]:b}"
+        assert game.observation() == seen[i].tobytes(), state_to_text(game.state)
+
+
+def _plain(state: State) -> State:
+    """A state as it is compared: `last` means nothing but for cryptogs; events are not kept."""
+    state.events = list[Event]()
+    for position in (state, *state.saved):
+        for enemy in position.enemies:
+            if enemy.type.name != "CRYPTOG":
+                enemy.last = enemy.cell
+    return state
+
+
+def first_difference(a: Any, b: Any, path: str = "state") -> str | None:
+    """Where two trees of dataclasses and lists part; None if they are equal."""
+    if a == b:
+        return None
+    if is_dataclass(a) and is_dataclass(b):
+        pairs = [(f".{f.name}", getattr(a, f.name), getattr(b, f.name)) for f in fields(a)]
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        pairs = [(f"[{i}]", x, y) for i, (x, y) in enumerate(zip(a, b, strict=True))]
+    else:
+        return f"{path}: {a} / {b}"
+    return next((found for name, x, y in pairs if (found := first_difference(x, y, path + name))))
+
+
+def _count_before(covered: Counter[str], game: Game) -> None:
+    state = game.state
+    covered[f"stage {state.stage}"] += 1
+    covered["20 enemies"] += len(state.enemies) >= 20
+    taken = state.blocks() | state.occupied() | {state.player.cell}
+    covered["full board"] += len(taken) == CELLS
+    due = any(transmission.turns <= 1 for transmission in state.transmissions)
+    covered["limit of 32"] += len(state.enemies) == MAX_ENEMIES and due
+
+
+def _count_after(
+    covered: Counter[str], game: Game, action: int, parts: np.ndarray, completed: bool
+) -> None:
+    state = game.state
+    covered["steps"] += 1
+    covered[ACTION_NAMES[action]] += state.over != Ending.INVALID_ACTION
+    covered["invalid actions"] += state.over == Ending.INVALID_ACTION
+    covered["wins"] += state.over == Ending.WON
+    covered["deaths"] += state.over == Ending.DIED
+    covered["stages laid out"] += completed and not state.over
+    covered["100 failed layouts"] += completed and not state.over and not state.blocks()
+    for name, part in zip(REWARD_PARTS, parts, strict=True):
+        covered[name] += part != 0
+
+
+def _chain(covered: Counter[str], length: int, action: int) -> int:
+    if action != UNDO:
+        return 0
+    covered[f"UNDO chain of {length + 1}"] += 1
+    return length + 1
