@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from hackmatrix.conformance.recording import UNDO, RecordedStep
 from hackmatrix.conformance.replay import Replay
-from hackmatrix.conformance.told import ImpossibleOutcome, ToldDice
+from hackmatrix.conformance.told import NEGLIGIBLE, ImpossibleOutcome, ToldDice
 from hackmatrix.engine import enemy_turn, stage
 from hackmatrix.engine.actions import valid_actions
 from hackmatrix.engine.game import Game, Outcome
@@ -21,7 +21,6 @@ from hackmatrix.rules.enemies import MAX_ENEMIES
 _T = TypeVar("_T")
 _WINNING_PAYS = 12_800  # 64, in units of 0.005
 _SPAWN_TRIES = 100
-_NEGLIGIBLE = 1e-6  # a chance that no recording will show
 _NO_LIMIT = 1 << 20
 
 
@@ -142,7 +141,7 @@ class OriginalDice(ToldDice):
 
 def _may_overlook(cells: int) -> bool:
     """Whether 100 random cells of the board may well miss so many cells."""
-    return (1 - cells / CELLS) ** _SPAWN_TRIES > _NEGLIGIBLE
+    return (1 - cells / CELLS) ** _SPAWN_TRIES > NEGLIGIBLE
 
 
 def _empty_cells(state: State) -> set[int]:

@@ -15,9 +15,11 @@ from hackmatrix.engine.state import Enemy, State, Transmission
 from hackmatrix.rules.board import CELLS, CORNERS, SIZE, Content, col, row
 from hackmatrix.rules.chance import LAYOUT_STRIDE, Site
 from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
+from hackmatrix.rules.stages import LAYOUT_TRIES
 
 _T = TypeVar("_T")
-_SEARCHES = 500  # layouts looked at, for each number of blocks, to find one that is invalid
+NEGLIGIBLE = 1e-6  # a chance that no recording will show
+_SAMPLES = 500  # layouts, to see how many of them are invalid
 
 
 class ImpossibleOutcome(Exception):
@@ -102,14 +104,14 @@ class ToldDice(Dice):
         return max(len(self.layout), options[0])  # with fewer free cells the engine uses all
 
     def _invalid_layout(self, counts: Sequence[int]) -> list[int]:
-        """A layout such as must have come up 100 times when the new board has no blocks."""
+        """A layout such as came up 100 times if the new board has no blocks; else none."""
         free = sorted(set(range(CELLS)) - set(CORNERS) - self.state.occupied())
         rng = random.Random(0)
-        for count in reversed(counts):
-            for _ in range(_SEARCHES):
-                layout = rng.sample(free, min(count, len(free)))
-                if not is_valid_layout(set(layout), self.recorded.exit):
-                    return layout
+        for count in counts:
+            layouts = [rng.sample(free, min(count, len(free))) for _ in range(_SAMPLES)]
+            invalid = [x for x in layouts if not is_valid_layout(set(x), self.recorded.exit)]
+            if (len(invalid) / _SAMPLES) ** LAYOUT_TRIES > NEGLIGIBLE:
+                return invalid[0]
         return []
 
     def _block_cell(self, _options: Sequence[int], index: int) -> int:
