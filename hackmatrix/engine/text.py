@@ -15,8 +15,8 @@
 
 Rows 5..0, two characters a cell: what it holds (`.` nothing, `D` data, `P` program, `?` question
 block, `s` data siphon, `X` exit) and who is there (`@` player, `v d g c` enemy, `+` transmission).
-Facts left out are those of a new game; enemies and transmissions without a line are whole and in
-reading order.
+Facts left out are those of a new game. Enemies and transmissions without a line are whole and in
+reading order; a `P` without a line carries PUSH, a `?` hides data.
 """
 
 from collections.abc import Iterator
@@ -188,6 +188,8 @@ def _read_drawing(lines: list[tuple[int, str]], *, whole: bool) -> dict[str, Any
             cells[_cell(place)] = {"content": _CONTENT[content]}
             if content == "P":
                 cells[_cell(place)]["program"] = "PUSH"
+            if content == "?":
+                cells[_cell(place)]["holds_data"] = True
             if content == "X" and whole:
                 data["exit"] = [r, c]
             if who == "@":
@@ -228,8 +230,8 @@ def read_fact(data: dict[str, Any], words: list[str], *, whole: bool) -> None:
         case "cell":
             cell = data["cells"][_cell(_place(rest[0]))]
             cell |= _read_words(rest[1:], ("credits", "energy", "points", "program", "spawn"))
-            if cell["content"] == "question" and "program" not in cell:
-                cell["holds_data"] = True
+            if "program" in cell:
+                cell.pop("holds_data", None)
         case "enemy":
             enemy = _enemy(rest[0], _place(rest[1]))
             data["enemies"].append(enemy | _read_words(rest[2:], ("hp", "disabled", "last")))
