@@ -1,4 +1,4 @@
-"""Plays the same games in both engines, a batch at a time, and compares everything after each action.
+"""Plays the same games in both engines, a batch at a time, and compares all after each action.
 
 No tolerance anywhere: complete states (saved ones and dice included), masks, compact observations
 and integer reward parts are equal, or the game is shown as text with the first difference.
@@ -23,7 +23,7 @@ from hackmatrix.jaxgame.saving import state_from_engine, state_to_engine
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_DIRECTIONS
 from hackmatrix.rules.board import CELLS, NEIGHBOUR
 from hackmatrix.rules.enemies import MAX_ENEMIES
-from hackmatrix.rules.programs import P
+from hackmatrix.rules.programs import MAX_SAVED_STATES, P
 from hackmatrix.rules.rewards import REWARD_PARTS
 
 GAMES = 128  # one size of batch, so that everything is compiled once
@@ -36,7 +36,7 @@ _masks = jax.jit(jax.vmap(actions.valid_actions))
 _observe = jax.jit(batch.observations)
 
 
-def any_action(rng: random.Random, game: Game, valid: list[int]) -> int:
+def any_action(rng: random.Random, _: Game, valid: list[int]) -> int:
     """A random valid action; rarely an invalid one."""
     return rng.choice(valid) if rng.random() > 0.002 else rng.randrange(len(ACTION_NAMES))
 
@@ -56,12 +56,26 @@ def to_the_exit(rng: random.Random, game: Game, valid: list[int]) -> int:
     return min(ways, key=lambda direction: ways[direction] or 0)
 
 
-def often_undo(rng: random.Random, game: Game, valid: list[int]) -> int:
-    """Some turns, then one UNDO after the other."""
-    if UNDO in valid and (len(game.state.saved) == 4 or rng.random() < 0.7):
-        return UNDO
-    turns = [action for action in valid if action < FIRST_PROGRAM]
-    return rng.choice(turns or valid)
+def mostly_programs(rng: random.Random, _: Game, valid: list[int]) -> int:
+    """A random program whenever one can run, a turn now and then."""
+    programs = [action for action in valid if action >= FIRST_PROGRAM]
+    return rng.choice(programs if programs and rng.random() < 0.85 else valid)
+
+
+def undo_in_chains() -> Policy:
+    """Turns until 4 states are saved, then one UNDO after the other until none is left."""
+    undoing: set[int] = set()
+
+    def policy(rng: random.Random, game: Game, valid: list[int]) -> int:
+        if len(game.state.saved) == MAX_SAVED_STATES:
+            undoing.add(id(game))
+        if UNDO in valid and id(game) in undoing:
+            return UNDO
+        undoing.discard(id(game))
+        turns = [action for action in valid if action < FIRST_PROGRAM]
+        return rng.choice(turns or valid)
+
+    return policy
 
 
 def play(states: Sequence[State], policy: Policy, rng: random.Random, steps: int) -> Counter[str]:

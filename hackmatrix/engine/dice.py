@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from hackmatrix.rules.chance import Site
 
-_WORD = 0xFFFFFFFF
+MAX_WORD = 0xFFFFFFFF
 _T = TypeVar("_T")
 
 
@@ -24,15 +24,15 @@ def draw(stream: int, episode: int, clock: int, site: int, index: int) -> int:
         index: 0..65535, which draw of this place.
     """
     words = (stream, episode, clock, site << 16 | index)
-    mixed = _mix(*((word * 1664525 + 1013904223) & _WORD for word in words))
+    mixed = _mix(*((word * 1664525 + 1013904223) & MAX_WORD for word in words))
     return _mix(*(word ^ word >> 16 for word in mixed))[3]
 
 
 def _mix(x: int, y: int, z: int, w: int) -> tuple[int, int, int, int]:
-    x = (x + y * w) & _WORD
-    y = (y + z * x) & _WORD
-    z = (z + x * y) & _WORD
-    w = (w + y * z) & _WORD
+    x = (x + y * w) & MAX_WORD
+    y = (y + z * x) & MAX_WORD
+    z = (z + x * y) & MAX_WORD
+    w = (w + y * z) & MAX_WORD
     return x, y, z, w
 
 

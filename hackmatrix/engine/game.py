@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from hackmatrix.engine.actions import go, valid_actions
-from hackmatrix.engine.dice import Dice
+from hackmatrix.engine.dice import MAX_WORD, Dice
 from hackmatrix.engine.enemy_turn import enemy_turn
 from hackmatrix.engine.events import Event, EventKind
 from hackmatrix.engine.observation import observe
@@ -77,8 +77,8 @@ class Game:
             ValueError: one of them is no uint32.
         """
         for name, value in (("stream", stream), ("episode", episode)):
-            if not 0 <= value <= 0xFFFFFFFF:
-                raise ValueError(f"{name} must be 0..{0xFFFFFFFF}, got {value}")
+            if not 0 <= value <= MAX_WORD:
+                raise ValueError(f"{name} must be 0..{MAX_WORD}, got {value}")
         return cls(new_game(Dice(stream, episode)))
 
     def valid_actions(self) -> list[int]:
@@ -146,7 +146,7 @@ def step(state: State, action: int) -> Outcome:
     if action not in valid_actions(state):
         state.over = Ending.INVALID_ACTION
         return Outcome(dict.fromkeys(REWARD_PARTS, 0), False, state.over, ())
-    state.dice.clock += 1
+    state.dice.clock = (state.dice.clock + 1) & MAX_WORD
     before = measure(state, action)
     kills, picked_up, completed = act(state, action)
     if completed:

@@ -5,8 +5,16 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from lockstep_play import GAMES, Policy, any_action, often_undo, play, to_the_exit
-from lockstep_starts import full, new, next_to_the_exit, no_layout, rich
+from lockstep_play import (
+    GAMES,
+    Policy,
+    any_action,
+    mostly_programs,
+    play,
+    to_the_exit,
+    undo_in_chains,
+)
+from lockstep_starts import full, new, next_to_the_exit, no_layout, quiet, rich
 
 from hackmatrix.engine.state import State
 from hackmatrix.rules.actions import ACTION_NAMES
@@ -18,9 +26,10 @@ Start = Callable[[random.Random], State]
 PLANS: list[tuple[Start, Policy, int, int, int]] = [
     (new, any_action, 100, 1, 4),
     (new, to_the_exit, 100, 0, 5),
-    (rich, any_action, 20, 1, 12),
-    (rich, often_undo, 20, 0, 3),
-    (next_to_the_exit, to_the_exit, 6, 1, 3),
+    (rich, any_action, 15, 0, 4),
+    (rich, mostly_programs, 30, 1, 11),
+    (quiet, undo_in_chains(), 30, 1, 3),
+    (next_to_the_exit, to_the_exit, 6, 0, 3),
     (no_layout, to_the_exit, 2, 0, 1),
     (full, any_action, 5, 0, 1),
 ]
