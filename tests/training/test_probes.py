@@ -1,6 +1,5 @@
 """Each probe environment is learned to its known answer."""
 
-import dataclasses
 import functools
 
 import jax
@@ -85,7 +84,7 @@ def test_observation_and_action_are_paired() -> None:
     assert mean_reward(150) > 0.95
 
 
-@pytest.mark.parametrize("field", ["obs", "action"])
+@pytest.mark.parametrize("field", ["obs", pytest.param("action", marks=pytest.mark.slow)])
 def test_pairing_wrongly_is_noticed(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     play = trainer_module.play
 
@@ -117,9 +116,10 @@ def relative_error(values: np.ndarray, truth: np.ndarray) -> float:
 
 
 GRID_CONFIG = TrainConfig(
-    num_envs=64,
+    num_envs=256,
     num_steps=32,
     num_minibatches=2,
+    update_epochs=2,
     hidden_dim=64,
     num_layers=1,
     lr=1e-3,
@@ -129,10 +129,15 @@ GRID_CONFIG = TrainConfig(
 
 
 def error_of_random_moves(env: probes.Grid) -> float:
-    trainer = Trainer(env, dataclasses.replace(GRID_CONFIG, num_envs=512, update_epochs=2))
+    trainer = Trainer(env, GRID_CONFIG)
     trainer.agent = UniformAgent(env, ActorCritic(env.num_actions, 64, 1))
-    state = trainer.run(trainer.init(0), 200)
-    return relative_error(grid_values(trainer, state), env.values(GAMMA, optimal=False)[:24])
+    state = trainer.run(trainer.init(0), 100)
+    values = []  # of several updates: one wavers with the last games seen
+    for _ in range(5):
+        state = trainer.run(state, 10)
+        values.append(grid_values(trainer, state))
+    truth = env.values(GAMMA, optimal=False)[: env.goal]
+    return relative_error(np.mean(values, axis=0), truth)
 
 
 def test_values_of_random_moves_in_the_grid_are_those_of_dynamic_programming() -> None:
@@ -148,13 +153,13 @@ class CutShort(probes.Grid):
 
 
 def test_a_time_limit_taken_for_a_termination_would_be_noticed() -> None:
-    assert error_of_random_moves(CutShort()) > 0.25
+    assert error_of_random_moves(CutShort()) > 0.5
 
 
 def test_the_grid_is_solved_and_its_values_are_those_of_dynamic_programming() -> None:
     env = probes.Grid()
     trainer = Trainer(env, GRID_CONFIG)
-    state = trainer.run(trainer.init(0), 200)
+    state = trainer.run(trainer.init(0), 100)
     truth = env.values(GAMMA, optimal=True)[: env.goal]
     assert relative_error(grid_values(trainer, state), truth) < 0.05
 
