@@ -29,6 +29,7 @@ COMMANDS = {
     "train": Command("train", "train an agent by PPO"),
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
     "conformance": Command("conformance", "check the engine against recorded games"),
+    "bench": Command("bench", "measure speed"),
     "serve": Command("serve", "run the game as a process that speaks JSON lines"),
 }
 

@@ -1,0 +1,1 @@
+"""Speed of the environment, measured so that nothing can be optimised away."""
