@@ -38,6 +38,10 @@ class Replay:
         valid = game.valid_actions()
         if valid != self.step.valid:
             return _mask_difference(valid, self.step.valid)
+        everyone = list(range(len(self.after.enemies)))
+        for order in self.step.order:  # even where the engine does not need it
+            if sorted(order) != everyone:
+                return f"order: {order} is none of {len(everyone)} enemies"
         try:
             outcome = self.play(game)
         except ImpossibleOutcome as impossible:

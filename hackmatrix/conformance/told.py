@@ -159,18 +159,18 @@ class ToldDice(Dice):
     # --- enemies and programs --------------------------------------------------------------------
 
     def _enemy_order(self, options: Sequence[Enemy], index: int) -> Enemy:
+        enemies, recorded = self.state.enemies, self.recorded.enemies
+        if len(enemies) != len(recorded):
+            why = f"{len(recorded)} enemies are recorded, {len(enemies)} move"
+            raise ImpossibleOutcome(Site.ENEMY_ORDER, why)
         sub_step = index // self.order_stride
         if sub_step >= len(self.order):
             if len(options) == 1:
                 return options[0]
             raise ImpossibleOutcome(Site.ENEMY_ORDER, f"no order for sub-step {sub_step}")
-        order, enemies = self.order[sub_step], self.state.enemies
-        if sorted(order) != list(range(len(enemies))):
-            raise ImpossibleOutcome(
-                Site.ENEMY_ORDER, f"{order} is no order of {len(enemies)} enemies"
-            )
         to_act = {id(enemy) for enemy in options}
-        return next(enemies[place] for place in order if id(enemies[place]) in to_act)
+        ordered = (enemies[place] for place in self.order[sub_step])
+        return next(enemy for enemy in ordered if id(enemy) in to_act)
 
     def _poly_type(self, options: Sequence[EnemyType], index: int) -> EnemyType:
         enemy = self.enemies[index]

@@ -63,6 +63,7 @@ def test_more_than_32_enemies() -> None:
     (waiting,) = after["transmissions"]
     after["transmissions"] = []
     after["enemies"].append({"type": "daemon", "row": 0, "col": 1, "hp": 3})
+    raw["steps"][0]["order"] = [[*range(33)]]
     (verdict,) = verdicts(raw)
     assert verdict.rules == (Rule.ENEMY_LIMIT,)
     after["transmissions"] = [waiting]
