@@ -239,6 +239,22 @@ def test_poly(choice: int) -> None:
     assert len(expected) == 4  # the daemon with 1 hp is gone
 
 
+def test_a_cryptog_made_by_poly_was_last_seen_where_it_is() -> None:
+    text = """
+        X. .. .. .. .. .d
+        .. .. .. .. .. ..
+        .. .. .. .. .. ..
+        .. .. .. .. .. ..
+        .. .. .. .. .. ..
+        .@ .. .. .. .. ..
+        player energy 9 credits 9
+        owned WAIT POLY
+    """
+    game, _ = played(text, "WAIT POLY", POLY_TYPE=[2])
+    (cryptog,) = game.to_dict()["enemies"]
+    assert (cryptog["type"], cryptog["row"], cryptog["last"]) == ("cryptog", 4, [4, 5])
+
+
 def test_poly_pays_for_those_that_die() -> None:
     text = ENEMIES.replace(" from_schedule", "")
     game = Game.from_text(text)

@@ -57,6 +57,16 @@ def test_what_begins_anew(engine: Engine) -> None:
         assert after["over"] is None
 
 
+def test_saved_states_are_forgotten(engine: Engine) -> None:
+    text = CORNERS_TAKEN.replace("s+ ..", "s. ..").replace("sd ..", "s. ..").replace("sv", "s.")
+    before = data_of(text + "player credits 9\nowned UNDO\n")
+    assert "UNDO" in play(engine, before, "down up")[2]
+    after, _, mask = play(engine, before, "down up up")
+    assert after["stage"] == 2
+    assert after["saved"] == []
+    assert "UNDO" not in mask
+
+
 def test_step_ends_with_the_stage(engine: Engine) -> None:
     for after in completed(engine, BEFORE.replace("show calm", "step")):
         assert not after["step"]
