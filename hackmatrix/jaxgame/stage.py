@@ -5,6 +5,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from hackmatrix.jaxgame import bitboard
 from hackmatrix.jaxgame.bitboard import Bits, neighbours, of_cell, of_mask, to_mask
@@ -171,14 +172,18 @@ def draw_blocks(
 
 def draw_programs(dice: Dice, wanted: jax.Array) -> jax.Array:
     """int32[11]: programs for the blocks that want one, no two the same; 0 for the others."""
-    left = jnp.uint32((1 << len(PROGRAMS)) - 1)
-    programs = []
-    for place in range(MAX_BLOCKS):
-        options = jax.lax.population_count(left).astype(jnp.int32)
+
+    def draw(place: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        left, programs = carry
+        options = lax.population_count(left).astype(jnp.int32)
         number = bitboard.nth_bit(left, choose(dice, Site.BLOCK_PROGRAM, options, place))
-        programs.append(jnp.where(wanted[place], number, 0))
-        left &= ~(wanted[place].astype(jnp.uint32) << number.astype(jnp.uint32))
-    return jnp.stack(programs)
+        taken = wanted[place].astype(jnp.uint32) << number.astype(jnp.uint32)
+        here = (place == jnp.arange(MAX_BLOCKS)) & wanted
+        return left & ~taken, jnp.where(here, number, programs)
+
+    everything = jnp.uint32((1 << len(PROGRAMS)) - 1)
+    start = everything, jnp.zeros(MAX_BLOCKS, jnp.int32)
+    return lax.fori_loop(0, MAX_BLOCKS, draw, start)[1]
 
 
 def place_resources(dice: Dice, cells: Cells, exit: jax.Array) -> Cells:
