@@ -73,9 +73,9 @@ def test_pieces_without_a_line_come_in_reading_order() -> None:
 
 
 def test_indented_and_with_empty_lines() -> None:
-    plain = Game.from_text(BOARD + "turn 4\nplayer hp 2\n").to_dict()
-    lines = (BOARD + "turn 4\n\nplayer hp 2\n").splitlines()
-    assert Game.from_text("\n" + "\n".join(f"    {line}" for line in lines)).to_dict() == plain
+    text = f"{BOARD}turn 4\nplayer hp 2\nsaved\n{BOARD}turn 3\n"
+    loose = "\n\n" + "\n\n".join(f"   {line} " for line in text.splitlines())
+    assert Game.from_text(loose).to_dict() == Game.from_text(text).to_dict()
 
 
 def test_drawn_is_who_stands_first() -> None:

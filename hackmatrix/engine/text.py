@@ -124,24 +124,15 @@ def state_from_text(text: str) -> State:
         IllegalStateError: a line cannot be read, the drawing and the lines disagree, or the state
             is not legal; the message names the line or the field.
     """
-    lines = [
-        (number, line.rstrip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()
-    ]
-    lines = _outdented(lines)
     blocks: list[list[tuple[int, str]]] = [[]]
-    for number, line in lines:
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         if line == "saved":
             blocks.append([])
-        else:
-            blocks[-1].append((number, line.strip()))
+        elif line:
+            blocks[-1].append((number, line))
     data = _GAME | _STAGE | {"step": False, "over": None} | _read_position(blocks[0], whole=True)
     data["saved"] = [_read_position(block, whole=False) for block in blocks[1:]]
     return state_from_dict(data)
-
-
-def _outdented(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    margin = min((len(line) - len(line.lstrip()) for _, line in lines), default=0)
-    return [(number, line[margin:]) for number, line in lines]
 
 
 def _read_position(lines: list[tuple[int, str]], *, whole: bool) -> dict[str, Any]:
