@@ -91,7 +91,7 @@ def test_the_same_games_give_the_same_report(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.slow
 def test_random_and_exit_play_as_in_the_original(capsys: pytest.CaptureFixture[str]) -> None:
-    # The original's recordings: random 0.147 +- 0.041 stages (75 games), return -3.1 +- 0.4; `exit`,
+    # The recordings of the original: random 0.147 +- 0.041 stages (75 games), return -3.1; `exit`,
     # which there strays from the way at times, 1.52 +- 0.10 (82 games).
     told = {}
     for player in ("random", "exit"):

@@ -61,9 +61,9 @@ def train(config: TrainConfig, env: Environment | None = None) -> Outcome:
 
 
 class _Interval(NamedTuple):
-    """What is to be logged of the updates since the last line."""
+    """Updates between two lines of metrics."""
 
-    update: int  # its last
+    update: int  # the last one
     updates: int
     seconds: float
     sums: Measures
@@ -73,28 +73,36 @@ def _train(
     trainer: Trainer, state: TrainState, run: RunFolder, console: Console, stop: StopRequest
 ) -> TrainState:
     config = trainer.config
-    update = logged = int(state.update)
+    update = logged = 0
     logged_at = time.perf_counter()
     ahead = 1  # updates of the next call
-    pending: _Interval | None = None
+    finished: _Interval | None = None
+
+    def finish_interval() -> _Interval:
+        nonlocal state, logged, logged_at
+        state, sums = trainer.take_sums(state)
+        now = time.perf_counter()
+        interval = _Interval(update, update - logged, now - logged_at, sums)
+        logged, logged_at = update, now
+        return interval
+
     while update < config.num_updates and not stop.requested:
         count = min(ahead, logged + config.log_interval - update, config.num_updates - update)
         began = time.perf_counter()
         state = trainer.run(state, count)
-        if pending is not None:  # while the device works
-            _log(pending, config, run, console)
-            pending = None
+        if finished is not None:  # while the device works
+            _log(finished, config, run, console)
+            finished = None
         jax.block_until_ready(state.update)
-        now = time.perf_counter()
-        ahead = _updates_per_call((now - began) / count)
+        ahead = _updates_per_call((time.perf_counter() - began) / count)
         update += count
         console.advance(update)
-        if update - logged == config.log_interval or update == config.num_updates or stop.requested:
-            state, sums = trainer.take_sums(state)
-            pending = _Interval(update, update - logged, now - logged_at, sums)
-            logged, logged_at = update, now
-    if pending is not None:
-        _log(pending, config, run, console)
+        if update - logged == config.log_interval:
+            finished = finish_interval()
+    if update > logged:
+        finished = finish_interval()
+    if finished is not None:
+        _log(finished, config, run, console)
     return state
 
 

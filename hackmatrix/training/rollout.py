@@ -1,6 +1,7 @@
 """Playing many games for some steps, and what is kept of them for learning."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -79,53 +80,74 @@ def play(
     """Plays `num_steps` in every game; noise follows from (seed, update, step, game)."""
     numbers = jnp.arange(games.episode_length.size)
 
-    def step(games: Games, t: Array) -> tuple[Games, tuple[Transition, Array, measures.Measures]]:
-        logits, value = agent(params, games.obs)
-        mask = jax.vmap(env.action_mask)(games.env_state)
-        log_probs = distribution.log_probabilities(logits, mask)
-        action_keys = keys_for(seed, Purpose.ACTION, update, t, each=numbers)
-        action = distribution.sample(log_probs, mask, jax.vmap(jax.random.uniform)(action_keys))
-        env_keys = keys_for(seed, Purpose.ENVIRONMENT, update, t, each=numbers)
-        obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
-            env_keys, games.env_state, action
-        )
-        ended = terminated | truncated
-        returns = games.episode_return + reward
-        lengths = games.episode_length + 1
-        discounted = gamma * games.discounted_return + reward
-        transition = Transition(
-            obs=games.obs,
-            mask=distribution.pack_mask(mask),
-            action=action.astype(jnp.uint8),
-            log_prob=distribution.log_probability(log_probs, action),
-            value=value,
-            reward=reward,
-            terminated=terminated,
-            truncated=truncated,
-            final_value=_final_values(
-                env,
-                lambda: agent(params, info["final_observation"])[1],
-                truncated & ~terminated,
-            ),
-        )
-        games = Games(
-            env_state=env_state,
-            obs=obs,
-            episode_return=jnp.where(ended, 0.0, returns),
-            episode_length=jnp.where(ended, 0, lengths),
-            discounted_return=jnp.where(ended, 0.0, discounted),
-        )
-        measured = measures.of_step(reward, ended, returns, lengths, info)
-        return games, (transition, jnp.sum(discounted**2), measured)
+    def step(games: Games, t: Array) -> tuple[Games, _Step]:
+        noise = keys_for(seed, Purpose.ACTION, update, t, each=numbers)
+        env_noise = keys_for(seed, Purpose.ENVIRONMENT, update, t, each=numbers)
+        return _step(env, agent, params, games, noise, env_noise, gamma)
 
-    games, (steps, squares, measured) = jax.lax.scan(step, games, jnp.arange(num_steps))
-    measured = measures.over_time(measured)
+    games, steps = jax.lax.scan(step, games, jnp.arange(num_steps))
+    measured = measures.over_time(steps.measures)
     if "reward/step_penalty" in measured:  # the game is HackMatrix
-        measured |= measures.of_actions(steps.action)
+        measured |= measures.of_actions(steps.transition.action)
     _, last_value = agent(params, games.obs)
     return games, Rollout(
-        steps=steps, last_value=last_value, sum_of_squares=jnp.sum(squares), measures=measured
+        steps=steps.transition,
+        last_value=last_value,
+        sum_of_squares=jnp.sum(steps.sum_of_squares),
+        measures=measured,
     )
+
+
+class _Step(NamedTuple):
+    """One step of N games: what is kept of it, and its sums."""
+
+    transition: Transition
+    sum_of_squares: Array
+    measures: measures.Measures
+
+
+def _step(
+    env: Environment,
+    agent: Agent,
+    params: PyTree,
+    games: Games,
+    noise: Array,
+    env_noise: Array,
+    gamma: float,
+) -> tuple[Games, _Step]:
+    logits, value = agent(params, games.obs)
+    mask = jax.vmap(env.action_mask)(games.env_state)
+    log_probs = distribution.log_probabilities(logits, mask)
+    action = distribution.sample(log_probs, mask, jax.vmap(jax.random.uniform)(noise))
+    obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
+        env_noise, games.env_state, action
+    )
+    ended = terminated | truncated
+    returns = games.episode_return + reward
+    lengths = games.episode_length + 1
+    discounted = gamma * games.discounted_return + reward
+    after = Games(
+        env_state=env_state,
+        obs=obs,
+        episode_return=jnp.where(ended, 0.0, returns),
+        episode_length=jnp.where(ended, 0, lengths),
+        discounted_return=jnp.where(ended, 0.0, discounted),
+    )
+    transition = Transition(
+        obs=games.obs,
+        mask=distribution.pack_mask(mask),
+        action=action.astype(jnp.uint8),
+        log_prob=distribution.log_probability(log_probs, action),
+        value=value,
+        reward=reward,
+        terminated=terminated,
+        truncated=truncated,
+        final_value=_final_values(
+            env, lambda: agent(params, info["final_observation"])[1], truncated & ~terminated
+        ),
+    )
+    measured = measures.of_step(reward, ended, returns, lengths, info)
+    return after, _Step(transition, jnp.sum(discounted**2), measured)
 
 
 def _final_values(env: Environment, values: Callable[[], Array], wanted: Array) -> Array:
