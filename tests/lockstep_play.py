@@ -56,10 +56,19 @@ def to_the_exit(rng: random.Random, game: Game, valid: list[int]) -> int:
     return min(ways, key=lambda direction: ways[direction] or 0)
 
 
-def mostly_programs(rng: random.Random, _: Game, valid: list[int]) -> int:
-    """A random program whenever one can run, a turn now and then."""
-    programs = [action for action in valid if action >= FIRST_PROGRAM]
-    return rng.choice(programs if programs and rng.random() < 0.85 else valid)
+def rarest_programs() -> Policy:
+    """The program that ran least often so far whenever one can run, a turn now and then."""
+    ran: Counter[int] = Counter()
+
+    def policy(rng: random.Random, _: Game, valid: list[int]) -> int:
+        programs = [action for action in valid if action >= FIRST_PROGRAM]
+        if not programs or rng.random() < 0.15:
+            return rng.choice(valid)
+        rarest = min(programs, key=lambda action: ran[action])
+        ran[rarest] += 1
+        return rarest
+
+    return policy
 
 
 def undo_in_chains() -> Policy:
