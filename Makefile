@@ -3,15 +3,18 @@
 
 BIN := .venv/bin
 READY := .venv/.ready
+RUN := make-train-$(shell date +%Y%m%d-%H%M%S)
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-7s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
-train: $(READY)  ## train an agent for a few minutes and evaluate it
-	$(BIN)/hackmatrix train --run-name make-train --checkpoint-dir runs
-	$(BIN)/hackmatrix evaluate runs/make-train/final_params.npz
+train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
+	$(BIN)/hackmatrix train --run-name $(RUN) --checkpoint-dir runs --total-timesteps 2_000_000 \
+	    --num-envs 256 --num-steps 32 --lr 1e-3 --gamma 0.97 --ent-coef 0.05
+	$(BIN)/hackmatrix evaluate random
+	$(BIN)/hackmatrix evaluate runs/$(RUN)
 
 test: $(READY)  ## the quick test suite, a few minutes
 	$(BIN)/pytest -m "not slow"
