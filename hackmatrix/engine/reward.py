@@ -52,7 +52,7 @@ def reward_parts(
 
     Args:
         before: measures of the state before the action.
-        state: after the action and the enemy turn, but before a new stage is laid out.
+        state: after the action, the enemy turn and what a completed stage brings.
         action: what was done.
         kills: enemies and transmissions destroyed, those from the schedule not counted.
         picked_up: a data siphon was picked up by walking.
