@@ -27,7 +27,7 @@ PLANS: list[tuple[Start, Policy, int, int, int]] = [
     (new, any_action, 100, 1, 4),
     (new, to_the_exit, 100, 0, 5),
     (rich, any_action, 15, 0, 4),
-    (rich, rarest_programs(), 30, 1, 11),
+    (rich, rarest_programs(), 30, 1, 16),
     (quiet, undo_in_chains(), 30, 1, 3),
     (next_to_the_exit, to_the_exit, 6, 0, 3),
     (no_layout, to_the_exit, 2, 0, 1),
