@@ -1,7 +1,8 @@
 """Every place of the rules where chance decides, and what its `index` counts.
 
 Both engines ask the same pure function `draw(stream, episode, clock, site, index)`, so a game is
-its (stream, episode) and its actions. Numbers are part of recorded games: never change or reuse one.
+its (stream, episode) and its actions. Numbers are part of recorded games: never change or reuse
+one.
 """
 
 from enum import IntEnum

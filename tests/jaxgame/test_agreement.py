@@ -76,7 +76,7 @@ def test_the_engines_have_the_same_files() -> None:
     def files(folder: str) -> set[str]:
         return {path.name for path in (PACKAGE / folder).glob("*.py")}
 
-    # Text, events and the reading of JSON are for people; bitboards, loops, batches and the face are for arrays.
+    # Text, events and reading JSON are for people; bitboards, loops, batches, the face for arrays.
     assert files("engine") - {"text.py", "events.py", "fields.py"} == files("jaxgame") - {
         "bitboard.py",
         "loops.py",
