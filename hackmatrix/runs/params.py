@@ -77,9 +77,10 @@ def _newest(folder: Path) -> Path:
 def _read_arrays(path: Path) -> Arrays:
     try:
         with path.open("rb") as file:
+            if not zipfile.is_zipfile(file):  # asked first: NumPy's word on it advises pickle
+                raise UserError(f"{path}: is no .npz file of params, or a damaged one")
+            file.seek(0)
             arrays = np.load(file, allow_pickle=False)
-            if not isinstance(arrays, np.lib.npyio.NpzFile):
-                raise UserError(f"{path}: is no .npz file of params")
             return {name: arrays[name] for name in arrays.files}
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
