@@ -288,7 +288,10 @@ def test_a_client_that_goes_away_is_no_error() -> None:
 
 
 def test_interrupt_is_quiet() -> None:
+    # A suite started in the background ignores SIGINT, and the process would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = Process()
+    signal.signal(signal.SIGINT, before)
     process.ask("reset")
     os.kill(process.popen.pid, signal.SIGINT)
     assert process.end() == (130, b"", b"")
