@@ -11,8 +11,8 @@ help:  ## list the targets
 setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
 train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
-	$(BIN)/hackmatrix train --run-name $(RUN) --checkpoint-dir runs --total-timesteps 2_000_000 \
-	    --num-envs 256 --num-steps 32 --lr 1e-3 --gamma 0.97 --ent-coef 0.05
+	$(BIN)/hackmatrix train --run-name $(RUN) --checkpoint-dir runs --total-timesteps 3_000_000 \
+	    --lr 1e-3 --ent-coef 0.02
 	$(BIN)/hackmatrix evaluate random
 	$(BIN)/hackmatrix evaluate runs/$(RUN)
 
