@@ -3,6 +3,7 @@
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,11 +34,21 @@ def test_the_record_is_documented_as_it_is() -> None:
     assert f"One record of {observation.RECORD_SIZE} bytes" in text
 
 
-def test_the_example_of_the_environment_runs(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", (DOCS / "environment.md").read_text(), re.S)
-    script = tmp_path / "example.py"
+def run_example(document: Path, folder: Path) -> dict[str, Any]:
+    """The names that the one Python example of a document leaves."""
+    (example,) = re.findall(r"```python\n(.*?)```", document.read_text(), re.S)
+    script = folder / "example.py"
     script.write_text(example)
-    names = runpy.run_path(str(script))
+    return runpy.run_path(str(script))
+
+
+def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
+    names = run_example(DOCS.parent / "README.md", tmp_path)
+    assert names["outcome"].events
+
+
+def test_the_example_of_the_environment_runs(tmp_path: Path) -> None:
+    names = run_example(DOCS / "environment.md", tmp_path)
     assert names["x"].shape == (8, 1946)
     assert not names["terminated"].any()
 
