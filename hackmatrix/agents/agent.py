@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from hackmatrix.agents.environment import Environment, PyTree
+from hackmatrix.agents.sparse import SparseFeatures
 
 Array = jax.Array
 
@@ -18,9 +19,9 @@ class Agent:
     def __init__(self, env: Environment, network: nn.Module) -> None:
         self.num_actions = env.num_actions
         self._feature_size = env.feature_size
-        self._features: Callable[[PyTree], Array] = jax.vmap(env.features)
-        self._network = network
+        self._features = _features(env)
         self._apply: Callable[..., Any] = network.apply
+        self._network = network
 
     def init(self, key: Array) -> PyTree:
         """Fresh params, `{"params": {"Dense_0": ...}}`."""
@@ -30,3 +31,17 @@ class Agent:
         """Logits float32[B, A] and values float32[B] of B observations."""
         output: tuple[Array, Array] = self._apply(params, self._features(observations))
         return output
+
+
+def _features(env: Environment) -> Callable[[PyTree], Array | SparseFeatures]:
+    """Features of B observations, in the form that is fastest here."""
+    table = getattr(env, "feature_rows", None)
+    if table is None or jax.default_backend() != "cpu":
+        return jax.vmap(env.features)
+    split = jax.vmap(table)
+
+    def sparse_features(observations: PyTree) -> SparseFeatures:
+        dense, rows = split(observations)
+        return SparseFeatures.create(dense, rows, table)
+
+    return sparse_features

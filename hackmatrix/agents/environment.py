@@ -3,10 +3,27 @@
 from typing import Any, Protocol
 
 import jax
+import numpy as np
 
 Array = jax.Array
 PyTree = Any
 Step = tuple[PyTree, PyTree, Array, Array, Array, dict[str, Array]]
+
+
+class FeatureRows(Protocol):
+    """Features as a sum of few rows of a constant table, beside a dense part.
+
+    The features of an observation are zeros, plus `dense` at `dense_columns`, plus for each of its
+    `rows` r the numbers `weights[r]` at `columns[r]`. Row 0 adds nothing.
+    """
+
+    size: int  # features of an observation
+    columns: np.ndarray  # int32[R, J]; where a row has fewer than J, column 0 of weight 0
+    weights: np.ndarray  # float32[R, J]
+    dense_columns: np.ndarray  # int32[D]
+
+    def __call__(self, observation: PyTree) -> tuple[Array, Array]:
+        """`dense` float32[D] and `rows` int32[P] of an observation; rows may be 0 anywhere."""
 
 
 class Environment(Protocol):
@@ -31,6 +48,9 @@ class Environment(Protocol):
     Optional members: `max_episode_steps` (None: it never truncates, and the learner leaves out the
     values of final observations), and `reset_game(stream, episode) -> (observation, state)`, which
     starts the game of these two uint32.
+
+    Environments whose features are mostly zeros may offer them as table rows besides:
+    `feature_rows`, a `FeatureRows`. On CPU networks read those.
     """
 
     @property

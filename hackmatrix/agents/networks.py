@@ -5,6 +5,10 @@ import math
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
+
+from hackmatrix.agents.products import product
+from hackmatrix.agents.sparse import SparseFeatures
 
 Array = jax.Array
 
@@ -16,22 +20,39 @@ class ActorCritic(nn.Module):
     value's. Orthogonal weights: gain sqrt(2) in the trunk, 0.01 for the logits, so that the first
     policy is nearly uniform, and 1 for the value (Andrychowicz et al. 2021,
     https://arxiv.org/abs/2006.05990).
+
+    `dtype` is the precision of the factors of its products; params and results are float32.
     """
 
     num_actions: int
     hidden_dim: int = 256
     num_layers: int = 2
+    dtype: DTypeLike = jnp.float32
 
     @nn.compact
-    def __call__(self, features: Array) -> tuple[Array, Array]:
+    def __call__(self, features: Array | SparseFeatures) -> tuple[Array, Array]:
         """float32[..., F] -> logits float32[..., num_actions], value float32[...]."""
         hidden = features
         for _ in range(self.num_layers):
-            hidden = nn.relu(_dense(self.hidden_dim, math.sqrt(2))(hidden))
-        logits = _dense(self.num_actions, 0.01)(hidden)
-        value = _dense(1, 1.0)(hidden)
-        return logits.astype(jnp.float32), value[..., 0].astype(jnp.float32)
+            hidden = nn.relu(Dense(self.hidden_dim, math.sqrt(2), self.dtype)(hidden))
+        logits = Dense(self.num_actions, 0.01, self.dtype)(hidden)
+        value = Dense(1, 1.0, self.dtype)(hidden)
+        return logits, value[..., 0]
 
 
-def _dense(size: int, gain: float) -> nn.Dense:
-    return nn.Dense(size, kernel_init=nn.initializers.orthogonal(gain))
+class Dense(nn.Module):
+    """A layer without activation: orthogonal weights of a gain, biases 0."""
+
+    size: int
+    gain: float
+    dtype: DTypeLike
+
+    @nn.compact
+    def __call__(self, features: Array | SparseFeatures) -> Array:
+        """float32[..., F] -> float32[..., size]."""
+        inputs = features.shape[-1]
+        kernel = self.param("kernel", nn.initializers.orthogonal(self.gain), (inputs, self.size))
+        bias = self.param("bias", nn.initializers.zeros_init(), (self.size,))
+        if isinstance(features, SparseFeatures):
+            return features.times(kernel, self.dtype) + bias
+        return product(features, kernel, self.dtype) + bias

@@ -152,7 +152,7 @@ def features(record: jax.Array, layout: str) -> jax.Array:
         layout: "classic" or "full".
     """
     record = record.astype(jnp.int32)
-    parts = [player_features(record), _owned(record), cell_features(record)]
+    parts = [player_features(record), owned_features(record), cell_features(record)]
     if layout == "full":
         parts += [extra_cell_features(record), extra_features(record)]
     return jnp.concatenate([part.reshape(-1).astype(jnp.float32) for part in parts])
@@ -166,7 +166,8 @@ def _word(record: jax.Array, name: str) -> jax.Array:
     return record[WORD[name]] | record[WORD[name] + 1] << 8
 
 
-def _owned(record: jax.Array) -> jax.Array:
+def owned_features(record: jax.Array) -> jax.Array:
+    """int32[23]: 1 for each program that is owned."""
     bits = record[OWNED] | record[OWNED + 1] << 8 | record[OWNED + 2] << 16
     return (bits >> _NUMBERS) & 1
 
@@ -268,6 +269,6 @@ def extra_features(record: jax.Array) -> jax.Array:
         [
             jnp.stack([jnp.asarray(x, jnp.float32) for x in numbers]),
             _one_hot(record[BYTE["stage"]] - 1, LAST_STAGE).astype(jnp.float32),
-            (_owned(record) * can_pay).astype(jnp.float32),
+            (owned_features(record) * can_pay).astype(jnp.float32),
         ]
     )

@@ -40,6 +40,9 @@ class TrainConfig:
     max_grad_norm: float = option(0.5, "longest gradient, by its global norm", above=0)
     hidden_dim: int = option(256, "width of the network's layers", at_least=1)
     num_layers: int = option(2, "layers of the network's trunk", at_least=1)
+    dtype: Literal["float32", "bfloat16"] = option(
+        "float32", "precision of the network's products; params and loss stay float32"
+    )
     observation: Literal["classic", "full"] = option(
         "full", "what the agent sees: as in the original, or all that a player can work out"
     )

@@ -38,7 +38,9 @@ class Trainer:
     """
 
     def __init__(self, env: Environment, config: TrainConfig) -> None:
-        network = ActorCritic(env.num_actions, config.hidden_dim, config.num_layers)
+        network = ActorCritic(
+            env.num_actions, config.hidden_dim, config.num_layers, dtype=jnp.dtype(config.dtype)
+        )
         self.config = config
         self.agent = Agent(env, network)
         self._env = env

@@ -1,6 +1,8 @@
 """Each probe environment is learned to its known answer."""
 
+import dataclasses
 import functools
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +32,10 @@ CONFIG = TrainConfig(
 )
 
 
-def trained(env: probes.Probe, updates: int) -> tuple[Trainer, TrainState]:
-    trainer = Trainer(env, CONFIG)
+def trained(
+    env: probes.Probe, updates: int, dtype: Literal["float32", "bfloat16"] = "float32"
+) -> tuple[Trainer, TrainState]:
+    trainer = Trainer(env, dataclasses.replace(CONFIG, dtype=dtype))
     return trainer, trainer.run(trainer.init(0), updates)
 
 
@@ -62,8 +66,10 @@ def test_the_better_action_is_found() -> None:
     assert values[0] == pytest.approx(1.0, abs=0.05)
 
 
-def test_the_policy_depends_on_the_observation() -> None:
-    trainer, state = trained(probes.Policy(), 200)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_policy_depends_on_the_observation(dtype: Literal["float32", "bfloat16"]) -> None:
+    trainer, state = trained(probes.Policy(), 200, dtype)
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(state.params)} == {"float32"}
     probabilities, values = answers(trainer, state, [0, 1])
     assert probabilities[0, 0] > 0.98
     assert probabilities[1, 1] > 0.98

@@ -1,0 +1,122 @@
+"""Products of mostly empty feature vectors with a matrix, as sums of its rows: exact, both ways.
+
+A feature vector is given as a dense part and the numbers of some rows of a constant table. Its
+product with a matrix W is the dense part's product plus a sum of rows of `table @ W`. On CPU that
+takes a fraction of the whole product's time; where products are cheap it does not.
+
+The sums run over as many rows as the fullest vector of the batch has, known only when it runs.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+from jax import lax
+from jax.typing import DTypeLike
+
+from hackmatrix.agents.environment import FeatureRows
+from hackmatrix.agents.products import product
+
+Array = jax.Array
+
+_WORD_BITS = 32
+_AT_ONCE = 4  # rows added in one pass over the sums, which every pass reads and writes
+
+
+class SparseFeatures(struct.PyTreeNode):
+    """B feature vectors."""
+
+    dense: Array  # float32[B, D]
+    rows: Array  # int32[P', B], P' >= P; 0, the empty row, fills up vectors of few rows
+    count: Array  # int32[], rows of the fullest vector: from there on all are 0
+    table: FeatureRows = struct.field(pytree_node=False)
+
+    @classmethod
+    def create(cls, dense: Array, rows: Array, table: FeatureRows) -> "SparseFeatures":
+        """Of dense parts float32[B, D] and rows int32[B, P], where 0 may stand anywhere."""
+        compacted, count = _compacted(rows)
+        return cls(dense=dense, rows=compacted, count=count, table=table)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(B, F), as that of the vectors written out."""
+        return self.dense.shape[0], self.table.size
+
+    def times(self, kernel: Array, dtype: DTypeLike) -> Array:
+        """float32[B, H]: the vectors' product with a matrix float32[F, H].
+
+        Only the dense part's product is in this precision: sums of rows gain nothing by it.
+        """
+        table = self.table
+        rows = jnp.zeros((table.columns.shape[0], kernel.shape[1]))
+        for column, weight in zip(table.columns.T, table.weights.T, strict=True):
+            rows += kernel[column] * weight[:, None]
+        dense = product(self.dense, kernel[table.dense_columns], dtype)
+        return dense + _sums_of_rows(rows, self.rows, self.count)
+
+
+def _compacted(rows: Array) -> tuple[Array, Array]:
+    """int32[B, P] -> int32[P', B] with the zeros last, and the most that are not 0 in a vector.
+
+    P' is P rounded up to what `_sums_of_rows` adds at once. Each pass of the loop takes the lowest
+    set bit of each vector's occupied places.
+    """
+    B, P = rows.shape
+    num_words = -(-P // _WORD_BITS)
+    occupied = jnp.pad(rows > 0, ((0, 0), (0, num_words * _WORD_BITS - P)))
+    bits = occupied.reshape(B, num_words, _WORD_BITS).astype(jnp.uint32)
+    words = jnp.sum(bits << np.arange(_WORD_BITS, dtype=np.uint32), axis=2, dtype=jnp.uint32).T
+    per_vector = jnp.sum(lax.population_count(words), axis=0)
+    count = jnp.max(per_vector).astype(jnp.int32)
+
+    def take(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        words, result = carry
+        place = jnp.zeros(B, jnp.int32)
+        empty = jnp.ones(B, bool)  # the words so far
+        left = []
+        for number, word in enumerate(words):
+            here = empty & (word != 0)
+            below = lax.population_count((word & -word) - 1).astype(jnp.int32)
+            place = jnp.where(here, number * _WORD_BITS + below, place)
+            left.append(jnp.where(here, word & (word - 1), word))
+            empty &= word == 0
+        row = jnp.take_along_axis(rows, place[:, None], axis=1, mode="clip")[:, 0]
+        row = jnp.where(empty, 0, row)
+        return jnp.stack(left), lax.dynamic_update_index_in_dim(result, row, i, axis=0)
+
+    result = jnp.zeros((-(-P // _AT_ONCE) * _AT_ONCE, B), jnp.int32)
+    _, compacted = lax.fori_loop(0, count, take, (words, result))
+    return compacted, count
+
+
+@jax.custom_vjp
+def _sums_of_rows(table: Array, rows: Array, count: Array) -> Array:
+    """float32[B, H]: for each vector the sum of its rows of the table float32[R, H]."""
+
+    def add(i: Array, sums: Array) -> Array:
+        for k in range(_AT_ONCE):
+            numbers = lax.dynamic_index_in_dim(rows, i * _AT_ONCE + k, keepdims=False)
+            sums += jnp.take(table, numbers, axis=0, mode="clip")
+        return sums
+
+    zeros = jnp.zeros((rows.shape[1], table.shape[1]), table.dtype)
+    return lax.fori_loop(0, (count + _AT_ONCE - 1) // _AT_ONCE, add, zeros)
+
+
+def _forward(table: Array, rows: Array, count: Array) -> tuple[Array, tuple[Array, Array, Array]]:
+    return _sums_of_rows(table, rows, count), (table, rows, count)
+
+
+def _backward(saved: tuple[Array, Array, Array], gradient: Array) -> tuple[Array, None, None]:
+    table, rows, count = saved
+    nowhere = table.shape[0]  # the gradient of the empty row is never used
+
+    def add(i: Array, sums: Array) -> Array:
+        numbers = lax.dynamic_index_in_dim(rows, i, keepdims=False)
+        numbers = jnp.where(numbers > 0, numbers, nowhere)
+        return sums.at[numbers].add(gradient, mode="drop")
+
+    return lax.fori_loop(0, count, add, jnp.zeros_like(table)), None, None
+
+
+_sums_of_rows.defvjp(_forward, _backward)
