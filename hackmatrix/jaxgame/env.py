@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import actions, batch, observation
+from hackmatrix.jaxgame.feature_rows import FeatureRows
 from hackmatrix.jaxgame.state import RUNNING, WON, State
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.chance import EVALUATION_STREAM
@@ -64,6 +65,7 @@ class HackMatrixEnv:
         self.max_episode_steps = max_episode_steps
         self.auto_reset = auto_reset
         self.feature_size = FEATURE_SIZE[observation]
+        self.feature_rows = FeatureRows(observation)
         self._new_games = batch.over_games(_new_games)
         self._step = batch.over_games(self._step_games)
 

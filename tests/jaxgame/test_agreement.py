@@ -76,9 +76,11 @@ def test_the_engines_have_the_same_files() -> None:
     def files(folder: str) -> set[str]:
         return {path.name for path in (PACKAGE / folder).glob("*.py")}
 
-    # Text, events and reading JSON are for people; bitboards, loops, batches, the face for arrays.
+    # Text, events and reading JSON are for people; bitboards, loops, batches, the face
+    # for arrays, features as table rows.
     assert files("engine") - {"text.py", "events.py", "fields.py"} == files("jaxgame") - {
         "bitboard.py",
+        "feature_rows.py",
         "loops.py",
         "batch.py",
         "env.py",
