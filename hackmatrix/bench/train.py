@@ -1,0 +1,165 @@
+"""Training steps per second, beside the limit that the network's products set."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+import hackmatrix
+from hackmatrix.rules.actions import NUM_ACTIONS
+from hackmatrix.rules.observation import FEATURE_SIZE
+from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.metrics import summarise
+from hackmatrix.training.scaling import auto_scale_for_batch_size
+from hackmatrix.training.trainer import Trainer
+
+Array = jax.Array
+
+_PRODUCT = (8192, 1545, 256)  # the product that stands for the machine: [a, b] x [b, c]
+_PRODUCTS = 10  # in a row, between two updates
+_SCALARS = ("total_loss", "pg_loss", "vf_loss", "entropy", "mean_episode_length")
+
+
+class Training(NamedTuple):
+    """What was measured."""
+
+    config: TrainConfig
+    compile_seconds: float  # tracing, compiling and the first update
+    rates: list[float]  # steps/s of each update
+    product_rates: list[float]  # GFLOP/s of the product after each update
+    parts: dict[str, float]  # seconds of an update by part, each part compiled by itself
+    scalars: dict[str, float | None]  # metrics of the timed updates
+
+    @property
+    def limit(self) -> float:
+        """Steps/s if there were nothing but the network's products, at the product's rate."""
+        return statistics.median(self.product_rates) * 1e3 / megaflops_per_step(self.config)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        config, median = self.config, statistics.median(self.rates)
+        return {
+            "steps_per_second": median,
+            "num_envs": config.num_envs,
+            "num_steps": config.num_steps,
+            "epochs": config.update_epochs,
+            "minibatches": config.num_minibatches,
+            "network": [FEATURE_SIZE[config.observation], *[config.hidden_dim] * config.num_layers],
+            "dtype": config.dtype,
+            "repeats": len(self.rates),
+            "median": median,
+            "min": min(self.rates),
+            "max": max(self.rates),
+            "compile_seconds": self.compile_seconds,
+            "product_gflops": statistics.median(self.product_rates),
+            "megaflops_per_step": megaflops_per_step(config),
+            "limit": self.limit,
+            "fraction_of_limit": median / self.limit,
+            "seconds": self.parts,
+            **self.scalars,
+            "device": jax.devices()[0].device_kind,
+            "versions": {"hackmatrix": hackmatrix.__version__, "jax": jax.__version__},
+        }
+
+    def text(self) -> str:
+        """For people."""
+        it = self.as_dict()
+        layers = "-".join(map(str, it["network"]))
+        whole = self.parts["update"]
+        lines = [
+            f"{it['median']:,.0f} training steps/s (median of {it['repeats']}; {it['min']:,.0f} to "
+            f"{it['max']:,.0f}), {it['num_envs']} x {it['num_steps']}, network {layers}, "
+            f"{it['dtype']}, {it['epochs']} epochs of {it['minibatches']} minibatches",
+            f"limit of the products: {it['limit']:,.0f} steps/s ({it['megaflops_per_step']:.2f} "
+            f"MFLOP a step at {it['product_gflops']:,.0f} GFLOP/s); reached "
+            f"{it['fraction_of_limit']:.0%} of it",
+            f"first update after {it['compile_seconds']:.1f} s; "
+            + ", ".join(f"{name} {_number(value)}" for name, value in self.scalars.items()),
+            *(f"{name:24} {s * 1e3:9.1f} ms {s / whole:6.1%}" for name, s in self.parts.items()),
+            f"on {it['device']}, jax {it['versions']['jax']}",
+        ]
+        return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def megaflops_per_step(config: TrainConfig) -> float:
+    """What the network's products cost for each step: 2 for a multiplication with its addition.
+
+    The rollout runs forward once. An epoch runs forward, and backward for the params and for what
+    goes into each layer but the first.
+    """
+    width, layers = config.hidden_dim, config.num_layers
+    first = FEATURE_SIZE[config.observation] * width
+    forward = first + (layers - 1) * width**2 + width * (NUM_ACTIONS + 1)
+    return 2e-6 * (forward + config.update_epochs * (3 * forward - first))
+
+
+def bench_config(
+    num_envs: int = 2_048,
+    num_steps: int = 128,
+    epochs: int | None = None,
+    minibatches: int | None = None,
+    dtype: str = "float32",
+    observation: str = "classic",
+) -> TrainConfig:
+    """Settings as `hackmatrix train` has them; scaled for the batch where None is given."""
+    given = {"update_epochs": epochs, "num_minibatches": minibatches}
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    chosen |= {"dtype": dtype, "observation": observation}
+    config = TrainConfig(num_envs=num_envs, num_steps=num_steps, **chosen)
+    return auto_scale_for_batch_size(config, chosen)[0]
+
+
+def measure(
+    num_envs: int = 2_048,
+    num_steps: int = 128,
+    epochs: int | None = None,
+    minibatches: int | None = None,
+    repeats: int = 5,
+    dtype: str = "float32",
+    observation: str = "classic",
+) -> Training:
+    """Times `repeats` updates after one that compiles, and a product after each of them."""
+    config = bench_config(num_envs, num_steps, epochs, minibatches, dtype, observation)
+    env = hackmatrix.make(observation=observation)
+    trainer = Trainer(env, config)
+    product = _product()
+
+    state = trainer.init(config.seed)
+    state, compile_seconds = _timed(trainer.run, state, 1)
+    state, _ = trainer.take_sums(state)
+    rates, product_rates = [], []
+    for _ in range(repeats):
+        state, seconds = _timed(trainer.run, state, 1)
+        rates.append(config.batch_size / seconds)
+        product_rates.append(product())
+    row = summarise(jax.device_get(state.sums))
+    scalars = {name: row[f"train/{name}"] for name in _SCALARS}
+    parts = {"update": config.batch_size / statistics.median(rates)}
+    return Training(config, compile_seconds, rates, product_rates, parts, scalars)
+
+
+def _timed(work: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+    start = time.perf_counter()
+    result = jax.block_until_ready(work(*args))
+    return result, time.perf_counter() - start
+
+
+def _product() -> Callable[[], float]:
+    """A function that multiplies some matrices and tells the GFLOP/s."""
+    rows, inner, columns = _PRODUCT
+    one, other = jnp.ones((rows, inner)), jnp.ones((inner, columns))
+    multiply = jax.jit(jnp.matmul)
+    jax.block_until_ready(multiply(one, other))
+
+    def rate() -> float:
+        _, seconds = _timed(lambda: [multiply(one, other) for _ in range(_PRODUCTS)])
+        return 2e-9 * rows * inner * columns * _PRODUCTS / seconds
+
+    return rate
