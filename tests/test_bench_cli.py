@@ -1,23 +1,179 @@
-"""`hackmatrix bench`: what it prints is what it measured."""
+"""`hackmatrix bench`: what it prints is what it measured, and what it measured is the game."""
 
 import json
+import subprocess
+import sys
+from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from hackmatrix.bench.env import EnvBench
+from hackmatrix.bench.policies import random_actions, walks_to_exit
+from hackmatrix.bench.positions import crowded_position, rich_position
+from hackmatrix.bench.replay import Record, ReplayError
+from hackmatrix.cli.bench import BENCHMARKS
 from hackmatrix.cli.main import main
+from hackmatrix.engine import Game
+from hackmatrix.rules.actions import NUM_DIRECTIONS
+from hackmatrix.rules.board import NEIGHBOUR
+from hackmatrix.rules.observation import RESOURCE
+
+SMALL = ["--num-envs", "16", "--num-steps", "8"]
+
+
+def figures_of(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    assert main(["bench", *argv, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
 
 
 def test_env_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "env", "--num-envs", "8", "--num-steps", "2", "--json"]) == 0
-    out, err = capsys.readouterr()
-    figures = json.loads(out)
-    assert err == ""
-    assert figures["num_envs"] == 8
+    figures = figures_of(capsys, "env", *SMALL, "--repeats", "3")
+    assert (figures["num_envs"], figures["repeats"]) == (16, 3)
     assert figures["min"] <= figures["median"] <= figures["max"]
     assert figures["steps_per_second"] == figures["median"] > 0
+    assert figures["replayed_steps"] == 16 * 8 * 4  # the run that compiles is replayed too
+    assert {"device", "versions", "mean_episode_length", "stages_per_step"} <= set(figures)
 
 
-def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "moon"]) == 2
-    assert main(["bench", "env", "--repeats", "0"]) == 2
-    assert "env" in capsys.readouterr().err
+@pytest.fixture(scope="module")
+def harder() -> EnvBench:
+    """Two timed runs of harder play with features."""
+    bench = EnvBench(num_envs=16, num_steps=16, play="harder", observation="features")
+    bench.repeat()
+    return bench
+
+
+def test_harder_play_is_harder(harder: EnvBench) -> None:
+    speed = harder.result()
+    assert speed.seen.steps == 16 * 16 * 2
+    assert speed.seen.enemies / speed.seen.steps > 3
+    assert speed.seen.stage / speed.seen.steps > 2
+    assert speed.seen.stages > 0
+
+
+@pytest.mark.parametrize("field", Record._fields)
+@pytest.mark.parametrize("place", [(3, 0), (11, 15)], ids=["walker", "rich game"])
+def test_any_difference_from_the_python_engine_is_an_error(
+    harder: EnvBench, monkeypatch: pytest.MonkeyPatch, field: str, place: tuple[int, int]
+) -> None:
+    records = [Record(*map(np.array, record)) for record in harder._records]
+    changed = getattr(records[1], field)
+    changed[place] = ~changed[place] if changed.dtype == bool else changed[place] + 1
+    monkeypatch.setattr(harder, "_records", records)
+    with pytest.raises((ReplayError, ValueError)):  # ValueError: there is no such action
+        harder.result()
+
+
+def test_wrong_features_are_an_error(harder: EnvBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    carry = harder._carry
+    monkeypatch.setattr(harder, "_carry", carry._replace(features=carry.features + 0.01))
+    with pytest.raises(ReplayError, match="features"):
+        harder.result()
+
+
+def test_the_sums_cover_all_that_a_step_makes(harder: EnvBench) -> None:
+    run = jax.eval_shape(harder._run, harder._carry, harder._starts, jnp.uint32(0))
+    shapes = {name: leaf.shape for name, leaf in run.sums.items()}
+    state, env = harder._carry, harder._env
+    assert shapes["observation"] == (env.observation_size,) == state.observation.shape[1:]
+    assert shapes["features"] == (env.feature_size,)
+    assert shapes["mask"] == (env.num_actions,)
+    assert shapes["parts"] == (15,)
+
+
+def test_a_difference_is_reported(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Game, "observation", lambda _: bytes(243))
+    assert main(["bench", "env", *SMALL, "--repeats", "1"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "observation" in err
+
+
+def test_random_actions_are_valid_and_equally_likely() -> None:
+    bits = jnp.full(30_000, 0b1000_0000_0000_0001_0000_0010, jnp.uint32)
+    words = jax.random.bits(jax.random.key(0), bits.shape, jnp.uint32)
+    actions, counts = np.unique(random_actions(bits, words), return_counts=True)
+    assert actions.tolist() == [1, 8, 23]
+    assert (abs(counts - 10_000) < 400).all()
+
+
+def test_the_walker_walks_to_the_exit() -> None:
+    games = [Game.new(stream) for stream in range(32)]
+    observations = jnp.array([list(game.observation()) for game in games], jnp.uint8)
+    bits = jnp.array([sum(1 << a for a in game.valid_actions()) for game in games], jnp.uint32)
+    actions = walks_to_exit(observations, bits, jnp.ones(32, jnp.uint32))
+    for game, action in zip(games, actions.tolist(), strict=True):
+        distance = {
+            direction: game.observation()[RESOURCE + cell] >> 4
+            for direction in range(NUM_DIRECTIONS)
+            if (cell := NEIGHBOUR[game.state.player.cell][direction]) is not None
+            and direction in game.valid_actions()
+        }
+        assert distance[action] == min(distance.values())
+    random = walks_to_exit(observations, bits, jnp.zeros(32, jnp.uint32)).tolist()
+    assert random == [game.valid_actions()[0] for game in games]
+
+
+@pytest.mark.parametrize("enemies", [0, 3, 32])
+def test_crowded_positions(enemies: int) -> None:
+    state = crowded_position(7, 5, enemies)
+    assert (state.stage, len(state.enemies), state.transmissions) == (5, enemies, [])
+    assert Game.from_dict(Game(state).to_dict()).valid_actions()  # a legal state
+
+
+def test_rich_positions_are_of_later_stages() -> None:
+    states = [rich_position(number) for number in range(100)]
+    assert {state.stage for state in states} == set(range(3, 9))
+    assert all(len(state.enemies) >= 6 for state in states)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["moon"], "nothing to measure is called 'moon'; there are env, "),
+        (["sclaing"], "did you mean scaling?"),
+        (["env", "--repeats", "0"], "--repeats must be at least 1, got 0"),
+        (["env", "--play", "easy"], "invalid choice: 'easy'"),
+        (["env", "--num-env", "8"], "did you mean --num-envs?"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    capsys: pytest.CaptureFixture[str], argv: list[str], message: str
+) -> None:
+    assert main(["bench", *argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("argv", [[], ["--help"]])
+def test_help_lists_all(capsys: pytest.CaptureFixture[str], argv: list[str]) -> None:
+    assert main(["bench", *argv]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {name} " in out and bench.help in out for name, bench in BENCHMARKS.items())
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_help_of_each_has_an_example(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    with pytest.raises(SystemExit):
+        main(["bench", name, "--help"])
+    assert f"hackmatrix bench {name} " in capsys.readouterr().out.split("example:")[1]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from hackmatrix.cli.main import main\n"
+        "main(['bench', '--help'])\n"
+        "sys.exit(f'{heavy}' if (heavy := {'jax', 'numpy', 'flax'} & set(sys.modules)) else 0)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")

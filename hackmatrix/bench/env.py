@@ -1,95 +1,270 @@
-"""Environment steps per second under random valid actions."""
+"""Environment steps per second, measured so that nothing can be optimised away or be wrong."""
 
+import math
 import statistics
 import time
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import hackmatrix
-from hackmatrix.jaxgame import EnvState, HackMatrixEnv
+from hackmatrix.bench.options import EnvOptions
+from hackmatrix.bench.policies import random_actions, random_words, walks_to_exit
+from hackmatrix.bench.positions import load, rich_position
+from hackmatrix.bench.replay import (
+    Record,
+    ReplayError,
+    Seen,
+    Start,
+    new_game,
+    position,
+    replay,
+)
+from hackmatrix.engine.observation import features
+from hackmatrix.engine.state import State
+from hackmatrix.jaxgame import EnvState
+
+Array = jax.Array
+
+_DEFAULT = EnvOptions()
+REPLAYED = 64  # games
+RICH_POSITIONS = 256
+SEGMENT = 8  # actions after which a rich game is put back to its start, so that it stays rich
 
 
-class Speed(NamedTuple):
+@dataclass(frozen=True)
+class Speed:
     """What was measured."""
 
-    compile_seconds: float  # tracing, compiling and the first call
+    num_envs: int
+    num_steps: int
+    play: str
+    observation: str
     rates: list[float]  # steps/s of each repeat
-    mean_episode_length: float
-    mean_enemies: float  # on a board
-    mean_stage: float
+    episodes: int  # that ended in all repeats
+    seen: Seen  # in the games that were replayed
 
-    def as_dict(self, num_envs: int) -> dict[str, Any]:
+    @property
+    def mean_episode_length(self) -> float:
+        """Steps for each game that ended."""
+        return len(self.rates) * self.num_envs * self.num_steps / max(self.episodes, 1)
+
+    def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
         median = statistics.median(self.rates)
         return {
             "steps_per_second": median,
-            "num_envs": num_envs,
+            "num_envs": self.num_envs,
+            "num_steps": self.num_steps,
+            "play": self.play,
+            "observation": self.observation,
             "repeats": len(self.rates),
             "median": median,
             "min": min(self.rates),
             "max": max(self.rates),
-            "compile_seconds": self.compile_seconds,
             "mean_episode_length": self.mean_episode_length,
-            "mean_enemies": self.mean_enemies,
-            "mean_stage": self.mean_stage,
+            "mean_enemies": self.seen.enemies / self.seen.steps,
+            "mean_stage": self.seen.stage / self.seen.steps,
+            "stages_per_step": self.seen.stages / self.seen.steps,
+            "replayed_steps": self.seen.steps,
             "device": jax.devices()[0].device_kind,
             "versions": {"hackmatrix": hackmatrix.__version__, "jax": jax.__version__},
         }
 
+    def text(self) -> str:
+        """For people."""
+        figures = self.as_dict()
+        return (
+            f"{figures['median']:,.0f} env steps/s (median of {figures['repeats']}; "
+            f"{figures['min']:,.0f} to {figures['max']:,.0f}): {self.num_envs:,} games, "
+            f"{self.play} play, {self.observation} observation, {figures['device']}, "
+            f"jax {jax.__version__}\n"
+            f"a game lasts {figures['mean_episode_length']:.1f} steps; "
+            f"{figures['mean_enemies']:.2f} enemies on a board, stage {figures['mean_stage']:.2f}, "
+            f"{figures['stages_per_step']:.4f} stages laid out a step\n"
+            f"{figures['replayed_steps']:,} of the steps, {min(REPLAYED, self.num_envs)} games, "
+            f"replayed in the Python engine: equal"
+        )
 
-def measure(num_envs: int, num_steps: int, repeats: int) -> Speed:
+
+def measure(
+    num_envs: int = _DEFAULT.num_envs,
+    num_steps: int = _DEFAULT.num_steps,
+    repeats: int = _DEFAULT.repeats,
+    play: str = "random",
+    observation: str = "compact",
+) -> Speed:
     """Time `repeats` runs of `num_steps` steps of `num_envs` games, after one that compiles.
 
-    Observations, masks, reward parts and auto-reset are part of every step; the timed function
-    returns sums over all of them.
+    Raises:
+        ReplayError: the Python engine plays the timed games differently.
     """
-    env = hackmatrix.make()
-    _, state = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), num_envs))
-    run = jax.jit(lambda state, key: _run(env, state, key, num_steps), donate_argnums=0)
+    bench = EnvBench(num_envs, num_steps, play, observation)
+    for _ in range(repeats):
+        bench.repeat()
+    return bench.result()
 
-    def timed(state: EnvState, number: int) -> tuple[EnvState, dict[str, jax.Array], float]:
+
+class _Carry(NamedTuple):
+    """What goes on from step to step. Being carried, observations and features are really made."""
+
+    state: EnvState
+    observation: Array  # uint8[games, RECORD_SIZE]
+    features: Array | None  # float32[games, feature_size]
+
+
+class _Run(NamedTuple):
+    """What one call of the timed function returns."""
+
+    carry: _Carry
+    sums: dict[str, Any]  # over all steps and games
+    record: Record  # of the sampled games
+
+
+class EnvBench:
+    """Games under way: `repeat` times some steps of them, `result` replays and reports.
+
+    In random play all begin at stage 1. In harder play the first half walks to the exit, and the
+    second half plays random actions from rich positions, to which it goes back every few steps.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = _DEFAULT.num_envs,
+        num_steps: int = _DEFAULT.num_steps,
+        play: str = "random",
+        observation: str = "compact",
+        positions: list[State] | None = None,
+    ) -> None:
+        """Start the games and run them once, which compiles.
+
+        Args:
+            num_envs: games at once.
+            num_steps: steps of each game in one repeat.
+            play: "random" or "harder".
+            observation: "compact", or "features", which makes the float features at each step.
+            positions: play all games at random from these instead, put back every few steps.
+        """
+        self.num_envs, self.num_steps = num_envs, num_steps
+        self.play, self.observation = play, observation
+        self.rates: list[float] = []
+        self._env = hackmatrix.make()
+        self._walkers = num_envs // 2 if play == "harder" else 0
+        if positions is None and play == "harder":
+            positions = [rich_position(number) for number in range(RICH_POSITIONS)]
+        self._positions = positions or []
+        self._first_rich = self._walkers if self._positions else num_envs
+        self._segment = math.gcd(num_steps, SEGMENT) if self._positions else num_steps
+        self._sample = np.linspace(0, num_envs - 1, min(num_envs, REPLAYED)).astype(int)
+        streams = jnp.arange(num_envs, dtype=jnp.uint32)
+        observed, state = jax.jit(jax.vmap(self._env.reset_game, (0, None)))(streams, jnp.uint32(0))
+        self._starts = None
+        if self._positions:
+            self._starts = load(self._positions, state, num_envs - self._first_rich)
+        self._timed = jax.jit(self._run, donate_argnums=0)
+        self._carry = _Carry(state, observed, self._features(observed))
+        self._records: list[Record] = []
+        self._episodes = 0
+        self._repeat()
+
+    def repeat(self) -> float:
+        """One timed run; returns its steps/s."""
+        seconds, episodes = self._repeat()
+        self._episodes += episodes
+        self.rates.append(self.num_envs * self.num_steps / seconds)
+        return self.rates[-1]
+
+    def _repeat(self) -> tuple[float, int]:
+        number = jnp.uint32(len(self._records))
         start = time.perf_counter()
-        state, sums = jax.block_until_ready(run(state, jax.random.key(number)))
-        return state, sums, time.perf_counter() - start
+        run = jax.block_until_ready(self._timed(self._carry, self._starts, number))
+        seconds = time.perf_counter() - start
+        self._carry = run.carry
+        self._records.append(jax.device_get(run.record))
+        return seconds, int(run.sums["episodes"])
 
-    state, _, compile_seconds = timed(state, 0)
-    rates, totals = [], []
-    for number in range(1, repeats + 1):
-        state, sums, seconds = timed(state, number)
-        rates.append(num_envs * num_steps / seconds)
-        totals.append(jax.tree.map(float, sums))
-    steps = repeats * num_envs * num_steps
-    episodes = max(sum(total["episodes"] for total in totals), 1)
-    return Speed(
-        compile_seconds,
-        rates,
-        mean_episode_length=steps / episodes,
-        mean_enemies=sum(total["enemies"] for total in totals) / steps,
-        mean_stage=sum(total["stage"] for total in totals) / steps,
-    )
+    def result(self) -> Speed:
+        """Replay some of the games and report.
 
+        Raises:
+            ReplayError: the Python engine plays them differently.
+        """
+        record = Record(*(np.concatenate(parts) for parts in zip(*self._records, strict=True)))
+        seen = replay(record, [self._start_of(int(game)) for game in self._sample])
+        self._check_features(record)
+        settings = self.num_envs, self.num_steps, self.play, self.observation
+        return Speed(*settings, self.rates, self._episodes, seen)
 
-def _run(
-    env: HackMatrixEnv, state: EnvState, key: jax.Array, num_steps: int
-) -> tuple[EnvState, dict[str, jax.Array]]:
-    def one(state: EnvState, key: jax.Array) -> tuple[EnvState, dict[str, jax.Array]]:
-        mask = jax.vmap(env.action_mask)(state)
-        noise = jax.random.uniform(key, mask.shape)
-        action = jnp.argmax(jnp.where(mask, noise, -1), axis=1)
-        step = jax.vmap(env.step, in_axes=(None, 0, 0))
-        observation, state, reward, terminated, truncated, info = step(None, state, action)
+    def _start_of(self, game: int) -> Start:
+        if game < self._first_rich:
+            return new_game(game)
+        place = (game - self._first_rich) % len(self._positions)
+        return position(self._positions[place], self._segment)
+
+    def _check_features(self, record: Record) -> None:
+        if self._carry.features is None:
+            return
+        made = np.asarray(self._carry.features[self._sample])
+        for got, last in zip(made, np.asarray(record.observation[-1]), strict=True):
+            expected = np.array(features(last.tobytes(), self._env.observation), np.float32)
+            if not np.allclose(got, expected, rtol=1e-6, atol=1e-6):  # XLA divides its own way
+                raise ReplayError("the Python engine makes other features of an observation")
+
+    def _features(self, observation: Array) -> Array | None:
+        if self.observation == "compact":
+            return None
+        return jax.vmap(self._env.features)(observation)
+
+    def _run(self, carry: _Carry, starts: EnvState | None, number: Array) -> _Run:
+        """`num_steps` steps of all games: the timed function."""
+        steps = jnp.arange(self.num_steps, dtype=jnp.uint32).reshape(-1, self._segment)
+
+        def segment(carry: _Carry, steps: Array) -> tuple[_Carry, Any]:
+            carry = carry._replace(state=self._put_back(carry.state, starts))
+            return jax.lax.scan(partial(self._step, number), carry, steps)
+
+        carry, (sums, record) = jax.lax.scan(segment, carry, steps)
+        return _Run(
+            carry=carry,
+            sums=jax.tree.map(lambda x: jnp.sum(x, axis=(0, 1)), sums),
+            record=jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), record),
+        )
+
+    def _put_back(self, state: EnvState, starts: EnvState | None) -> EnvState:
+        if starts is None:
+            return state
+        rich = self._first_rich
+        return jax.tree.map(lambda x, start: x.at[rich:].set(start), state, starts)
+
+    def _step(
+        self, number: Array, carry: _Carry, step: Array
+    ) -> tuple[_Carry, tuple[dict[str, Any], Record]]:
+        mask = jax.vmap(self._env.action_mask)(carry.state)
+        bits = jax.vmap(self._env.action_bits)(carry.state)
+        action = self._actions(carry.observation, bits, random_words(bits.shape[0], number, step))
+        observation, state, reward, terminated, _, info = jax.vmap(
+            self._env.step, in_axes=(None, 0, 0)
+        )(None, carry.state, action)
+        floats = self._features(observation)
+        record = Record(bits, action, info["reward_parts"], reward, terminated, observation)
         sums = {
-            "observations": jnp.sum(observation, dtype=jnp.float32),
-            "masks": jnp.sum(mask, dtype=jnp.float32),
-            "rewards": jnp.sum(reward),
-            "parts": jnp.sum(info["reward_parts"]),
-            "episodes": jnp.sum(terminated | truncated, dtype=jnp.float32),
-            "enemies": jnp.sum(state.game.enemies.count, dtype=jnp.float32),
-            "stage": jnp.sum(info["stage"], dtype=jnp.float32),
+            "observation": jnp.sum(observation, axis=0, dtype=jnp.uint32),
+            "features": None if floats is None else jnp.sum(floats[self._sample], axis=0),
+            "mask": jnp.sum(mask, axis=0, dtype=jnp.uint32),
+            "parts": jnp.sum(info["reward_parts"], axis=0),
+            "reward": jnp.sum(reward),
+            "episodes": jnp.sum(terminated, dtype=jnp.uint32),
         }
-        return state, sums
+        sampled = jax.tree.map(lambda x: x[self._sample], record)
+        return _Carry(state, observation, floats), (sums, sampled)
 
-    state, sums = jax.lax.scan(one, state, jax.random.split(key, num_steps))
-    return state, jax.tree.map(lambda x: jnp.sum(x, axis=0), sums)
+    def _actions(self, observation: Array, bits: Array, words: Array) -> Array:
+        n = self._walkers
+        if n == 0:
+            return random_actions(bits, words)
+        walked = walks_to_exit(observation[:n], bits[:n], words[:n])
+        return jnp.concatenate([walked, random_actions(bits[n:], words[n:])])

@@ -1,56 +1,117 @@
-"""`hackmatrix bench`: measures speed."""
+"""`hackmatrix bench`: a table of benchmarks, each a module with `measure`."""
 
 import dataclasses
+import difflib
+import importlib
 import json
-from dataclasses import dataclass
+import sys
+from typing import Any, NamedTuple
 
+from hackmatrix.bench import options
 from hackmatrix.cli.arguments import parse
 from hackmatrix.errors import UserError
-from hackmatrix.options import check_ranges, option
 
-_EXAMPLE = """\
-  hackmatrix bench env --num-envs 1024
-      steps per second of 1024 games under random valid actions"""
+FAILED = 1
 
 
-@dataclass(frozen=True)
-class BenchOptions:
-    """The command's arguments."""
+class Benchmark(NamedTuple):
+    """A module of `hackmatrix.bench` with `measure(**options)`, which returns a result.
 
-    what: str = option(dataclasses.MISSING, "what to measure: `env`, the environment alone")
-    num_envs: int = option(2_048, "games at once", at_least=1)
-    num_steps: int = option(32, "steps of each game in a repeat", at_least=1)
-    repeats: int = option(5, "timed repeats, after one that compiles", at_least=1)
-    json: bool = option(False, "print one JSON object")
+    A result has `as_dict()` and `text()`.
+    """
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
+    options: type[options.Options]
+    help: str
+    example: str
+
+
+BENCHMARKS = {
+    "env": Benchmark(
+        options.EnvOptions,
+        "steps per second of the environment alone",
+        "--num-envs 1024\n      steps per second of 1,024 games under random valid actions",
+    ),
+    "train": Benchmark(
+        options.TrainOptions,
+        "training steps per second, and what the network's products allow",
+        "--num-envs 256 --epochs 4\n      a batch of 256 x 128 transitions, read four times",
+    ),
+    "memory": Benchmark(
+        options.MemoryOptions,
+        "bytes of a transition, and the most memory that training takes",
+        "--num-envs 256\n      memory of training on 256 games",
+    ),
+    "compile": Benchmark(
+        options.CompileOptions,
+        "seconds to the first result of a new process, with and without the cache",
+        "\n      starts each process with an empty cache folder, then with the one it filled",
+    ),
+    "scaling": Benchmark(
+        options.ScalingOptions,
+        "speed by number of games, and cost of a step by number of enemies",
+        "--output plots\n      writes plots/scaling.json and two plots",
+    ),
+    "peers": Benchmark(
+        options.PeersOptions,
+        "this environment beside those of other libraries (make bench)",
+        "--repeats 3\n      a quicker look",
+    ),
+}
 
 
 def main(argv: list[str]) -> int:
-    """Runs the command."""
-    options, _ = parse(
-        BenchOptions,
-        argv,
-        command="hackmatrix bench",
-        purpose="Measures speed: observations, masks, reward parts and auto-reset included.",
-        example=_EXAMPLE,
-    )
-    if options.what != "env":
-        raise UserError(f"nothing to measure is called {options.what!r}; there is env")
-    from hackmatrix.bench.env import measure
-
-    speed = measure(options.num_envs, options.num_steps, options.repeats)
-    figures = speed.as_dict(options.num_envs)
-    if options.json:
-        print(json.dumps(figures))
+    """Runs the command; exit code 1 if what was measured turned out wrong."""
+    name, *rest = argv or ["--help"]
+    if name in ("-h", "--help"):
+        print(_help())
         return 0
-    print(
-        f"{figures['median']:,.0f} env steps/s (median of {options.repeats}; "
-        f"{figures['min']:,.0f} to {figures['max']:,.0f}), {options.num_envs} games on "
-        f"{figures['device']}, jax {figures['versions']['jax']}\n"
-        f"first result after {speed.compile_seconds:.1f} s; a game lasts "
-        f"{speed.mean_episode_length:.1f} steps, {speed.mean_enemies:.1f} enemies on a board, "
-        f"stage {speed.mean_stage:.2f}"
+    if name not in BENCHMARKS:
+        raise UserError(_unknown(name))
+    benchmark = BENCHMARKS[name]
+    chosen, _ = parse(
+        benchmark.options,
+        rest,
+        command=f"hackmatrix bench {name}",
+        purpose=f"Measures {benchmark.help}.",
+        example=f"  hackmatrix bench {name} {benchmark.example}",
     )
+    return _measure(name, chosen)
+
+
+def _measure(name: str, chosen: options.Options) -> int:
+    from hackmatrix.bench.replay import ReplayError
+    from hackmatrix.training.compilation_cache import enable_compilation_cache
+
+    enable_compilation_cache()
+    arguments: dict[str, Any] = dataclasses.asdict(chosen)
+    as_json = arguments.pop("json")
+    try:
+        result = importlib.import_module(f"hackmatrix.bench.{name}").measure(**arguments)
+    except ReplayError as error:
+        print(f"hackmatrix bench: {error}", file=sys.stderr)
+        return FAILED
+    print(json.dumps(result.as_dict(), allow_nan=False) if as_json else result.text())
     return 0
+
+
+def _help() -> str:
+    width = max(map(len, BENCHMARKS))
+    lines = [f"  {name:<{width}}  {benchmark.help}" for name, benchmark in BENCHMARKS.items()]
+    return "\n".join(
+        [
+            "usage: hackmatrix bench WHAT [--json] ...",
+            "",
+            "Measures speed and memory. Figures are medians of repeats.",
+            "",
+            "what:",
+            *lines,
+            "",
+            "`hackmatrix bench WHAT --help` lists its options.",
+        ]
+    )
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, BENCHMARKS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BENCHMARKS)}"
+    return f"nothing to measure is called {name!r}; {hint}"

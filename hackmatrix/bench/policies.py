@@ -1,0 +1,49 @@
+"""Policies that cost next to nothing beside the games: they work on bits and bytes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from hackmatrix.jaxgame.bitboard import nth_bit
+from hackmatrix.jaxgame.dice import bounded, draw
+from hackmatrix.rules.actions import NUM_DIRECTIONS
+from hackmatrix.rules.board import NEIGHBOUR
+from hackmatrix.rules.observation import BYTE, RESOURCE
+
+Array = jax.Array
+
+_NEIGHBOURS = np.array([[-1 if c is None else c for c in row] for row in NEIGHBOUR], np.int32)
+_FAR = 99  # further than any walk
+_STRAYS = 8  # one in so many actions of a walker is a random one, so that programs run too
+
+
+def random_words(games: int, run: Array, step: Array) -> Array:
+    """uint32[games]: a word for each game at each step, by the hash that throws the dice."""
+    return draw(jnp.arange(games, dtype=jnp.uint32), run, step, 0, 0)
+
+
+def random_actions(bits: Array, words: Array) -> Array:
+    """int32[n]: one of the valid actions, all equally likely.
+
+    Args:
+        bits: uint32[n], the valid actions, at least one.
+        words: uint32[n], chance.
+    """
+    return nth_bit(bits, bounded(words, lax.population_count(bits)))
+
+
+def walks_to_exit(observations: Array, bits: Array, words: Array) -> Array:
+    """int32[n]: mostly the direction nearest to the exit by walking, else a random valid action.
+
+    Args:
+        observations: uint8[n, RECORD_SIZE].
+        bits: uint32[n], the valid actions, at least one.
+        words: uint32[n], chance.
+    """
+    cells = jnp.asarray(_NEIGHBOURS)[observations[:, BYTE["cell"]]]  # int32[n, 4]
+    there = jnp.take_along_axis(observations, RESOURCE + jnp.maximum(cells, 0), axis=1)
+    valid = (bits[:, None] >> np.arange(NUM_DIRECTIONS, dtype=np.uint32)) & 1 == 1
+    distance = jnp.where(valid, (there >> 4).astype(jnp.int32), _FAR)
+    walks = valid.any(axis=1) & (words % _STRAYS != 0)
+    return jnp.where(walks, jnp.argmin(distance, axis=1), random_actions(bits, words))

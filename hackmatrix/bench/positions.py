@@ -1,0 +1,72 @@
+"""Crowded positions of later stages: made by the Python engine, loaded into a batch of games."""
+
+import dataclasses
+import random
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.engine import Game
+from hackmatrix.engine.stage import begin_stage
+from hackmatrix.engine.state import Enemy, State
+from hackmatrix.jaxgame import EnvState
+from hackmatrix.jaxgame.saving import state_from_engine
+from hackmatrix.rules.board import CELLS
+from hackmatrix.rules.enemies import MAX_HP, EnemyType
+from hackmatrix.rules.programs import PROGRAMS
+from hackmatrix.rules.stages import LAST_STAGE, STAGE_INTERVAL
+
+FIRST_RICH_STAGE = 3
+RICH_ENEMIES = range(6, 15)
+STREAM = 1 << 30  # of the positions' games: not those of the games that begin at stage 1
+
+
+def rich_position(number: int) -> State:
+    """One of the positions of harder play: stage 3 to 8 and 6 to 14 enemies."""
+    rng = random.Random(number)
+    stage = rng.randint(FIRST_RICH_STAGE, LAST_STAGE)
+    return crowded_position(number, stage, rng.choice(RICH_ENEMIES))
+
+
+def crowded_position(number: int, stage: int, enemies: int) -> State:
+    """The start of a stage with so many enemies on the board and nothing on its way.
+
+    Args:
+        number: another number, another position.
+        stage: 1..8.
+        enemies: 0..32; on free cells while there are any, then several on one.
+    """
+    rng = random.Random(number)
+    state = Game.new(STREAM + number).state
+    state.stage = stage
+    state.interval = STAGE_INTERVAL - stage
+    state.transmissions = []
+    begin_stage(state)
+    state.transmissions, state.events = [], []
+    state.player.credits = state.player.energy = rng.randint(5, 20)
+    state.player.siphons = rng.randint(0, 2)
+    state.owned = rng.sample(range(len(PROGRAMS)), rng.randint(2, 8))
+    free = [c for c in range(CELLS) if not state.cells[c].is_block and c != state.player.cell]
+    rng.shuffle(free)
+    for place in range(enemies):
+        kind = rng.choice(list(EnemyType))
+        state.enemies.append(Enemy(kind, free[place % len(free)], MAX_HP[kind]))
+    return state
+
+
+def load(positions: Sequence[State], like: EnvState, games: int) -> EnvState:
+    """The positions in turn, over and over, as the states of `games` games.
+
+    Args:
+        positions: games of the Python engine.
+        like: any states of the environment, for all that is no part of the game.
+        games: how many.
+    """
+    turns = np.arange(games) % len(positions)
+    loaded = jax.tree.map(
+        lambda *leaves: jnp.asarray(np.stack(leaves)[turns]), *map(state_from_engine, positions)
+    )
+    rest = jax.tree.map(lambda leaf: leaf[:games], like)
+    return dataclasses.replace(rest, game=loaded)

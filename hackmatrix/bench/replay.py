@@ -1,0 +1,116 @@
+"""Games of a benchmark played again by the Python engine, action by action."""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from hackmatrix.engine import Game
+from hackmatrix.engine.state import State
+from hackmatrix.rules.actions import ACTION_NAMES
+from hackmatrix.rules.rewards import UNIT
+
+Array = np.ndarray | jax.Array  # of the host when replayed, of the device when recorded
+
+
+class ReplayError(Exception):
+    """The timed games are not those of the Python engine."""
+
+
+class Record(NamedTuple):
+    """What the timed function did in some of its games; arrays [steps, games, ...]."""
+
+    mask: Array  # uint32, valid actions as bits, before the action
+    action: Array  # int32
+    parts: Array  # float32[..., 15]
+    reward: Array  # float32
+    ended: Array  # bool
+    observation: Array  # uint8[..., RECORD_SIZE], after the action and auto-reset
+
+
+@dataclass
+class Seen:
+    """What happened in the games that were replayed."""
+
+    steps: int = 0
+    enemies: int = 0  # on the board before each step, summed
+    stages: int = 0  # laid out, those of new games included
+    stage: int = 0  # before each step, summed
+
+
+class Start(NamedTuple):
+    """How a recorded game began."""
+
+    make: Callable[[], State]  # a new copy at each call
+    again_after: int | None  # steps after which it was put back to its start; None: never
+
+
+def new_game(stream: int) -> Start:
+    """The first game of a stream."""
+    return Start(lambda: Game.new(stream).state, None)
+
+
+def position(state: State, again_after: int) -> Start:
+    """A position, to which the game goes back every few steps."""
+    return Start(lambda: copy.deepcopy(state), again_after)
+
+
+def replay(record: Record, starts: Sequence[Start]) -> Seen:
+    """Play the recorded actions in the Python engine and compare all that was recorded.
+
+    Args:
+        record: of G games from their start on.
+        starts: of the G games.
+
+    Raises:
+        ReplayError: something differs.
+    """
+    seen = Seen()
+    for number, start in enumerate(starts):
+        _replay(Record(*(array[:, number] for array in record)), start, seen)
+    return seen
+
+
+def _replay(record: Record, start: Start, seen: Seen) -> None:
+    steps = len(record.action)
+    for step in range(steps):
+        if step % (start.again_after or steps) == 0:
+            game = Game(start.make())
+        state, action = game.state, int(record.action[step])
+        name = f"{state.dice.stream}/{state.dice.episode}, action {state.dice.clock}"
+        seen.steps += 1
+        seen.enemies += len(state.enemies)
+        seen.stage += state.stage
+        mask = sum(1 << valid for valid in game.valid_actions())
+        outcome = game.step(action)
+        after = game
+        if outcome.done:
+            game = Game.new(state.dice.stream, state.dice.episode + 1)
+        seen.stages += outcome.done or outcome.stage_completed
+        expected = {
+            "mask": mask,
+            "parts": list(outcome.parts.values()),
+            "reward": sum(outcome.parts.values()),
+            "ended": outcome.done,
+            "observation": list(game.observation()),
+        }
+        got = {
+            "mask": int(record.mask[step]),
+            "parts": _units(record.parts[step]),
+            "reward": _units(record.reward[step]),
+            "ended": bool(record.ended[step]),
+            "observation": np.asarray(record.observation[step]).tolist(),
+        }
+        for what, value in expected.items():
+            if got[what] != value:
+                raise ReplayError(
+                    f"the Python engine plays game {name}, {ACTION_NAMES[action]}, differently: "
+                    f"{what} is {value}, not {got[what]}, and then\n{after.to_text()}"
+                )
+
+
+def _units(rewards: Array) -> object:
+    return np.rint(np.asarray(rewards, np.float64) / UNIT).astype(int).tolist()
