@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from hackmatrix.bench import compile as compile_
 from hackmatrix.bench.env import EnvBench
 from hackmatrix.bench.policies import random_actions, walks_to_exit
 from hackmatrix.bench.positions import crowded_position, rich_position
@@ -132,6 +134,32 @@ def test_rich_positions_are_of_later_stages() -> None:
     states = [rich_position(number) for number in range(100)]
     assert {state.stage for state in states} == set(range(3, 9))
     assert all(len(state.enemies) >= 6 for state in states)
+
+
+def test_compile_empties_the_cache_folder_once_for_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seconds(folder: Path) -> float:
+        files = len(list(folder.iterdir()))
+        (folder / "compiled").touch()
+        return files
+
+    monkeypatch.setattr(compile_, "_PROCESSES", {"a": seconds, "b": seconds})
+    figures = figures_of(capsys, "compile", "--repeats", "2")
+    assert figures["seconds"] == {name: {"empty": 0, "filled": 1} for name in "ab"}
+
+
+def test_compile_times_processes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "slow.py").write_text("import time\ntime.sleep(0.2)\nprint(1)\ntime.sleep(0.5)")
+    (tmp_path / "broken.py").write_text("raise SystemExit('no luck')")
+    slow = compile_._to_first_output("slow")(tmp_path)
+    assert slow > 0.2
+    monkeypatch.setattr(compile_, "_PROCESSES", {"it": compile_._to_first_output("broken")})
+    assert main(["bench", "compile"]) == 2
+    assert capsys.readouterr().err.endswith("`broken` failed: no luck\n")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,143 @@
+"""Seconds from the start of a new process to its first result, with and without the cache."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import hackmatrix
+from hackmatrix.bench.options import NUM_ENVS, CompileOptions
+from hackmatrix.errors import UserError
+
+_LOOK = 0.005  # seconds from one look for a result to the next
+
+
+class Times(NamedTuple):
+    """Seconds to the first result, one number for each repeat."""
+
+    empty: list[float]  # the cache folder is empty
+    filled: list[float]  # the run before has filled it
+
+    def as_dict(self) -> dict[str, float]:
+        """For `--json`: medians."""
+        return {name: statistics.median(times) for name, times in self._asdict().items()}
+
+
+class Compile(NamedTuple):
+    """What was measured."""
+
+    times: dict[str, Times]
+    repeats: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        import jax
+
+        return {
+            "seconds": {what: times.as_dict() for what, times in self.times.items()},
+            "repeats": self.repeats,
+            "device": jax.devices()[0].device_kind,
+            "versions": {"hackmatrix": hackmatrix.__version__, "jax": jax.__version__},
+        }
+
+    def text(self) -> str:
+        """For people."""
+        width = max(map(len, self.times))
+        lines = [f"{'seconds to the first result':<{width}}  empty cache  filled cache"]
+        for what, times in self.times.items():
+            medians = times.as_dict()
+            lines.append(f"{what:<{width}} {medians['empty']:12.2f} {medians['filled']:13.2f}")
+        return "\n".join(lines)
+
+
+def measure(repeats: int = CompileOptions().repeats) -> Compile:
+    """Start each process with an empty cache folder, and again with the folder that it filled."""
+    times = {what: Times([], []) for what in _PROCESSES}
+    for _ in range(repeats):
+        for what, seconds in _PROCESSES.items():
+            with tempfile.TemporaryDirectory() as folder:
+                for kept in times[what]:
+                    kept.append(seconds(Path(folder)))
+    return Compile(times, repeats)
+
+
+def _to_first_output(*argv: str) -> Callable[[Path], float]:
+    """Measures a process until it prints something."""
+    return lambda folder: _seconds(argv, folder, lambda: bool(_output(folder).stat().st_size))
+
+
+def _to_first_update(folder: Path) -> float:
+    """Measures `hackmatrix train` until the metrics of its first update are written."""
+    runs = folder / f"runs-{time.time_ns()}"
+    options = ["--log-interval", "1", "--total-timesteps", "1", "--checkpoint-dir", str(runs)]
+
+    def is_there() -> bool:
+        return any(path.stat().st_size for path in runs.glob("*/metrics.jsonl"))
+
+    return _seconds(["hackmatrix", "train", *options], folder, is_there)
+
+
+def _seconds(argv: Sequence[str], folder: Path, is_there: Callable[[], bool]) -> float:
+    """Seconds until a new `python -m ...` has made a result; it then has to end well."""
+    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(folder / "cache")}
+    command = [sys.executable, "-m", *argv]
+    errors = folder / "errors"
+    with _output(folder).open("wb") as out, errors.open("wb") as err:
+        start = time.perf_counter()
+        with subprocess.Popen(command, env=environment, stdout=out, stderr=err) as process:
+            while not is_there() and process.poll() is None:
+                time.sleep(_LOOK)
+            seconds = time.perf_counter() - start
+    if process.returncode or not is_there():
+        last = (errors.read_text().strip().splitlines() or ["it made no result"])[-1]
+        raise UserError(f"`{' '.join(argv)}` failed: {last}")
+    return seconds
+
+
+def _output(folder: Path) -> Path:
+    return folder / "output"
+
+
+_PROCESSES = {
+    "hackmatrix --help": _to_first_output("hackmatrix", "--help"),
+    "environment step": _to_first_output("hackmatrix.bench.compile", "step"),
+    "training update": _to_first_output("hackmatrix.bench.compile", "update"),
+    "hackmatrix train, first update": _to_first_update,
+}
+
+
+def step() -> None:
+    """Start games and take one action in each."""
+    import jax
+    import jax.numpy as jnp
+
+    env = hackmatrix.make()
+    streams = jnp.arange(NUM_ENVS, dtype=jnp.uint32)
+    _, state = jax.jit(jax.vmap(env.reset_game, (0, None)))(streams, jnp.uint32(0))
+    actions = jnp.zeros(NUM_ENVS, jnp.int32)
+    take = jax.jit(jax.vmap(env.step, (None, 0, 0)), donate_argnums=1)
+    jax.block_until_ready(take(None, state, actions))
+
+
+def update() -> None:
+    """One whole training update by the default settings."""
+    import jax
+
+    from hackmatrix.training.config import TrainConfig
+    from hackmatrix.training.trainer import Trainer
+
+    trainer = Trainer(hackmatrix.make(), TrainConfig())
+    jax.block_until_ready(trainer.run(trainer.init(0), 1))
+
+
+if __name__ == "__main__":
+    from hackmatrix.training.compilation_cache import enable_compilation_cache
+
+    enable_compilation_cache()
+    {"step": step, "update": update}[sys.argv[1]]()
+    print("the first result", flush=True)
