@@ -19,7 +19,7 @@ class Agent:
     def __init__(self, env: Environment, network: nn.Module) -> None:
         self.num_actions = env.num_actions
         self._feature_size = env.feature_size
-        self._features = _features(env)
+        self.features = _features(env)
         self._apply: Callable[..., Any] = network.apply
         self._network = network
 
@@ -29,7 +29,7 @@ class Agent:
 
     def __call__(self, params: PyTree, observations: PyTree) -> tuple[Array, Array]:
         """Logits float32[B, A] and values float32[B] of B observations."""
-        output: tuple[Array, Array] = self._apply(params, self._features(observations))
+        output: tuple[Array, Array] = self._apply(params, self.features(observations))
         return output
 
 

@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 
 import hackmatrix
+from hackmatrix.bench.settings import train_config
+from hackmatrix.bench.update_parts import PARTS, seconds_of_parts
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.metrics import summarise
-from hackmatrix.training.scaling import auto_scale_for_batch_size
 from hackmatrix.training.trainer import Trainer
 
 Array = jax.Array
@@ -30,7 +31,7 @@ class Training(NamedTuple):
     compile_seconds: float  # tracing, compiling and the first update
     rates: list[float]  # steps/s of each update
     product_rates: list[float]  # GFLOP/s of the product after each update
-    parts: dict[str, float]  # seconds of an update by part, each part compiled by itself
+    seconds: dict[str, float]  # in an update, by part
     scalars: dict[str, float | None]  # metrics of the timed updates
 
     @property
@@ -58,7 +59,7 @@ class Training(NamedTuple):
             "megaflops_per_step": megaflops_per_step(config),
             "limit": self.limit,
             "fraction_of_limit": median / self.limit,
-            "seconds": self.parts,
+            "seconds": self.seconds,
             **self.scalars,
             "device": jax.devices()[0].device_kind,
             "versions": {"hackmatrix": hackmatrix.__version__, "jax": jax.__version__},
@@ -68,7 +69,6 @@ class Training(NamedTuple):
         """For people."""
         it = self.as_dict()
         layers = "-".join(map(str, it["network"]))
-        whole = self.parts["update"]
         lines = [
             f"{it['median']:,.0f} training steps/s (median of {it['repeats']}; {it['min']:,.0f} to "
             f"{it['max']:,.0f}), {it['num_envs']} x {it['num_steps']}, network {layers}, "
@@ -78,7 +78,8 @@ class Training(NamedTuple):
             f"{it['fraction_of_limit']:.0%} of it",
             f"first update after {it['compile_seconds']:.1f} s; "
             + ", ".join(f"{name} {_number(value)}" for name, value in self.scalars.items()),
-            *(f"{name:24} {s * 1e3:9.1f} ms {s / whole:6.1%}" for name, s in self.parts.items()),
+            "milliseconds in an update, each part compiled by itself:",
+            *(f"{line:32}{self.seconds[part] * 1e3:9,.0f}" for part, line in PARTS.items()),
             f"on {it['device']}, jax {it['versions']['jax']}",
         ]
         return "\n".join(lines)
@@ -100,22 +101,6 @@ def megaflops_per_step(config: TrainConfig) -> float:
     return 2e-6 * (forward + config.update_epochs * (3 * forward - first))
 
 
-def bench_config(
-    num_envs: int = 2_048,
-    num_steps: int = 128,
-    epochs: int | None = None,
-    minibatches: int | None = None,
-    dtype: str = "float32",
-    observation: str = "classic",
-) -> TrainConfig:
-    """Settings as `hackmatrix train` has them; scaled for the batch where None is given."""
-    given = {"update_epochs": epochs, "num_minibatches": minibatches}
-    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    chosen |= {"dtype": dtype, "observation": observation}
-    config = TrainConfig(num_envs=num_envs, num_steps=num_steps, **chosen)
-    return auto_scale_for_batch_size(config, chosen)[0]
-
-
 def measure(
     num_envs: int = 2_048,
     num_steps: int = 128,
@@ -125,8 +110,18 @@ def measure(
     dtype: str = "float32",
     observation: str = "classic",
 ) -> Training:
-    """Times `repeats` updates after one that compiles, and a product after each of them."""
-    config = bench_config(num_envs, num_steps, epochs, minibatches, dtype, observation)
+    """Times `repeats` updates after one that compiles, and products after each of them.
+
+    Args:
+        num_envs: games side by side.
+        num_steps: actions in each game between updates.
+        epochs: passes over a batch; None: as many as `hackmatrix train` would choose.
+        minibatches: of a batch; None: as many as `hackmatrix train` would choose.
+        repeats: timed updates.
+        dtype: precision of the network's products, "float32" or "bfloat16".
+        observation: layout of the features, "classic" or "full".
+    """
+    config = train_config(num_envs, num_steps, epochs, minibatches, dtype, observation)
     env = hackmatrix.make(observation=observation)
     trainer = Trainer(env, config)
     product = _product()
@@ -141,7 +136,7 @@ def measure(
         product_rates.append(product())
     row = summarise(jax.device_get(state.sums))
     scalars = {name: row[f"train/{name}"] for name in _SCALARS}
-    parts = {"update": config.batch_size / statistics.median(rates)}
+    parts = seconds_of_parts(env, trainer, state, repeats)
     return Training(config, compile_seconds, rates, product_rates, parts, scalars)
 
 

@@ -86,7 +86,7 @@ def learn(
     Returns:
         Params, optimizer state, and scalars by name: means over the minibatches of the last epoch.
     """
-    batch = _batch(rollout, reward_deviation, config)
+    batch = flat_batch(rollout, reward_deviation, config)
     gradient = jax.value_and_grad(loss, has_aux=True)
     adam = optimizer(config)
 
@@ -120,7 +120,7 @@ def learn(
     return params, opt_state, scalars
 
 
-def _batch(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> Batch:
+def flat_batch(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> Batch:
     """The rollout's transitions as one axis [T * N], with advantages of the scaled rewards."""
     steps: Transition = rollout.steps
     advantages = generalized_advantages(

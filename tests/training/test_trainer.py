@@ -172,7 +172,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     noise = np.random.default_rng(0)  # makes another policy than the one that acted
     params = jax.tree.map(lambda p: p + 0.1 * noise.normal(size=p.shape), params)
     config = dataclasses.replace(CONFIG, clip_eps=0.02, ent_coef=0.1, vf_coef=0.7)
-    batch = ppo._batch(rollout, jnp.float32(2.0), config)
+    batch = ppo.flat_batch(rollout, jnp.float32(2.0), config)
     total, parts = ppo.loss(params, batch, agent=trainer.agent, config=config)
 
     logits, values = (np.float64(x) for x in trainer.agent(params, batch.obs))

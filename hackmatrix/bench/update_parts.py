@@ -1,0 +1,170 @@
+"""What the parts of a training update take, each compiled by itself and given the same rollout."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from hackmatrix.agents import distribution
+from hackmatrix.agents.environment import Environment, PyTree
+from hackmatrix.training import ppo
+from hackmatrix.training.keys import Purpose, keys_for
+from hackmatrix.training.minibatches import minibatch_indices
+from hackmatrix.training.rollout import Games, Rollout, Transition, play
+from hackmatrix.training.trainer import Trainer, TrainState
+
+Array = jax.Array
+
+PARTS = {
+    "rollout": "rollout",
+    "environment": "  steps of the environment",
+    "policy": "  choosing actions",
+    "advantages": "advantages",
+    "epochs": "epochs",
+    "minibatches": "  shuffling and gathering",
+    "features": "  features",
+    "gradients": "  gradients, features included",
+    "optimizer": "  optimizer",
+}
+
+
+def seconds_of_parts(
+    env: Environment, trainer: Trainer, state: TrainState, repeats: int
+) -> dict[str, float]:
+    """Median seconds in an update of each of `PARTS`, which take turns.
+
+    Parts of parts are not all there is in the whole, and a whole may overlap them.
+    """
+    parts = _Parts(env, trainer, state)
+    rollout = jax.jit(parts.rollout)(state.params, state.games)[1]
+    batch = jax.jit(parts.advantages)(rollout)
+    once, epochs = 1, trainer.config.update_epochs
+    work: dict[str, tuple[int, Callable[..., Any], tuple[Any, ...]]] = {
+        "rollout": (once, parts.rollout, (state.params, state.games)),
+        "environment": (once, parts.environment, (state.games.env_state, rollout.steps.action)),
+        "policy": (once, parts.policy, (state.params, rollout.steps)),
+        "advantages": (once, parts.advantages, (rollout,)),
+        "epochs": (once, parts.epochs, (state.params, state.opt_state, rollout)),
+        "minibatches": (epochs, parts.minibatches, (batch,)),
+        "features": (epochs, parts.features, (batch,)),
+        "gradients": (epochs, parts.gradients, (state.params, batch)),
+        "optimizer": (epochs, parts.optimizer, (state.params, state.opt_state)),
+    }
+    compiled = {name: (times, jax.jit(part), args) for name, (times, part, args) in work.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for repeat in range(1 + repeats):
+        for name, (times, part, args) in compiled.items():
+            start = time.perf_counter()
+            jax.block_until_ready(part(*args))
+            if repeat:  # the first call compiles
+                seconds[name].append(times * (time.perf_counter() - start))
+    return {name: statistics.median(each) for name, each in seconds.items()}
+
+
+class _Parts:
+    """The parts as functions of arrays. What a part makes it returns, so that nothing is left out.
+
+    Those of epochs do one epoch, with the minibatches in the rollout's order.
+    """
+
+    def __init__(self, env: Environment, trainer: Trainer, state: TrainState) -> None:
+        self._env = env
+        self._agent = trainer.agent
+        self._config = trainer.config
+        self._seed, self._update = state.seed, state.update
+        self._deviation = state.reward_scale.deviation
+
+    def rollout(self, params: PyTree, games: Games) -> tuple[Games, Rollout]:
+        steps, gamma = self._config.num_steps, self._config.gamma
+        env, agent = self._env, self._agent
+        return play(
+            env, agent, params, games, self._seed, self._update, num_steps=steps, gamma=gamma
+        )
+
+    def environment(self, env_state: PyTree, actions: Array) -> Any:
+        """Takes the rollout's actions [T, N] again."""
+
+        def step(env_state: PyTree, action: Array) -> tuple[PyTree, Any]:
+            mask = jax.vmap(self._env.action_mask)(env_state)
+            keys = keys_for(self._seed, Purpose.ENVIRONMENT, each=jnp.arange(action.size))
+            obs, env_state, *rest, _ = jax.vmap(self._env.step)(keys, env_state, action)
+            return env_state, (obs, mask, rest)
+
+        return jax.lax.scan(step, env_state, actions)
+
+    def policy(self, params: PyTree, steps: Transition) -> Any:
+        """Chooses for the rollout's observations [T, N] again."""
+
+        def choose(_: None, step: Transition) -> Any:
+            logits, value = self._agent(params, step.obs)
+            mask = distribution.unpack_mask(step.mask, self._agent.num_actions)
+            log_probs = distribution.log_probabilities(logits, mask)
+            noise = keys_for(self._seed, Purpose.ACTION, each=jnp.arange(value.size))
+            action = distribution.sample(log_probs, mask, jax.vmap(jax.random.uniform)(noise))
+            return None, (action, distribution.log_probability(log_probs, action), value)
+
+        return jax.lax.scan(choose, None, steps)
+
+    def advantages(self, rollout: Rollout) -> ppo.Batch:
+        return ppo.flat_batch(rollout, self._deviation, self._config)
+
+    def epochs(self, params: PyTree, opt_state: PyTree, rollout: Rollout) -> Any:
+        config, agent = self._config, self._agent
+        return ppo.learn(
+            params,
+            opt_state,
+            rollout,
+            self._deviation,
+            self._seed,
+            self._update,
+            agent=agent,
+            config=config,
+        )
+
+    def minibatches(self, batch: ppo.Batch) -> ppo.Batch:
+        indices = minibatch_indices(
+            self._seed,
+            self._update,
+            jnp.int32(0),
+            num_steps=self._config.num_steps,
+            num_envs=self._config.num_envs,
+            num_minibatches=self._config.num_minibatches,
+        )
+        return self._last_of(lambda i: jax.tree.map(lambda x: x[i], batch), indices)
+
+    def features(self, batch: ppo.Batch) -> Any:
+        return self._last_of(self._agent.features, self._in_order(batch.obs))
+
+    def gradients(self, params: PyTree, batch: ppo.Batch) -> PyTree:
+        def gradient(minibatch: ppo.Batch) -> PyTree:
+            return jax.grad(ppo.loss, has_aux=True)(
+                params, minibatch, agent=self._agent, config=self._config
+            )[0]
+
+        return self._last_of(gradient, self._in_order(batch))
+
+    def optimizer(self, params: PyTree, opt_state: PyTree) -> PyTree:
+        adam = ppo.optimizer(self._config)
+
+        def step(carry: tuple[PyTree, PyTree], _: None) -> tuple[PyTree, None]:
+            params, opt_state = carry  # the params serve as their own gradient
+            updates, opt_state = adam.update(params, opt_state, params)
+            return (optax.apply_updates(params, updates), opt_state), None
+
+        return jax.lax.scan(step, (params, opt_state), None, length=self._config.num_minibatches)
+
+    def _in_order(self, batch: PyTree) -> PyTree:
+        """[B, ...] -> [M, B/M, ...]."""
+        count = self._config.num_minibatches
+        return jax.tree.map(lambda x: x.reshape(count, -1, *x.shape[1:]), batch)
+
+    @staticmethod
+    def _last_of(make: Callable[[Any], PyTree], inputs: PyTree) -> PyTree:
+        """`make` of each of the inputs in turn. As the loop's carry every result is written."""
+        first = jax.tree.map(lambda x: x[0], inputs)
+        start = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(make, first))
+        return jax.lax.scan(lambda _, each: (make(each), None), start, inputs)[0]
