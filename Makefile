@@ -2,7 +2,10 @@
 # the interpreter. `make` alone lists the targets.
 
 BIN := .venv/bin
+BENCH := .venv-bench
 READY := .venv/.ready
+LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+    --no-header --no-emit-index-url --no-emit-find-links
 RUN := make-train-$(shell date +%Y%m%d-%H%M%S)
 
 help:  ## list the targets
@@ -27,22 +30,28 @@ lint: $(READY)  ## style, format and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: $(READY)  ## speed of the environment
-	$(BIN)/hackmatrix bench env
+bench: $(BENCH)/.ready  ## speed beside environments of other libraries, which go into .venv-bench
+	PYTHONPATH=. $(BENCH)/bin/python -m hackmatrix bench peers
 
-lock:  ## write requirements.lock anew (needs uv; LOCK_FLAGS=--upgrade takes the newest versions)
-	uv pip compile pyproject.toml --extra dev --output-file requirements.lock --quiet \
-	    --universal --python-version 3.11 --generate-hashes --no-header \
-	    --no-emit-index-url --no-emit-find-links $(LOCK_FLAGS)
+lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest versions)
+	$(LOCK) --extra dev --output-file requirements.lock $(LOCK_FLAGS)
+	$(LOCK) --extra bench --constraint requirements.lock --no-annotate \
+	    --output-file requirements-bench.lock $(LOCK_FLAGS)
 
 clean:  ## remove .venv and caches; runs stay
-	rm -rf .venv .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-bench .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find hackmatrix tests -name __pycache__ -exec rm -rf {} +
 
 # Written last, so that an interrupted setup is not taken for a finished one.
 $(READY): pyproject.toml requirements.lock
 	@rm -f $@
 	@.ci/setup $(PYTHON)
+	@touch $@
+
+# Apart, because the tests need none of it, and it is as large again.
+$(BENCH)/.ready: requirements-bench.lock
+	@rm -f $@
+	@SETUP_VENV=$(BENCH) SETUP_LOCK=requirements-bench.lock .ci/setup $(PYTHON)
 	@touch $@
 
 .PHONY: help setup train test slow lint bench lock clean

@@ -50,15 +50,19 @@ def lines_with(pattern: re.Pattern[str]) -> list[str]:
     ]
 
 
-def locked() -> list[Requirement]:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
+LOCKS = {"dev": "requirements.lock", "bench": "requirements-bench.lock"}
+
+
+def locked(extra: str) -> list[Requirement]:
+    lines = (ROOT / LOCKS[extra]).read_text().splitlines()
     return [Requirement(line.rstrip(" \\")) for line in lines if re.match(r"\w", line)]
 
 
-def wanted() -> list[Requirement]:
+def wanted() -> list[tuple[str, Requirement]]:
     return [
-        Requirement(text)
-        for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
+        (extra, Requirement(text))
+        for extra in LOCKS
+        for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"][extra]
     ]
 
 
@@ -70,13 +74,13 @@ def test_no_file_names_a_path_of_one_machine() -> None:
     assert not lines_with(LOCAL_PATH)
 
 
-@pytest.mark.parametrize("requirement", wanted(), ids=lambda requirement: requirement.name)
+@pytest.mark.parametrize(("extra", "requirement"), wanted(), ids=lambda it: getattr(it, "name", it))
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
-def test_lock_covers_dependency(python: str, requirement: Requirement) -> None:
+def test_lock_covers_dependency(python: str, extra: str, requirement: Requirement) -> None:
     environment = {"python_version": python, "python_full_version": f"{python}.0"}
     pins = [
         next(iter(pin.specifier)).version
-        for pin in locked()
+        for pin in locked(extra)
         if canonicalize_name(pin.name) == canonicalize_name(requirement.name)
         and (pin.marker is None or pin.marker.evaluate(environment))
     ]
@@ -84,9 +88,19 @@ def test_lock_covers_dependency(python: str, requirement: Requirement) -> None:
     assert pins[0] in requirement.specifier
 
 
-def test_every_locked_version_has_a_hash() -> None:
-    text = (ROOT / "requirements.lock").read_text()
-    assert len(re.findall(r"^\w.*==.* \\\n    --hash=sha256:", text, re.M)) == len(locked())
+@pytest.mark.parametrize("extra", LOCKS)
+def test_every_locked_version_has_a_hash(extra: str) -> None:
+    text = (ROOT / LOCKS[extra]).read_text()
+    assert len(re.findall(r"^\w.*==.* \\\n    --hash=sha256:", text, re.M)) == len(locked(extra))
+
+
+def test_both_locks_have_the_same_versions() -> None:
+    pins = {extra: {str(pin) for pin in locked(extra)} for extra in LOCKS}
+    shared = {pin.name for pin in locked("dev")} & {pin.name for pin in locked("bench")}
+    assert "jax" in shared
+    for name in shared:
+        dev, bench = ({p for p in pins[extra] if Requirement(p).name == name} for extra in LOCKS)
+        assert {Requirement(p).specifier for p in dev} == {Requirement(p).specifier for p in bench}
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:

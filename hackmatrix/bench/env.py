@@ -187,15 +187,21 @@ class EnvBench:
         self._records.append(jax.device_get(run.record))
         return seconds, int(run.sums["episodes"])
 
-    def result(self) -> Speed:
+    def result(self, games: int = REPLAYED) -> Speed:
         """Replay some of the games and report.
+
+        Args:
+            games: the most to replay, up to `REPLAYED`.
 
         Raises:
             ReplayError: the Python engine plays them differently.
         """
-        record = Record(*(np.concatenate(parts) for parts in zip(*self._records, strict=True)))
-        seen = replay(record, [self._start_of(int(game)) for game in self._sample])
-        self._check_features(record)
+        every = -(-len(self._sample) // games)
+        sample = self._sample[::every]
+        parts = zip(*self._records, strict=True)
+        record = Record(*(np.concatenate(part)[:, ::every] for part in parts))
+        seen = replay(record, [self._start_of(int(game)) for game in sample])
+        self._check_features(sample, np.asarray(record.observation[-1]))
         settings = self.num_envs, self.num_steps, self.play, self.observation
         return Speed(*settings, self.rates, self._episodes, seen)
 
@@ -205,12 +211,12 @@ class EnvBench:
         place = (game - self._first_rich) % len(self._positions)
         return position(self._positions[place], self._segment)
 
-    def _check_features(self, record: Record) -> None:
+    def _check_features(self, sample: np.ndarray, observations: np.ndarray) -> None:
         if self._carry.features is None:
             return
-        made = np.asarray(self._carry.features[self._sample])
-        for got, last in zip(made, np.asarray(record.observation[-1]), strict=True):
-            expected = np.array(features(last.tobytes(), self._env.observation), np.float32)
+        made = np.asarray(self._carry.features[sample])
+        for got, record in zip(made, observations, strict=True):
+            expected = np.array(features(record.tobytes(), self._env.observation), np.float32)
             if not np.allclose(got, expected, rtol=1e-6, atol=1e-6):  # XLA divides its own way
                 raise ReplayError("the Python engine makes other features of an observation")
 

@@ -68,5 +68,5 @@ def load(positions: Sequence[State], like: EnvState, games: int) -> EnvState:
     loaded = jax.tree.map(
         lambda *leaves: jnp.asarray(np.stack(leaves)[turns]), *map(state_from_engine, positions)
     )
-    rest = jax.tree.map(lambda leaf: leaf[:games], like)
+    rest = jax.tree.map(lambda leaf: jnp.array(leaf[:games], copy=True), like)
     return dataclasses.replace(rest, game=loaded)

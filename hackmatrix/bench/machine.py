@@ -1,0 +1,47 @@
+"""What a benchmark ran on."""
+
+import datetime
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import jax
+
+import hackmatrix
+
+
+def machine() -> dict[str, Any]:
+    """For `--json`: the device, the processor and the date."""
+    return {
+        "device": jax.devices()[0].device_kind,
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Versions of this package, Python, JAX and other installed packages."""
+    others = {name: importlib.metadata.version(name) for name in packages}
+    python = platform.python_version()
+    return {"hackmatrix": hackmatrix.__version__, "python": python, "jax": jax.__version__} | others
+
+
+def line(machine: dict[str, Any], versions: dict[str, str]) -> str:
+    """The two in one line for people."""
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return (
+        f"{machine['device']} ({machine['processor']}), {machine['cores']} cores, {packages}, "
+        f"{machine['date']}"
+    )
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for entry in info.read_text().splitlines():
+            if entry.startswith("model name"):
+                return entry.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,321 @@
+"""This environment beside those of other libraries, in turn in one run.
+
+Each plays random valid actions; making the observation and starting the next game are part of a
+step, the latter as the library does it. Each has the batch that is fastest for it on two cores.
+"""
+
+import importlib.metadata
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.bench import machine, plots
+from hackmatrix.bench.env import EnvBench
+from hackmatrix.bench.options import PeersOptions
+from hackmatrix.bench.policies import random_actions, random_words
+from hackmatrix.errors import UserError
+
+Array = jax.Array
+Tree = Any
+
+_DEFAULT = PeersOptions()
+_FIRST_STEPS = 8  # from which the number of steps in a repeat is worked out
+
+
+class Peer(Protocol):
+    """An environment of another library, `num_envs` games at once."""
+
+    def reset(self, keys: Array) -> Tree:
+        """The state of new games, by a key each."""
+
+    def mask(self, state: Tree) -> Array:
+        """bool[num_envs, actions], the valid actions."""
+
+    def step(self, keys: Array, state: Tree, actions: Array) -> tuple[Tree, Tree]:
+        """The state after an action and auto-reset; and all that it returns to a player."""
+
+
+class Craftax:
+    """Craftax-Classic-Symbolic-v1."""
+
+    def __init__(self) -> None:
+        from craftax.craftax_env import make_craftax_env_from_name
+
+        self.env = make_craftax_env_from_name("Craftax-Classic-Symbolic-v1", auto_reset=True)
+        self.params = self.env.default_params
+
+    def reset(self, keys: Array) -> Tree:
+        """See `Peer`."""
+        return jax.vmap(self.env.reset, (0, None))(keys, self.params)[1]
+
+    def mask(self, state: Tree) -> Array:
+        """All are valid."""
+        return _all_valid(state, self.env.action_space(self.params).n)
+
+    def step(self, keys: Array, state: Tree, actions: Array) -> tuple[Tree, Tree]:
+        """See `Peer`."""
+        step = jax.vmap(self.env.step, (0, 0, 0, None))
+        observation, state, reward, done, _ = step(keys, state, actions, self.params)
+        return state, (observation, reward, done)
+
+
+class Gymnax:
+    """Breakout-MinAtar."""
+
+    def __init__(self) -> None:
+        import gymnax
+
+        self.env, self.params = gymnax.make("Breakout-MinAtar")
+
+    def reset(self, keys: Array) -> Tree:
+        """See `Peer`."""
+        return jax.vmap(self.env.reset, (0, None))(keys, self.params)[1]
+
+    def mask(self, state: Tree) -> Array:
+        """All are valid."""
+        return _all_valid(state, self.env.num_actions)
+
+    def step(self, keys: Array, state: Tree, actions: Array) -> tuple[Tree, Tree]:
+        """See `Peer`."""
+        step = jax.vmap(self.env.step, (0, 0, 0, None))
+        observation, state, *rest, _ = step(keys, state, actions, self.params)
+        return state, (observation, rest)
+
+
+class Pgx:
+    """2048."""
+
+    def __init__(self) -> None:
+        import pgx
+        from pgx.experimental.wrappers import auto_reset
+
+        self.env = pgx.make("2048")
+        self._step = auto_reset(self.env.step, self.env.init)
+
+    def reset(self, keys: Array) -> Tree:
+        """See `Peer`."""
+        return jax.vmap(self.env.init)(keys)
+
+    def mask(self, state: Tree) -> Array:
+        """See `Peer`."""
+        mask: Array = state.legal_action_mask
+        return mask
+
+    def step(self, keys: Array, state: Tree, actions: Array) -> tuple[Tree, Tree]:
+        """See `Peer`."""
+        state = jax.vmap(self._step)(state, actions, keys)
+        return state, (state.observation, state.rewards, state.terminated)
+
+
+class Jumanji:
+    """Game2048-v1. A step's state holds its own keys."""
+
+    def __init__(self) -> None:
+        import jumanji
+        from jumanji.wrappers import AutoResetWrapper
+
+        self.env = AutoResetWrapper(jumanji.make("Game2048-v1"))
+
+    def reset(self, keys: Array) -> Tree:
+        """See `Peer`."""
+        return jax.vmap(self.env.reset)(keys)[0]
+
+    def mask(self, state: Tree) -> Array:
+        """See `Peer`."""
+        mask: Array = state.action_mask
+        return mask
+
+    def step(self, keys: Array, state: Tree, actions: Array) -> tuple[Tree, Tree]:
+        """See `Peer`."""
+        state, step = jax.vmap(self.env.step)(state, actions)
+        return state, (step.observation, step.reward, step.discount, step.step_type)
+
+
+def _all_valid(state: Tree, actions: int) -> Array:
+    return jnp.ones((jax.tree.leaves(state)[0].shape[0], actions), bool)
+
+
+class Entry(NamedTuple):
+    """Who takes part."""
+
+    name: str
+    package: str
+    make: Callable[[], Peer]
+    num_envs: int  # the fastest of 64, 256, 1,024 ... 65,536 on two cores
+
+
+PEERS = (
+    Entry("craftax Classic, symbolic", "craftax", Craftax, 256),
+    Entry("gymnax Breakout-MinAtar", "gymnax", Gymnax, 4_096),
+    Entry("pgx 2048", "pgx", Pgx, 4_096),
+    Entry("jumanji Game2048", "jumanji", Jumanji, 4_096),
+)
+# name: play and observation
+OURS = {
+    "HackMatrix": ("random", "compact"),
+    "HackMatrix, float features": ("random", "features"),
+    "HackMatrix, harder play": ("harder", "compact"),
+    "HackMatrix, harder play, float features": ("harder", "features"),
+}
+
+
+class PeerBench:
+    """Games of a peer under way: `repeat` times some steps of them."""
+
+    def __init__(self, peer: Peer, num_envs: int, seconds: float) -> None:
+        """Start the games and find out how many steps take about `seconds`."""
+        self.num_envs = num_envs
+        self.rates: list[float] = []
+        self._peer = peer
+        self._state = jax.jit(peer.reset)(jax.random.split(jax.random.key(0), num_envs))
+        self._timed = jax.jit(self._run, donate_argnums=0)
+        self._runs = 0
+        self._steps = 1
+        self._repeat()  # compiles
+        self._steps = _FIRST_STEPS
+        while (took := self._repeat()) < seconds / 2:
+            self._steps = max(self._steps + 1, int(self._steps * min(seconds / took, 8)))
+
+    def repeat(self) -> float:
+        """One timed run; returns its steps/s."""
+        self.rates.append(self.num_envs * self._steps / self._repeat())
+        return self.rates[-1]
+
+    def _repeat(self) -> float:
+        self._runs += 1
+        start = time.perf_counter()
+        run = self._timed(self._state, jnp.uint32(self._runs), jnp.int32(self._steps))
+        self._state, _ = jax.block_until_ready(run)
+        return time.perf_counter() - start
+
+    def _run(self, state: Tree, run: Array, steps: Array) -> tuple[Tree, Tree]:
+        """So many steps of all games, and sums over all that they return."""
+        key = jax.random.fold_in(jax.random.key(1), run)
+
+        def step(number: Array, carry: tuple[Tree, Tree]) -> tuple[Tree, Tree]:
+            state, sums = carry
+            mask = self._peer.mask(state)
+            bits = jnp.sum(mask.astype(jnp.uint32) << np.arange(mask.shape[1]), axis=1)
+            words = random_words(self.num_envs, run, number.astype(jnp.uint32))
+            keys = jax.random.split(jax.random.fold_in(key, number), self.num_envs)
+            state, returned = self._peer.step(keys, state, random_actions(bits, words))
+            return state, jax.tree.map(lambda total, x: total + _sum(x), sums, returned)
+
+        keys = jax.eval_shape(lambda: jax.random.split(key, self.num_envs))
+        actions = jax.ShapeDtypeStruct((self.num_envs,), jnp.int32)
+        _, returned = jax.eval_shape(self._peer.step, keys, state, actions)
+        nothing = jax.tree.map(
+            lambda x: jnp.zeros_like(_sum(jnp.zeros(x.shape, x.dtype))), returned
+        )
+        return jax.lax.fori_loop(0, steps, step, (state, nothing))
+
+
+def _sum(x: Array) -> Array:
+    """The sum over the games; whole numbers and bools as uint32."""
+    dtype = x.dtype if jnp.issubdtype(x.dtype, jnp.floating) else jnp.uint32
+    return jnp.sum(x, axis=0, dtype=dtype)
+
+
+class Comparison(NamedTuple):
+    """What was measured."""
+
+    rates: dict[str, tuple[int, list[float]]]  # games at once, and steps/s of each repeat
+    versions: dict[str, str]
+    output: Path
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "environments": [
+                {
+                    "name": name,
+                    "num_envs": num_envs,
+                    "steps_per_second": statistics.median(rates),
+                    "repeats": len(rates),
+                    "median": statistics.median(rates),
+                    "min": min(rates),
+                    "max": max(rates),
+                }
+                for name, (num_envs, rates) in self.rates.items()
+            ],
+            **machine.machine(),
+            "versions": self.versions,
+        }
+
+    def table(self) -> str:
+        """In Markdown."""
+        figures = self.as_dict()
+        lines = [
+            "| environment | games at once | steps/s | least | most |",
+            "|---|---:|---:|---:|---:|",
+        ]
+        lines += [
+            f"| {it['name']} | {it['num_envs']:,} | {it['median']:,.0f} | {it['min']:,.0f} | "
+            f"{it['max']:,.0f} |"
+            for it in figures["environments"]
+        ]
+        about = machine.line(figures, figures["versions"])
+        repeats = figures["environments"][0]["repeats"]
+        return "\n".join([*lines, "", f"Medians of {repeats} repeats in turn on {about}."])
+
+    def text(self) -> str:
+        """For people."""
+        return f"{self.table()}\nwritten to {self.output}"
+
+
+def measure(
+    output: Path = _DEFAULT.output,
+    repeats: int = _DEFAULT.repeats,
+    seconds: float = _DEFAULT.seconds,
+) -> Comparison:
+    """Let all take turns, and write `peers.json`, `peers.md` and `peers.svg`.
+
+    Raises:
+        UserError: a library is not there.
+        ReplayError: the Python engine plays the timed games of HackMatrix differently.
+    """
+    plots.require_matplotlib()
+    peers = [_made(entry) for entry in PEERS]
+    ours = {name: EnvBench(play=play, observation=made) for name, (play, made) in OURS.items()}
+    benches: dict[str, EnvBench | PeerBench] = {**ours}
+    for entry, peer in zip(PEERS, peers, strict=True):
+        benches[entry.name] = PeerBench(peer, entry.num_envs, seconds)
+    for _ in range(repeats):
+        for bench in benches.values():
+            bench.repeat()
+    for mine in ours.values():
+        mine.result()
+    rates = {name: (bench.num_envs, bench.rates) for name, bench in benches.items()}
+    result = Comparison(rates, machine.versions(*(entry.package for entry in PEERS)), output)
+    _write(result, list(ours))
+    return result
+
+
+def _made(entry: Entry) -> Peer:
+    try:
+        importlib.metadata.version(entry.package)
+        return entry.make()
+    except ImportError as error:
+        raise UserError(f"{entry.name} can't be run ({error}); `make bench` installs it") from None
+
+
+def _write(result: Comparison, ours: Sequence[str]) -> None:
+    result.output.mkdir(parents=True, exist_ok=True)
+    figures = result.as_dict()
+    (result.output / "peers.json").write_text(json.dumps(figures, indent=1) + "\n")
+    (result.output / "peers.md").write_text(result.table() + "\n")
+    entries = figures["environments"]
+    plots.bar_plot(
+        result.output / "peers.svg",
+        [it["name"] for it in entries],
+        [it["median"] for it in entries],
+        [it["name"] in ours for it in entries],
+        title=f"Random valid actions, {figures['processor']}, {figures['cores']} cores",
+    )

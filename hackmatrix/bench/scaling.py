@@ -1,0 +1,140 @@
+"""Speed by number of games, and cost of a step by number of enemies on the board."""
+
+import json
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hackmatrix.bench import machine, plots
+from hackmatrix.bench.env import EnvBench, Speed
+from hackmatrix.bench.options import ScalingOptions
+from hackmatrix.bench.positions import crowded_position
+
+_DEFAULT = ScalingOptions()
+_FEWEST = 64  # games
+_STAGE = 5  # of the positions with enemies
+_POSITIONS = 64  # with the same number of enemies
+_STEPS = 2**18  # of all games together in a repeat, as far as the next two allow
+_LEAST_STEPS, _MOST_STEPS = 8, 1_024  # of each game in a repeat
+_REPLAYED = 4_096  # about so many steps of each measurement are replayed
+
+
+class Scaling(NamedTuple):
+    """What was measured."""
+
+    games: list[Speed]  # by number of games
+    enemies: list[Speed]  # by number of enemies at the start
+    started_with: list[int]  # those numbers
+    output: Path
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "games": [_point(speed, num_envs=speed.num_envs) for speed in self.games],
+            "enemies": [
+                _point(
+                    speed,
+                    enemies=number,
+                    mean_enemies=speed.as_dict()["mean_enemies"],
+                    microseconds_per_step=1e6 / statistics.median(speed.rates),
+                )
+                for number, speed in zip(self.started_with, self.enemies, strict=True)
+            ],
+            **machine.machine(),
+            "versions": machine.versions(),
+        }
+
+    def text(self) -> str:
+        """For people."""
+        figures = self.as_dict()
+        lines = [f"{'games':>8} {'steps/s':>12} {'min':>12} {'max':>12}"]
+        lines += [
+            f"{it['num_envs']:>8,} {it['median']:>12,.0f} {it['min']:>12,.0f} {it['max']:>12,.0f}"
+            for it in figures["games"]
+        ]
+        lines += ["", f"{'enemies':>8} {'on average':>12} {'us a step':>12} {'steps/s':>12}"]
+        lines += [
+            f"{it['enemies']:>8} {it['mean_enemies']:>12.2f} {it['microseconds_per_step']:>12.3f} "
+            f"{it['median']:>12,.0f}"
+            for it in figures["enemies"]
+        ]
+        about = machine.line(figures, figures["versions"])
+        return "\n".join([*lines, "", about, f"written to {self.output}"])
+
+
+def _point(speed: Speed, **facts: Any) -> dict[str, Any]:
+    rates = speed.rates
+    return facts | {"median": statistics.median(rates), "min": min(rates), "max": max(rates)}
+
+
+def measure(
+    output: Path = _DEFAULT.output,
+    repeats: int = _DEFAULT.repeats,
+    max_envs: int = _DEFAULT.max_envs,
+    max_enemies: int = _DEFAULT.max_enemies,
+    num_envs: int = _DEFAULT.num_envs,
+) -> Scaling:
+    """Measure both in turn, write them to `scaling.json` in `output` and plot them beside it."""
+    plots.require_matplotlib()
+    sizes = [_FEWEST << i for i in range((max_envs // _FEWEST).bit_length())]
+    numbers = [number for number in (0, 1, 2, 4, 6, 8, 12, 16, 24, 32) if number <= max_enemies]
+    by_games = [EnvBench(size, _steps(size)) for size in sizes]
+    by_enemies = [_crowded(number, num_envs) for number in numbers]
+    result = Scaling(
+        interleaved(by_games, repeats), interleaved(by_enemies, repeats), numbers, output
+    )
+    _write(result)
+    return result
+
+
+def _steps(games: int) -> int:
+    return min(max(_STEPS // games, _LEAST_STEPS), _MOST_STEPS)
+
+
+def _crowded(enemies: int, games: int) -> EnvBench:
+    positions = [crowded_position(number, _STAGE, enemies) for number in range(_POSITIONS)]
+    return EnvBench(games, _steps(games), positions=positions)
+
+
+def interleaved(benches: Sequence[EnvBench], repeats: int) -> list[Speed]:
+    """Let them take turns, so that whatever slows the machine down slows all of them."""
+    for _ in range(repeats):
+        for bench in benches:
+            bench.repeat()
+    steps = [bench.num_steps * (repeats + 1) for bench in benches]
+    return [
+        bench.result(games=max(1, _REPLAYED // each))
+        for bench, each in zip(benches, steps, strict=True)
+    ]
+
+
+def _write(result: Scaling) -> None:
+    figures = result.as_dict()
+    result.output.mkdir(parents=True, exist_ok=True)
+    (result.output / "scaling.json").write_text(json.dumps(figures, indent=1) + "\n")
+    about = f"{figures['processor']}, {figures['cores']} cores"
+    games, enemies = figures["games"], figures["enemies"]
+    plots.line_plot(
+        result.output / "scaling_games.svg",
+        [it["num_envs"] for it in games],
+        [it["median"] for it in games],
+        [(it["min"], it["max"]) for it in games],
+        title=f"HackMatrix, random play, {about}",
+        x_label="games at once",
+        y_label="steps per second",
+        log_x=True,
+    )
+    plots.line_plot(
+        result.output / "scaling_enemies.svg",
+        [it["mean_enemies"] for it in enemies],
+        [it["microseconds_per_step"] for it in enemies],
+        [_micros(it["max"], it["min"]) for it in enemies],
+        title=f"HackMatrix, {result.enemies[0].num_envs:,} games, {about}",
+        x_label="enemies on a board",
+        y_label="microseconds per step of a game",
+    )
+
+
+def _micros(*rates: float) -> Any:
+    return tuple(1e6 / rate for rate in rates)
