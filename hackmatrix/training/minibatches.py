@@ -12,6 +12,7 @@ from hackmatrix.training.keys import Purpose, keys_for
 Array = jax.Array
 
 MAX_GROUPS = 64
+_NUMBER_BITS = 12  # of a word that is sorted: the other 20 are random
 
 
 def num_groups(num_envs: int, num_steps: int, num_minibatches: int) -> int:
@@ -40,8 +41,22 @@ def minibatch_indices(
     groups = num_groups(num_envs, num_steps, num_minibatches)
     width = num_envs // groups
     keys = keys_for(seed, Purpose.SHUFFLE, update, epoch, each=jnp.arange(groups))
-    place = jax.vmap(lambda key: jax.random.permutation(key, num_steps * width))(keys)
+    place = jax.vmap(lambda key: _permutation(key, num_steps * width))(keys)
     game = jnp.arange(groups)[:, None] * width + place % width
     index = place // width * num_envs + game
     shares = index.reshape(groups, num_minibatches, -1)
     return shares.swapaxes(0, 1).reshape(num_minibatches, -1)
+
+
+def _permutation(key: Array, size: int) -> Array:
+    """int32[size]: the numbers below `size`, shuffled by one sort of random bits.
+
+    On CPU a sort of single words takes a tenth of the time of `jax.random.permutation`, which sorts
+    pairs, and twice: so the number is the low end of the word where it fits. Equal random bits,
+    some eight pairs in 4,096, leave their two numbers in order.
+    """
+    random, number = jax.random.bits(key, (size,)), jnp.arange(size, dtype=jnp.uint32)
+    if size > 2**_NUMBER_BITS:
+        return jnp.argsort(random).astype(jnp.int32)
+    words = jnp.sort(random >> _NUMBER_BITS << _NUMBER_BITS | number)
+    return (words & (2**_NUMBER_BITS - 1)).astype(jnp.int32)

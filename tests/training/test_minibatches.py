@@ -26,7 +26,8 @@ def test_groups_divide_the_games_and_share_every_minibatch(
 
 
 @pytest.mark.parametrize(
-    ("num_envs", "num_steps", "num_minibatches"), [(128, 8, 4), (7, 4, 2), (3, 5, 15), (1, 8, 4)]
+    ("num_envs", "num_steps", "num_minibatches"),
+    [(128, 8, 4), (7, 4, 2), (3, 5, 15), (1, 8, 4), (1, 5_000, 4)],  # the last: of many numbers
 )
 def test_an_epoch_uses_every_transition_once(
     num_envs: int, num_steps: int, num_minibatches: int
@@ -80,3 +81,24 @@ def test_the_permutation_of_a_group_does_not_need_the_others() -> None:
     np.testing.assert_array_equal(
         np.concatenate(np.asarray(doubled).reshape(2, 64, 2), axis=1), per_group
     )
+
+
+@pytest.mark.parametrize("size", [50, 5_000])
+def test_every_number_may_come_anywhere(size: int) -> None:
+    firsts, places = [], []
+    for update in range(200):
+        indices = minibatch_indices(
+            jnp.uint32(0),
+            jnp.int32(update),
+            jnp.int32(0),
+            num_steps=size,
+            num_envs=1,
+            num_minibatches=1,
+        )
+        order = np.asarray(indices)[0]
+        firsts.append(order[0])
+        places.append(np.flatnonzero(order == 0)[0])
+    for sample in firsts, places:  # uniform: mean 1/2 with deviation 0.29 / sqrt(200) = 0.02
+        assert np.mean(sample) / size == pytest.approx(0.5, abs=0.09)
+        assert np.std(sample) / size == pytest.approx(0.29, abs=0.06)
+    assert abs(np.corrcoef(firsts, places)[0, 1]) < 0.3
