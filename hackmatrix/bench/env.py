@@ -187,6 +187,11 @@ class EnvBench:
         self._records.append(jax.device_get(run.record))
         return seconds, int(run.sums["episodes"])
 
+    def program(self) -> str:
+        """The timed function as XLA compiled it."""
+        number = jnp.uint32(0)
+        return self._timed.lower(self._carry, self._starts, number).compile().as_text() or ""
+
     def result(self, games: int = REPLAYED) -> Speed:
         """Replay some of the games and report.
 

@@ -38,8 +38,8 @@ class EnvOptions(Options):
 
 
 @dataclass(frozen=True)
-class MemoryOptions(Options):
-    """`bench memory`."""
+class UpdateOptions(Options):
+    """What both benchmarks of training have."""
 
     num_envs: int = option(2_048, "games at once", at_least=1)
     num_steps: int = option(128, "steps of each game in an update", at_least=1)
@@ -54,10 +54,17 @@ class MemoryOptions(Options):
 
 
 @dataclass(frozen=True)
-class TrainOptions(MemoryOptions):
+class TrainOptions(UpdateOptions):
     """`bench train`."""
 
     repeats: int = option(5, "timed updates, after one that compiles", at_least=1)
+
+
+@dataclass(frozen=True)
+class MemoryOptions(UpdateOptions):
+    """`bench memory`."""
+
+    updates: int = option(2, "updates of the process that is watched", at_least=1)
 
 
 @dataclass(frozen=True)
@@ -85,3 +92,16 @@ class PeersOptions(Options):
     output: Path = option(RESULTS, "folder for the table and the plot")  # noqa: RUF009, a field
     repeats: int = option(7, "timed repeats of each, in turn", at_least=1)
     seconds: float = option(0.5, "about how long one repeat takes", above=0)
+
+
+@dataclass(frozen=True)
+class ProfileOptions(Options):
+    """`bench profile`."""
+
+    what: Literal["env", "train"] = option("env", "steps of the environment, or a training update")
+    num_envs: int = option(2_048, "games at once", at_least=1)
+    num_steps: int = option(16, "steps of each game", at_least=1)
+    play: Literal["random", "harder"] = option("random", "as for `bench env`; not for training")
+    output: Path | None = option(  # noqa: RUF009, a field
+        None, "folder to keep the profile in, for other viewers"
+    )

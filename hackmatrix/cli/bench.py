@@ -51,6 +51,11 @@ BENCHMARKS = {
         "speed by number of games, and cost of a step by number of enemies",
         "--output plots\n      writes plots/scaling.json and two plots",
     ),
+    "profile": Benchmark(
+        options.ProfileOptions,
+        "which functions the time of a step or of an update goes to",
+        "--what train --num-steps 128\n      a training update of 2,048 x 128 transitions",
+    ),
     "peers": Benchmark(
         options.PeersOptions,
         "this environment beside those of other libraries (make bench)",
