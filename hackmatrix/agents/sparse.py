@@ -52,13 +52,13 @@ class SparseFeatures(struct.PyTreeNode):
         for column, weight in zip(table.columns.T, table.weights.T, strict=True):
             rows += kernel[column] * weight[:, None]
         dense = product(self.dense, kernel[table.dense_columns], dtype)
-        return dense + _sums_of_rows(rows, self.rows, self.count)
+        return _with_rows(dense, rows, self.rows, self.count)
 
 
 def _compacted(rows: Array) -> tuple[Array, Array]:
     """int32[B, P] -> int32[P', B] with the zeros last, and the most that are not 0 in a vector.
 
-    P' is P rounded up to what `_sums_of_rows` adds at once. Each pass of the loop takes the lowest
+    P' is P rounded up to what `_with_rows` adds at once. Each pass of the loop takes the lowest
     set bit of each vector's occupied places.
     """
     B, P = rows.shape
@@ -90,8 +90,8 @@ def _compacted(rows: Array) -> tuple[Array, Array]:
 
 
 @jax.custom_vjp
-def _sums_of_rows(table: Array, rows: Array, count: Array) -> Array:
-    """float32[B, H]: for each vector the sum of its rows of the table float32[R, H]."""
+def _with_rows(start: Array, table: Array, rows: Array, count: Array) -> Array:
+    """float32[B, H]: `start` float32[B, H], and for each vector its rows of table float32[R, H]."""
 
     def add(i: Array, sums: Array) -> Array:
         for k in range(_AT_ONCE):
@@ -99,15 +99,18 @@ def _sums_of_rows(table: Array, rows: Array, count: Array) -> Array:
             sums += jnp.take(table, numbers, axis=0, mode="clip")
         return sums
 
-    zeros = jnp.zeros((rows.shape[1], table.shape[1]), table.dtype)
-    return lax.fori_loop(0, (count + _AT_ONCE - 1) // _AT_ONCE, add, zeros)
+    return lax.fori_loop(0, (count + _AT_ONCE - 1) // _AT_ONCE, add, start)
 
 
-def _forward(table: Array, rows: Array, count: Array) -> tuple[Array, tuple[Array, Array, Array]]:
-    return _sums_of_rows(table, rows, count), (table, rows, count)
+def _forward(
+    start: Array, table: Array, rows: Array, count: Array
+) -> tuple[Array, tuple[Array, Array, Array]]:
+    return _with_rows(start, table, rows, count), (table, rows, count)
 
 
-def _backward(saved: tuple[Array, Array, Array], gradient: Array) -> tuple[Array, None, None]:
+def _backward(
+    saved: tuple[Array, Array, Array], gradient: Array
+) -> tuple[Array, Array, None, None]:
     table, rows, count = saved
     nowhere = table.shape[0]  # the gradient of the empty row is never used
 
@@ -116,7 +119,7 @@ def _backward(saved: tuple[Array, Array, Array], gradient: Array) -> tuple[Array
         numbers = jnp.where(numbers > 0, numbers, nowhere)
         return sums.at[numbers].add(gradient, mode="drop")
 
-    return lax.fori_loop(0, count, add, jnp.zeros_like(table)), None, None
+    return gradient, lax.fori_loop(0, count, add, jnp.zeros_like(table)), None, None
 
 
-_sums_of_rows.defvjp(_forward, _backward)
+_with_rows.defvjp(_forward, _backward)
