@@ -152,7 +152,7 @@ class Entry(NamedTuple):
 
 
 PEERS = (
-    Entry("craftax Classic, symbolic", "craftax", Craftax, 256),
+    Entry("craftax Classic, symbolic", "craftax", Craftax, 64),
     Entry("gymnax Breakout-MinAtar", "gymnax", Gymnax, 4_096),
     Entry("pgx 2048", "pgx", Pgx, 4_096),
     Entry("jumanji Game2048", "jumanji", Jumanji, 4_096),
