@@ -21,6 +21,7 @@ Array = jax.Array
 
 _PRODUCT = (8192, 1545, 256)  # the product that stands for the machine: [a, b] x [b, c]
 _PRODUCTS = 10  # in a row, between two updates
+_PART_REPEATS = 3  # enough to see where the time goes
 _SCALARS = ("total_loss", "pg_loss", "vf_loss", "entropy", "mean_episode_length")
 
 
@@ -136,7 +137,7 @@ def measure(
         product_rates.append(product())
     row = summarise(jax.device_get(state.sums))
     scalars = {name: row[f"train/{name}"] for name in _SCALARS}
-    parts = seconds_of_parts(env, trainer, state, repeats)
+    parts = seconds_of_parts(env, trainer, state, min(repeats, _PART_REPEATS))
     return Training(config, compile_seconds, rates, product_rates, parts, scalars)
 
 
