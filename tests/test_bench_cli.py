@@ -26,7 +26,7 @@ from hackmatrix.cli.main import main
 from hackmatrix.engine import Game
 from hackmatrix.rules.actions import NUM_DIRECTIONS
 from hackmatrix.rules.board import NEIGHBOUR
-from hackmatrix.rules.observation import RESOURCE
+from hackmatrix.rules.observation import RECORD_SIZE, RESOURCE
 
 SMALL = ["--num-envs", "16", "--num-steps", "8"]
 
@@ -84,7 +84,7 @@ def test_wrong_features_are_an_error(harder: EnvBench, monkeypatch: pytest.Monke
 
 
 def test_the_sums_cover_all_that_a_step_makes(harder: EnvBench) -> None:
-    run = jax.eval_shape(harder._run, harder._carry, harder._starts, jnp.uint32(0))
+    run = jax.eval_shape(harder._timed, harder._carry, harder._starts, jnp.uint32(0))
     shapes = {name: leaf.shape for name, leaf in run.sums.items()}
     state, env = harder._carry, harder._env
     assert shapes["observation"] == (env.observation_size,) == state.observation.shape[1:]
@@ -96,7 +96,7 @@ def test_the_sums_cover_all_that_a_step_makes(harder: EnvBench) -> None:
 def test_a_difference_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Game, "observation", lambda _: bytes(243))
+    monkeypatch.setattr(Game, "observation", lambda _: bytes(RECORD_SIZE))
     assert main(["bench", "env", *SMALL, "--repeats", "1"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -230,6 +230,7 @@ def test_scaling(capsys: pytest.CaptureFixture[str], plotted: list[Path], tmp_pa
     assert {path.name for path in plotted} == {"scaling_games.svg", "scaling_enemies.svg"}
 
 
+@pytest.mark.slow
 def test_positions_with_enemies_are_put_back() -> None:
     bench = EnvBench(16, 16, positions=[crowded_position(number, 5, 12) for number in range(3)])
     seen = bench.result().seen
@@ -252,10 +253,12 @@ class Counter:
 
 def test_a_peer_is_stepped_with_valid_actions() -> None:
     bench = peers.PeerBench(Counter(), num_envs=32, seconds=0.001)
-    state, (total, invalid, _) = bench._run(jnp.zeros(32, jnp.int32), jnp.uint32(7), jnp.int32(50))
+    games = bench.num_envs
+    run = bench._timed(jnp.zeros(games, jnp.int32), jnp.uint32(7), jnp.int32(50))
+    state, (total, invalid, _) = run
     assert int(invalid) == 0
     assert int(total) == int(state.sum())
-    assert 32 * 50 * 0.9 < int(total) < 32 * 50 * 1.1  # 0 and 2 are equally likely
+    assert games * 50 * 0.9 < int(total) < games * 50 * 1.1  # 0 and 2 are equally likely
     assert bench.repeat() == bench.rates[-1] > 0
 
 
@@ -269,7 +272,13 @@ def test_peers_take_turns(
     figures = figures_of(capsys, "peers", "--seconds", "0.001", "--output", str(tmp_path))
     names = [it["name"] for it in figures["environments"]]
     assert names == [*peers.OURS, "counter"]
-    assert [it["num_envs"] for it in figures["environments"]] == [8, 8, 8, 8, 16]
+    assert [it["num_envs"] for it in figures["environments"]] == [
+        8,
+        8,
+        8,
+        8,
+        16 * jax.device_count(),
+    ]
     assert json.loads((tmp_path / "peers.json").read_text()) == figures
     assert all(f"| {name} |" in (tmp_path / "peers.md").read_text() for name in names)
     assert [path.name for path in plotted] == ["peers.svg"]
@@ -368,6 +377,7 @@ def test_seconds_of_places() -> None:
     assert seconds == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_profile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     figures = figures_of(capsys, "profile", *SMALL, "--output", str(tmp_path))
     assert sum(figures["shares"].values()) == pytest.approx(1)

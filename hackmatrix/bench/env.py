@@ -10,8 +10,18 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import PartitionSpec
 
 import hackmatrix
+from hackmatrix.bench.devices import (
+    SAME,
+    SHARED,
+    devices_for,
+    first_game,
+    on_devices,
+    total,
+    use_all_cores,
+)
 from hackmatrix.bench.options import EnvOptions
 from hackmatrix.bench.policies import random_actions, random_words, walks_to_exit
 from hackmatrix.bench.positions import load, rich_position
@@ -71,6 +81,7 @@ class Speed:
             "mean_stage": self.seen.stage / self.seen.steps,
             "stages_per_step": self.seen.stages / self.seen.steps,
             "replayed_steps": self.seen.steps,
+            "devices": devices_for(self.num_envs).size,
             "device": jax.devices()[0].device_kind,
             "versions": {"hackmatrix": hackmatrix.__version__, "jax": jax.__version__},
         }
@@ -81,7 +92,8 @@ class Speed:
         return (
             f"{figures['median']:,.0f} env steps/s (median of {figures['repeats']}; "
             f"{figures['min']:,.0f} to {figures['max']:,.0f}): {self.num_envs:,} games, "
-            f"{self.play} play, {self.observation} observation, {figures['device']}, "
+            f"{self.play} play, {self.observation} observation, "
+            f"{figures['devices']} x {figures['device']}, "
             f"jax {jax.__version__}\n"
             f"a game lasts {figures['mean_episode_length']:.1f} steps; "
             f"{figures['mean_enemies']:.2f} enemies on a board, stage {figures['mean_stage']:.2f}, "
@@ -103,6 +115,7 @@ def measure(
     Raises:
         ReplayError: the Python engine plays the timed games differently.
     """
+    use_all_cores()
     bench = EnvBench(num_envs, num_steps, play, observation)
     for _ in range(repeats):
         bench.repeat()
@@ -130,6 +143,7 @@ class EnvBench:
 
     In random play all begin at stage 1. In harder play the first half walks to the exit, and the
     second half plays random actions from rich positions, to which it goes back every few steps.
+    Each device has an equal share of both.
     """
 
     def __init__(
@@ -153,20 +167,26 @@ class EnvBench:
         self.play, self.observation = play, observation
         self.rates: list[float] = []
         self._env = hackmatrix.make()
-        self._walkers = num_envs // 2 if play == "harder" else 0
+        mesh = devices_for(num_envs)
+        self._share = num_envs // mesh.size  # games of a device
+        self._walkers = self._share // 2 if play == "harder" else 0
         if positions is None and play == "harder":
             positions = [rich_position(number) for number in range(RICH_POSITIONS)]
         self._positions = positions or []
-        self._first_rich = self._walkers if self._positions else num_envs
+        self._first_rich = self._walkers if self._positions else self._share
         self._segment = math.gcd(num_steps, SEGMENT) if self._positions else num_steps
-        self._sample = np.linspace(0, num_envs - 1, min(num_envs, REPLAYED)).astype(int)
+        replayed = min(self._share, REPLAYED // mesh.size)
+        self._sample = np.linspace(0, self._share - 1, replayed).astype(int)  # of each share
+        self._sampled = (np.arange(0, num_envs, self._share)[:, None] + self._sample).reshape(-1)
         streams = jnp.arange(num_envs, dtype=jnp.uint32)
-        observed, state = jax.jit(jax.vmap(self._env.reset_game, (0, None)))(streams, jnp.uint32(0))
+        self._carry = on_devices(self._begin, mesh, SHARED, SHARED)(streams)
         self._starts = None
         if self._positions:
-            self._starts = load(self._positions, state, num_envs - self._first_rich)
-        self._timed = jax.jit(self._run, donate_argnums=0)
-        self._carry = _Carry(state, observed, self._features(observed))
+            rich = self._share - self._first_rich
+            self._starts = load(self._positions, self._carry.state, rich)
+        record = PartitionSpec(None, *SHARED)
+        outputs = _Run(carry=SHARED, sums=SAME, record=record)  # type: ignore[arg-type]
+        self._timed = on_devices(self._run, mesh, (SHARED, SAME, SAME), outputs, donate_argnums=0)
         self._records: list[Record] = []
         self._episodes = 0
         self._repeat()
@@ -177,6 +197,10 @@ class EnvBench:
         self._episodes += episodes
         self.rates.append(self.num_envs * self.num_steps / seconds)
         return self.rates[-1]
+
+    def _begin(self, streams: Array) -> _Carry:
+        observed, state = jax.vmap(self._env.reset_game, (0, None))(streams, jnp.uint32(0))
+        return _Carry(state, observed, self._features(observed))
 
     def _repeat(self) -> tuple[float, int]:
         number = jnp.uint32(len(self._records))
@@ -201,8 +225,8 @@ class EnvBench:
         Raises:
             ReplayError: the Python engine plays them differently.
         """
-        every = -(-len(self._sample) // games)
-        sample = self._sample[::every]
+        every = -(-len(self._sampled) // games)
+        sample = self._sampled[::every]
         parts = zip(*self._records, strict=True)
         record = Record(*(np.concatenate(part)[:, ::every] for part in parts))
         seen = replay(record, [self._start_of(int(game)) for game in sample])
@@ -211,9 +235,10 @@ class EnvBench:
         return Speed(*settings, self.rates, self._episodes, seen)
 
     def _start_of(self, game: int) -> Start:
-        if game < self._first_rich:
+        rich = game % self._share - self._first_rich
+        if rich < 0:
             return new_game(game)
-        place = (game - self._first_rich) % len(self._positions)
+        place = rich % len(self._positions)
         return position(self._positions[place], self._segment)
 
     def _check_features(self, sample: np.ndarray, observations: np.ndarray) -> None:
@@ -241,7 +266,7 @@ class EnvBench:
         carry, (sums, record) = jax.lax.scan(segment, carry, steps)
         return _Run(
             carry=carry,
-            sums=jax.tree.map(lambda x: jnp.sum(x, axis=(0, 1)), sums),
+            sums=total(jax.tree.map(lambda x: jnp.sum(x, axis=(0, 1)), sums)),
             record=jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), record),
         )
 
@@ -256,7 +281,8 @@ class EnvBench:
     ) -> tuple[_Carry, tuple[dict[str, Any], Record]]:
         mask = jax.vmap(self._env.action_mask)(carry.state)
         bits = jax.vmap(self._env.action_bits)(carry.state)
-        action = self._actions(carry.observation, bits, random_words(bits.shape[0], number, step))
+        games = first_game(self._share) + jnp.arange(self._share)
+        action = self._actions(carry.observation, bits, random_words(games, number, step))
         observation, state, reward, terminated, _, info = jax.vmap(
             self._env.step, in_axes=(None, 0, 0)
         )(None, carry.state, action)

@@ -17,6 +17,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.bench import machine, plots
+from hackmatrix.bench.devices import (
+    SAME,
+    SHARED,
+    devices_for,
+    first_game,
+    on_devices,
+    total,
+    use_all_cores,
+)
 from hackmatrix.bench.env import EnvBench
 from hackmatrix.bench.options import PeersOptions
 from hackmatrix.bench.policies import random_actions, random_words
@@ -148,7 +157,7 @@ class Entry(NamedTuple):
     name: str
     package: str
     make: Callable[[], Peer]
-    num_envs: int  # the fastest of 64, 256, 1,024 ... 65,536 on two cores
+    num_envs: int  # on each device; the fastest of 64, 256, 1,024 ... 65,536
 
 
 PEERS = (
@@ -171,11 +180,16 @@ class PeerBench:
 
     def __init__(self, peer: Peer, num_envs: int, seconds: float) -> None:
         """Start the games and find out how many steps take about `seconds`."""
-        self.num_envs = num_envs
+        mesh = devices_for(jax.device_count())
+        self.num_envs = num_envs * mesh.size
         self.rates: list[float] = []
         self._peer = peer
-        self._state = jax.jit(peer.reset)(jax.random.split(jax.random.key(0), num_envs))
-        self._timed = jax.jit(self._run, donate_argnums=0)
+        self._share = num_envs
+        keys = jax.random.split(jax.random.key(0), self.num_envs)
+        self._state = on_devices(peer.reset, mesh, SHARED, SHARED)(keys)
+        self._timed = on_devices(
+            self._run, mesh, (SHARED, SAME, SAME), (SHARED, SAME), donate_argnums=0
+        )
         self._runs = 0
         self._steps = 1
         self._repeat()  # compiles
@@ -197,24 +211,27 @@ class PeerBench:
 
     def _run(self, state: Tree, run: Array, steps: Array) -> tuple[Tree, Tree]:
         """So many steps of all games, and sums over all that they return."""
-        key = jax.random.fold_in(jax.random.key(1), run)
+        first = first_game(self._share)
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(1), run), first)
+        games = first + jnp.arange(self._share)
 
         def step(number: Array, carry: tuple[Tree, Tree]) -> tuple[Tree, Tree]:
             state, sums = carry
             mask = self._peer.mask(state)
             bits = jnp.sum(mask.astype(jnp.uint32) << np.arange(mask.shape[1]), axis=1)
-            words = random_words(self.num_envs, run, number.astype(jnp.uint32))
-            keys = jax.random.split(jax.random.fold_in(key, number), self.num_envs)
+            words = random_words(games, run, number.astype(jnp.uint32))
+            keys = jax.random.split(jax.random.fold_in(key, number), self._share)
             state, returned = self._peer.step(keys, state, random_actions(bits, words))
             return state, jax.tree.map(lambda total, x: total + _sum(x), sums, returned)
 
-        keys = jax.eval_shape(lambda: jax.random.split(key, self.num_envs))
-        actions = jax.ShapeDtypeStruct((self.num_envs,), jnp.int32)
+        keys = jax.eval_shape(lambda: jax.random.split(key, self._share))
+        actions = jax.ShapeDtypeStruct((self._share,), jnp.int32)
         _, returned = jax.eval_shape(self._peer.step, keys, state, actions)
         nothing = jax.tree.map(
             lambda x: jnp.zeros_like(_sum(jnp.zeros(x.shape, x.dtype))), returned
         )
-        return jax.lax.fori_loop(0, steps, step, (state, nothing))
+        state, sums = jax.lax.fori_loop(0, steps, step, (state, nothing))
+        return state, total(sums)
 
 
 def _sum(x: Array) -> Array:
@@ -282,6 +299,7 @@ def measure(
         ReplayError: the Python engine plays the timed games of HackMatrix differently.
     """
     plots.require_matplotlib()
+    use_all_cores()
     peers = [_made(entry) for entry in PEERS]
     ours = {name: EnvBench(play=play, observation=made) for name, (play, made) in OURS.items()}
     benches: dict[str, EnvBench | PeerBench] = {**ours}

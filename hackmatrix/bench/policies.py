@@ -18,9 +18,9 @@ _FAR = 99  # further than any walk
 _STRAYS = 8  # one in so many actions of a walker is a random one, so that programs run too
 
 
-def random_words(games: int, run: Array, step: Array) -> Array:
-    """uint32[games]: a word for each game at each step, by the hash that throws the dice."""
-    return draw(jnp.arange(games, dtype=jnp.uint32), run, step, 0, 0)
+def random_words(games: Array, run: Array, step: Array) -> Array:
+    """uint32[n]: a word for each of these games at each step, by the hash that throws the dice."""
+    return draw(games.astype(jnp.uint32), run, step, 0, 0)
 
 
 def random_actions(bits: Array, words: Array) -> Array:

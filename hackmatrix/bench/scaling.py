@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hackmatrix.bench import machine, plots
+from hackmatrix.bench.devices import use_all_cores
 from hackmatrix.bench.env import EnvBench, Speed
 from hackmatrix.bench.options import ScalingOptions
 from hackmatrix.bench.positions import crowded_position
@@ -77,6 +78,7 @@ def measure(
 ) -> Scaling:
     """Measure both in turn, write them to `scaling.json` in `output` and plot them beside it."""
     plots.require_matplotlib()
+    use_all_cores()
     sizes = [_FEWEST << i for i in range((max_envs // _FEWEST).bit_length())]
     numbers = [number for number in (0, 1, 2, 4, 6, 8, 12, 16, 24, 32) if number <= max_enemies]
     by_games = [EnvBench(size, _steps(size)) for size in sizes]

@@ -4,37 +4,16 @@ from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import Bits, of_cell
-from hackmatrix.jaxgame.combat import Blow, no_blow
+from hackmatrix.jaxgame.bitboard import of_cell
+from hackmatrix.jaxgame.combat import NOBODY, Blow
 from hackmatrix.jaxgame.programs import can_run
-from hackmatrix.jaxgame.state import (
-    State,
-    enemy_cells,
-    first,
-    saturated,
-    transmission_cells,
-)
+from hackmatrix.jaxgame.state import State, saturated
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
-from hackmatrix.rules.board import CELLS, NEIGHBOUR
+from hackmatrix.rules.board import DIRECTION_STEPS
 
-
-def _ray(cell: int, direction: int) -> Bits:
-    cells, at = [], NEIGHBOUR[cell][direction]
-    while at is not None:
-        cells.append(at)
-        at = NEIGHBOUR[at][direction]
-    return bitboard.constant(cells)
-
-
-# _RAYS[cell * 4 + direction]: the cells from the neighbour to the edge.
-_RAYS = [_ray(cell, direction) for cell in range(CELLS) for direction in range(NUM_DIRECTIONS)]
-_RAYS_LOW = np.array([ray.low for ray in _RAYS], np.uint32)
-_RAYS_HIGH = np.array([ray.high for ray in _RAYS], np.uint32)
-_STEP = np.array([6, -6, -1, 1], np.int32)  # the neighbour's index minus the cell's
-_ASCENDING = _STEP > 0  # the nearest cell of a ray is its smallest
+_UP, _, _, _RIGHT = range(NUM_DIRECTIONS)
 
 
 def valid_actions(state: State) -> jax.Array:
@@ -46,7 +25,7 @@ def valid_actions(state: State) -> jax.Array:
 
 def can_go(state: State) -> jax.Array:
     """uint32: bit d is set if there is something to hit or a free cell in direction d."""
-    goals = ~state.cells.blocks | enemy_cells(state.enemies)
+    goals = ~state.cells.blocks | state.enemies_at
     here, valid = of_cell(state.player.cell), jnp.uint32(0)
     for direction, neighbour in enumerate(bitboard.DIRECTIONS):
         valid |= (neighbour(here) & goals).any().astype(jnp.uint32) << direction
@@ -54,20 +33,21 @@ def can_go(state: State) -> jax.Array:
 
 
 def target(state: State, direction: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """What an attack in a direction would strike, at any distance.
+    """What an attack in a direction (int32, 0..3) would strike, at any distance.
 
     Returns:
         int32 the cell of the target (no cell if there is none), bool whether there is one, bool
         whether it is a transmission.
     """
-    enemies, coming = enemy_cells(state.enemies), transmission_cells(state.transmissions)
-    place = state.player.cell * NUM_DIRECTIONS + direction
-    ray = Bits(jnp.asarray(_RAYS_LOW)[place], jnp.asarray(_RAYS_HIGH)[place])
-    seen = ray & (state.cells.blocks | enemies | coming)
-    ascending = jnp.asarray(_ASCENDING)[direction]
-    cell = jnp.where(ascending, bitboard.lowest(seen), bitboard.highest(seen))
-    found = seen.any() & (enemies | coming).has(cell)
-    return cell, found, coming.has(cell)
+    ray = bitboard.EMPTY
+    for number, towards in enumerate(bitboard.DIRECTIONS):
+        ray = ray | bitboard.ray(state.player.cell, towards).where(direction == number)
+    pieces = state.enemies_at | state.coming_at
+    seen = ray & (state.cells.blocks | pieces)
+    ascends = (direction == _UP) | (direction == _RIGHT)
+    cell = jnp.where(ascends, bitboard.lowest(seen), bitboard.highest(seen))
+    found = seen.any() & pieces.has(cell)
+    return cell, found, state.coming_at.has(cell)
 
 
 def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Blow, jax.Array]:
@@ -82,14 +62,15 @@ def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Bl
         The state after a step, the blow of an attack, and bool whether the player picked up a data
         siphon.
     """
-    direction = jnp.clip(direction, 0, NUM_DIRECTIONS - 1)
     cell, found, is_transmission = target(state, direction)
     strikes = active & found
-    enemies, coming = state.enemies, state.transmissions
-    blow = no_blow()._replace(
-        damaged=first(enemies.alive & (enemies.cell == cell)) & strikes & ~is_transmission,
+    on_cell = state.enemies.spots.on(cell) & state.enemies.alive
+    blow = Blow(
+        damaged=on_cell.first().where(strikes & ~is_transmission),
         amount=state.player.attack,
-        gone=coming.alive & (coming.cell == cell) & strikes & is_transmission,
+        destroyed=NOBODY,
+        uncounted=NOBODY,
+        gone=state.transmissions.spots.on(cell).where(strikes & is_transmission),
     )
     state, picked_up = walk(state, direction, active & ~found)
     return state, blow, picked_up
@@ -97,7 +78,9 @@ def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Bl
 
 def walk(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, jax.Array]:
     """Walk to the neighbour; also bool whether a data siphon lay there."""
-    to = state.player.cell + jnp.where(active, jnp.asarray(_STEP)[direction], 0)
+    to = state.player.cell
+    for number, step in enumerate(DIRECTION_STEPS):
+        to += jnp.where(active & (direction == number), step, 0)
     picked_up = active & state.cells.siphons.has(to)
     siphons = saturated(state.player.siphons + picked_up)
     player = replace(state.player, cell=to, siphons=siphons)

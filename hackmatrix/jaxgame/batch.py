@@ -9,15 +9,30 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from hackmatrix.jaxgame import game
+from hackmatrix.jaxgame import enemy_turn, game
+from hackmatrix.jaxgame.enemy_turn import Ground, Movement
 from hackmatrix.jaxgame.loops import GAMES
-from hackmatrix.jaxgame.observation import observe
-from hackmatrix.jaxgame.stage import begin_stage
-from hackmatrix.jaxgame.state import RUNNING, State, select
+from hackmatrix.jaxgame.observation import record_words
+from hackmatrix.jaxgame.stage import Plan, begin_stage, draw_layout, is_valid_layout, plan_stage
+from hackmatrix.jaxgame.state import (
+    RUNNING,
+    State,
+    packed,
+    position_of,
+    select,
+)
+from hackmatrix.rules.actions import FIRST_PROGRAM
+from hackmatrix.rules.observation import RECORD_SIZE
+from hackmatrix.rules.programs import P
+from hackmatrix.rules.stages import LAYOUT_TRIES
 
-# A step lays out stages for this share of the games at a time, and goes on until all have theirs.
+# What only some games need is done for this share of them at a time, until all have theirs.
 _STAGES_AT_A_TIME = 1 / 16
-_NO_POSITION: Any = None  # an empty tree
+_LATE_MOVERS = 1 / 8
+_UNDONE_AT_A_TIME = 1 / 64
+_LAYOUTS_A_GAME = 8  # tried at a time
+_BLOCK = 64
+_NO_POSITION: Any = ()  # an empty tree
 
 
 @jax.tree_util.register_dataclass
@@ -39,29 +54,50 @@ class Step:
 
 def new_games(stream: jax.Array, episode: jax.Array) -> tuple[State, jax.Array]:
     """Start the games with these names (uint32[n]); returns states and uint8[n, RECORD_SIZE]."""
-    state = _map(begin_stage)(_map(game.new_game)(stream, episode))
-    return state, _map(observe)(state)
+    state = _begin_stages(_map(game.new_game)(stream, episode))
+    return state, observations(state)
 
 
 def observations(state: State) -> jax.Array:
     """uint8[n, RECORD_SIZE]: what the players see."""
-    return _map(observe)(state)
+    words = _rows(_map(record_words, out_axes=-1)(state))
+    return lax.bitcast_convert_type(words, jnp.uint8).reshape(-1, RECORD_SIZE)
 
 
-def step(state: State, action: jax.Array, stops: jax.Array, restarts: bool) -> tuple[State, Step]:
+def _rows(words: list[jax.Array]) -> jax.Array:
+    """uint32[n, w] of arrays [k, n] of k words each.
+
+    Put together in blocks of games: words of one game at distances of a power of two would push
+    each other out of the cache.
+    """
+    games = words[0].shape[1]
+    block = _BLOCK if games % _BLOCK == 0 else 1
+    blocks = [word.reshape(-1, games // block, block).swapaxes(0, 1) for word in words]
+    return jnp.concatenate(blocks, axis=1).swapaxes(1, 2).reshape(games, -1)
+
+
+def step(
+    state: State, action: jax.Array, stops: jax.Array | None, restarts: bool
+) -> tuple[State, Step]:
     """Take an action in each game.
 
     Args:
         state: n games.
         action: int32[n].
-        stops: bool[n], games that are truncated after this action.
+        stops: bool[n], games that are truncated after this action; None if none ever is.
         restarts: whether a game that has ended or been truncated makes way for the next episode of
             its stream; otherwise one that has ended stays as it is.
     """
-    state, outcome = _map(game.step)(state, action)
+    newest = _newest_positions(state, action == FIRST_PROGRAM + P.UNDO)
+    state, turn = _map(game.begin_step)(state, action, newest)
+    state, movement, ground = _map(enemy_turn.start_moving)(state, turn.enemies_move)
+    movement = _move_enemies(movement, ground)
+    state, outcome = _map(game.finish_step)(state, turn, movement)
+    state = _save_positions(state, turn.enemies_move)
     over, stage, score = state.over, state.stage, state.player.score
-    ended = ((over != RUNNING) | stops) & restarts
-    state, observation, final_observation = lay_out(state, outcome.begins_stage, ended)
+    ended = over != RUNNING if stops is None else (over != RUNNING) | stops
+    due = Due(outcome.begins_stage, ended & restarts)
+    state, observation, final_observation = lay_out(state, due, truncates=stops is not None)
     return state, Step(
         parts=outcome.parts,
         stage_completed=outcome.stage_completed,
@@ -73,58 +109,168 @@ def step(state: State, action: jax.Array, stops: jax.Array, restarts: bool) -> t
     )
 
 
-class _Work(NamedTuple):
-    """The loop of `lay_out`; the first three are those of all games."""
-
-    state: State
-    observation: jax.Array
-    final_observation: jax.Array
-    begins: jax.Array  # bool[n], still to begin the next stage
-    ended: jax.Array  # bool[n], still to restart, after that
+def _save_positions(state: State, active: jax.Array) -> State:
+    """Keep the positions of some games (bool[n]) for UNDO."""
+    words = _rows([word[None] for word in packed(position_of(state))])
+    games = jnp.where(active, jnp.arange(active.size), active.size)
+    saved = state.saved.at[games, state.saved_newest].set(words, mode="drop")
+    return replace(state, saved=saved)
 
 
-def lay_out(
-    state: State, begins: jax.Array, ended: jax.Array
-) -> tuple[State, jax.Array, jax.Array]:
+def _newest_positions(state: State, needed: jax.Array) -> list[jax.Array]:
+    """The newest saved position, as `packed`, of the games that need it (bool[n]); zeros of others.
+
+    Few do, so it is fetched for a few games at a time.
+    """
+    games, words = needed.size, state.saved.shape[-1]
+    few = _share(games, _UNDONE_AT_A_TIME)
+
+    def fetch(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        columns, left = carry
+        chosen = jnp.nonzero(left, size=few, fill_value=games)[0]
+        rows = _take(state.saved, chosen)[jnp.arange(few), _take(state.saved_newest, chosen)]
+        columns = columns.at[:, chosen].set(rows.T, mode="drop")
+        return columns, left.at[chosen].set(False, mode="drop")
+
+    start = jnp.zeros((words, games), jnp.uint32), needed
+    columns, _ = lax.while_loop(lambda carry: carry[1].any(), fetch, start)
+    return list(columns)
+
+
+def _move_enemies(movement: Movement, ground: Ground) -> Movement:
+    """Let all enemies act that are to, one a game at a time.
+
+    All games together while many have enemies left to act; the few with the most go on by
+    themselves.
+    """
+    games = movement.hp.shape[0]
+    few = _share(games, _LATE_MOVERS)
+
+    def acts(movement: Movement) -> jax.Array:
+        return movement.to_act.any()
+
+    def act_all(until: int, movement: Movement, ground: Ground) -> Movement:
+        return lax.while_loop(
+            lambda movement: jnp.sum(acts(movement)) > until,
+            lambda movement: _map(enemy_turn.act)(movement, ground),
+            movement,
+        )
+
+    movement = act_all(few, movement, ground)
+    late = jnp.nonzero(acts(movement), size=few, fill_value=games)[0]
+    rest = act_all(0, *_take((movement, ground), late))
+    return _put(movement, late, rest)
+
+
+def _begin_stages(state: State) -> State:
+    """Lay out the next stage of all these games."""
+    plan = _map(plan_stage)(state)
+    return _map(begin_stage)(state, plan, _first_valid_layout(plan))
+
+
+class _Tries(NamedTuple):
+    """The search for layouts: for each game the next attempt, and the one that was found."""
+
+    next: jax.Array  # int32[n]
+    found: jax.Array  # int32[n], LAYOUT_TRIES while there is none
+
+
+def _first_valid_layout(plan: Plan) -> jax.Array:
+    """int32[n]: the first attempt that makes a valid layout, `LAYOUT_TRIES` if there is none.
+
+    Most games need a few attempts and some need dozens, so each round tries as many of each game
+    that is still without one as there are places.
+    """
+    games = plan.exit.shape[0]
+    places = jnp.arange(max(16, _LAYOUTS_A_GAME * games))
+
+    def wanting(tries: _Tries) -> jax.Array:
+        return (tries.found == LAYOUT_TRIES) & (tries.next < LAYOUT_TRIES)
+
+    def try_some(tries: _Tries) -> _Tries:
+        wants = wanting(tries)
+        number = jnp.sum(wants)
+        each = places.size // number
+        rank = places // each
+        chosen = jnp.nonzero(wants, size=games, fill_value=games)[0]
+        chosen = jnp.where(rank < number, _take(chosen, jnp.minimum(rank, games - 1)), games)
+        attempt = _take(tries.next, chosen) + places % each
+        valid = _map(_is_valid)(_take(plan, chosen), attempt) & (attempt < LAYOUT_TRIES)
+        found = tries.found.at[chosen].min(jnp.where(valid, attempt, LAYOUT_TRIES), mode="drop")
+        return _Tries(jnp.where(wants, tries.next + each, tries.next), found)
+
+    nothing = jnp.zeros(games, jnp.int32)
+    start = _Tries(nothing, nothing + LAYOUT_TRIES)
+    return lax.while_loop(lambda tries: wanting(tries).any(), try_some, start).found
+
+
+def _is_valid(plan: Plan, attempt: jax.Array) -> jax.Array:
+    return is_valid_layout(draw_layout(plan, attempt), plan.exit)
+
+
+def _share(games: int, share: float) -> int:
+    return max(1, min(games, 8), int(games * share))
+
+
+def _take(tree: Any, games: jax.Array) -> Any:
+    """Some of the games of a tree; of a number beyond the last, the last."""
+    return jax.tree.map(lambda x: x.at[games].get(mode="clip"), tree)
+
+
+def _put(tree: Any, games: jax.Array, part: Any) -> Any:
+    """The tree with some games replaced; those with a number beyond the last are dropped."""
+    return jax.tree.map(lambda x, new: x.at[games].set(new, mode="drop"), tree, part)
+
+
+class Due(NamedTuple):
+    """What is still to do for each game at the end of a step."""
+
+    begins: jax.Array  # bool[n], the next stage has to be laid out
+    restarts: jax.Array  # bool[n], the next game has to be started, after that
+
+
+def lay_out(state: State, due: Due, truncates: bool) -> tuple[State, jax.Array, jax.Array]:
     """Begin the stages and the games that are due, a few games at a time, and observe all.
 
     Args:
         state: n games.
-        begins: bool[n], the next stage has to be laid out.
-        ended: bool[n], the next game has to be started, after that.
+        due: what is to do.
+        truncates: whether a game can be due both to begin a stage and to restart.
 
     Returns:
         The states, the observations uint8[n, RECORD_SIZE], and those from before the restarts.
     """
-    games = begins.shape[0]
-    few = max(1, min(games, 8), int(games * _STAGES_AT_A_TIME))
+    games = due.begins.size
+    few = _share(games, _STAGES_AT_A_TIME)
     saved = state.saved  # no new stage needs them, so they are not moved around
-    observation = _map(observe)(state)
+    final = observations(state)
 
-    def work(carry: _Work) -> _Work:
-        chosen = jnp.nonzero(carry.begins | carry.ended, size=few, fill_value=games)[0]
-        part = jax.tree.map(lambda x: x.at[chosen].get(mode="clip"), carry.state)
-        restarts = ~carry.begins.at[chosen].get(mode="clip")
-        part = select_games(restarts, next_games(part), part)
-        part = _map(begin_stage)(part)
-        observed = _map(observe)(part)
-        unless_restart = jnp.where(restarts, games, chosen)
-
-        def put(values: jax.Array, new: jax.Array) -> jax.Array:
-            return values.at[chosen].set(new, mode="drop")
-
-        return _Work(
-            state=jax.tree.map(put, carry.state, part),
-            observation=put(carry.observation, observed),
-            final_observation=carry.final_observation.at[unless_restart].set(observed, mode="drop"),
-            begins=carry.begins.at[chosen].set(False, mode="drop"),
-            ended=carry.ended & ~jnp.zeros_like(ended).at[chosen].set(restarts, mode="drop"),
+    def work(carry: tuple[State, Due, jax.Array]) -> tuple[State, Due, jax.Array]:
+        state, due, final = carry
+        chosen = jnp.nonzero(due.begins | due.restarts, size=few, fill_value=games)[0]
+        restarts = ~_take(due.begins, chosen)
+        part = _take(state, chosen)
+        part = _begin_stages(select_games(restarts, next_games(part), part))
+        if truncates:
+            final = _put(final, jnp.where(restarts, games, chosen), observations(part))
+        return (
+            _put(state, chosen, part),
+            Due(
+                begins=due.begins.at[chosen].set(False, mode="drop"),
+                restarts=due.restarts.at[jnp.where(restarts, chosen, games)].set(
+                    False, mode="drop"
+                ),
+            ),
+            final,
         )
 
-    bare = replace(state, saved=_NO_POSITION)
-    start = _Work(bare, observation, observation, begins, ended)
-    end = lax.while_loop(lambda carry: (carry.begins | carry.ended).any(), work, start)
-    return replace(end.state, saved=saved), end.observation, end.final_observation
+    start = replace(state, saved=_NO_POSITION), due, final
+    state, _, final = lax.while_loop(
+        lambda carry: (carry[1].begins | carry[1].restarts).any(), work, start
+    )
+    state = replace(state, saved=saved)
+    observation = observations(state)
+    return state, observation, jnp.where(due.restarts[:, None], final, observation)
 
 
 def next_games(state: State) -> State:
@@ -138,8 +284,10 @@ def select_games(condition: jax.Array, yes: State, no: State) -> State:
     return jax.vmap(select)(condition, yes, no)
 
 
-def _map(rule: Callable[..., Any]) -> Callable[..., Any]:
-    return jax.vmap(rule, axis_name=GAMES)
+def _map(rule: Callable[..., Any], out_axes: int = 0) -> Callable[..., Any]:
+    """A rule of one game for many; in profiles its operations have its name."""
+    named = jax.named_scope(rule.__name__)(rule)
+    return jax.vmap(named, out_axes=out_axes, axis_name=GAMES)
 
 
 def over_games(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -150,10 +298,11 @@ def over_games(rule: Callable[..., Any]) -> Callable[..., Any]:
     Args:
         rule: takes and returns trees of arrays with a leading axis of games.
     """
+    jitted = jax.jit(rule)  # for calls outside a jitted function
 
     @custom_vmap
     def many(*args: Any) -> Any:
-        return rule(*args)
+        return jitted(*args)
 
     @many.def_vmap
     def _flatten(size: int, mapped: Any, *args: Any) -> Any:

@@ -8,46 +8,40 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from hackmatrix.jaxgame.state import State, keep_enemies, keep_transmissions
-from hackmatrix.rules.board import CELLS
-from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP
+from hackmatrix.jaxgame import planes
+from hackmatrix.jaxgame.bitboard import Bits, Slots
+from hackmatrix.jaxgame.state import State, keep
+from hackmatrix.rules.enemies import MAX_HP
+
+NOBODY = Slots(np.uint32(0))  # type: ignore[arg-type]
 
 
 class Blow(NamedTuple):
     """What an action does to the enemies and the transmissions."""
 
-    damaged: jax.Array  # bool[32]
+    damaged: Slots
     amount: jax.Array  # int32, to each of them
-    destroyed: jax.Array  # bool[32], whatever their hp
-    counted: jax.Array  # bool[32], those whose end can pay
-    gone: jax.Array  # bool[36], transmissions destroyed
-
-
-def no_blow() -> Blow:
-    """An action that strikes nobody."""
-    nobody = jnp.zeros(MAX_ENEMIES, jnp.bool)
-    return Blow(nobody, jnp.int32(0), nobody, ~nobody, jnp.zeros(CELLS, jnp.bool))
+    destroyed: Slots  # whatever their hp
+    uncounted: Slots  # those whose end does not pay
+    gone: Bits  # transmissions destroyed
 
 
 def attack(state: State, blow: Blow) -> tuple[State, jax.Array]:
     """Deal a blow: survivors of damage are stunned.
 
     Returns:
-        The state without what was destroyed, and int32 kills that pay.
+        The state without the enemies that were destroyed, and int32 kills that pay. Transmissions
+        that are gone leave their list when the others are counted down (`land`).
     """
     enemies, transmissions = state.enemies, state.transmissions
     damaged = blow.damaged & enemies.alive
-    amount = jnp.minimum(blow.amount, max(MAX_HP)).astype(jnp.int8)
-    hp = jnp.where(damaged, enemies.hp - amount, enemies.hp)
-    dead = ((damaged & (hp <= 0)) | blow.destroyed) & enemies.alive
+    amount = jnp.minimum(blow.amount, max(MAX_HP))
+    hp, overkilled = planes.reduced(enemies.hp, damaged, amount)
+    dead = (damaged & (overkilled | ~planes.nonzero(hp))) | (blow.destroyed & enemies.alive)
     gone = blow.gone & transmissions.alive
-    kills = jnp.sum(dead & blow.counted & ~enemies.from_schedule, dtype=jnp.int32)
-    kills += jnp.sum(gone & ~transmissions.from_schedule, dtype=jnp.int32)
+    kills = (dead & ~blow.uncounted & ~enemies.from_schedule).size()
+    kills += (gone & ~transmissions.from_schedule).size()
     enemies = replace(enemies, hp=hp, stunned=enemies.stunned | damaged)
-    state = replace(
-        state,
-        enemies=keep_enemies(enemies, ~dead),
-        transmissions=keep_transmissions(transmissions, ~gone),
-    )
-    return state, kills
+    return replace(state, enemies=keep(enemies, ~dead)), kills

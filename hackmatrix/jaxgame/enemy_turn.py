@@ -1,4 +1,7 @@
-"""Section 4: the enemy turn."""
+"""Section 4: the enemy turn, in three parts: up to the movement, one act of one enemy, the rest.
+
+The parts are put together in `batch.py`, where games whose enemies have all acted need not wait.
+"""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -6,126 +9,173 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import neighbours, of_cell, of_cells
-from hackmatrix.jaxgame.dice import choose
-from hackmatrix.jaxgame.loops import repeat_while
-from hackmatrix.jaxgame.movement import next_cell
-from hackmatrix.jaxgame.spawning import spawn
-from hackmatrix.jaxgame.state import (
-    ENEMY_SLOTS,
-    State,
-    in_line,
-    keep_transmissions,
-    land,
-    pick,
-    position_of,
-    saturated,
-    slots,
-    transmission_cells,
+from hackmatrix.jaxgame import bitboard, planes
+from hackmatrix.jaxgame.bitboard import Bits, Slots, of_cell
+from hackmatrix.jaxgame.dice import Dice, choose
+from hackmatrix.jaxgame.loops import once
+from hackmatrix.jaxgame.movement import (
+    HITS,
+    SEARCH_ALONE,
+    SEARCH_ON,
+    Surroundings,
+    flood,
+    next_cell,
 )
+from hackmatrix.jaxgame.planes import Spots, col_of, row_of
+from hackmatrix.jaxgame.spawning import spawn
+from hackmatrix.jaxgame.state import State, land, saturated
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.chance import SCHEDULED_SPAWN, Site
 from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
 from hackmatrix.rules.programs import MAX_SAVED_STATES
 
 
-def enemy_turn(state: State, active: jax.Array) -> State:
-    """Everything that happens after an action that ends the player's turn.
+def begin_turn(state: State, active: jax.Array, gone: Bits) -> tuple[State, jax.Array]:
+    """The turn up to the movement.
 
     Args:
         state: the game.
-        active: bool, whether the action ended the turn; nothing changes otherwise.
+        active: bool, whether the action ended the player's turn; nothing changes otherwise.
+        gone: transmissions that the action has destroyed; they are removed.
+
+    Returns:
+        The state, and bool whether the turn takes place.
     """
     runs = active & ~state.step
-    state = replace(
-        state,
-        step=state.step & ~active,
-        turn=saturated(state.turn + runs),
-    )
-    state = land_transmissions(state, runs)
-    state = move_enemies(state, runs)
-    state = spawns(state, runs)
-    state = rest(state, runs)
-    return save(state, runs)
+    state = replace(state, step=state.step & ~active, turn=saturated(state.turn + runs))
+    return land_transmissions(state, runs, gone), runs
 
 
-def land_transmissions(state: State, active: jax.Array) -> State:
+def land_transmissions(state: State, active: jax.Array, gone: Bits) -> State:
     """Transmissions that are due become enemies while there is room; the others come nearer."""
     coming = state.transmissions
-    due = coming.alive & (coming.turns <= 1) & active
-    enemies, landed = land(state.enemies, coming, due)
-    sooner = jnp.where(coming.alive & active, jnp.maximum(coming.turns - 1, 1), coming.turns)
-    coming = keep_transmissions(replace(coming, turns=sooner), ~landed)
+    counting = coming.alive.where(active) & ~gone
+    later = planes.nonzero(coming.turns[1:])  # 2 turns or more
+    sooner = planes.decreased(coming.turns, counting & later)
+    due = counting & ~later
+    turns = (sooner[0] | due, *sooner[1:])  # those that have to wait stay at 1
+    enemies, coming = land(state.enemies, replace(coming, turns=turns), due, gone)
     return replace(state, enemies=enemies, transmissions=coming)
 
 
-class _Movement(NamedTuple):
-    """The loop over the enemies that act; sets of enemies are uint32 with a bit for each slot."""
+class Ground(NamedTuple):
+    """What does not change while the enemies move."""
 
-    to_act: jax.Array  # in this sub-step
+    dice: Dice
+    player: jax.Array  # int32, cell
+    blocks: Bits
+    coming: Bits  # cells of transmissions
+    alive: Slots
+    glitches: Slots
+    twice: Slots  # those that act in both sub-steps
+
+
+class Movement(NamedTuple):
+    """The movement under way; a game goes on to its second sub-step without waiting for others."""
+
+    to_act: Slots  # in this sub-step
     sub_step: jax.Array  # int32
     place: jax.Array  # int32, in the order of this sub-step
-    done: jax.Array  # those that have hit
-    cell: jax.Array  # int8[32]
-    last: jax.Array  # int8[32]
+    done: Slots  # those that have hit
+    spots: Spots[Slots]
+    last: Spots[Slots]
+    taken: Bits  # cells of enemies
     hp: jax.Array  # int32, of the player
+    reached: Bits  # by the flood of the enemy that is acting, if it has to go on
+    alone: jax.Array  # bool, whether it searches with nobody in the way
 
 
-def move_enemies(state: State, active: jax.Array) -> State:
-    """Two sub-steps; in each, the enemies that can act do so in a fresh random order.
-
-    Both sub-steps are one loop, in which each game goes on to the second when it is done with the
-    first, so that no game waits for another between them.
-    """
-    enemies = state.enemies
-    able = enemies.alive & (enemies.disabled == 0) & ~enemies.stunned & active
-    twice = slots(able & (enemies.type == EnemyType.VIRUS))
-    coming = transmission_cells(state.transmissions)
-    player = state.player.cell
-
-    def wants_more(carry: _Movement) -> jax.Array:
-        return carry.to_act != 0
-
-    def act(carry: _Movement) -> _Movement:
-        acts = wants_more(carry)
-        left = jax.lax.population_count(carry.to_act).astype(jnp.int32)
-        index = carry.sub_step * MAX_ENEMIES + carry.place
-        slot = bitboard.nth_bit(carry.to_act, choose(state.dice, Site.ENEMY_ORDER, left, index))
-        chosen = (slot == ENEMY_SLOTS) & acts
-        chosen_bit = acts.astype(jnp.uint32) << slot.astype(jnp.uint32)
-
-        cell = pick(carry.cell, chosen)
-        hits = acts & (neighbours(of_cell(cell)) & of_cell(player)).any()
-        walls = state.cells.blocks.where(pick(enemies.type, chosen) != EnemyType.GLITCH)
-        others = of_cells(carry.cell, enemies.alive & ~chosen) | coming
-        to = next_cell(player, cell, walls, others, acts & ~hits)
-        moves = chosen & ~hits
-        is_seen = moves & (to != cell) & in_line(state, to)
-
-        to_act = carry.to_act & ~chosen_bit
-        done = carry.done | jnp.where(hits, chosen_bit, jnp.uint32(0))
-        next_sub_step = acts & (to_act == 0) & (carry.sub_step == 0)
-        return _Movement(
-            to_act=jnp.where(next_sub_step, twice & ~done, to_act),
-            sub_step=carry.sub_step + next_sub_step,
-            place=jnp.where(next_sub_step, 0, carry.place + acts),
-            done=done,
-            cell=jnp.where(moves, to, carry.cell).astype(jnp.int8),
-            last=jnp.where(is_seen, to, carry.last).astype(jnp.int8),
-            hp=jnp.maximum(carry.hp - hits, 0),
-        )
-
-    zero = jnp.int32(0)
-    start = _Movement(
-        slots(able), zero, zero, jnp.uint32(0), enemies.cell, enemies.last, state.player.hp
+def start_moving(state: State, active: jax.Array) -> tuple[State, Movement, Ground]:
+    """Find out where all pieces are now, before the first enemy acts."""
+    enemies, coming = state.enemies, state.transmissions
+    (enemies_at,) = enemies.spots.cells(enemies.alive)
+    (coming_at,) = coming.spots.cells(coming.alive)
+    state = replace(state, enemies_at=enemies_at, coming_at=coming_at)
+    resting = planes.nonzero(enemies.disabled) | enemies.stunned
+    able = (enemies.alive & ~resting).where(active)
+    nowhere, zero = of_cell(jnp.int32(CELLS)), jnp.int32(0)
+    movement = Movement(
+        to_act=able,
+        sub_step=zero,
+        place=zero,
+        done=Slots(jnp.uint32(0)),
+        spots=enemies.spots,
+        last=enemies.last,
+        taken=enemies_at,
+        hp=state.player.hp,
+        reached=nowhere,
+        alone=jnp.bool(False),
     )
-    end = repeat_while(wants_more, act, start)
-    return replace(
+    ground = Ground(
+        dice=state.dice,
+        player=state.player.cell,
+        blocks=state.cells.blocks,
+        coming=coming_at,
+        alive=enemies.alive,
+        glitches=enemies.of_type(EnemyType.GLITCH),
+        twice=able & enemies.of_type(EnemyType.VIRUS),
+    )
+    return state, movement, ground
+
+
+def act(movement: Movement, ground: Ground) -> Movement:
+    """The enemy whose turn it is hits, moves, or goes on searching; nothing if none is left."""
+    acts = movement.to_act.any()
+    slot = once(acts, lambda: _next_enemy(movement, ground))
+    chosen = Slots.only(slot).where(acts)
+    cell = movement.spots.at(slot)
+    leaves = ~(movement.spots.on(cell) & ground.alive & ~chosen).any()
+    others = movement.taken & ~of_cell(cell).where(leaves)
+    around = Surroundings(
+        cell=cell,
+        player=ground.player,
+        walls=ground.blocks.where(~(ground.glitches & chosen).any()),
+        others=others | ground.coming,
+        alone=movement.alone,
+    )
+    reached = once(acts, lambda: flood(around, movement.reached))
+    answer = once(acts, lambda: next_cell(around, reached))
+
+    searches = (answer == SEARCH_ON) | (answer == SEARCH_ALONE)
+    acted = chosen.where(~searches)
+    hits = acted.where(answer == HITS)
+    moves = acted & ~hits
+    in_line = (row_of(answer) == row_of(ground.player)) | (col_of(answer) == col_of(ground.player))
+    is_seen = moves.where((answer != cell) & in_line)
+    to_act, done = movement.to_act & ~acted, movement.done | hits
+    next_sub_step = acted.any() & ~to_act.any() & (movement.sub_step == 0)
+    return Movement(
+        to_act=to_act | (ground.twice & ~done).where(next_sub_step),
+        sub_step=movement.sub_step + next_sub_step,
+        place=jnp.where(next_sub_step, 0, movement.place + acted.any()),
+        done=done,
+        spots=movement.spots.moved(moves, answer),
+        last=movement.last.moved(is_seen, answer),
+        taken=bitboard.select(moves.any(), others | of_cell(answer), movement.taken),
+        hp=jnp.maximum(movement.hp - hits.any(), 0),
+        reached=reached.where(acts & (answer == SEARCH_ON)),
+        alone=acts & searches & (movement.alone | (answer == SEARCH_ALONE)),
+    )
+
+
+def _next_enemy(movement: Movement, ground: Ground) -> jax.Array:
+    """int32: the slot of a random one of those that are to act."""
+    index = movement.sub_step * MAX_ENEMIES + movement.place
+    number = choose(ground.dice, Site.ENEMY_ORDER, movement.to_act.size(), index)
+    return bitboard.nth_bit(movement.to_act.bits, number)
+
+
+def finish_turn(state: State, movement: Movement, active: jax.Array) -> State:
+    """The turn from the end of the movement on, if it takes place."""
+    state = replace(
         state,
-        player=replace(state.player, hp=end.hp),
-        enemies=replace(enemies, cell=end.cell, last=end.last),
+        player=replace(state.player, hp=movement.hp),
+        enemies=replace(state.enemies, spots=movement.spots, last=movement.last),
+        enemies_at=movement.taken,
     )
+    state = spawns(state, active)
+    state = rest(state, active)
+    return count_saved(state, active)
 
 
 def spawns(state: State, active: jax.Array) -> State:
@@ -146,26 +196,22 @@ def spawns(state: State, active: jax.Array) -> State:
 def rest(state: State, active: jax.Array) -> State:
     """New enemies wake up, hit ones recover."""
     enemies = state.enemies
+    resting = planes.nonzero(enemies.disabled).where(active)
     enemies = replace(
         enemies,
-        disabled=jnp.maximum(enemies.disabled - active.astype(jnp.int8), 0),
-        stunned=enemies.stunned & ~active,
+        disabled=planes.decreased(enemies.disabled, resting),
+        stunned=enemies.stunned.where(~active),
     )
     return replace(state, enemies=enemies)
 
 
-def save(state: State, active: jax.Array) -> State:
-    """Keep the position for UNDO, the newest 4."""
-    newest = (state.saved_newest + active) % MAX_SAVED_STATES
-    place = (jnp.arange(MAX_SAVED_STATES) == newest) & active
+def count_saved(state: State, active: jax.Array) -> State:
+    """Make room for the position that UNDO is to restore; the newest 4 are kept.
 
-    def put(ring: jax.Array, value: jax.Array) -> jax.Array:
-        here = place.reshape(MAX_SAVED_STATES, *(1,) * value.ndim)
-        return jnp.where(here, value, ring)
-
+    It is put there by `batch.py`.
+    """
     return replace(
         state,
-        saved=jax.tree.map(put, state.saved, position_of(state)),
         saved_count=jnp.minimum(state.saved_count + active, MAX_SAVED_STATES),
-        saved_newest=newest,
+        saved_newest=(state.saved_newest + active) % MAX_SAVED_STATES,
     )

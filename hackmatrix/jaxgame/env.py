@@ -111,12 +111,11 @@ class HackMatrixEnv:
     def _step_games(self, state: EnvState, action: jax.Array) -> tuple[Any, ...]:
         was_running = state.game.over == RUNNING
         length = state.episode_length + was_running
-        stops = jnp.zeros_like(was_running)
-        if self.max_episode_steps is not None:
-            stops = length >= self.max_episode_steps
+        limit = self.max_episode_steps
+        stops = None if limit is None else length >= limit
         game, done = batch.step(state.game, action, stops, self.auto_reset)
         terminated = done.over != RUNNING
-        truncated = stops & ~terminated
+        truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
         ends = terminated | truncated
         restarted = ends & self.auto_reset
         gained = jnp.sum(done.parts, axis=1)

@@ -4,24 +4,35 @@ Laying out a stage is rare and heavy, so `step` leaves it to `batch.py`, which d
 games that need it.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame.actions import go, valid_actions
-from hackmatrix.jaxgame.bitboard import Bits
-from hackmatrix.jaxgame.combat import attack
+from hackmatrix.jaxgame.bitboard import Bits, Slots, of_cell
+from hackmatrix.jaxgame.combat import NOBODY, attack
 from hackmatrix.jaxgame.dice import Dice, choose
-from hackmatrix.jaxgame.enemy_turn import enemy_turn
+from hackmatrix.jaxgame.enemy_turn import Movement, begin_turn, finish_turn
+from hackmatrix.jaxgame.loops import once
+from hackmatrix.jaxgame.planes import Spots
 from hackmatrix.jaxgame.programs import run
-from hackmatrix.jaxgame.reward import measure, reward_parts
+from hackmatrix.jaxgame.reward import Before, measure, reward_parts
 from hackmatrix.jaxgame.siphoning import siphon
 from hackmatrix.jaxgame.state import (
+    AMOUNT_BITS,
     DIED,
+    DISABLED_BITS,
+    HP_BITS,
     INVALID_ACTION,
+    LINE_BITS,
     RUNNING,
+    SPAWN_BITS,
+    TURNS_BITS,
+    TYPE_BITS,
+    VALUE_BITS,
     WON,
     Cells,
     Enemies,
@@ -34,8 +45,7 @@ from hackmatrix.jaxgame.state import (
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.board import CELLS, CORNERS
 from hackmatrix.rules.chance import Site
-from hackmatrix.rules.enemies import MAX_ENEMIES
-from hackmatrix.rules.programs import MAX_SAVED_STATES, PROGRAMS, P
+from hackmatrix.rules.programs import MAX_SAVED_STATES, P
 from hackmatrix.rules.stages import (
     FIRST_INTERVAL,
     LAST_STAGE,
@@ -44,7 +54,11 @@ from hackmatrix.rules.stages import (
     START_BONUSES,
 )
 
+_T = TypeVar("_T")
+_Set = TypeVar("_Set", Bits, Slots)
+
 _NOTHING = -1  # an action that changes nothing
+_NOT_MOVED: Any = ()  # an empty tree
 
 
 class Outcome(NamedTuple):
@@ -77,6 +91,7 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
         score=zero,
     )
     position = empty_position(player)
+    words = [jnp.zeros(MAX_SAVED_STATES, jnp.uint32)] * len(jax.tree.leaves(position))
     return State(
         player=position.player,
         cells=position.cells,
@@ -95,7 +110,9 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
         next_task=jnp.int32(FIRST_INTERVAL),
         pending=zero,
         step=no,
-        saved=jax.tree.map(lambda x: jnp.zeros((MAX_SAVED_STATES, *x.shape), x.dtype), position),
+        enemies_at=position.cells.blocks,
+        coming_at=position.cells.blocks,
+        saved=jnp.stack(words, axis=1),
         saved_count=zero,
         saved_newest=zero,
         over=jnp.int32(RUNNING),
@@ -104,86 +121,139 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
 
 def empty_position(player: Player) -> Position:
     """A position with the player alone on an empty board."""
+    nowhere, nobody, zero = of_cell(jnp.int32(CELLS)), NOBODY, jnp.int32(0)
+    no = jnp.bool(False)
 
-    def zeros(size: int, dtype: type = jnp.int8) -> jax.Array:
-        return jnp.zeros(size, dtype)
-
-    def nowhere() -> Bits:
-        return Bits(jnp.uint32(0), jnp.uint32(0))
+    def spots(nothing: _Set) -> Spots[_Set]:
+        return Spots((nothing,) * LINE_BITS, (nothing,) * LINE_BITS)
 
     return Position(
         player=player,
         cells=Cells(
-            blocks=nowhere(),
-            data=nowhere(),
-            questions=nowhere(),
-            siphons=nowhere(),
-            siphoned=nowhere(),
-            center=nowhere(),
-            credits=zeros(CELLS),
-            energy=zeros(CELLS),
-            value=zeros(CELLS),
-            spawn=zeros(CELLS),
+            blocks=nowhere,
+            data=nowhere,
+            questions=nowhere,
+            siphons=nowhere,
+            siphoned=nowhere,
+            center=nowhere,
+            credits=(nowhere,) * AMOUNT_BITS,
+            energy=(nowhere,) * AMOUNT_BITS,
+            value=(nowhere,) * VALUE_BITS,
+            spawn=(nowhere,) * SPAWN_BITS,
         ),
         enemies=Enemies(
-            count=jnp.int32(0),
-            **{name: zeros(MAX_ENEMIES) for name in ("cell", "type", "hp", "disabled", "last")},
-            **{
-                name: zeros(MAX_ENEMIES, jnp.bool)
-                for name in ("stunned", "from_schedule", "from_siphon")
-            },
+            count=zero,
+            spots=spots(nobody),
+            type=(nobody,) * TYPE_BITS,
+            hp=(nobody,) * HP_BITS,
+            disabled=(nobody,) * DISABLED_BITS,
+            stunned=nobody,
+            from_schedule=nobody,
+            from_siphon=nobody,
+            last=spots(nobody),
         ),
         transmissions=Transmissions(
-            count=jnp.int32(0),
-            cell=zeros(CELLS),
-            turns=zeros(CELLS, jnp.int16),
-            type=zeros(CELLS),
-            from_schedule=zeros(CELLS, jnp.bool),
-            from_siphon=zeros(CELLS, jnp.bool),
+            count=zero,
+            spots=spots(nowhere),
+            turns=(nowhere,) * TURNS_BITS,
+            type=(nowhere,) * TYPE_BITS,
+            from_schedule=nowhere,
+            from_siphon=nowhere,
         ),
         owned=jnp.uint32(0),
-        acquired=zeros(len(PROGRAMS)),
-        turn=jnp.int32(0),
-        show=jnp.bool(False),
-        calm=jnp.bool(False),
-        atk_uses=jnp.int32(0),
+        acquired=(nobody,) * VALUE_BITS,
+        turn=zero,
+        show=no,
+        calm=no,
+        atk_uses=zero,
     )
 
 
-def step(state: State, action: jax.Array) -> tuple[State, Outcome]:
+class Turn(NamedTuple):
+    """An action under way: what is known when the enemies begin to move."""
+
+    before: Before
+    action: jax.Array  # int32, -1 if it is not valid
+    running: jax.Array  # bool, the game had not ended before
+    kills: jax.Array  # int32, that pay
+    picked_up: jax.Array  # bool, a data siphon by walking
+    completed: jax.Array  # bool, the stage
+    enemies_move: jax.Array  # bool
+
+
+def begin_step(state: State, action: jax.Array, newest: list[jax.Array]) -> tuple[State, Turn]:
     """Take an action; an invalid one ends the game, after the end nothing changes any more.
 
-    The next stage is not laid out yet (`Outcome.begins_stage`).
+    What follows is the movement of the enemies (`enemy_turn.act`) and `finish_step`.
+
+    Args:
+        state: the game.
+        action: int32.
+        newest: the saved position that UNDO restores, as `state.packed`.
     """
     running = state.over == RUNNING
     in_range = (action >= 0) & (action < NUM_ACTIONS)
     bit = valid_actions(state) >> jnp.clip(action, 0, NUM_ACTIONS - 1).astype(jnp.uint32)
     valid = running & in_range & (bit & 1 == 1)
-    action = jnp.where(valid, action, _NOTHING).astype(jnp.int32)
+    action = once(running, lambda: jnp.where(valid, action, _NOTHING).astype(jnp.int32) + 1) - 1
+    valid = action != _NOTHING
     state = replace(state, dice=state.dice._replace(clock=state.dice.clock + valid))
     before = measure(state, action)
 
-    state, kills, picked_up, entered = act(state, action)
-    completed = entered & (state.player.cell == state.exit)
-    state = complete_stage(state, completed)
-    state = enemy_turn(state, ends_turn(action) & ~completed)
+    def take(state: State) -> tuple[State, tuple[jax.Array, ...]]:
+        state, (kills, picked_up, entered, gone) = act(state, action, newest)
+        completed = entered & (state.player.cell == state.exit)
+        state = complete_stage(state, completed)
+        state, enemies_move = begin_turn(state, ends_turn(action) & ~completed, gone)
+        return state, (kills, picked_up, completed, enemies_move)
+
+    state, done = settled(state, take)
+    return state, Turn(before, action, running, *done)
+
+
+def settled(state: State, rule: Callable[[State], tuple[State, _T]]) -> tuple[State, _T]:
+    """What a rule makes of a state, worked out here once and for all (`loops.once`).
+
+    For rules that leave the saved states alone, which are not moved around.
+    """
+
+    def compute() -> tuple[State, _T]:
+        new, result = rule(state)
+        return replace(new, saved=_NOT_MOVED), result
+
+    new, result = once(state.stage > 0, compute)  # that is always
+    return replace(new, saved=state.saved), result
+
+
+def finish_step(state: State, turn: Turn, movement: Movement) -> tuple[State, Outcome]:
+    """The step from the end of the enemies' movement on.
+
+    The next stage is not laid out yet (`Outcome.begins_stage`).
+    """
+    state = finish_turn(state, movement, turn.enemies_move)
+    valid = turn.action != _NOTHING
     died = valid & (state.player.hp == 0)
-    over = jnp.where(died, DIED, jnp.where(running & ~valid, INVALID_ACTION, state.over))
+    over = jnp.where(died, DIED, jnp.where(turn.running & ~valid, INVALID_ACTION, state.over))
     state = replace(state, over=over)
-    parts = reward_parts(before, state, action, kills, picked_up, completed)
+    parts = reward_parts(
+        turn.before, state, turn.action, turn.kills, turn.picked_up, turn.completed
+    )
     return state, Outcome(
         parts=jnp.where(valid, parts, 0),
-        stage_completed=completed,
-        begins_stage=completed & (over == RUNNING),
+        stage_completed=turn.completed,
+        begins_stage=turn.completed & (over == RUNNING),
     )
 
 
-def act(state: State, action: jax.Array) -> tuple[State, jax.Array, jax.Array, jax.Array]:
+def act(
+    state: State, action: jax.Array, newest: list[jax.Array]
+) -> tuple[State, tuple[jax.Array, jax.Array, jax.Array, Bits]]:
     """The player's part of a step.
 
     Returns:
         The state, int32 kills that pay, bool whether a data siphon was picked up, bool whether the
-        player came to a new cell by walking or WARP.
+        player came to a new cell by walking or WARP, and the transmissions destroyed, which are
+        still in their list.
     """
     is_direction = (action >= 0) & (action < SIPHON)
     number = jnp.where(action >= FIRST_PROGRAM, action - FIRST_PROGRAM, _NOTHING)
@@ -191,9 +261,10 @@ def act(state: State, action: jax.Array) -> tuple[State, jax.Array, jax.Array, j
     state, hit, picked_up = go(state, action, is_direction)
     entered = (is_direction & (state.player.cell != came_from)) | (number == P.WARP)
     state = siphon(state, action == SIPHON)
-    state, effect = run(state, number)
-    state, kills = attack(state, select(is_direction, hit, effect))
-    return state, kills, picked_up, entered
+    state, effect = run(state, newest, number)
+    blow = once(action != _NOTHING, lambda: select(is_direction, hit, effect))
+    state, kills = attack(state, blow)
+    return state, (kills, picked_up, entered, blow.gone & state.transmissions.alive)
 
 
 def ends_turn(action: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""Loops whose length one game decides for all: the rules are written for one game and mapped.
+"""Loops whose length one game decides for all, and values that are computed once.
 
 Every rule runs under `jax.vmap(..., axis_name=GAMES)` (see `batch.py`). A trip count taken over
 that axis is one scalar for the whole batch, so a loop stays a plain loop: no select over its carry.
@@ -10,6 +10,7 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.extend.core import jaxpr_as_fun
 
 GAMES = "games"
 _Carry = TypeVar("_Carry")
@@ -18,6 +19,21 @@ _Carry = TypeVar("_Carry")
 def any_game(flag: jax.Array) -> jax.Array:
     """Whether the flag is set in any game of the batch."""
     return lax.pmax(flag.astype(jnp.int32), GAMES) > 0
+
+
+def once(needed: jax.Array, compute: Callable[[], _Carry]) -> _Carry:
+    """`compute()`, worked out here and kept; zeros when no game of the batch needs it.
+
+    For the few values that many others are made from. XLA on CPU fuses elementwise operations into
+    each of their readers and works them out again there; it can't look into a branch.
+    """
+    traced, shapes = jax.make_jaxpr(compute, return_shape=True)()
+    values = lax.cond(
+        any_game(needed),
+        jaxpr_as_fun(traced),
+        lambda: [lax.full(x.shape, 0, x.dtype) for x in traced.out_avals],
+    )
+    return jax.tree.unflatten(jax.tree.structure(shapes), values)
 
 
 def repeat(count: jax.Array, body: Callable[[jax.Array, _Carry], _Carry], carry: _Carry) -> _Carry:

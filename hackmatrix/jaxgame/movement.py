@@ -1,80 +1,103 @@
 """Section 5: how an enemy moves. A shortest path is a flood from its goal, one step a round."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import Bits, neighbours, of_cell
+from hackmatrix.jaxgame.bitboard import EMPTY, Bits, grown, neighbours, of_cell
 from hackmatrix.jaxgame.loops import repeat_while
-from hackmatrix.jaxgame.state import manhattan
-from hackmatrix.rules.board import CELLS
+from hackmatrix.jaxgame.planes import Planes, col_of, row_of
+from hackmatrix.rules.board import CELLS, DIRECTION_STEPS
 from hackmatrix.rules.observation import MAX_DISTANCE
 
-_STAY = CELLS  # a cell off the board: no step
+# What `next_cell` answers besides a cell.
+HITS, SEARCH_ON, SEARCH_ALONE = CELLS, CELLS + 1, CELLS + 2
+
+# Rounds of a flood that are worked out in one go. Even: two neighbours of an enemy are an even
+# number of steps apart, so of two rounds only one can reach any of them first.
+_ROUNDS = 6
 
 
-def next_cell(
-    player: jax.Array, cell: jax.Array, walls: Bits, occupied: Bits, active: jax.Array
-) -> jax.Array:
-    """int32: the cell an enemy that does not hit moves to; its own when it has to stay.
+class Surroundings(NamedTuple):
+    """What an enemy sees when it is to act."""
+
+    cell: jax.Array  # int32, its own
+    player: jax.Array  # int32, the player's
+    walls: Bits  # cells it cannot walk on
+    others: Bits  # cells of all other enemies and the transmissions
+    alone: jax.Array  # bool, whether it looks for a way as if there were no others
+
+
+def flood(around: Surroundings, reached: Bits) -> Bits:
+    """Some rounds of a flood from the player over the cells that a way may lead over.
+
+    It stops where it comes to a neighbour of the enemy.
 
     Args:
-        player: int32, the player's cell.
-        cell: int32, the enemy's.
-        walls: cells it cannot walk on.
-        occupied: cells of all other enemies and transmissions.
-        active: bool, whether the answer is needed; floods do not wait for it otherwise.
+        around: the enemy's.
+        reached: what the rounds before have reached; empty to begin.
     """
-    start, goal = of_cell(cell), of_cell(player)
-    path = first_step(start, goal, walls | (occupied & ~goal), active)
-    alone = first_step(start, goal, walls, active & (path == _STAY))
-    nearest = step_towards(cell, player, neighbours(start) & ~walls & ~occupied)
-    detour = jnp.where((alone == _STAY) | occupied.has(alone), nearest, alone)
-    return jnp.where(path == _STAY, detour, path)
-
-
-def first_step(start: Bits, goal: Bits, blocked: Bits, active: jax.Array) -> jax.Array:
-    """int32: the first cell of a shortest path, `_STAY` if there is none.
-
-    Of several shortest paths, the one whose first step comes first in direction order.
-    """
+    start, goal = of_cell(around.cell), of_cell(around.player)
+    blocked = _blocked(around)
     steps = neighbours(start) & ~blocked
-    on_goal = (start & goal).any()
-    flood = (goal & ~blocked).where(active & ~on_goal)
-
-    def wants_more(carry: tuple[Bits, jax.Array]) -> jax.Array:
-        reached, grows = carry
-        return grows & ~(reached & steps).any()
-
-    def grow(carry: tuple[Bits, jax.Array]) -> tuple[Bits, jax.Array]:
-        reached, _ = carry
-        grown = reached | (neighbours(reached) & ~blocked).where(wants_more(carry))
-        return grown, (grown ^ reached).any()
-
-    reached, _ = repeat_while(wants_more, grow, (flood, flood.any()))
-    return _first_direction(start, reached & steps)
+    begins = (goal & ~blocked).where(around.cell != around.player)
+    reached = bitboard.select(reached.any(), reached, begins)
+    for _ in range(_ROUNDS // 2):
+        arrived = (reached & steps).any()
+        further = grown(grown(reached, ~blocked), ~blocked)
+        reached = bitboard.select(arrived, reached, further)
+    return reached
 
 
-def _first_direction(start: Bits, targets: Bits) -> jax.Array:
-    """int32: the cell of `targets` that lies first in direction order, `_STAY` if there is none."""
-    cell = jnp.int32(_STAY)
-    for direction in reversed(bitboard.DIRECTIONS):
-        hit = direction(start) & targets
-        cell = jnp.where(hit.any(), bitboard.lowest(hit), cell)
-    return cell
+def next_cell(around: Surroundings, reached: Bits) -> jax.Array:
+    """int32: the cell an enemy moves to after a flood, its own when it has to stay.
+
+    Or `HITS` when it is next to the player, `SEARCH_ON` when the flood has to go on, and
+    `SEARCH_ALONE` when there is no way and it is to look again with nobody in the way.
+    """
+    start, goal = of_cell(around.cell), of_cell(around.player)
+    blocked, others = _blocked(around), around.others
+    next_to = neighbours(start)
+    arrived = reached & next_to & ~blocked
+    grows = ((grown(reached, ~blocked) ^ reached) & ~blocked).any()
+
+    path = _first_step(around.cell, arrived)
+    nearest = _step_towards(around, next_to & ~around.walls & ~others)
+    way = jnp.where(around.alone & others.has(path), nearest, path)
+    no_way = jnp.where(around.alone, nearest, SEARCH_ALONE)
+    answer = jnp.where(arrived.any(), way, jnp.where(grows, SEARCH_ON, no_way))
+    return jnp.where((next_to & goal).any(), HITS, answer)
 
 
-def step_towards(cell: jax.Array, player: jax.Array, free: Bits) -> jax.Array:
-    """int32: the free neighbour nearest to the player, the first in direction order; or `cell`."""
-    best, best_distance = cell, jnp.int32(CELLS)
-    for direction in bitboard.DIRECTIONS:
-        hit = direction(of_cell(cell)) & free
-        neighbour = bitboard.lowest(hit)
-        distance = jnp.where(hit.any(), manhattan(neighbour, player), CELLS)
-        best = jnp.where(distance < best_distance, neighbour, best)
-        best_distance = jnp.minimum(distance, best_distance)
-    return best
+def _blocked(around: Surroundings) -> Bits:
+    in_the_way = around.others & ~of_cell(around.player)
+    return around.walls | in_the_way.where(~around.alone)
+
+
+def _first_step(cell: jax.Array, targets: Bits) -> jax.Array:
+    """int32: the neighbour in `targets` that comes first in direction order, else `cell`."""
+    step = jnp.int32(0)
+    for direction, offset in reversed(list(zip(bitboard.DIRECTIONS, DIRECTION_STEPS, strict=True))):
+        step = jnp.where((direction(of_cell(cell)) & targets).any(), offset, step)
+    return cell + step
+
+
+def _step_towards(around: Surroundings, free: Bits) -> jax.Array:
+    """int32: the free neighbour nearest to the player, the first in direction order; or `cell`.
+
+    A step changes the distance by one, so any that brings it nearer is better than any other.
+    """
+    here, player = of_cell(around.cell), around.player
+    rows = row_of(player) - row_of(around.cell)
+    cols = col_of(player) - col_of(around.cell)
+    nearer = EMPTY
+    for direction, helps in zip(
+        bitboard.DIRECTIONS, (rows > 0, rows < 0, cols < 0, cols > 0), strict=True
+    ):
+        nearer |= (direction(here) & free).where(helps)
+    return _first_step(around.cell, bitboard.select(nearer.any(), nearer, free))
 
 
 def exit_distance(exit: jax.Array, blocks: Bits, player: jax.Array) -> jax.Array:
@@ -87,24 +110,32 @@ def exit_distance(exit: jax.Array, blocks: Bits, player: jax.Array) -> jax.Array
         return grows & ~(reached & here).any()
 
     def grow(carry: tuple[Bits, jax.Array, jax.Array]) -> tuple[Bits, jax.Array, jax.Array]:
-        reached, distance, _ = carry
-        more = wants_more(carry)
-        grown = reached | (neighbours(reached) & free).where(more)
-        return grown, distance + more, (grown ^ reached).any()
+        before, distance, _ = carry
+        reached = before
+        for _ in range(_ROUNDS):
+            distance += ~(reached & here).any()
+            reached = grown(reached, free)
+        return reached, distance, (reached ^ before).any()
 
     start = of_cell(exit)
     reached, distance, _ = repeat_while(wants_more, grow, (start, jnp.int32(0), start.any()))
     return jnp.where((reached & here).any(), distance, 0)
 
 
-def exit_distances(exit: jax.Array, blocks: Bits, player: jax.Array) -> jax.Array:
-    """int32[36]: walking distance from the exit over non-block cells, at most 10."""
+def exit_distances(exit: jax.Array, blocks: Bits, player: jax.Array) -> Planes[Bits]:
+    """Of each cell the walking distance from the exit over non-block cells, at most 10."""
     free = ~blocks | of_cell(player)
-
-    def grow(_: int, carry: tuple[Bits, jax.Array]) -> tuple[Bits, jax.Array]:
-        reached, distances = carry
-        distances += ~bitboard.to_mask(reached)
-        return reached | (neighbours(reached) & free), distances
-
-    start = of_cell(exit), jnp.zeros(CELLS, jnp.int32)
-    return lax.fori_loop(0, MAX_DISTANCE, grow, start)[1]
+    reached = of_cell(exit)
+    farther = [~reached]  # farther[d]: more than d steps away
+    for _ in range(MAX_DISTANCE - 1):
+        reached = grown(reached, free)
+        farther.append(~reached)
+    planes = []
+    for width in (1, 2, 4, 8):  # the distances with this bit are spans of this width
+        plane = EMPTY
+        for first in range(width, MAX_DISTANCE + 1, 2 * width):
+            beyond = first + width - 1
+            span = farther[first - 1]
+            plane |= span & ~farther[beyond] if beyond < MAX_DISTANCE else span
+        planes.append(plane)
+    return tuple(planes)

@@ -1,12 +1,17 @@
 """Section 12: what the player can see, as a compact record and as float features."""
 
+from typing import NamedTuple, TypeVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from hackmatrix.jaxgame.bitboard import of_cell, to_mask
-from hackmatrix.jaxgame.loops import repeat
+from hackmatrix.jaxgame import planes
+from hackmatrix.jaxgame.bitboard import HALF, Bits, Slots, of_cell
+from hackmatrix.jaxgame.loops import once
 from hackmatrix.jaxgame.movement import exit_distances
+from hackmatrix.jaxgame.planes import Planes
 from hackmatrix.jaxgame.spawning import line_of_fire
 from hackmatrix.jaxgame.state import State, seen
 from hackmatrix.rules.board import CELLS, MAX_POINTS, MAX_RESOURCE, SIZE, Content
@@ -29,26 +34,47 @@ from hackmatrix.rules.observation import (
 from hackmatrix.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, PROGRAMS
 from hackmatrix.rules.stages import FIRST_INTERVAL, LAST_STAGE, MAX_HP
 
-_CELLS = np.arange(CELLS)
 _NUMBERS = np.arange(len(PROGRAMS))
 _CREDITS = np.array([program.credits for program in PROGRAMS])
 _ENERGY = np.array([program.energy for program in PROGRAMS])
 
 
-def observe(state: State) -> jax.Array:
-    """uint8[RECORD_SIZE]: the compact record, as `rules.observation` lays it out."""
-    enemies, count = enemy_planes(state)
-    value, spawn = block_planes(state)
-    planes = [
-        enemies,
-        transmission_plane(state) | to_mask(line_of_fire(state)).astype(jnp.int32) << 7,
-        cell_plane(state) | count << 6,
-        resource_plane(state),
-        value,
-        spawn,
-    ]
+def record_words(state: State) -> list[jax.Array]:
+    """The compact record, as `rules.observation` lays it out: uint32[k] of four bytes each.
+
+    The first byte is the lowest. `batch.py` makes bytes of them.
+    """
     numbers = [*_bytes(state), *_words(state), *_owned_bytes(state)]
-    return jnp.concatenate([*planes, jnp.stack(numbers)]).astype(jnp.uint8)
+    numbers += [jnp.int32(0)] * (-len(numbers) % 4)
+    quads = [numbers[i : i + 4] for i in range(0, len(numbers), 4)]
+    return [*_plane_words(_planes(state)), *(_word_of(quad)[None] for quad in quads)]
+
+
+def _word_of(quad: list[jax.Array]) -> jax.Array:
+    a, b, c, d = (number.astype(jnp.uint32) for number in quad)
+    return a | b << 8 | c << 16 | d << 24
+
+
+def _plane_words(planes: list[Planes[Bits]]) -> list[jax.Array]:
+    """uint32[9] of each plane: a byte for each cell, its bits from the sets of the plane."""
+
+    def four_cells(_: None, first: jax.Array) -> tuple[None, list[jax.Array]]:
+        return None, [_spread(plane, first) for plane in planes]
+
+    # A loop, so that it is compiled once and not for each of the nine.
+    _, words = lax.scan(four_cells, None, jnp.arange(0, CELLS, 4, dtype=jnp.uint32))
+    return words
+
+
+def _spread(plane: Planes[Bits], first: jax.Array) -> jax.Array:
+    """uint32: the bytes of four cells."""
+    word = jnp.uint32(0)
+    for bit, cells in enumerate(plane):
+        # Shifts by 32 places or more, which a difference below 0 is too, make 0.
+        four = cells.low >> first | cells.high << (HALF - first) | cells.high >> (first - HALF)
+        # Four bits spread to the lowest bits of four bytes by one multiplication.
+        word |= ((four & 15) * np.uint32(0x00204081) & np.uint32(0x01010101)) << bit
+    return word
 
 
 def _bytes(state: State) -> list[jax.Array]:
@@ -64,84 +90,115 @@ def _words(state: State) -> list[jax.Array]:
 
 
 def _owned_bytes(state: State) -> list[jax.Array]:
-    return [((state.owned >> shift) & 0xFF).astype(jnp.int32) for shift in (0, 8, 16)]
+    return [(state.owned >> shift) & 0xFF for shift in (0, 8, 16)]
 
 
-def enemy_planes(state: State) -> tuple[jax.Array, jax.Array]:
-    """int32[36] twice: the ENEMY plane, and how many enemies are seen on each cell (at most 3).
+def _planes(state: State) -> list[Planes[Bits]]:
+    """The six planes: for each bit of their bytes, the cells that have it."""
+    everywhere = state.stage > 0
+    people = once(everywhere, lambda: _people(state))
+    enemies, count = once(everywhere, lambda: _enemy_planes(state, people))
+    coming = once(everywhere, lambda: _transmission_plane(state))
+    far = once(everywhere, lambda: _distances(state))
+    value, spawn = _block_planes(state)
+    return [
+        enemies,
+        coming,
+        (*_cell_plane(state), *count),
+        _resource_plane(state, far),
+        value,
+        spawn,
+    ]
 
-    The first enemy in the list stands for all on its cell; a hidden cryptog hides the others.
+
+_Set = TypeVar("_Set", Bits, Slots)
+
+
+class _People(NamedTuple):
+    """Sets of enemies.
+
+    Those that stand for all on their cell and are seen, those hidden, and of those seen the first,
+    second and third on each cell.
     """
+
+    shown: Slots
+    hidden: Slots
+    seen: tuple[Slots, ...]
+
+
+def _people(state: State) -> _People:
     enemies, visible = state.enemies, seen(state)
-    bits = jnp.where(
-        visible,
-        enemies.type + 1 + enemies.hp * 8 + enemies.stunned * 32 + enemies.from_siphon * 64,
-        0,
-    ).astype(jnp.int32)
-    hidden = enemies.alive & ~visible
-
-    def add(
-        i: jax.Array, carry: tuple[jax.Array, jax.Array, jax.Array, jax.Array]
-    ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-        plane, taken, count, last_seen = carry
-        here = (enemies.cell[i] == _CELLS) & (i < enemies.count)
-        plane = jnp.where(here & ~taken, bits[i], plane)
-        count += here & visible[i]
-        last_seen |= (enemies.last[i] == _CELLS) & hidden[i]
-        return plane, taken | here, count, last_seen
-
-    nothing, nowhere = jnp.zeros(CELLS, jnp.int32), jnp.zeros(CELLS, jnp.bool)
-    plane, _, count, last_seen = repeat(enemies.count, add, (nothing, nowhere, nothing, nowhere))
-    return plane | last_seen.astype(jnp.int32) << 7, jnp.minimum(count, MAX_SEEN)
+    left, nth = visible, []
+    for _ in range(MAX_SEEN):
+        nth.append(enemies.spots.first_of_each(left))
+        left &= ~nth[-1]
+    return _People(
+        shown=enemies.spots.first_of_each(enemies.alive) & visible,
+        hidden=enemies.alive & ~visible,
+        seen=tuple(nth),
+    )
 
 
-def transmission_plane(state: State) -> jax.Array:
-    """int32[36]: whether one comes, when, and after SHOW what."""
+def _enemy_planes(state: State, people: _People) -> tuple[Planes[Bits], Planes[Bits]]:
+    """The plane ENEMY, and how many enemies are seen on each cell."""
+    enemies = state.enemies
+    facts = (*_plus_one(enemies.type), *enemies.hp, enemies.stunned, enemies.from_siphon)
+    shown = [members & people.shown for members in facts]
+    *plane, one, two, three = enemies.spots.cells(*shown, *people.seen)
+    (last,) = enemies.last.cells(people.hidden)
+    return (*plane, last), ((one & ~two) | three, two)
+
+
+def _plus_one(kinds: Planes[_Set]) -> Planes[_Set]:
+    """Enemy types counted from 1, in three planes."""
+    low, high = kinds
+    return ~low, low ^ high, low & high
+
+
+def _transmission_plane(state: State) -> Planes[Bits]:
+    """Whether one comes, when, and after SHOW what; and the line of fire."""
     coming = state.transmissions
-    turns = jnp.clip(coming.turns, 0, MAX_TURNS).astype(jnp.int32)
-    shown = jnp.where(state.show, coming.type.astype(jnp.int32) + 1, 0)
-    bits = jnp.where(coming.alive, 1 | turns << 1 | shown << 4, 0)
+    low, high, *more = coming.turns
+    most = planes.nonzero(tuple(more))  # MAX_TURNS or more, which needs the third bit alone
 
-    def add(i: jax.Array, plane: jax.Array) -> jax.Array:
-        return plane | jnp.where((coming.cell[i] == _CELLS) & (i < coming.count), bits[i], 0)
+    shown = (kind.where(state.show) for kind in _plus_one(coming.type))
+    facts = (low & ~most, high & ~most, most, *shown)
+    cells = coming.spots.cells(*(members & coming.alive for members in facts))
+    return (state.coming_at, *cells, line_of_fire(state))
 
-    return repeat(coming.count, add, jnp.zeros(CELLS, jnp.int32))
 
-
-def cell_plane(state: State) -> jax.Array:
-    """int32[36]: what the cells hold, and their marks."""
+def _cell_plane(state: State) -> Planes[Bits]:
+    """What the cells hold, and their marks."""
     cells = state.cells
-    sets = (cells.siphoned, cells.center, cells.siphons, of_cell(state.exit))
-    plane = _seen_blocks(state)
-    for bit, cells_in in enumerate(sets, start=2):
-        plane |= to_mask(cells_in).astype(jnp.int32) << bit
-    return plane
+    data, program, question = _seen_blocks(state)
+    exit = of_cell(state.exit)
+    return data | question, program | question, cells.siphoned, cells.center, cells.siphons, exit
 
 
-def _seen_blocks(state: State) -> jax.Array:
-    """int32[36]: 1 data, 2 program, 3 question, 0 no block."""
+def _seen_blocks(state: State) -> tuple[Bits, Bits, Bits]:
+    """The data blocks, program blocks and question blocks as they look."""
     cells = state.cells
     question = cells.questions & ~cells.siphoned
-    is_data = to_mask(cells.data & ~question).astype(jnp.int32) * Content.DATA
-    program = cells.blocks & ~cells.data & ~question
-    is_program = to_mask(program).astype(jnp.int32) * Content.PROGRAM
-    return is_data + is_program + to_mask(question).astype(jnp.int32) * Content.QUESTION
+    return cells.data & ~question, cells.blocks & ~cells.data & ~question, question
 
 
-def resource_plane(state: State) -> jax.Array:
-    """int32[36]: credits and energy, hidden under unsiphoned blocks, and exit distances."""
+def _distances(state: State) -> Planes[Bits]:
+    return exit_distances(state.exit, state.cells.blocks, state.player.cell)
+
+
+def _resource_plane(state: State, distances: Planes[Bits]) -> Planes[Bits]:
+    """Credits and energy, hidden under unsiphoned blocks, and exit distances."""
     cells = state.cells
-    shown = to_mask(~cells.blocks | cells.siphoned)
-    resource = jnp.where(shown, cells.credits + cells.energy * 4, 0).astype(jnp.int32)
-    return resource | exit_distances(state.exit, cells.blocks, state.player.cell) << 4
+    shown = ~cells.blocks | cells.siphoned
+    return (*(plane & shown for plane in (*cells.credits, *cells.energy)), *distances)
 
 
-def block_planes(state: State) -> tuple[jax.Array, jax.Array]:
-    """int32[36] twice: points or program, and spawn counts; hidden on question blocks."""
-    block = _seen_blocks(state)
-    shown = (block != 0) & (block != Content.QUESTION)
-    value = jnp.where(shown, state.cells.value, 0).astype(jnp.int32)
-    return value, jnp.where(shown, state.cells.spawn, 0).astype(jnp.int32)
+def _block_planes(state: State) -> tuple[Planes[Bits], Planes[Bits]]:
+    """Points or program, and spawn counts; hidden on question blocks."""
+    data, program, _ = _seen_blocks(state)
+    shown = data | program
+    cells = state.cells
+    return tuple(p & shown for p in cells.value), tuple(p & shown for p in cells.spawn)
 
 
 def features(record: jax.Array, layout: str) -> jax.Array:

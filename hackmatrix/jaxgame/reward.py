@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from hackmatrix.jaxgame.bitboard import neighbours, of_cell
+from hackmatrix.jaxgame.bitboard import Slots
 from hackmatrix.jaxgame.movement import exit_distance
+from hackmatrix.jaxgame.planes import col_of, row_of
 from hackmatrix.jaxgame.siphoning import missed
 from hackmatrix.jaxgame.state import DIED, WON, State
 from hackmatrix.rules import rewards
@@ -67,19 +67,17 @@ def reward_parts(
     gained = player.credits - before.credits + player.energy - before.energy
     held = player.credits + player.energy
     wasted = (action == FIRST_PROGRAM + P.RESET) & (before.hp == MAX_HP - 1)
-    adjacent = neighbours(of_cell(player.cell)).has(enemies.cell)
-    siphon_killed = died & (enemies.alive & enemies.from_siphon & adjacent).any()
-    stage = before.stage - 1
+    siphon_killed = died & (next_to_player(state) & enemies.from_siphon).any()
     return jnp.stack(
         [
             jnp.int32(rewards.STEP),
-            jnp.asarray(np.array(rewards.STAGE_COMPLETION))[stage] * completed,
+            _of_stage(rewards.STAGE_COMPLETION, before.stage) * completed,
             rewards.SCORE_GAIN * (player.score - before.score),
             rewards.KILL * kills,
             rewards.DATA_SIPHON * picked_up,
             rewards.DISTANCE * nearer * ~died,
             (rewards.VICTORY + rewards.VICTORY_SCORE * player.score) * won,
-            jnp.asarray(np.array(rewards.DEATH))[stage] * died,
+            _of_stage(rewards.DEATH, before.stage) * died,
             rewards.RESOURCE_GAIN * gained,
             rewards.RESOURCE_HOLDING * held * completed,
             rewards.DAMAGE * jnp.maximum(before.hp - player.hp, 0),
@@ -89,3 +87,20 @@ def reward_parts(
             rewards.SIPHON_DEATH * siphon_killed,
         ]
     ).astype(jnp.int32)
+
+
+def next_to_player(state: State) -> Slots:
+    """The enemies on the cells next to the player."""
+    spots, cell = state.enemies.spots, state.player.cell
+    row, col = row_of(cell), col_of(cell)
+    vertical = (spots.in_row(row + 1) | spots.in_row(row - 1)) & spots.in_col(col)
+    horizontal = (spots.in_col(col + 1) | spots.in_col(col - 1)) & spots.in_row(row)
+    return (vertical | horizontal) & state.enemies.alive
+
+
+def _of_stage(values: tuple[int, ...], stage: jax.Array) -> jax.Array:
+    """int32: the value of a stage 1..8."""
+    result = jnp.int32(0)
+    for number, value in enumerate(values, start=1):
+        result = jnp.where(stage == number, value, result)
+    return result

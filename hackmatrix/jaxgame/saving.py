@@ -1,6 +1,6 @@
 """A game of this engine as one of `engine/` and back, for saving, replaying and comparing."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -9,12 +9,21 @@ import numpy as np
 
 from hackmatrix.engine import dice as engine_dice
 from hackmatrix.engine import state as engine
-from hackmatrix.jaxgame.bitboard import Bits, constant
+from hackmatrix.jaxgame.bitboard import HALF, Bits, Slots, constant
 from hackmatrix.jaxgame.dice import Dice
+from hackmatrix.jaxgame.planes import Spots
 from hackmatrix.jaxgame.state import (
+    AMOUNT_BITS,
     DIED,
+    DISABLED_BITS,
+    HP_BITS,
     INVALID_ACTION,
+    LINE_BITS,
     RUNNING,
+    SPAWN_BITS,
+    TURNS_BITS,
+    TYPE_BITS,
+    VALUE_BITS,
     WON,
     Cells,
     Enemies,
@@ -23,9 +32,9 @@ from hackmatrix.jaxgame.state import (
     State,
     Transmissions,
 )
-from hackmatrix.rules.board import CELLS, Content
-from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
-from hackmatrix.rules.programs import MAX_SAVED_STATES, PROGRAMS
+from hackmatrix.rules.board import CELLS, SIZE, Content
+from hackmatrix.rules.enemies import EnemyType
+from hackmatrix.rules.programs import MAX_SAVED_STATES
 
 _OVER = {
     None: RUNNING,
@@ -36,78 +45,96 @@ _OVER = {
 _ENDING = {over: ending for ending, over in _OVER.items()}
 _FACTS = ("stage", "interval", "next_task", "pending", "exit")
 _PLAYER = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
-_ENEMY = ("cell", "type", "hp", "disabled", "stunned", "from_schedule", "from_siphon", "last")
-_TRANSMISSION = ("cell", "turns", "type", "from_schedule", "from_siphon")
 
 
 def state_to_engine(state: State) -> engine.State:
     """The same game in plain Python; `state` is one game, its arrays on any device or NumPy."""
-    state = jax.tree.map(np.asarray, state)
-    ring = [(int(state.saved_newest) - age) % MAX_SAVED_STATES for age in range(MAX_SAVED_STATES)]
-    kept = ring[: int(state.saved_count)]
-    facts: dict[str, Any] = {name: int(getattr(state, name)) for name in _FACTS}
+    one: Any = jax.tree.map(lambda x: np.asarray(x).tolist(), state)
+    ring = [(one.saved_newest - age) % MAX_SAVED_STATES for age in range(one.saved_count)]
+    saved = [_unpacked(one.saved[place]) for place in reversed(ring)]
     return engine.State(
-        **_position_to_engine(state, int(state.exit)),
-        **facts,
-        dice=engine_dice.Dice(*(int(word) for word in state.dice)),
-        step=bool(state.step),
-        saved=[
-            engine.Position(**_position_to_engine(_at(state.saved, place), int(state.exit)))
-            for place in reversed(kept)
-        ],
-        over=_ENDING[int(state.over)],
+        **_position_to_engine(one, one.exit),
+        **{name: getattr(one, name) for name in _FACTS},
+        dice=engine_dice.Dice(*one.dice),
+        step=one.step,
+        saved=[engine.Position(**_position_to_engine(old, one.exit)) for old in saved],
+        over=_ENDING[one.over],
     )
 
 
-def _at(tree: Any, place: int) -> Any:
-    return jax.tree.map(lambda x: x[place], tree)
+def _unpacked(words: list[int]) -> Any:
+    """As `state.unpacked`, of numbers."""
+    return jax.tree.unflatten(jax.tree.structure(_EMPTY), words)
 
 
-def _position_to_engine(position: Position, exit: int) -> dict[str, Any]:
-    enemies, coming = position.enemies, position.transmissions
-    owned = int(position.owned).bit_count()
+def _packed(position: engine.Position) -> list[int]:
+    """As `state.packed`, of numbers."""
+    return [int(x) for x in jax.tree.leaves(_position_from_engine(position))]
+
+
+def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
     return {
-        "player": engine.Player(*(int(getattr(position.player, name)) for name in _PLAYER)),
+        "player": engine.Player(*(getattr(position.player, name) for name in _PLAYER)),
         "cells": _cells_to_engine(position.cells, exit),
-        "enemies": [engine.Enemy(**facts) for facts in _pieces(enemies, _ENEMY)],
-        "transmissions": [engine.Transmission(**facts) for facts in _pieces(coming, _TRANSMISSION)],
-        "owned": [int(number) for number in position.acquired[:owned]],
-        "turn": int(position.turn),
+        "enemies": [engine.Enemy(**facts) for facts in _pieces(position.enemies)],
+        "transmissions": [
+            engine.Transmission(**facts) for facts in _pieces(position.transmissions)
+        ],
+        "owned": _numbers(position.acquired)[: position.owned.bit_count()],
+        "turn": position.turn,
         "show": bool(position.show),
         "calm": bool(position.calm),
-        "atk_uses": int(position.atk_uses),
+        "atk_uses": position.atk_uses,
     }
 
 
-def _pieces(pieces: Enemies | Transmissions, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    columns = [getattr(pieces, name).tolist() for name in names]
-    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    return [row | {"type": EnemyType(row["type"])} for row in rows[: int(pieces.count)]]
+def _word(places: Any) -> Any:
+    """A set as one number."""
+    return places.bits if isinstance(places, Slots) else places.low | places.high << HALF
+
+
+def _numbers(planes: Any) -> list[int]:
+    """The numbers of all places."""
+    words = [_word(plane) for plane in planes]
+    return [sum((word >> place & 1) << b for b, word in enumerate(words)) for place in range(CELLS)]
+
+
+def _pieces(pieces: Any) -> list[dict[str, Any]]:
+    columns: dict[str, list[Any]] = {}
+    for name, values in _vars(pieces).items():
+        if isinstance(values, Spots):
+            rows, cols = _numbers(values.row), _numbers(values.col)
+            columns[name] = [row * SIZE + col for row, col in zip(rows, cols, strict=True)]
+        elif isinstance(values, Slots | Bits):
+            columns[name] = [bool(bit) for bit in _numbers((values,))]
+        elif isinstance(values, tuple):
+            columns[name] = _numbers(values)
+    columns["cell"] = columns.pop("spots")
+    columns["type"] = [EnemyType(kind) for kind in columns["type"]]
+    rows_of_facts = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, facts, strict=True)) for facts in rows_of_facts][: pieces.count]
 
 
 def _cells_to_engine(cells: Cells, exit: int) -> list[engine.Cell]:
-    sets = {
-        name: int(bits.low) | int(bits.high) << CELLS // 2
-        for name, bits in _vars(cells).items()
-        if isinstance(bits, Bits)
-    }
+    fields = _vars(cells)
+    sets = {name: _word(bits) for name, bits in fields.items() if isinstance(bits, Bits)}
+    numbers = {name: _numbers(fields[name]) for name in ("credits", "energy", "value", "spawn")}
     board = []
     for index in range(CELLS):
         marks = {name: bool(bits >> index & 1) for name, bits in sets.items()}
-        content = _content(marks, index == exit)
         is_data = marks["data"]
-        value = int(cells.value[index])
+        value = numbers["value"][index]
         is_program = marks["blocks"] and not is_data
         board.append(
             engine.Cell(
-                content,
-                credits=int(cells.credits[index]),
-                energy=int(cells.energy[index]),
+                _content(marks, index == exit),
+                credits=numbers["credits"][index],
+                energy=numbers["energy"][index],
                 siphoned=marks["siphoned"],
                 center=marks["center"],
                 points=value if is_data else 0,
                 program=value if is_program else 0,
-                spawn=int(cells.spawn[index]),
+                spawn=numbers["spawn"][index],
                 holds_data=marks["questions"] and is_data,
             )
         )
@@ -129,19 +156,20 @@ def _content(marks: dict[str, bool], is_exit: bool) -> Content:
 
 
 def state_from_engine(state: engine.State) -> State:
-    """One game as NumPy arrays of the dtypes of `State`."""
-    empty = engine.Position(player=engine.Player(0))
-    saved = [_position_from_engine(position) for position in state.saved]
-    ring = saved + [_position_from_engine(empty)] * (MAX_SAVED_STATES - len(saved))
-    dice = state.dice
+    """One game as NumPy scalars of the dtypes of `State`."""
+    missing = MAX_SAVED_STATES - len(state.saved)
+    saved = [_packed(position) for position in [*state.saved, *[_NO_POSITION] * missing]]
+    words: Any = np.array(saved, np.uint32)
     return State(
         **_vars(_position_from_engine(state)),
         **_scalars(np.int32, state, _FACTS),
-        dice=Dice(**_scalars(np.uint32, dice, Dice._fields)),
+        dice=Dice(**_scalars(np.uint32, state.dice, Dice._fields)),
         **_scalars(np.bool_, state, ("step",)),
-        saved=jax.tree.map(lambda *leaves: np.stack(leaves), *ring),
-        saved_count=_int32(len(saved)),
-        saved_newest=_int32((len(saved) - 1) % MAX_SAVED_STATES),
+        enemies_at=constant(enemy.cell for enemy in state.enemies),
+        coming_at=constant(piece.cell for piece in state.transmissions),
+        saved=words,
+        saved_count=_int32(len(state.saved)),
+        saved_newest=_int32((len(state.saved) - 1) % MAX_SAVED_STATES),
         over=_int32(_OVER[state.over]),
     )
 
@@ -155,53 +183,73 @@ def _scalars(dtype: Any, of: Any, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _position_from_engine(position: engine.Position) -> Position:
-    acquired: Any = np.zeros(len(PROGRAMS), np.int8)
-    acquired[: len(position.owned)] = position.owned
     owned: Any = np.uint32(sum(1 << number for number in position.owned))
+    enemies, coming = position.enemies, position.transmissions
     return Position(
         player=Player(**_scalars(np.int32, position.player, _PLAYER)),
         cells=_cells_from_engine(position.cells),
         enemies=Enemies(
-            count=_int32(len(position.enemies)),
-            **_columns(position.enemies, _ENEMY, MAX_ENEMIES),
+            count=_int32(len(enemies)),
+            spots=_spots(_slots, [enemy.cell for enemy in enemies]),
+            type=_planes(_slots, [enemy.type for enemy in enemies], TYPE_BITS),
+            hp=_planes(_slots, [enemy.hp for enemy in enemies], HP_BITS),
+            disabled=_planes(_slots, [enemy.disabled for enemy in enemies], DISABLED_BITS),
+            stunned=_slots(enemy.stunned for enemy in enemies),
+            from_schedule=_slots(enemy.from_schedule for enemy in enemies),
+            from_siphon=_slots(enemy.from_siphon for enemy in enemies),
+            last=_spots(_slots, [enemy.last for enemy in enemies]),
         ),
         transmissions=Transmissions(
-            count=_int32(len(position.transmissions)),
-            **_columns(position.transmissions, _TRANSMISSION, CELLS),
+            count=_int32(len(coming)),
+            spots=_spots(_bits, [piece.cell for piece in coming]),
+            turns=_planes(_bits, [piece.turns for piece in coming], TURNS_BITS),
+            type=_planes(_bits, [piece.type for piece in coming], TYPE_BITS),
+            from_schedule=_bits(piece.from_schedule for piece in coming),
+            from_siphon=_bits(piece.from_siphon for piece in coming),
         ),
         owned=owned,
-        acquired=acquired,
+        acquired=_planes(_slots, position.owned, VALUE_BITS),
         **_scalars(np.int32, position, ("turn", "atk_uses")),
         **_scalars(np.bool_, position, ("show", "calm")),
     )
 
 
-def _columns(pieces: list[Any], names: tuple[str, ...], size: int) -> dict[str, Any]:
-    flags = {"stunned", "from_schedule", "from_siphon"}
-    columns = {}
-    for name in names:
-        dtype = np.bool_ if name in flags else np.int16 if name == "turns" else np.int8
-        columns[name] = np.zeros(size, dtype)
-        columns[name][: len(pieces)] = [getattr(piece, name) for piece in pieces]
-    return columns
+def _bits(members: Iterable[Any]) -> Any:
+    """The set of the places where this is true."""
+    return constant(place for place, member in enumerate(members) if member)
+
+
+def _slots(members: Iterable[Any]) -> Any:
+    word: Any = np.uint32(sum(1 << place for place, member in enumerate(members) if member))
+    return Slots(word)
+
+
+def _planes(make: Callable[[Iterable[Any]], Any], numbers: Sequence[int], size: int) -> Any:
+    return tuple(make(number >> bit & 1 for number in numbers) for bit in range(size))
+
+
+def _spots(make: Callable[[Iterable[Any]], Any], cells: list[int]) -> Spots[Any]:
+    return Spots(
+        _planes(make, [cell // SIZE for cell in cells], LINE_BITS),
+        _planes(make, [cell % SIZE for cell in cells], LINE_BITS),
+    )
 
 
 def _cells_from_engine(cells: list[engine.Cell]) -> Cells:
-    def where(holds: Any) -> Bits:
-        return constant(index for index, cell in enumerate(cells) if holds(cell))
-
-    def numbers(values: Any) -> Any:
-        return np.array([values(cell) for cell in cells], np.int8)
-
+    values = [cell.points if cell.is_data else cell.program for cell in cells]
     return Cells(
-        blocks=where(lambda cell: cell.is_block),
-        data=where(lambda cell: cell.is_data),
-        questions=where(lambda cell: cell.content == Content.QUESTION),
-        siphons=where(lambda cell: cell.content == Content.SIPHON),
-        siphoned=where(lambda cell: cell.siphoned),
-        center=where(lambda cell: cell.center),
-        credits=numbers(lambda cell: cell.credits),
-        energy=numbers(lambda cell: cell.energy),
-        value=numbers(lambda cell: cell.points if cell.is_data else cell.program),
-        spawn=numbers(lambda cell: cell.spawn),
+        blocks=_bits(cell.is_block for cell in cells),
+        data=_bits(cell.is_data for cell in cells),
+        questions=_bits(cell.content == Content.QUESTION for cell in cells),
+        siphons=_bits(cell.content == Content.SIPHON for cell in cells),
+        siphoned=_bits(cell.siphoned for cell in cells),
+        center=_bits(cell.center for cell in cells),
+        credits=_planes(_bits, [cell.credits for cell in cells], AMOUNT_BITS),
+        energy=_planes(_bits, [cell.energy for cell in cells], AMOUNT_BITS),
+        value=_planes(_bits, values, VALUE_BITS),
+        spawn=_planes(_bits, [cell.spawn for cell in cells], SPAWN_BITS),
     )
+
+
+_NO_POSITION = engine.Position(player=engine.Player(0))
+_EMPTY = _position_from_engine(_NO_POSITION)

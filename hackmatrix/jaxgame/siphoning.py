@@ -1,15 +1,16 @@
 """Section 7: siphoning, and how good a place for it is."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import Bits, of_cell, to_mask
-from hackmatrix.jaxgame.state import State, pick, saturated
-from hackmatrix.rules.board import CELLS, MAX_POINTS, SIZE
+from hackmatrix.jaxgame import bitboard, planes
+from hackmatrix.jaxgame.bitboard import EMPTY, Bits, Slots, cross, of_cell
+from hackmatrix.jaxgame.loops import once
+from hackmatrix.jaxgame.planes import Planes
+from hackmatrix.jaxgame.state import State, saturated
 from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.stages import MIN_INTERVAL, SIPHON_DELAY
 
@@ -18,35 +19,30 @@ def siphon(state: State, active: jax.Array) -> State:
     """Take the player's cell and its neighbours; what blocks spawn is owed from now on."""
     cells, player = state.cells, state.player
     here = of_cell(player.cell)
-    cross = bitboard.cross(here).where(active)
-    taken = cross & ~cells.siphoned
-    blocks = to_mask(taken & cells.blocks)
-    data = to_mask(taken & cells.data)
-    open_ = to_mask(taken & ~cells.blocks)
-
-    def total(values: jax.Array, where: jax.Array) -> jax.Array:
-        return jnp.sum(jnp.where(where, values, 0), dtype=jnp.int32)
-
-    state = _take_programs(state, taken & cells.blocks & ~cells.data)
+    area = cross(here).where(active)
+    taken = area & ~cells.siphoned
+    blocks, open_ = taken & cells.blocks, taken & ~cells.blocks
+    owed = planes.total(cells.spawn, blocks)
+    state = _take_programs(state, blocks & ~cells.data)
     return replace(
         state,
         player=replace(
             player,
-            credits=saturated(player.credits + total(cells.credits, open_)),
-            energy=saturated(player.energy + total(cells.energy, open_)),
-            score=saturated(player.score + total(cells.value, data)),
+            credits=saturated(player.credits + planes.total(cells.credits, open_)),
+            energy=saturated(player.energy + planes.total(cells.energy, open_)),
+            score=saturated(player.score + planes.total(cells.value, taken & cells.data)),
             siphons=player.siphons - active,
         ),
         cells=replace(
             cells,
             questions=cells.questions & ~taken,
-            siphoned=cells.siphoned | cross,
+            siphoned=cells.siphoned | area,
             center=cells.center | here.where(active),
-            credits=jnp.where(open_, 0, cells.credits),
-            energy=jnp.where(open_, 0, cells.energy),
-            spawn=jnp.where(blocks, 0, cells.spawn),
+            credits=planes.clear(cells.credits, open_),
+            energy=planes.clear(cells.energy, open_),
+            spawn=planes.clear(cells.spawn, blocks),
         ),
-        pending=saturated(state.pending + total(cells.spawn, blocks)),
+        pending=saturated(state.pending + owed),
         interval=jnp.where(active, jnp.maximum(MIN_INTERVAL, state.interval - 1), state.interval),
         next_task=jnp.where(active, saturated(state.next_task + SIPHON_DELAY), state.next_task),
     )
@@ -56,72 +52,66 @@ def _take_programs(state: State, blocks: Bits) -> State:
     """Own the programs of these blocks, in the order siphoning takes them."""
     owned, acquired = state.owned, state.acquired
     here = of_cell(state.player.cell)
-    for cell in (here, *(direction(here) for direction in bitboard.DIRECTIONS)):
-        number = pick(state.cells.value, to_mask(cell & blocks)).astype(jnp.uint32)
-        new = (cell & blocks).any() & ((owned >> number) & 1 == 0)
+    cells = [blocks & cell for cell in (here, *(step(here) for step in bitboard.DIRECTIONS))]
+    numbers = once(blocks.any(), lambda: [planes.total(state.cells.value, cell) for cell in cells])
+    for cell, number in zip(cells, numbers, strict=True):
+        new = cell.any() & ((owned >> number.astype(jnp.uint32)) & 1 == 0)
         place = jax.lax.population_count(owned).astype(jnp.int32)
-        at_place = new & (place == jnp.arange(len(PROGRAMS)))
-        acquired = jnp.where(at_place, number, acquired).astype(jnp.int8)
-        owned |= new.astype(jnp.uint32) << number
+        acquired = planes.put(acquired, Slots.only(place).where(new), number)
+        owned |= new.astype(jnp.uint32) << number.astype(jnp.uint32)
     return replace(state, owned=owned, acquired=acquired)
 
 
 def missed(state: State) -> jax.Array:
-    """int32: credits and energy that a better place to siphon would bring on top."""
-    cells = state.cells
-    here = of_cell(state.player.cell)
-    unsiphoned = ~cells.siphoned
-    open_ = to_mask(unsiphoned & ~cells.blocks)
-    on_block = (here & cells.blocks).any()
+    """int32: credits and energy that a better place to siphon would bring on top.
 
-    credits = over_cross(jnp.where(open_, cells.credits, 0).astype(jnp.int32), jnp.add)
-    energy = over_cross(jnp.where(open_, cells.energy, 0).astype(jnp.int32), jnp.add)
-    points, programs = block_yield(state, unsiphoned)
-    at_here = to_mask(here) & ~on_block
-
-    def own(values: jax.Array) -> jax.Array:
-        return jnp.sum(jnp.where(at_here, values, 0), dtype=values.dtype)
-
-    wants_blocks = (own(points) | own(programs)) != 0
-    candidates = ~cells.blocks
-    for cell in (here, *(direction(here) for direction in bitboard.DIRECTIONS)):
-        bound = wants_blocks & (cell & cells.blocks & unsiphoned).any()
-        candidates &= bitboard.select(bound, bitboard.cross(cell), bitboard.FULL)
-    better = (
-        to_mask(candidates)
-        & (points == own(points))
-        & (programs == own(programs))
-        & (credits >= own(credits))
-        & (energy >= own(energy))
-    )
-
-    def most(values: jax.Array) -> jax.Array:
-        return jnp.max(jnp.where(better, values - own(values), 0))
-
-    return most(credits) + most(energy)
-
-
-def block_yield(state: State, unsiphoned: Bits) -> tuple[jax.Array, jax.Array]:
-    """uint32[36] each: the points and the programs that siphoning at a cell would bring.
-
-    Points are a multiset: how often each value 0..9 occurs, three bits each. Programs are a set.
+    A place is as good in blocks as the player's if its cross holds the same unsiphoned blocks; what
+    it may have besides are programs that bring nothing new.
     """
     cells = state.cells
-    value = cells.value.astype(jnp.uint32)
-    data = to_mask(cells.data & unsiphoned)
-    new = to_mask(cells.blocks & ~cells.data & unsiphoned) & ((state.owned >> value) & 1 == 0)
-    one, none = jnp.uint32(1), jnp.uint32(0)
-    points = jnp.where(data, one << (3 * jnp.minimum(value, MAX_POINTS)), none)
-    programs = jnp.where(new, one << value, none)
-    return over_cross(points, jnp.add), over_cross(programs, jnp.bitwise_or)
+    here, left = of_cell(state.player.cell), ~cells.siphoned
+    stands = ~(here & cells.blocks).any()  # on a block there is nothing to compare with
+    own = cross(here).where(stands) & cells.blocks & left
+    known = state.owned | _programs(cells.value, own & ~cells.data)
+    worth = (cells.data | (cells.blocks & ~cells.data & ~_among(cells.value, known))) & left
+    brings = (own & (cells.data | ~_among(cells.value, state.owned))).any()
+
+    candidates = ~cells.blocks & ~cross(worth & ~own.where(brings))
+    for direction in (lambda bits: bits, *bitboard.DIRECTIONS):
+        block = direction(here) & own.where(brings)
+        candidates &= bitboard.select(block.any(), cross(block), bitboard.FULL)
+    credits = _over_cross(cells.credits, left & ~cells.blocks)
+    energy = _over_cross(cells.energy, left & ~cells.blocks)
+    own_credits = planes.total(credits, here.where(stands))
+    own_energy = planes.total(energy, here.where(stands))
+    better = candidates & planes.at_least(credits, own_credits)
+    better &= planes.at_least(energy, own_energy)
+
+    def most(amounts: Planes[Bits], own: jax.Array) -> jax.Array:
+        return jnp.maximum(planes.largest(amounts, better) - own, 0)
+
+    return most(credits, own_credits) + most(energy, own_energy)
 
 
-def over_cross(
-    values: jax.Array, combine: Callable[[jax.Array, jax.Array], jax.Array]
-) -> jax.Array:
-    """[36]: for each cell the combination of the values of its cross, nothing beyond the edge."""
-    board = jnp.pad(values.reshape(SIZE, SIZE), 1)
-    total = board[1:-1, 1:-1]
-    for part in (board[2:, 1:-1], board[:-2, 1:-1], board[1:-1, :-2], board[1:-1, 2:]):
-        total = combine(total, part)
-    return total.reshape(CELLS)
+def _programs(values: Planes[Bits], blocks: Bits) -> jax.Array:
+    """uint32: bit n is set if one of these blocks holds program n."""
+    result = jnp.uint32(0)
+    for number, cells in enumerate(planes.decoded(values, len(PROGRAMS))):
+        result |= (cells & blocks).any().astype(jnp.uint32) << np.uint32(number)
+    return result
+
+
+def _among(values: Planes[Bits], numbers: jax.Array) -> Bits:
+    """The cells whose program is in a set of programs (uint32)."""
+    result = bitboard.EMPTY
+    for number, cells in enumerate(planes.decoded(values, len(PROGRAMS))):
+        result = result | cells.where((numbers >> np.uint32(number)) & 1 == 1)
+    return result
+
+
+def _over_cross(numbers: Planes[Bits], where: Bits) -> Planes[Bits]:
+    """For each cell the sum over its cross of the numbers at some cells; 4 planes."""
+    low, high = (plane & where for plane in numbers)
+    sides = [(direction(low), direction(high)) for direction in bitboard.DIRECTIONS]
+    pairs = planes.added(planes.added(sides[0], sides[1]), planes.added(sides[2], sides[3]))
+    return planes.added(pairs, (low, high, EMPTY, EMPTY))[:4]  # at most 5 x 3

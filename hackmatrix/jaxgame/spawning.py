@@ -5,33 +5,25 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.jaxgame import bitboard
+from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import Bits, of_cell
 from hackmatrix.jaxgame.dice import choose
-from hackmatrix.jaxgame.loops import repeat
-from hackmatrix.jaxgame.state import (
-    TRANSMISSION_SLOTS,
-    Position,
-    State,
-    Transmissions,
-    empty_cells,
-    enemy_cells,
-)
-from hackmatrix.rules.board import SIZE
+from hackmatrix.jaxgame.loops import once, repeat
+from hackmatrix.jaxgame.planes import Planes, Spots
+from hackmatrix.jaxgame.state import State
+from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.chance import Site
 from hackmatrix.rules.enemies import EnemyType
 
+_NOWHERE = CELLS
 
-def line_of_fire(position: Position) -> Bits:
+
+def line_of_fire(state: State) -> Bits:
     """Cells in the player's row or column with no enemy and no block between."""
-    stops = position.cells.blocks | enemy_cells(position.enemies)
-    line = bitboard.EMPTY
+    stops, line = state.cells.blocks | state.enemies_at, bitboard.EMPTY
     for direction in bitboard.DIRECTIONS:
-        beam = of_cell(position.player.cell)
-        for _ in range(SIZE - 1):
-            beam = direction(beam)
-            line = line | beam
-            beam = beam & ~stops
+        cells = bitboard.ray(state.player.cell, direction)
+        line = line | bitboard.up_to_first(cells, stops, direction)
     return line
 
 
@@ -42,7 +34,11 @@ def spawn_cells(empty: Bits, fire: Bits) -> Bits:
 
 
 def spawn(
-    state: State, count: jax.Array, scheduled: jax.Array, owed: jax.Array, first: jax.Array | int
+    state: State,
+    count: jax.Array,
+    scheduled: jax.Array,
+    owed: jax.Array,
+    first: jax.Array | int,
 ) -> State:
     """Place transmissions of random types one after the other, as long as there are cells.
 
@@ -53,26 +49,56 @@ def spawn(
         owed: bool, whether those with other indices are owed to siphoning.
         first: int32, the draws' index of the first of them (`rules.chance`).
     """
-    fire = line_of_fire(state)
-    empty = empty_cells(state)
+    coming, here = state.transmissions, of_cell(state.player.cell)
+    taken = state.cells.blocks | state.enemies_at | state.coming_at | here
+    fire, empty = once(count > 0, lambda: (line_of_fire(state), ~taken))
 
-    def place(i: jax.Array, carry: tuple[Bits, Transmissions]) -> tuple[Bits, Transmissions]:
-        empty, coming = carry
+    def place(i: jax.Array, new: _New) -> _New:
         index = first + i
-        cells = spawn_cells(empty, fire)
-        spawns = (i < count) & empty.any()
-        cell = bitboard.nth(cells, choose(state.dice, Site.SPAWN_CELL, cells.size(), index))
-        kind = choose(state.dice, Site.SPAWN_TYPE, len(EnemyType), index)
-        new = spawns & (coming.count == TRANSMISSION_SLOTS)
-        coming = Transmissions(
-            count=coming.count + spawns,
-            cell=jnp.where(new, cell, coming.cell).astype(jnp.int8),
-            turns=jnp.where(new, 1, coming.turns).astype(jnp.int16),
-            type=jnp.where(new, kind, coming.type).astype(jnp.int8),
-            from_schedule=jnp.where(new, scheduled & (index == 0), coming.from_schedule),
-            from_siphon=jnp.where(new, owed & (index != 0), coming.from_siphon),
-        )
-        return empty & ~of_cell(cell).where(spawns), coming
 
-    _, transmissions = repeat(count, place, (empty, state.transmissions))
-    return replace(state, transmissions=transmissions)
+        def draw() -> tuple[jax.Array, jax.Array]:
+            cells = spawn_cells(new[0], fire)
+            cell = bitboard.nth(cells, choose(state.dice, Site.SPAWN_CELL, cells.size(), index))
+            kind = choose(state.dice, Site.SPAWN_TYPE, len(EnemyType), index)
+            return jnp.where((i < count) & new[0].any(), cell, _NOWHERE), kind
+
+        cell, kind = once(i < count, draw)
+        spawns = (i < count) & (cell != _NOWHERE)
+        empty, number, spots, types, from_schedule, from_siphon = new
+        slot = of_cell(number).where(spawns)
+        return (
+            empty & ~of_cell(cell).where(spawns),
+            number + spawns,
+            spots.moved(slot, cell),
+            planes.put(types, slot, kind),
+            from_schedule | slot.where(scheduled & (index == 0)),
+            from_siphon | slot.where(owed & (index != 0)),
+        )
+
+    start = (
+        empty,
+        coming.count,
+        coming.spots,
+        coming.type,
+        coming.from_schedule,
+        coming.from_siphon,
+    )
+    left, number, spots, types, from_schedule, from_siphon = repeat(count, place, start)
+    new_slots = Bits.below(number) & ~coming.alive
+    return replace(
+        state,
+        transmissions=replace(
+            coming,
+            count=number,
+            spots=spots,
+            turns=(coming.turns[0] | new_slots, *coming.turns[1:]),
+            type=types,
+            from_schedule=from_schedule,
+            from_siphon=from_siphon,
+        ),
+        coming_at=state.coming_at | (empty ^ left),
+    )
+
+
+# The loop of `spawn`: the cells still empty, then the list of transmissions without their turns.
+_New = tuple[Bits, jax.Array, Spots[Bits], Planes[Bits], Bits, Bits]

@@ -1,23 +1,19 @@
 """Section 9: a stage begins."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import Bits, neighbours, of_cell, of_mask, to_mask
+from hackmatrix.jaxgame import bitboard, planes
+from hackmatrix.jaxgame.bitboard import Bits, neighbours, of_cell
 from hackmatrix.jaxgame.dice import Dice, choose
-from hackmatrix.jaxgame.loops import repeat, repeat_while
+from hackmatrix.jaxgame.loops import once, repeat, repeat_while
+from hackmatrix.jaxgame.planes import Planes
 from hackmatrix.jaxgame.spawning import spawn
-from hackmatrix.jaxgame.state import (
-    Cells,
-    State,
-    enemy_cells,
-    transmission_cells,
-)
+from hackmatrix.jaxgame.state import AMOUNT_BITS, SPAWN_BITS, VALUE_BITS, Cells, State
 from hackmatrix.rules.board import CELLS, CORNERS, MAX_POINTS
 from hackmatrix.rules.chance import FIRST_STAGE_SPAWN, LAYOUT_STRIDE, Site
 from hackmatrix.rules.programs import PROGRAMS
@@ -32,12 +28,46 @@ from hackmatrix.rules.stages import (
 _CORNERS = bitboard.constant(CORNERS)
 _SPAWN = np.array([program.spawn for program in PROGRAMS], np.int32)
 _AMOUNT = np.array(AMOUNT_CHANCES, np.int32)
+_EVERY_PROGRAM = np.uint32((1 << len(PROGRAMS)) - 1)
 
 
-def begin_stage(state: State) -> State:
-    """Lay out a new board around the pieces, which stay as they are."""
+class Plan(NamedTuple):
+    """What is settled of a new board before its blocks are drawn."""
+
+    dice: Dice
+    exit: jax.Array  # int32
+    siphons: Bits  # cells with a data siphon
+    free: Bits  # cells where blocks may come to lie
+    blocks: jax.Array  # int32, their number
+
+
+def plan_stage(state: State) -> Plan:
+    """The exit in a random corner, data siphons in those left, and 5 to 11 blocks to come.
+
+    The player's corner stays empty.
+    """
+    left = _CORNERS & ~of_cell(state.player.cell)
+    exit = bitboard.nth(left, choose(state.dice, Site.EXIT_CORNER, left.size()))
+    free = ~_CORNERS & ~(state.enemies_at | state.coming_at)
+    count = MIN_BLOCKS + choose(state.dice, Site.BLOCK_COUNT, MAX_BLOCKS + 1 - MIN_BLOCKS)
+    return Plan(
+        dice=state.dice,
+        exit=exit,
+        siphons=left & ~of_cell(exit),
+        free=free,
+        blocks=jnp.minimum(count, free.size()),
+    )
+
+
+def begin_stage(state: State, plan: Plan, attempt: jax.Array) -> State:
+    """Lay out a new board around the pieces, which stay as they are.
+
+    Args:
+        state: the game.
+        plan: for its board.
+        attempt: int32, the first layout that is valid; `LAYOUT_TRIES` if there is none.
+    """
     no, zero = jnp.zeros_like(state.show), jnp.zeros_like(state.turn)
-    exit, siphons = place_corners(state)
     state = replace(
         state,
         turn=zero,
@@ -47,154 +77,139 @@ def begin_stage(state: State) -> State:
         step=no,
         atk_uses=zero,
         saved_count=zero,
-        exit=exit,
+        exit=plan.exit,
     )
-    cells = place_blocks(state, siphons)
-    state = replace(state, cells=place_resources(state.dice, cells, exit))
+    cells = place_resources(plan, place_blocks(plan, attempt))
+    state = replace(state, cells=cells)
     return spawn(state, state.stage, scheduled=no, owed=no, first=FIRST_STAGE_SPAWN)
 
 
-def place_corners(state: State) -> tuple[jax.Array, Bits]:
-    """The exit in a random corner and data siphons in those left; the player's stays empty."""
-    free = _CORNERS & ~of_cell(state.player.cell)
-    exit = bitboard.nth(free, choose(state.dice, Site.EXIT_CORNER, free.size()))
-    return exit, free & ~of_cell(exit)
+def draw_layout(plan: Plan, attempt: jax.Array) -> Bits:
+    """The blocks of one attempt."""
+
+    def place(i: jax.Array, blocks: Bits) -> Bits:
+        cell = _draw_cell(plan, attempt, i, plan.free & ~blocks)
+        return blocks | of_cell(cell).where(i < plan.blocks)
+
+    return repeat(plan.blocks, place, _nowhere())
 
 
-def place_blocks(state: State, siphons: Bits) -> Cells:
-    """5 to 11 blocks in a valid layout; none if there is no such layout after 100 tries."""
-    dice = state.dice
-    count = MIN_BLOCKS + choose(dice, Site.BLOCK_COUNT, MAX_BLOCKS + 1 - MIN_BLOCKS)
-    layout = choose_layout(state, count)
-    blocks, is_data, is_question, points, programs = draw_blocks(dice, layout)
-
-    def on_board(values: jax.Array) -> jax.Array:
-        """[36]: the values of the blocks (in the order drawn) at their cells, 0 elsewhere."""
-        at = layout[:, None] == jnp.arange(CELLS)[None, :]
-        return jnp.sum(jnp.where(at, values[:, None], 0), axis=0)
-
-    spawns = jnp.where(is_data, points, jnp.asarray(_SPAWN)[programs])
-    nothing = jnp.zeros(CELLS, jnp.int8)
-    return Cells(
-        blocks=blocks,
-        data=of_mask(on_board(is_data) > 0),
-        questions=of_mask(on_board(is_question) > 0),
-        siphons=siphons,
-        siphoned=_empty(),
-        center=_empty(),
-        credits=nothing,
-        energy=nothing,
-        value=on_board(jnp.where(is_data, points, programs)).astype(jnp.int8),
-        spawn=on_board(spawns).astype(jnp.int8),
-    )
+def _draw_cell(plan: Plan, attempt: jax.Array, i: jax.Array, options: Bits) -> jax.Array:
+    """int32: the cell of block i."""
+    index = attempt * LAYOUT_STRIDE + i
+    return bitboard.nth(options, choose(plan.dice, Site.BLOCK_CELL, options.size(), index))
 
 
-def _empty() -> Bits:
+def _nowhere() -> Bits:
     return Bits(jnp.uint32(0), jnp.uint32(0))
 
 
-def choose_layout(state: State, count: jax.Array) -> jax.Array:
-    """int32[11]: the cells of the blocks, in the order they were drawn, -1 for those not there."""
-    occupied = enemy_cells(state.enemies) | transmission_cells(state.transmissions)
-    free = ~_CORNERS & ~occupied
-    count = jnp.minimum(count, free.size())
-    nobody = jnp.full(MAX_BLOCKS, -1)
+def is_valid_layout(blocks: Bits, exit: jax.Array) -> jax.Array:
+    """bool: all free cells hang together without passing through the exit; no block is walled in.
 
-    def wants_more(carry: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        attempt, _, is_valid = carry
-        return ~is_valid & (attempt < LAYOUT_TRIES)
-
-    def retry(
-        carry: tuple[jax.Array, jax.Array, jax.Array],
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        attempt, layout, _ = carry
-        tries = wants_more(carry)
-        candidate, blocks = draw_layout(state.dice, free, count, attempt)
-        layout = jnp.where(tries, candidate, layout)
-        is_valid = ~tries | is_valid_layout(blocks, state.exit, tries)
-        return attempt + 1, layout, is_valid
-
-    start = jnp.int32(0), nobody, jnp.zeros_like(state.show)
-    _, layout, is_valid = repeat_while(wants_more, retry, start)
-    return jnp.where(is_valid, layout, nobody)
-
-
-def draw_layout(
-    dice: Dice, free: Bits, count: jax.Array, attempt: jax.Array
-) -> tuple[jax.Array, Bits]:
-    """One try: int32[11] cells in the order drawn (-1 for those not there), and their set."""
-
-    def place(i: jax.Array, carry: tuple[jax.Array, Bits]) -> tuple[jax.Array, Bits]:
-        layout, blocks = carry
-        options = free & ~blocks
-        drawn = choose(dice, Site.BLOCK_CELL, options.size(), attempt * LAYOUT_STRIDE + i)
-        cell = jnp.where(i < count, bitboard.nth(options, drawn), -1)
-        return jnp.where(i == jnp.arange(MAX_BLOCKS), cell, layout), blocks | of_cell(cell)
-
-    return repeat(count, place, (jnp.full(MAX_BLOCKS, -1), _empty()))
-
-
-def is_valid_layout(blocks: Bits, exit: jax.Array, active: jax.Array) -> jax.Array:
-    """All free cells hang together without passing through the exit; no block is walled in."""
+    The flood starts at cell 0.
+    """
     free = ~blocks
-    no_way_on = of_cell(exit).where(exit != 0)
+    dead_end = of_cell(exit).where(exit != 0)
 
     def wants_more(carry: tuple[Bits, jax.Array]) -> jax.Array:
         return carry[1]
 
     def grow(carry: tuple[Bits, jax.Array]) -> tuple[Bits, jax.Array]:
-        reached, grows = carry
-        grown = reached | (neighbours(reached & ~no_way_on) & free).where(grows)
-        return grown, (grown ^ reached).any()
+        reached, _ = carry
+        further = reached
+        for _ in range(2):
+            further |= neighbours(further & ~dead_end) & free
+        return further, (further ^ reached).any()
 
-    start = of_cell(jnp.zeros_like(exit))
-    reached, _ = repeat_while(wants_more, grow, (start, active))
+    reached, _ = repeat_while(wants_more, grow, (of_cell(jnp.zeros_like(exit)), exit >= 0))
     walled_in = blocks & ~neighbours(free)
     return ~(reached ^ free).any() & ~walled_in.any()
 
 
-def draw_blocks(
-    dice: Dice, layout: jax.Array
-) -> tuple[Bits, jax.Array, jax.Array, jax.Array, jax.Array]:
-    """The contents of the blocks, in the order their cells were drawn.
+class _Blocks(NamedTuple):
+    """The loop over the blocks: the board so far, and the programs not on it yet."""
 
-    Returns:
-        The set of blocks, then [11] each: bool data, bool question, int32 points, int32 programs.
-    """
-    places = jnp.arange(MAX_BLOCKS)
-    exists = layout >= 0
-    is_data = exists & (choose(dice, Site.BLOCK_IS_DATA, 2, places) == 0)
-    question = choose(dice, Site.BLOCK_IS_QUESTION, len(QUESTION_CHANCES), places) == 0
-    points = 1 + choose(dice, Site.BLOCK_POINTS, MAX_POINTS, places)
-    programs = draw_programs(dice, exists & ~is_data)
-    return bitboard.of_cells(layout, exists), is_data, exists & question, points, programs
+    blocks: Bits
+    data: Bits
+    questions: Bits
+    value: Planes[Bits]
+    spawn: Planes[Bits]
+    programs: jax.Array  # uint32
 
 
-def draw_programs(dice: Dice, wanted: jax.Array) -> jax.Array:
-    """int32[11]: programs for the blocks that want one, no two the same; 0 for the others."""
+def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
+    """The blocks of a valid layout and what they hold; none if there is none."""
+    none = _nowhere()
+    count = jnp.where(attempt < LAYOUT_TRIES, plan.blocks, 0)
 
-    def draw(place: jax.Array, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        left, programs = carry
-        options = lax.population_count(left).astype(jnp.int32)
-        number = bitboard.nth_bit(left, choose(dice, Site.BLOCK_PROGRAM, options, place))
-        taken = wanted[place].astype(jnp.uint32) << number.astype(jnp.uint32)
-        here = (place == jnp.arange(MAX_BLOCKS)) & wanted
-        return left & ~taken, jnp.where(here, number, programs)
+    def place(i: jax.Array, board: _Blocks) -> _Blocks:
+        cell, content = once(i < count, lambda: _draw_block(plan, attempt, i, board))
+        is_data, is_question, value, spawns = content
+        here = of_cell(cell).where(i < count)
+        program = jnp.where((i < count) & ~is_data, jnp.uint32(1) << value.astype(jnp.uint32), 0)
+        return _Blocks(
+            blocks=board.blocks | here,
+            data=board.data | here.where(is_data),
+            questions=board.questions | here.where(is_question),
+            value=planes.put(board.value, here, value),
+            spawn=planes.put(board.spawn, here, spawns),
+            programs=board.programs & ~program,
+        )
 
-    everything = jnp.uint32((1 << len(PROGRAMS)) - 1)
-    start = everything, jnp.zeros(MAX_BLOCKS, jnp.int32)
-    return lax.fori_loop(0, MAX_BLOCKS, draw, start)[1]
-
-
-def place_resources(dice: Dice, cells: Cells, exit: jax.Array) -> Cells:
-    """Credits or energy on every cell but blocks and the exit."""
-    everywhere = jnp.arange(CELLS)
-    takes = to_mask(~cells.blocks & ~of_cell(exit))
-    is_credits = choose(dice, Site.RESOURCE_IS_CREDITS, 2, everywhere) == 0
-    drawn = choose(dice, Site.RESOURCE_AMOUNT, len(_AMOUNT), everywhere)
-    amount = jnp.where(takes, jnp.asarray(_AMOUNT)[drawn], 0).astype(jnp.int8)
-    return replace(
-        cells,
-        credits=jnp.where(is_credits, amount, 0),
-        energy=jnp.where(is_credits, 0, amount),
+    start = _Blocks(
+        none, none, none, (none,) * VALUE_BITS, (none,) * SPAWN_BITS, jnp.uint32(_EVERY_PROGRAM)
     )
+    board = repeat(count, place, start)
+    return Cells(
+        blocks=board.blocks,
+        data=board.data,
+        questions=board.questions,
+        siphons=plan.siphons,
+        siphoned=none,
+        center=none,
+        credits=(none,) * AMOUNT_BITS,
+        energy=(none,) * AMOUNT_BITS,
+        value=board.value,
+        spawn=board.spawn,
+    )
+
+
+def _draw_block(
+    plan: Plan, attempt: jax.Array, i: jax.Array, board: _Blocks
+) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array, jax.Array]]:
+    """The cell of block i; whether it is data and a question, its points or program, its spawns."""
+    dice = plan.dice
+    cell = _draw_cell(plan, attempt, i, plan.free & ~board.blocks)
+    is_data = choose(dice, Site.BLOCK_IS_DATA, 2, i) == 0
+    is_question = choose(dice, Site.BLOCK_IS_QUESTION, len(QUESTION_CHANCES), i) == 0
+    points = 1 + choose(dice, Site.BLOCK_POINTS, MAX_POINTS, i)
+    options = jax.lax.population_count(board.programs).astype(jnp.int32)
+    program = bitboard.nth_bit(board.programs, choose(dice, Site.BLOCK_PROGRAM, options, i))
+    value = jnp.where(is_data, points, program)
+    return cell, (
+        is_data,
+        is_question,
+        value,
+        jnp.where(is_data, points, jnp.asarray(_SPAWN)[program]),
+    )
+
+
+def place_resources(plan: Plan, cells: Cells) -> Cells:
+    """Credits or energy on every cell but blocks and the exit."""
+    takes = ~cells.blocks & ~of_cell(plan.exit)
+
+    def draw() -> tuple[jax.Array, jax.Array]:
+        everywhere = jnp.arange(CELLS)
+        is_credits = choose(plan.dice, Site.RESOURCE_IS_CREDITS, 2, everywhere) == 0
+        drawn = choose(plan.dice, Site.RESOURCE_AMOUNT, len(_AMOUNT), everywhere)
+        return is_credits, jnp.asarray(_AMOUNT)[drawn]
+
+    is_credits, amount = once(takes.any(), draw)
+
+    def on(kind: jax.Array) -> Planes[Bits]:
+        return tuple(
+            takes & bitboard.of_mask(kind & (amount >> bit & 1 == 1)) for bit in range(AMOUNT_BITS)
+        )
+
+    return replace(cells, credits=on(is_credits), energy=on(~is_credits))

@@ -21,6 +21,7 @@ MAX_POINTS = 9
 MAX_SPAWN = 99
 
 DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1))  # up, down, left, right: always tried in this order
+DIRECTION_STEPS = tuple(rows * SIZE + cols for rows, cols in DIRECTIONS)  # from cell to neighbour
 
 
 class Content(IntEnum):

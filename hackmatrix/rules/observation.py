@@ -37,7 +37,7 @@ WORDS = (
 BYTE = {name: len(PLANES) * CELLS + i for i, name in enumerate(BYTES)}
 WORD = {name: len(PLANES) * CELLS + len(BYTES) + 2 * i for i, name in enumerate(WORDS)}
 OWNED = len(PLANES) * CELLS + len(BYTES) + 2 * len(WORDS)
-RECORD_SIZE = OWNED + 3
+RECORD_SIZE = -(-(OWNED + 3) // 4) * 4  # whole words of four bytes; what is over is 0
 
 MAX_TURNS = 4  # of a transmission, as seen
 MAX_SEEN = 3  # enemies counted on one cell

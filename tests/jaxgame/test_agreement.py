@@ -76,10 +76,11 @@ def test_the_engines_have_the_same_files() -> None:
     def files(folder: str) -> set[str]:
         return {path.name for path in (PACKAGE / folder).glob("*.py")}
 
-    # Text, events and reading JSON are for people; bitboards, loops, batches, the face
-    # for arrays, features as table rows.
+    # Text, events and reading JSON are for people; sets and numbers as bits, features as table
+    # rows, loops, batches, the face for arrays.
     assert files("engine") - {"text.py", "events.py", "fields.py"} == files("jaxgame") - {
         "bitboard.py",
+        "planes.py",
         "feature_rows.py",
         "loops.py",
         "batch.py",

@@ -89,10 +89,10 @@ def test_an_episode_that_ends_makes_way_for_the_next_of_its_stream(
     assert (int(info["episode_length"][3]), int(state.episode_length[4])) == (1, 1)
 
 
-def test_a_step_limit_truncates_and_termination_goes_before_it() -> None:
+def test_a_step_limit_truncates_and_termination_goes_before_it(started: Any) -> None:
     env = hackmatrix.make(max_episode_steps=2)
     step = stepper(env)
-    _, state = start(env)
+    _, state = started
     _, state, _, terminated, truncated, _ = step(state, first_valid(env, state))
     assert not (terminated | truncated).any()
     actions = first_valid(env, state).at[0].set(INVALID)
@@ -105,11 +105,11 @@ def test_a_step_limit_truncates_and_termination_goes_before_it() -> None:
     assert info["final_observation"][5].tolist() != observation[5].tolist()
 
 
-def test_without_auto_reset_nothing_changes_after_the_end() -> None:
+def test_without_auto_reset_nothing_changes_after_the_end(started: Any) -> None:
     env = hackmatrix.make(auto_reset=False)
     step = stepper(env)
-    _, state = start(env)
-    observation, ended, *_ = step(state, jnp.full(GAMES, INVALID))
+    _, state = started
+    observation, ended, *_ = step(state, jnp.full(GAMES, INVALID, jnp.int32))
     again, after, reward, terminated, _, info = step(ended, jnp.zeros(GAMES, jnp.int32))
     assert terminated.all()
     assert not jax.vmap(env.action_mask)(after).any()
@@ -121,7 +121,7 @@ def test_without_auto_reset_nothing_changes_after_the_end() -> None:
 
 @pytest.mark.parametrize("action", [-1, 28, 1000])
 def test_an_action_out_of_range_is_an_invalid_one(step: Any, started: Any, action: int) -> None:
-    _, _, reward, terminated, _, _ = step(started[1], jnp.full(GAMES, action))
+    _, _, reward, terminated, _, _ = step(started[1], jnp.full(GAMES, action, jnp.int32))
     assert terminated.all()
     assert (reward == 0).all()
 
