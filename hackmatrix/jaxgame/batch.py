@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.custom_batching import custom_vmap
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import batching, mlir
 
 from hackmatrix.jaxgame import enemy_turn, game
 from hackmatrix.jaxgame.enemy_turn import Ground, Movement
@@ -290,46 +292,54 @@ def _map(rule: Callable[..., Any], out_axes: int = 0) -> Callable[..., Any]:
     return jax.vmap(named, out_axes=out_axes, axis_name=GAMES)
 
 
-def over_games(rule: Callable[..., Any]) -> Callable[..., Any]:
+def over_games(rule: Callable[..., Any], results: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function of many games one of a single game that `jax.vmap` sends back to it.
 
-    Mapped twice, both axes become one batch.
+    Mapped twice, both axes become one batch. As a primitive of its own, the rule is traced only for
+    the batch that is really played; `jax.custom_vmap` would trace it for a single game first.
 
     Args:
         rule: takes and returns trees of arrays with a leading axis of games.
+        results: what it returns for one game as a tree of `jax.ShapeDtypeStruct`, made from the
+            like of its arguments.
     """
-    jitted = jax.jit(rule)  # for calls outside a jitted function
 
-    @custom_vmap
-    def many(*args: Any) -> Any:
-        return jitted(*args)
-
-    @many.def_vmap
-    def _flatten(size: int, mapped: Any, *args: Any) -> Any:
-        args = _broadcast(size, mapped, args)
-        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), args)
-        out = many(*flat)
-        return jax.tree.map(lambda x: x.reshape(size, -1, *x.shape[1:]), out), _all_mapped(out)
-
-    @custom_vmap
     def one(*args: Any) -> Any:
-        return jax.tree.map(lambda x: x[0], many(*jax.tree.map(lambda x: x[None], args)))
-
-    @one.def_vmap
-    def _batch(size: int, mapped: Any, *args: Any) -> Any:
-        out = many(*_broadcast(size, mapped, args))
-        return out, _all_mapped(out)
+        leaves, tree = jax.tree.flatten(jax.tree.map(jnp.asarray, args))
+        shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
+        made, made_tree = jax.tree.flatten(results(*jax.tree.unflatten(tree, shapes)))
+        batch = [x[None] for x in leaves]
+        out = _over_games.bind(*batch, rule=rule, tree=tree, results=tuple(made))
+        return jax.tree.unflatten(made_tree, [x[0] for x in out])
 
     return one
 
 
-def _broadcast(size: int, mapped: Any, args: Any) -> Any:
-    return jax.tree.map(
-        lambda x, is_mapped: x if is_mapped else jnp.broadcast_to(x, (size, *x.shape)),
-        args,
-        tuple(mapped),
-    )
+_over_games = Primitive("over_games")
+_over_games.multiple_results = True
 
 
-def _all_mapped(tree: Any) -> Any:
-    return jax.tree.map(lambda _: True, tree)
+def _play(*leaves: jax.Array, rule: Callable[..., Any], tree: Any, results: Any) -> list[jax.Array]:
+    del results
+    return jax.tree.leaves(rule(*jax.tree.unflatten(tree, leaves)))
+
+
+def _result_avals(games: Any, *_: Any, results: Any, **__: Any) -> list[ShapedArray]:
+    return [ShapedArray((games.shape[0], *x.shape), x.dtype) for x in results]
+
+
+def _play_mapped(leaves: Any, axes: Any, **params: Any) -> tuple[list[jax.Array], list[int]]:
+    """Two axes of games as one."""
+    size = next(x.shape[axis] for x, axis in zip(leaves, axes, strict=True) if axis is not None)
+    both = [
+        jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)
+        for x, axis in zip(leaves, axes, strict=True)
+    ]
+    out = _over_games.bind(*(x.reshape(-1, *x.shape[2:]) for x in both), **params)
+    return [x.reshape(size, -1, *x.shape[1:]) for x in out], [0] * len(out)
+
+
+_over_games.def_impl(jax.jit(_play, static_argnames=("rule", "tree", "results")))
+_over_games.def_abstract_eval(_result_avals)
+batching.primitive_batchers[_over_games] = _play_mapped
+mlir.register_lowering(_over_games, mlir.lower_fun(_play, multiple_results=True))

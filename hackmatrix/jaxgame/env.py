@@ -8,11 +8,12 @@ import jax.numpy as jnp
 
 from hackmatrix.jaxgame import actions, batch, observation
 from hackmatrix.jaxgame.feature_rows import FeatureRows
+from hackmatrix.jaxgame.game import new_game
 from hackmatrix.jaxgame.state import RUNNING, WON, State
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.chance import EVALUATION_STREAM
 from hackmatrix.rules.observation import FEATURE_SIZE, RECORD_SIZE
-from hackmatrix.rules.rewards import UNIT
+from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 
 
 @jax.tree_util.register_dataclass
@@ -66,8 +67,8 @@ class HackMatrixEnv:
         self.auto_reset = auto_reset
         self.feature_size = FEATURE_SIZE[observation]
         self.feature_rows = FeatureRows(observation)
-        self._new_games = batch.over_games(_new_games)
-        self._step = batch.over_games(self._step_games)
+        self._new_games = batch.over_games(_new_games, _new_game_results)
+        self._step = batch.over_games(self._step_games, _step_results)
 
     def reset(self, key: jax.Array) -> tuple[jax.Array, EnvState]:
         """Start the first game of a stream made from a key."""
@@ -143,3 +144,35 @@ def _new_games(stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvSta
     game, observations = batch.new_games(stream, episode)
     zero = jnp.zeros(stream.shape, jnp.int32)
     return observations, EnvState(game=game, episode_return=zero, episode_length=zero)
+
+
+def _new_game_results(stream: Any, episode: Any) -> Any:
+    state = EnvState(
+        game=jax.eval_shape(new_game, stream, episode),
+        episode_return=_scalar(jnp.int32),
+        episode_length=_scalar(jnp.int32),
+    )
+    return _RECORD, state
+
+
+def _step_results(state: Any, action: Any) -> Any:
+    del action
+    number, real, flag = _scalar(jnp.int32), _scalar(jnp.float32), _scalar(jnp.bool)
+    info = {
+        "reward_parts": jax.ShapeDtypeStruct((len(REWARD_PARTS),), jnp.float32),
+        "final_observation": _RECORD,
+        "episode_return": real,
+        "episode_length": number,
+        "episode_done": flag,
+        "stage": number,
+        "score": number,
+        "won": flag,
+    }
+    return _RECORD, state, real, flag, flag, info
+
+
+def _scalar(dtype: Any) -> Any:
+    return jax.ShapeDtypeStruct((), dtype)
+
+
+_RECORD = jax.ShapeDtypeStruct((RECORD_SIZE,), jnp.uint8)
