@@ -36,13 +36,13 @@ class Compile(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        import jax
+        from hackmatrix.bench import machine
 
         return {
             "seconds": {what: times.as_dict() for what, times in self.times.items()},
             "repeats": self.repeats,
-            "device": jax.devices()[0].device_kind,
-            "versions": {"hackmatrix": hackmatrix.__version__, "jax": jax.__version__},
+            **machine.machine(),
+            "versions": machine.versions(),
         }
 
     def text(self) -> str:

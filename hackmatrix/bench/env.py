@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 import hackmatrix
+from hackmatrix.bench import machine
 from hackmatrix.bench.devices import (
     SAME,
     SHARED,
@@ -80,10 +81,11 @@ class Speed:
             "mean_enemies": self.seen.enemies / self.seen.steps,
             "mean_stage": self.seen.stage / self.seen.steps,
             "stages_per_step": self.seen.stages / self.seen.steps,
+            "replayed_games": self.seen.games,
             "replayed_steps": self.seen.steps,
             "devices": devices_for(self.num_envs).size,
-            "device": jax.devices()[0].device_kind,
-            "versions": {"hackmatrix": hackmatrix.__version__, "jax": jax.__version__},
+            **machine.machine(),
+            "versions": machine.versions(),
         }
 
     def text(self) -> str:
@@ -94,12 +96,12 @@ class Speed:
             f"{figures['min']:,.0f} to {figures['max']:,.0f}): {self.num_envs:,} games, "
             f"{self.play} play, {self.observation} observation, "
             f"{figures['devices']} x {figures['device']}, "
-            f"jax {jax.__version__}\n"
+            f"jax {figures['versions']['jax']}\n"
             f"a game lasts {figures['mean_episode_length']:.1f} steps; "
             f"{figures['mean_enemies']:.2f} enemies on a board, stage {figures['mean_stage']:.2f}, "
             f"{figures['stages_per_step']:.4f} stages laid out a step\n"
-            f"{figures['replayed_steps']:,} of the steps, {min(REPLAYED, self.num_envs)} games, "
-            f"replayed in the Python engine: equal"
+            f"{self.seen.games} of the games, {self.seen.steps:,} steps, replayed in the Python "
+            f"engine: equal"
         )
 
 
@@ -175,7 +177,7 @@ class EnvBench:
         self._positions = positions or []
         self._first_rich = self._walkers if self._positions else self._share
         self._segment = math.gcd(num_steps, SEGMENT) if self._positions else num_steps
-        replayed = min(self._share, REPLAYED // mesh.size)
+        replayed = min(self._share, -(-REPLAYED // mesh.size))
         self._sample = np.linspace(0, self._share - 1, replayed).astype(int)  # of each share
         self._sampled = (np.arange(0, num_envs, self._share)[:, None] + self._sample).reshape(-1)
         streams = jnp.arange(num_envs, dtype=jnp.uint32)

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 import hackmatrix
+from hackmatrix.bench import machine
 from hackmatrix.bench.settings import train_config
 from hackmatrix.training import ppo
 from hackmatrix.training.config import TrainConfig
@@ -36,8 +37,8 @@ class Memory(NamedTuple):
             "bytes_per_transition": self.bytes_per_transition,
             "peak_rss": self.peak_rss,
             "xla_temporary": self.xla_temporary,
-            "device": jax.devices()[0].device_kind,
-            "versions": {"hackmatrix": hackmatrix.__version__, "jax": jax.__version__},
+            **machine.machine(),
+            "versions": machine.versions(),
         }
 
     def text(self) -> str:

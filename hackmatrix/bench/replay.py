@@ -35,6 +35,7 @@ class Record(NamedTuple):
 class Seen:
     """What happened in the games that were replayed."""
 
+    games: int = 0
     steps: int = 0
     enemies: int = 0  # on the board before each step, summed
     stages: int = 0  # laid out, those of new games included
@@ -70,6 +71,7 @@ def replay(record: Record, starts: Sequence[Start]) -> Seen:
     """
     seen = Seen()
     for number, start in enumerate(starts):
+        seen.games += 1
         _replay(Record(*(array[:, number] for array in record)), start, seen)
     return seen
 

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 import hackmatrix
+from hackmatrix.bench import machine
 from hackmatrix.bench.settings import train_config
 from hackmatrix.bench.update_parts import PARTS, seconds_of_parts
 from hackmatrix.rules.actions import NUM_ACTIONS
@@ -62,8 +63,8 @@ class Training(NamedTuple):
             "fraction_of_limit": median / self.limit,
             "seconds": self.seconds,
             **self.scalars,
-            "device": jax.devices()[0].device_kind,
-            "versions": {"hackmatrix": hackmatrix.__version__, "jax": jax.__version__},
+            **machine.machine(),
+            "versions": machine.versions(),
         }
 
     def text(self) -> str:

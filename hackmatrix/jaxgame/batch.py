@@ -16,13 +16,7 @@ from hackmatrix.jaxgame.enemy_turn import Ground, Movement
 from hackmatrix.jaxgame.loops import GAMES
 from hackmatrix.jaxgame.observation import record_words
 from hackmatrix.jaxgame.stage import Plan, begin_stage, draw_layout, is_valid_layout, plan_stage
-from hackmatrix.jaxgame.state import (
-    RUNNING,
-    State,
-    packed,
-    position_of,
-    select,
-)
+from hackmatrix.jaxgame.state import NOT_MOVED, RUNNING, State, packed, position_of, select
 from hackmatrix.rules.actions import FIRST_PROGRAM
 from hackmatrix.rules.observation import RECORD_SIZE
 from hackmatrix.rules.programs import P
@@ -34,7 +28,6 @@ _LATE_MOVERS = 1 / 8
 _UNDONE_AT_A_TIME = 1 / 64
 _LAYOUTS_A_GAME = 8  # tried at a time
 _BLOCK = 64
-_NO_POSITION: Any = ()  # an empty tree
 
 
 @jax.tree_util.register_dataclass
@@ -266,7 +259,7 @@ def lay_out(state: State, due: Due, truncates: bool) -> tuple[State, jax.Array, 
             final,
         )
 
-    start = replace(state, saved=_NO_POSITION), due, final
+    start = replace(state, saved=NOT_MOVED), due, final
     state, _, final = lax.while_loop(
         lambda carry: (carry[1].begins | carry[1].restarts).any(), work, start
     )

@@ -6,7 +6,7 @@ few scalars, a batch of games is a vector that the machine works on eight or mor
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -160,6 +160,9 @@ class Slots(NamedTuple):
         return Slots(_bit_at(place))
 
 
+_Set = TypeVar("_Set", Bits, Slots)
+
+
 # Words by `lax` rather than operators: a step is made of thousands of these, and each operator of
 # `jnp` takes several times as long to trace.
 
@@ -262,9 +265,19 @@ NOT_RIGHT = constant(cell for cell in range(CELLS) if cell % SIZE != SIZE - 1)
 _FIRST_ROW, _FIRST_COL = constant(range(SIZE)), constant(range(0, CELLS, SIZE))
 
 
-def select(condition: jax.Array, yes: Bits, no: Bits) -> Bits:
+def select(condition: jax.Array, yes: _Set, no: _Set) -> _Set:
     """One of two sets."""
-    return Bits(_if(condition, yes.low, no.low), _if(condition, yes.high, no.high))
+    return type(yes)(*(_if(condition, a, b) for a, b in zip(yes, no, strict=True)))
+
+
+def row_of(cell: jax.Array) -> jax.Array:
+    """int32: the row of cells 0..35."""
+    return (cell * 43) >> 8
+
+
+def col_of(cell: jax.Array) -> jax.Array:
+    """int32: the column of cells 0..35."""
+    return cell - SIZE * row_of(cell)
 
 
 def of_cell(cell: jax.Array) -> Bits:
@@ -346,8 +359,7 @@ def grown(bits: Bits, free: Bits) -> Bits:
 
 def ray(cell: jax.Array, direction: Callable[[Bits], Bits]) -> Bits:
     """The cells from the neighbour in a direction (one of `DIRECTIONS`) on to the edge."""
-    rows = (cell * 43) >> 8
-    line = row(rows) if direction in (left, right) else col(cell - SIZE * rows)
+    line = row(row_of(cell)) if direction in (left, right) else col(col_of(cell))
     before = Bits.below(cell)
     return line & before if direction in (left, down) else line & ~(before | of_cell(cell))
 
@@ -381,7 +393,7 @@ def highest(bits: Bits) -> jax.Array:
 
 
 def _trailing_zeros(word: jax.Array) -> jax.Array:
-    return _count(_lowest_bit(word) - jnp.uint32(1))
+    return _count(_lowest_bit(word) - _ONE)
 
 
 def nth(bits: Bits, n: jax.Array) -> jax.Array:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import Bits, Slots, of_cell
+from hackmatrix.jaxgame.bitboard import Bits, Slots, col_of, of_cell, row_of
 from hackmatrix.jaxgame.dice import Dice, choose
 from hackmatrix.jaxgame.loops import once
 from hackmatrix.jaxgame.movement import (
@@ -21,7 +21,7 @@ from hackmatrix.jaxgame.movement import (
     flood,
     next_cell,
 )
-from hackmatrix.jaxgame.planes import Spots, col_of, row_of
+from hackmatrix.jaxgame.planes import Spots
 from hackmatrix.jaxgame.spawning import spawn
 from hackmatrix.jaxgame.state import State, land, saturated
 from hackmatrix.rules.board import CELLS

@@ -5,8 +5,8 @@ games that need it.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import fields, replace
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,7 @@ from hackmatrix.jaxgame.state import (
     HP_BITS,
     INVALID_ACTION,
     LINE_BITS,
+    NOT_MOVED,
     RUNNING,
     SPAWN_BITS,
     TURNS_BITS,
@@ -58,7 +59,6 @@ _T = TypeVar("_T")
 _Set = TypeVar("_Set", Bits, Slots)
 
 _NOTHING = -1  # an action that changes nothing
-_NOT_MOVED: Any = ()  # an empty tree
 
 
 class Outcome(NamedTuple):
@@ -91,18 +91,9 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
         score=zero,
     )
     position = empty_position(player)
-    words = [jnp.zeros(MAX_SAVED_STATES, jnp.uint32)] * len(jax.tree.leaves(position))
+    words = len(jax.tree.leaves(position))
     return State(
-        player=position.player,
-        cells=position.cells,
-        enemies=position.enemies,
-        transmissions=position.transmissions,
-        owned=position.owned,
-        acquired=position.acquired,
-        turn=zero,
-        show=no,
-        calm=no,
-        atk_uses=zero,
+        **{f.name: getattr(position, f.name) for f in fields(Position)},
         dice=dice,
         exit=corner,
         stage=jnp.int32(1),
@@ -112,7 +103,7 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
         step=no,
         enemies_at=position.cells.blocks,
         coming_at=position.cells.blocks,
-        saved=jnp.stack(words, axis=1),
+        saved=jnp.zeros((MAX_SAVED_STATES, words), jnp.uint32),
         saved_count=zero,
         saved_newest=zero,
         over=jnp.int32(RUNNING),
@@ -219,9 +210,10 @@ def settled(state: State, rule: Callable[[State], tuple[State, _T]]) -> tuple[St
 
     def compute() -> tuple[State, _T]:
         new, result = rule(state)
-        return replace(new, saved=_NOT_MOVED), result
+        return replace(new, saved=NOT_MOVED), result
 
-    new, result = once(state.stage > 0, compute)  # that is always
+    always = state.stage > 0  # which the compiler can't know
+    new, result = once(always, compute)
     return replace(new, saved=state.saved), result
 
 

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import EMPTY, Bits, grown, neighbours, of_cell
+from hackmatrix.jaxgame.bitboard import EMPTY, Bits, col_of, grown, neighbours, of_cell, row_of
 from hackmatrix.jaxgame.loops import repeat_while
-from hackmatrix.jaxgame.planes import Planes, col_of, row_of
+from hackmatrix.jaxgame.planes import Planes
 from hackmatrix.rules.board import CELLS, DIRECTION_STEPS
 from hackmatrix.rules.observation import MAX_DISTANCE
 

@@ -95,11 +95,11 @@ def _owned_bytes(state: State) -> list[jax.Array]:
 
 def _planes(state: State) -> list[Planes[Bits]]:
     """The six planes: for each bit of their bytes, the cells that have it."""
-    everywhere = state.stage > 0
-    people = once(everywhere, lambda: _people(state))
-    enemies, count = once(everywhere, lambda: _enemy_planes(state, people))
-    coming = once(everywhere, lambda: _transmission_plane(state))
-    far = once(everywhere, lambda: _distances(state))
+    always = state.stage > 0  # which the compiler can't know
+    people = once(always, lambda: _people(state))
+    enemies, count = once(always, lambda: _enemy_planes(state, people))
+    coming = once(always, lambda: _transmission_plane(state))
+    far = once(always, lambda: _distances(state))
     value, spawn = _block_planes(state)
     return [
         enemies,

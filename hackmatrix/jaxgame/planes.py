@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from hackmatrix.jaxgame.bitboard import Bits, Slots
+from hackmatrix.jaxgame import bitboard
+from hackmatrix.jaxgame.bitboard import Bits, Slots, col_of, row_of
 from hackmatrix.rules.board import SIZE
 
 _Set = TypeVar("_Set", Bits, Slots)
@@ -137,7 +138,7 @@ def largest(planes: Planes[_Set], where: _Set) -> jax.Array:
         with_bit = where & planes[b]
         has_bit = with_bit.any()
         result += has_bit.astype(jnp.int32) << b
-        where = _either(has_bit, with_bit, where)
+        where = bitboard.select(has_bit, with_bit, where)
     return result
 
 
@@ -145,17 +146,13 @@ def smallest(planes: Planes[_Set], where: _Set) -> _Set:
     """Those of some places that hold the smallest number."""
     for plane in reversed(planes):
         without_bit = where & ~plane
-        where = _either(without_bit.any(), without_bit, where)
+        where = bitboard.select(without_bit.any(), without_bit, where)
     return where
 
 
 def mixed(where: _Set, yes: Planes[_Set], no: Planes[_Set]) -> Planes[_Set]:
     """The numbers of `yes` at some places, those of `no` at the others."""
     return tuple((a & where) | (b & ~where) for a, b in zip(yes, no, strict=True))
-
-
-def _either(condition: jax.Array, yes: _Set, no: _Set) -> _Set:
-    return yes.where(condition) | no.where(~condition)
 
 
 def _bit(number: jax.Array, b: int) -> jax.Array:
@@ -244,13 +241,3 @@ def _row_bits(row: _Set, cols: list[_Set]) -> jax.Array:
     for col, slots in enumerate(cols):
         word |= (row & slots).any().astype(jnp.uint32) << np.uint32(col)
     return word
-
-
-def row_of(cell: jax.Array) -> jax.Array:
-    """int32: the row of cells 0..35."""
-    return (cell * 43) >> 8
-
-
-def col_of(cell: jax.Array) -> jax.Array:
-    """int32: the column of cells 0..35."""
-    return cell - SIZE * row_of(cell)

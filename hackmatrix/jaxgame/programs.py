@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import Bits, Slots, of_cell
+from hackmatrix.jaxgame.bitboard import Bits, Slots, col_of, of_cell, row_of
 from hackmatrix.jaxgame.combat import NOBODY, Blow
 from hackmatrix.jaxgame.dice import choose
 from hackmatrix.jaxgame.loops import once, repeat
-from hackmatrix.jaxgame.planes import Planes, Spots, col_of, row_of
+from hackmatrix.jaxgame.planes import Planes, Spots
 from hackmatrix.jaxgame.state import (
     TURNS_BITS,
     Cells,

@@ -5,9 +5,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.jaxgame.bitboard import Slots
+from hackmatrix.jaxgame.bitboard import Slots, col_of, row_of
 from hackmatrix.jaxgame.movement import exit_distance
-from hackmatrix.jaxgame.planes import col_of, row_of
 from hackmatrix.jaxgame.siphoning import missed
 from hackmatrix.jaxgame.state import DIED, WON, State
 from hackmatrix.rules import rewards

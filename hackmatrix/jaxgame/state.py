@@ -13,10 +13,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import Bits, Slots
+from hackmatrix.jaxgame.bitboard import Bits, Slots, col_of, row_of
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.loops import once
-from hackmatrix.jaxgame.planes import Planes, Spots, col_of, row_of
+from hackmatrix.jaxgame.planes import Planes, Spots
 from hackmatrix.rules.board import LIMIT
 from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
 
@@ -28,6 +28,8 @@ AMOUNT_BITS, VALUE_BITS, SPAWN_BITS = 2, 5, 7  # of cells
 TYPE_BITS, HP_BITS, DISABLED_BITS = 2, 2, 7  # of enemies
 TURNS_BITS = 15  # of transmissions
 LINE_BITS = 3  # of a row or a column
+
+NOT_MOVED: Any = ()  # in place of `State.saved` where a rule leaves it alone: an empty tree
 
 
 @jax.tree_util.register_dataclass
@@ -172,17 +174,6 @@ def select(condition: jax.Array, yes: _T, no: _T) -> _T:
 def saturated(number: jax.Array) -> jax.Array:
     """A number that stops at the limit."""
     return jnp.minimum(number, LIMIT)
-
-
-def manhattan(a: jax.Array, b: jax.Array) -> jax.Array:
-    """int32: |row distance| + |col distance| of two cells."""
-    return abs(row_of(a) - row_of(b)) + abs(col_of(a) - col_of(b))
-
-
-def in_line(position: Position, cell: jax.Array) -> jax.Array:
-    """bool: whether a cell is in the player's row or column."""
-    here = position.player.cell
-    return (row_of(cell) == row_of(here)) | (col_of(cell) == col_of(here))
 
 
 def seen(position: Position) -> Slots:
