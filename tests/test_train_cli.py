@@ -1,6 +1,8 @@
 """The command `hackmatrix train`: flags, refusals, and a run to its end."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,11 +10,14 @@ from typing import Any
 
 import probe_environments as probes
 import pytest
+import yaml
 
 import hackmatrix
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
+from hackmatrix.runs.folder import read_metrics
 from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.trainer import Trainer, TrainState
 
 FLAGS = {
     "--num-envs": 256,
@@ -30,10 +35,42 @@ FLAGS = {
     "--hidden-dim": 256,
     "--num-layers": 2,
     "--log-interval": 10,
+    "--project": "hackmatrix",
+    "--entity": None,
+    "--save-interval-minutes": 10.0,
+    "--save-interval": None,
+    "--save-interval-timesteps": None,
     "--checkpoint-dir": Path("checkpoints"),
     "--seed": 0,
     "--observation": "full",
 }
+# Of one call, or with a name other than the field's.
+FURTHER = (
+    "--no-wandb",
+    "--no-artifact",
+    "--no-tensorboard",
+    "--run-name",
+    "--run-suffix",
+    "--resume",
+    "--resume-from",
+    "--resume-run",
+    "--rewind",
+    "--auto-tune",
+    "--config",
+    "--output-dir",
+    "--print-config",
+    "--device",
+    "--num-devices",
+    "--tpu-cores",
+    "--distributed",
+    "--profile",
+    "--profile-step",
+    "--debug",
+    "--detect-anomaly",
+    "--dtype",
+    "--on-unhealthy",
+    "--reset-optimizer",
+)
 
 
 def test_flags_have_the_defaults_of_the_original() -> None:
@@ -52,7 +89,8 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert all(flag in result.stdout for flag in FLAGS)
+    missing = [flag for flag in (*FLAGS, *FURTHER) if f" {flag}" not in result.stdout]
+    assert missing == []
     assert "  hackmatrix train --num-envs 2048" in result.stdout
 
 
@@ -60,9 +98,12 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
     ("argv", "message"),
     [
         (["--lrr", "1"], "unknown argument --lrr, did you mean --lr?"),
-        (["--resume", "x"], "unknown argument --resume, "),
-        (["--auto-tune"], "unknown argument --auto-tune, "),
-        (["--project=x"], "unknown argument --project=x, "),
+        (["--resume", "x"], "--resume x: there is no such file or folder"),
+        (["--rewind"], "--rewind needs --resume"),
+        (["--config", "x.yaml"], "--config x.yaml: No such file or directory"),
+        (["--print-config", "--config", "."], "--config .: Is a directory"),
+        (["--env", "HackMatri"], "no environment is called 'HackMatri', did you mean HackMatrix?"),
+        (["--device", "tpu"], "--device tpu: JAX finds none here, only cpu"),
         (["surplus"], "unknown argument surplus, "),
         (["--num", "3"], "unknown argument --num, "),
         (["--num-envs", "many"], "argument --num-envs: must be a number, got 'many'"),
@@ -111,13 +152,36 @@ def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]
     assert re.fullmatch(r"hackmatrix-jax-[a-z]{3}\d\d-\d\d-1-tiny", run.name)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "4 updates, 256 steps (rounded up to whole updates); loading JAX ..."
-    params = Path("checkpoints") / run.name / "final_params.npz"
-    assert lines[-3:] == [
-        "done after 4 updates",
-        f"params    {params}",
-        f"next      hackmatrix evaluate {params}",
+    run = Path("checkpoints") / run.name
+    assert lines[-5:] == [
+        "done after 4 updates, 256 steps",
+        f"run         {run}",
+        f"checkpoint  {run / 'checkpoints' / '4'}",
+        f"params      {run / 'final_params.npz'}",
+        f"next        hackmatrix evaluate {run / 'final_params.npz'}",
     ]
-    assert params.exists()
+    assert (run / "final_params.npz").exists()
+
+
+@pytest.mark.usefixtures("grid")
+def test_a_run_that_is_stopped_says_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Trainer.run
+
+    def interrupted(self: Trainer, state: TrainState, count: int) -> TrainState:
+        if count and int(state.update) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return run(self, state, count)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "run", interrupted)
+        assert train([*TINY, "--total-timesteps", "256", "--run-name", "x"]) == 128 + signal.SIGTERM
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-6] == "stopped after 2 updates, 128 steps"
+    assert lines[-1] == "            hackmatrix train --resume checkpoints/x"
+    assert train(["--resume", "checkpoints/x"]) == 0
+    assert "done after 4 updates, 256 steps" in capsys.readouterr().out
 
 
 def test_scaling_is_told_and_saved(
@@ -135,14 +199,55 @@ def test_scaling_is_told_and_saved(
     assert "lr: 0.001\n" in saved
 
 
+def test_the_printed_configuration_is_a_file_that_gives_the_same_run(
+    grid: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train([*TINY, "--total-timesteps", "256", "--seed", "3", "--print-config"]) == 0
+    assert list(grid.iterdir()) == []
+    (grid / "printed.yaml").write_text(capsys.readouterr().out)
+    assert train([*TINY, "--total-timesteps", "256", "--seed", "3", "--run-name", "flags"]) == 0
+    assert train(["--config", "printed.yaml", "--run-name", "printed"]) == 0
+    saved = "checkpoints/printed/config.yaml"
+    assert train(["--config", saved, "--run-name", "saved"]) == 0
+    runs = [grid / "checkpoints" / name for name in ("flags", "printed", "saved")]
+    assert len({(run / "config.yaml").read_text() for run in runs}) == 1
+    assert len({(run / "final_params.npz").read_bytes() for run in runs}) == 1
+
+
+def test_evaluations_in_between_are_shown_and_the_best_is_kept(
+    grid: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [*TINY, "--total-timesteps", "256", "--run-name", "x"]
+    assert train([*argv, "--eval-interval", "2", "--eval-episodes", "10"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"evaluation: update 2: mean_return \S+, mean_length \S+, the best\n", out)
+    assert re.search(r"best        checkpoints/x/checkpoints/[24]\n", out)
+    rows = [row for row in read_metrics(grid / "checkpoints" / "x") if "eval/mean_return" in row]
+    assert [row["update"] for row in rows] == [2, 4]
+
+
+@pytest.mark.usefixtures("grid")
+def test_settings_for_the_device_are_chosen_where_none_are_given(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert train(["--auto-tune", "--num-envs", "64", "--print-config"]) == 0
+    config = yaml.safe_load(capsys.readouterr().out)
+    assert config["environment"]["num_envs"] == 64
+    assert config["training"]["num_steps"] == 128
+    assert train(["--auto-tune", "--run-name", "x", *TINY, "--total-timesteps", "64"]) == 0
+    assert capsys.readouterr().out.startswith("looking for devices ...\n")
+
+
 def test_the_first_line_comes_at_once() -> None:
     code = (
-        "import sys, hackmatrix.cli.train as t\n"
-        "def say(text):\n"
+        "import sys\n"
+        "from hackmatrix.training.console import Console\n"
+        "def say(self, text):\n"
         "    assert 'jax' not in sys.modules\n"
         "    print(text); sys.exit()\n"
-        "t._say = say\n"
-        "t.main([])"
+        "Console.say = say\n"
+        "from hackmatrix.cli.train import main\n"
+        "main([])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout.startswith("306 updates, 10,027,008 steps"), result.stderr

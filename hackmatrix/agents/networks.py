@@ -14,27 +14,30 @@ Array = jax.Array
 
 
 class ActorCritic(nn.Module):
-    """The original's `mlp`: a shared trunk with ReLU, one head for the logits, one for the value.
+    """The original's `mlp`: a shared trunk, one head for the logits, one for the value.
 
     Its params are `Dense_0` .. `Dense_{num_layers-1}` (trunk), then the logits' head, then the
     value's. Orthogonal weights: gain sqrt(2) in the trunk, 0.01 for the logits, so that the first
     policy is nearly uniform, and 1 for the value (Andrychowicz et al. 2021,
     https://arxiv.org/abs/2006.05990).
 
-    `dtype` is the precision of the factors of its products; params and results are float32.
+    `activation` is "relu" (the original's) or "tanh". `dtype` is the precision of the factors of
+    its products; params and results are float32.
     """
 
     num_actions: int
     hidden_dim: int = 256
     num_layers: int = 2
     dtype: DTypeLike = jnp.float32
+    activation: str = "relu"
 
     @nn.compact
     def __call__(self, features: Array | SparseFeatures) -> tuple[Array, Array]:
         """float32[..., F] -> logits float32[..., num_actions], value float32[...]."""
         hidden = features
+        activation = {"relu": nn.relu, "tanh": nn.tanh}[self.activation]
         for _ in range(self.num_layers):
-            hidden = nn.relu(Dense(self.hidden_dim, math.sqrt(2), self.dtype)(hidden))
+            hidden = activation(Dense(self.hidden_dim, math.sqrt(2), self.dtype)(hidden))
         logits = Dense(self.num_actions, 0.01, self.dtype)(hidden)
         value = Dense(1, 1.0, self.dtype)(hidden)
         return logits, value[..., 0]

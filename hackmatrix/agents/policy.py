@@ -59,7 +59,8 @@ def load_policy(path: Path) -> Policy:
     if trunk != fitting or logits[0] != hidden_dim or value != (hidden_dim, 1):
         shapes = ", ".join(f"{rows} x {cols}" for rows, cols in (*trunk, logits, value))
         raise UserError(f"{exported.path}: layers of {shapes} do not make the network mlp")
-    network = ActorCritic(logits[1], hidden_dim, len(trunk))
+    activation = exported.about.get("config", {}).get("activation", "relu")
+    network = ActorCritic(logits[1], hidden_dim, len(trunk), activation=activation)
     return Policy(exported.path, network, exported.params, feature_size, exported.about)
 
 

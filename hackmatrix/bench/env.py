@@ -14,15 +14,7 @@ from jax.sharding import PartitionSpec
 
 import hackmatrix
 from hackmatrix.bench import machine
-from hackmatrix.bench.devices import (
-    SAME,
-    SHARED,
-    devices_for,
-    first_game,
-    on_devices,
-    total,
-    use_all_cores,
-)
+from hackmatrix.bench.devices import devices_for, use_all_cores
 from hackmatrix.bench.options import EnvOptions
 from hackmatrix.bench.policies import random_actions, random_words, walks_to_exit
 from hackmatrix.bench.positions import load, rich_position
@@ -38,6 +30,7 @@ from hackmatrix.bench.replay import (
 from hackmatrix.engine.observation import features
 from hackmatrix.engine.state import State
 from hackmatrix.jaxgame import EnvState
+from hackmatrix.training.devices import SAME, SHARED, first_of_share, on_devices, total
 
 Array = jax.Array
 
@@ -283,7 +276,7 @@ class EnvBench:
     ) -> tuple[_Carry, tuple[dict[str, Any], Record]]:
         mask = jax.vmap(self._env.action_mask)(carry.state)
         bits = jax.vmap(self._env.action_bits)(carry.state)
-        games = first_game(self._share) + jnp.arange(self._share)
+        games = first_of_share(self._share) + jnp.arange(self._share)
         action = self._actions(carry.observation, bits, random_words(games, number, step))
         observation, state, reward, terminated, _, info = jax.vmap(
             self._env.step, in_axes=(None, 0, 0)

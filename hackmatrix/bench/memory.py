@@ -85,6 +85,7 @@ def _rollout_bytes(config: TrainConfig) -> int:
             state.games,
             state.seed,
             state.update,
+            numbers=jnp.arange(config.num_envs),
             num_steps=config.num_steps,
             gamma=config.gamma,
         )

@@ -78,7 +78,7 @@ class CompileOptions(Options):
 class ScalingOptions(Options):
     """`bench scaling`."""
 
-    output: Path = option(RESULTS, "folder for the figures and the plots")  # noqa: RUF009, a field
+    output: Path = option(RESULTS, "folder for the figures and the plots")
     repeats: int = option(5, "timed repeats of each, in turn", at_least=1)
     max_envs: int = option(65_536, "the most games at once", at_least=64, at_most=2**24)
     max_enemies: int = option(16, "the most enemies on a board", at_least=0, at_most=32)
@@ -89,7 +89,7 @@ class ScalingOptions(Options):
 class PeersOptions(Options):
     """`bench peers`."""
 
-    output: Path = option(RESULTS, "folder for the table and the plot")  # noqa: RUF009, a field
+    output: Path = option(RESULTS, "folder for the table and the plot")
     repeats: int = option(7, "timed repeats of each, in turn", at_least=1)
     seconds: float = option(0.5, "about how long one repeat takes", above=0)
 
@@ -102,6 +102,6 @@ class ProfileOptions(Options):
     num_envs: int = option(2_048, "games at once", at_least=1)
     num_steps: int = option(16, "steps of each game", at_least=1)
     play: Literal["random", "harder"] = option("random", "as for `bench env`; not for training")
-    output: Path | None = option(  # noqa: RUF009, a field
+    output: Path | None = option(
         None, "folder to keep the profile in, for other viewers"
     )

@@ -17,19 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.bench import machine, plots
-from hackmatrix.bench.devices import (
-    SAME,
-    SHARED,
-    devices_for,
-    first_game,
-    on_devices,
-    total,
-    use_all_cores,
-)
+from hackmatrix.bench.devices import devices_for, use_all_cores
 from hackmatrix.bench.env import EnvBench
 from hackmatrix.bench.options import PeersOptions
 from hackmatrix.bench.policies import random_actions, random_words
 from hackmatrix.errors import UserError
+from hackmatrix.training.devices import SAME, SHARED, first_of_share, on_devices, total
 
 Array = jax.Array
 Tree = Any
@@ -211,7 +204,7 @@ class PeerBench:
 
     def _run(self, state: Tree, run: Array, steps: Array) -> tuple[Tree, Tree]:
         """So many steps of all games, and sums over all that they return."""
-        first = first_game(self._share)
+        first = first_of_share(self._share)
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(1), run), first)
         games = first + jnp.arange(self._share)
 

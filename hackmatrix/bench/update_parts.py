@@ -11,9 +11,10 @@ import optax
 
 from hackmatrix.agents import distribution
 from hackmatrix.agents.environment import Environment, PyTree
-from hackmatrix.training import ppo
+from hackmatrix.training import devices, ppo
+from hackmatrix.training.devices import SAME
 from hackmatrix.training.keys import Purpose, keys_for
-from hackmatrix.training.minibatches import minibatch_indices
+from hackmatrix.training.minibatches import minibatch_indices, num_groups
 from hackmatrix.training.rollout import Games, Rollout, Transition, play
 from hackmatrix.training.trainer import Trainer, TrainState
 
@@ -48,13 +49,16 @@ def seconds_of_parts(
         "environment": (once, parts.environment, (state.games.env_state, rollout.steps.action)),
         "policy": (once, parts.policy, (state.params, rollout.steps)),
         "advantages": (once, parts.advantages, (rollout,)),
-        "epochs": (once, parts.epochs, (state.params, state.opt_state, rollout)),
+        "epochs": (once, parts.epochs, (state.params, state.opt_state, batch)),
         "minibatches": (epochs, parts.minibatches, (batch,)),
         "features": (epochs, parts.features, (batch,)),
         "gradients": (epochs, parts.gradients, (state.params, batch)),
         "optimizer": (epochs, parts.optimizer, (state.params, state.opt_state)),
     }
-    compiled = {name: (times, jax.jit(part), args) for name, (times, part, args) in work.items()}
+    compiled = {
+        name: (times, devices.on_devices(part, trainer.mesh, SAME, SAME), args)
+        for name, (times, part, args) in work.items()
+    }
     seconds: dict[str, list[float]] = {name: [] for name in work}
     for repeat in range(1 + repeats):
         for name, (times, part, args) in compiled.items():
@@ -82,7 +86,15 @@ class _Parts:
         steps, gamma = self._config.num_steps, self._config.gamma
         env, agent = self._env, self._agent
         return play(
-            env, agent, params, games, self._seed, self._update, num_steps=steps, gamma=gamma
+            env,
+            agent,
+            params,
+            games,
+            self._seed,
+            self._update,
+            numbers=jnp.arange(self._config.num_envs),
+            num_steps=steps,
+            gamma=gamma,
         )
 
     def environment(self, env_state: PyTree, actions: Array) -> Any:
@@ -112,27 +124,29 @@ class _Parts:
     def advantages(self, rollout: Rollout) -> ppo.Batch:
         return ppo.flat_batch(rollout, self._deviation, self._config)
 
-    def epochs(self, params: PyTree, opt_state: PyTree, rollout: Rollout) -> Any:
-        config, agent = self._config, self._agent
+    def epochs(self, params: PyTree, opt_state: PyTree, batch: ppo.Batch) -> Any:
         return ppo.learn(
             params,
             opt_state,
-            rollout,
-            self._deviation,
+            batch,
             self._seed,
             self._update,
-            agent=agent,
-            config=config,
+            agent=self._agent,
+            network_params=lambda params: params,
+            config=self._config,
         )
 
     def minibatches(self, batch: ppo.Batch) -> ppo.Batch:
+        config = self._config
         indices = minibatch_indices(
             self._seed,
             self._update,
             jnp.int32(0),
-            num_steps=self._config.num_steps,
-            num_envs=self._config.num_envs,
-            num_minibatches=self._config.num_minibatches,
+            num_steps=config.num_steps,
+            num_envs=config.num_envs,
+            num_minibatches=config.num_minibatches,
+            groups=num_groups(config.num_envs, config.num_steps, config.num_minibatches),
+            first_group=jnp.int32(0),
         )
         return self._last_of(lambda i: jax.tree.map(lambda x: x[i], batch), indices)
 

@@ -6,20 +6,19 @@ argparse, with one-line errors: an unknown flag is answered with the nearest kno
 import argparse
 import dataclasses
 import difflib
-import types
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NoReturn, TypeVar
 
 from hackmatrix.errors import UserError
-from hackmatrix.options import flag
+from hackmatrix.options import convert, flag, without_none
 
 Options = TypeVar("Options")
 
 
 def parse(
     options: type[Options], argv: Sequence[str], *, command: str, purpose: str, example: str
-) -> tuple[Options, set[str]]:
+) -> Options:
     """Reads `argv` into a dataclass of options; a field without a default is a positional argument.
 
     Args:
@@ -29,13 +28,18 @@ def parse(
         purpose: what it does, for `--help`.
         example: a command line with a word on what it does, for `--help`.
 
-    Returns:
-        The options, and the names of the fields that were given.
-
     Raises:
         UserError: an unknown flag, or a value of the wrong kind or out of range.
         SystemExit: after `--help`.
     """
+    given = parse_given([options], argv, command=command, purpose=purpose, example=example)
+    return options(**given)
+
+
+def parse_given(
+    options: Sequence[type], argv: Sequence[str], *, command: str, purpose: str, example: str
+) -> dict[str, Any]:
+    """As `parse`, for the fields of several dataclasses: the values that were given, by field."""
     parser = _Parser(
         prog=command,
         description=purpose,
@@ -44,30 +48,48 @@ def parse(
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
-    hints = typing.get_type_hints(options)
-    for field in dataclasses.fields(options):  # type: ignore[arg-type]
-        _add(parser, field, hints[field.name])
-    given = vars(parser.parse_args(list(argv)))
-    return options(**given), set(given)
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for kind in options:
+        hints = typing.get_type_hints(kind)
+        for field in dataclasses.fields(kind):
+            section = field.metadata.get("section")
+            if section is None:
+                _add(parser, field, hints[field.name])
+            else:
+                group = groups.setdefault(section, parser.add_argument_group(section))
+                _add(group, field, hints[field.name])
+    return vars(parser.parse_args(list(argv)))
 
 
-def _add(parser: argparse.ArgumentParser, field: dataclasses.Field[Any], hint: Any) -> None:
-    kind = _without_none(hint)
+def _add(parser: argparse._ActionsContainer, field: dataclasses.Field[Any], hint: Any) -> None:
+    kind = without_none(hint)
     limits = field.metadata.get("range")
     notes = [str(limits)] if limits else []
     if field.default is dataclasses.MISSING:
         parser.add_argument(field.name, help=_help(field, notes), type=_converter(kind))
         return
-    if field.default is not None and kind is not bool:
-        notes.append(f"default {field.default}")
+    flags = [flag(name) for name in (field.name, *field.metadata["also"])]
     if kind is bool:
-        parser.add_argument(flag(field.name), action="store_true", help=_help(field, notes))
-    elif typing.get_origin(kind) is Literal:
+        # What a file or a default may turn on, a flag can turn off.
+        switch = field.default or field.metadata["section"] is not None
+        if field.default:
+            notes.append("on unless turned off")
+        parser.add_argument(
+            *flags,
+            dest=field.name,
+            action=argparse.BooleanOptionalAction if switch else "store_true",
+            help=_help(field, notes),
+        )
+        return
+    if field.default is not None:
+        notes.append(f"default {field.default}")
+    if typing.get_origin(kind) is Literal:
         choices = typing.get_args(kind)
-        parser.add_argument(flag(field.name), choices=choices, help=_help(field, notes))
+        parser.add_argument(*flags, dest=field.name, choices=choices, help=_help(field, notes))
     else:
         parser.add_argument(
-            flag(field.name),
+            *flags,
+            dest=field.name,
             type=_converter(kind),
             metavar=kind.__name__.upper(),
             help=_help(field, notes),
@@ -79,31 +101,14 @@ def _help(field: dataclasses.Field[Any], notes: list[str]) -> str:
     return (f"{meaning} ({', '.join(notes)})" if notes else meaning).replace("%", "%%")
 
 
-def _without_none(hint: Any) -> Any:
-    if isinstance(hint, types.UnionType):
-        (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))
-    return hint
-
-
 def _converter(kind: type) -> Callable[[str], Any]:
-    return {int: _whole_number, float: _number}.get(kind, kind)
+    def converted(text: str) -> Any:
+        try:
+            return convert(kind, text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
 
-
-def _whole_number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        value = _number(text)
-    if not value.is_integer():
-        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}")
-    return int(value)  # 1e6
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+    return converted
 
 
 class _Parser(argparse.ArgumentParser):

@@ -73,7 +73,7 @@ def main(argv: list[str]) -> int:
     if name not in BENCHMARKS:
         raise UserError(_unknown(name))
     benchmark = BENCHMARKS[name]
-    chosen, _ = parse(
+    chosen = parse(
         benchmark.options,
         rest,
         command=f"hackmatrix bench {name}",

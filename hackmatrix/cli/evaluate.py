@@ -39,7 +39,7 @@ class EvaluateOptions:
 
 def main(argv: list[str]) -> int:
     """Runs the command."""
-    options, _ = parse(
+    options = parse(
         EvaluateOptions,
         argv,
         command="hackmatrix evaluate",

@@ -1,42 +1,134 @@
 """`hackmatrix train`: trains an agent by PPO."""
 
-from hackmatrix.cli.arguments import parse
-from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.scaling import auto_scale_for_batch_size
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells count
+from hackmatrix.cli.arguments import parse_given
+from hackmatrix.errors import UserError
+from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.console import Console
+from hackmatrix.training.options import TrainOptions
+
+if TYPE_CHECKING:
+    from hackmatrix.agents.agent import Agent
+    from hackmatrix.agents.environment import Environment, PyTree
+    from hackmatrix.training.loop import Evaluate, Evaluation, Outcome
+
+FAILED = 1
+SIGNALLED = 128  # and the number of the signal, as shells count
 
 _EXAMPLE = """\
   hackmatrix train --num-envs 2048 --total-timesteps 100_000_000 --run-suffix large
-      trains on 100 million actions in 2,048 games, with settings scaled for the large batch"""
+      trains on 100 million actions in 2,048 games, with settings scaled for the large batch
+  hackmatrix train --config configs/cpu.yaml --seed 1
+      takes settings from a file; flags override it
+  hackmatrix train --resume checkpoints/my-run
+      goes on where the run was stopped, or killed
+
+Exits with 0 when the run is finished, 130 or 143 when Ctrl+C or SIGTERM stopped it (a checkpoint is
+saved), 1 when a critical alarm or a number that is not finite ended it, 2 for wrong usage."""
 
 
 def main(argv: list[str]) -> int:
-    """Runs the command; exit code 130 if a signal ended the training early (params are saved)."""
-    config, given = parse(
-        TrainConfig,
+    """Runs the command."""
+    given = parse_given(
+        [TrainConfig, TrainOptions],
         argv,
         command="hackmatrix train",
-        purpose="Trains an agent by PPO and exports its params, also when stopped by Ctrl+C.",
+        purpose="Trains an agent by PPO, with checkpoints from which it can go on exactly.",
         example=_EXAMPLE,
     )
-    config, scaled = auto_scale_for_batch_size(config, given)
-    for note in scaled:
-        _say(f"scaled for the batch of {config.batch_size:,}: {note}")
-    total = config.num_updates * config.batch_size
-    rounded = " (rounded up to whole updates)" if total > config.total_timesteps else ""
-    _say(f"{config.num_updates:,} updates, {total:,} steps{rounded}; loading JAX ...")
+    options = TrainOptions(**_of(TrainOptions, given))
+    flags = _of(TrainConfig, given)
 
-    from hackmatrix.training.compilation_cache import enable_compilation_cache
-    from hackmatrix.training.loop import train
+    from hackmatrix.training.config_file import dump_config
+    from hackmatrix.training.resume import CONFIG, Source, find_source
+    from hackmatrix.training.settings import resolve
 
-    enable_compilation_cache()
-    outcome = train(config)
-    _say(f"{'done' if outcome.finished else 'stopped'} after {outcome.updates:,} updates")
-    _say(f"params    {outcome.params}")
-    _say(f"next      hackmatrix evaluate {outcome.params}")
-    return 0 if outcome.finished else INTERRUPTED
+    source = find_source(options, flags.get("checkpoint_dir", TrainConfig.checkpoint_dir))
+    saved = source.facts[CONFIG] if isinstance(source, Source) else None
+    if options.auto_tune and not options.print_config:
+        print("looking for devices ...", flush=True)
+    config, notes = resolve(flags, options.config, saved, auto_tune=options.auto_tune)
+    if options.print_config:
+        print(dump_config(config), end="")
+        return 0
+    with Console() as console:
+        for note in notes:
+            console.say(note)
+        total = config.num_updates * config.batch_size
+        rounded = " (rounded up to whole updates)" if total > config.total_timesteps else ""
+        console.say(f"{config.num_updates:,} updates, {total:,} steps{rounded}; loading JAX ...")
+
+        import jax
+
+        from hackmatrix.training.compilation_cache import enable_compilation_cache
+        from hackmatrix.training.loop import train
+
+        enable_compilation_cache()
+        try:
+            outcome = train(config, options, console, source=source, make_evaluate=_make_evaluate)
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            raise UserError(
+                "out of memory on the device: take fewer --num-envs or --num-steps, or more "
+                "--num-minibatches with --gradient-accumulation-steps"
+            ) from error
+    for line in _summary(outcome, config):
+        print(line)
+    return _exit_code(outcome)
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)
+def _of(options: type, given: dict[str, Any]) -> dict[str, Any]:
+    names = {field.name for field in dataclasses.fields(options)}
+    return {name: value for name, value in given.items() if name in names}
+
+
+def _make_evaluate(env: "Environment", agent: "Agent", config: TrainConfig) -> "Evaluate":
+    from hackmatrix.evaluation.games import Games, Limits
+    from hackmatrix.evaluation.players import policy_player
+    from hackmatrix.evaluation.report import summarise
+
+    choose = policy_player("", agent, None, greedy=False).choose
+    games = Games(env, choose, Limits(config.eval_episodes, config.seed))
+
+    def evaluate(params: "PyTree") -> "Evaluation":
+        report = summarise(games.play(params)).as_dict()
+        names = ("mean_return", "mean_stages_cleared", "win_rate", "mean_length")
+        return {name: report[name] for name in names if report[name] is not None}
+
+    return evaluate
+
+
+def _summary(outcome: "Outcome", config: TrainConfig) -> list[str]:
+    """What was made, where it is, and what one would do next."""
+    steps = outcome.updates * config.batch_size
+    how = {
+        "finished": "done",
+        "signal": "stopped",
+        "unhealthy": "stopped as unhealthy",
+        "anomaly": "stopped at a number that is not finite",
+    }[outcome.end.value]
+    lines = [f"{how} after {outcome.updates:,} updates, {steps:,} steps"]
+    places = (
+        ("run", outcome.run),
+        ("checkpoint", outcome.checkpoint),
+        ("best", outcome.best),
+        ("params", outcome.params),
+    )
+    lines += [f"{name:<12}{path}" for name, path in places if path is not None]
+    following = []
+    if outcome.params is not None:
+        following.append(f"hackmatrix evaluate {outcome.params}")
+    if outcome.updates < config.num_updates and outcome.checkpoint is not None:
+        following.append(f"hackmatrix train --resume {outcome.run}")
+    for label, command in zip(("next", ""), following, strict=False):
+        lines.append(f"{label:<12}{command}")
+    return lines
+
+
+def _exit_code(outcome: "Outcome") -> int:
+    if outcome.signal is not None and outcome.end.value == "signal":
+        return SIGNALLED + outcome.signal
+    return 0 if outcome.end.value == "finished" and outcome.saved else FAILED

@@ -12,7 +12,7 @@ import numpy as np
 from flax import struct
 
 from hackmatrix.agents.environment import Environment, PyTree
-from hackmatrix.evaluation.players import Player
+from hackmatrix.evaluation.players import Choose, Player
 from hackmatrix.rules.chance import EVALUATION_STREAM
 from hackmatrix.training.keys import Purpose, keys_for
 
@@ -54,30 +54,34 @@ class Limits(NamedTuple):
 
 def play(env: Environment, player: Player, limits: Limits) -> Tally:
     """Plays the games 0 .. episodes-1 of a seed to their end or the limit (NumPy arrays)."""
-    places = min(limits.episodes, PLACES)
-    run = jax.jit(_Games(env, player, places, limits.max_steps).play)
-    batches = [
-        jax.device_get(run(player.params, jnp.uint32(limits.seed), jnp.int32(first)))
-        for first in range(0, limits.episodes, places)
-    ]
-    return jax.tree.map(lambda *parts: np.concatenate(parts)[: limits.episodes], *batches)
+    return Games(env, player.choose, limits).play(player.params)
 
 
-class _Games:
-    """`places` games at once, each to its end."""
+class Games:
+    """The games 0 .. episodes-1 of a seed, some at once; one program for all params."""
 
-    def __init__(self, env: Environment, player: Player, places: int, max_steps: int) -> None:
+    def __init__(self, env: Environment, choose: Choose, limits: Limits) -> None:
         self.env = env
-        self.player = player
-        self.places = places
-        self.max_steps = max_steps
+        self.choose = choose
+        self.limits = limits
+        self.places = min(limits.episodes, PLACES)
+        self._play = jax.jit(self._play_some)
 
-    def play(self, params: PyTree, seed: Array, first: Array) -> Tally:
+    def play(self, params: PyTree) -> Tally:
+        """Plays all of them to their end or the limit (NumPy arrays)."""
+        episodes, seed, _ = self.limits
+        batches = [
+            jax.device_get(self._play(params, jnp.uint32(seed), jnp.int32(first)))
+            for first in range(0, episodes, self.places)
+        ]
+        return jax.tree.map(lambda *parts: np.concatenate(parts)[:episodes], *batches)
+
+    def _play_some(self, params: PyTree, seed: Array, first: Array) -> Tally:
         """Plays the games first .. first + places - 1."""
         numbers = first + jnp.arange(self.places)
 
         def goes_on(play: _Play) -> Array:
-            return jnp.any(play.running) & (play.time < self.max_steps)
+            return jnp.any(play.running) & (play.time < self.limits.max_steps)
 
         def step(play: _Play) -> _Play:
             return self._step(play, params, seed, numbers)
@@ -109,7 +113,7 @@ class _Games:
         masks = jax.vmap(self.env.action_mask)(play.env_state)
         keys = keys_for(seed, Purpose.EVALUATION_ACTION, play.time, each=numbers)
         uniforms = jax.vmap(jax.random.uniform)(keys)
-        actions = self.player.choose(params, play.obs, masks, uniforms)
+        actions = self.choose(params, play.obs, masks, uniforms)
         keys = keys_for(seed, Purpose.EVALUATION_STEP, play.time, each=numbers)
         obs, env_state, reward, terminated, truncated, info = jax.vmap(self.env.step)(
             keys, play.env_state, actions

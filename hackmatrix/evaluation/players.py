@@ -16,6 +16,9 @@ from hackmatrix.rules.observation import BYTE, RESOURCE
 Array = jax.Array
 
 
+Choose = Callable[[PyTree, PyTree, Array, Array], Array]
+
+
 class Player(NamedTuple):
     """Chooses the actions of N games.
 
@@ -25,7 +28,7 @@ class Player(NamedTuple):
 
     name: str
     params: PyTree
-    choose: Callable[[PyTree, PyTree, Array, Array], Array]
+    choose: Choose
 
 
 def policy_player(name: str, agent: Agent, params: PyTree, *, greedy: bool) -> Player:

@@ -35,7 +35,8 @@ _BLOCK = 64
 class Step:
     """What one step of n games returns besides their states.
 
-    `over`, `stage` and `score` are those at the end of the step, before a restart.
+    `over`, `stage`, `score` and `programs_owned` are those at the end of the step, before a
+    restart.
     """
 
     parts: jax.Array  # int32[n, 15], reward parts in units of 0.005
@@ -43,6 +44,7 @@ class Step:
     over: jax.Array  # int32[n], RUNNING, WON, DIED or INVALID_ACTION
     stage: jax.Array  # int32[n]
     score: jax.Array  # int32[n]
+    programs_owned: jax.Array  # int32[n]
     observation: jax.Array  # uint8[n, RECORD_SIZE]
     final_observation: jax.Array  # uint8[n, RECORD_SIZE], before a restart
 
@@ -89,7 +91,7 @@ def step(
     movement = _move_enemies(movement, ground)
     state, outcome = _map(game.finish_step)(state, turn, movement)
     state = _save_positions(state, turn.enemies_move)
-    over, stage, score = state.over, state.stage, state.player.score
+    over, stage, score, owned = state.over, state.stage, state.player.score, state.owned
     ended = over != RUNNING if stops is None else (over != RUNNING) | stops
     due = Due(outcome.begins_stage, ended & restarts)
     state, observation, final_observation = lay_out(state, due, truncates=stops is not None)
@@ -99,6 +101,7 @@ def step(
         over=over,
         stage=stage,
         score=score,
+        programs_owned=lax.population_count(owned).astype(jnp.int32),
         observation=observation,
         final_observation=final_observation,
     )

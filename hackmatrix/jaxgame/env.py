@@ -92,7 +92,8 @@ class HackMatrixEnv:
         Returns:
             Observation, state, reward, terminated, truncated, and `info`: `reward_parts`
             float32[15], `final_observation` (before auto-reset, always there), `episode_return`
-            and `episode_length` (this step included), `episode_done`, `stage`, `score`, `won`.
+            and `episode_length` (this step included), `episode_done`, `stage`, `score`,
+            `programs_owned`, `won`.
         """
         del key
         return self._step(state, action)
@@ -129,6 +130,7 @@ class HackMatrixEnv:
             "episode_done": ends,
             "stage": done.stage,
             "score": done.score,
+            "programs_owned": done.programs_owned,
             "won": done.over == WON,
         }
         new_state = EnvState(
@@ -166,6 +168,7 @@ def _step_results(state: Any, action: Any) -> Any:
         "episode_done": flag,
         "stage": number,
         "score": number,
+        "programs_owned": number,
         "won": flag,
     }
     return _RECORD, state, real, flag, flag, info

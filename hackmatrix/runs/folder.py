@@ -1,57 +1,159 @@
-"""The folder of a run: config.yaml, metrics.jsonl, params."""
+"""The folder of a run: config.yaml, metrics.jsonl, log.txt, checkpoints/, params."""
 
+import fcntl
 import json
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from hackmatrix.errors import UserError
+from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.names import next_name
-from hackmatrix.runs.params import save_params
+from hackmatrix.runs.params import newest_params, numbered_params, save_params
+from hackmatrix.storage.files import write_atomically
+
+CONFIG, METRICS, LOG, PROFILES = "config.yaml", "metrics.jsonl", "log.txt", "profiles"
+_LOCK = ".lock"
+
+Row = dict[str, Any]
 
 
 class RunFolder:
-    """A new folder `{parent}/{name}`, made by `create`, and what is written to it."""
+    """A run's folder, locked while this process lives, and what is written to it."""
 
-    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path) -> None:
+        """Locks a folder that is there.
+
+        Raises:
+            UserError: another process is training this run, or it can't be written to.
+        """
         self.path = path
-        self._config = {k: str(v) if isinstance(v, Path) else v for k, v in config.items()}
+        self._made = False
+        try:
+            self._lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise UserError(f"{path} is being trained by another process") from None
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Unlocks the folder."""
+        os.close(self._lock)
 
     @classmethod
-    def create(
-        cls, parent: Path, name: str | None, suffix: str | None, config: Mapping[str, Any]
-    ) -> "RunFolder":
-        """Makes the folder and its config.yaml.
+    def create(cls, parent: Path, name: str | None, suffix: str | None) -> "RunFolder":
+        """Makes `{parent}/{name}`.
 
         Args:
             parent: folder of runs, made if missing.
             name: of the run; None: the next free one of today.
             suffix: added to the name after a dash.
-            config: saved as config.yaml, and with exported params.
 
         Raises:
             UserError: there is one of this name already, or it can't be made.
         """
-        run = cls(_new_folder(parent, name, f"-{suffix}" if suffix else ""), config)
-        text = yaml.safe_dump(run._config, sort_keys=False)
-        (run.path / "config.yaml").write_text(text, encoding="utf-8")
+        run = cls(_new_folder(parent, name, f"-{suffix}" if suffix else ""))
+        run._made = True
         return run
 
-    def add_metrics(self, row: Mapping[str, float | None]) -> None:
+    @classmethod
+    def create_at(cls, path: Path) -> "RunFolder":
+        """Makes the folder `path`, or takes one that is empty.
+
+        Raises:
+            UserError: there is a run or something else in it, or it can't be made.
+        """
+        made = not path.exists()
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                what = "is a run" if (path / CONFIG).exists() else "is not empty"
+                raise UserError(
+                    f"--output-dir {path} {what}: choose another folder, or --resume {path}"
+                )
+        except OSError as error:
+            raise UserError(f"--output-dir {path}: {error.strerror}") from error
+        run = cls(path)
+        run._made = made
+        return run
+
+    def remove_if_unused(self) -> None:
+        """Removes a folder that was made for a run which has not begun."""
+        if not (self.path / CONFIG).exists():
+            (self.path / _LOCK).unlink(missing_ok=True)
+            if self._made:
+                self.path.rmdir()
+
+    def has_checkpoint(self, update: int) -> bool:
+        """Whether there is one of this update."""
+        return any(checkpoint.update == update for checkpoint in checkpoints_of(self.path))
+
+    def newest_checkpoint(self) -> Path | None:
+        """Its folder."""
+        checkpoints = checkpoints_of(self.path)
+        return checkpoints[-1].path if checkpoints else None
+
+    def newest_params(self) -> Path | None:
+        """The file of exported params that belongs to the run's end so far."""
+        return newest_params(self.path)
+
+    def remove_params_after(self, update: int) -> None:
+        """Removes exported params of later updates, and those of the run's end and best."""
+        later = [path for number, path in numbered_params(self.path).items() if number > update]
+        for path in (*later, self.path / "final_params.npz"):
+            path.unlink(missing_ok=True)
+            path.with_suffix(".json").unlink(missing_ok=True)
+
+    def write_config(self, text: str) -> None:
+        """Writes config.yaml anew."""
+        write_atomically(self.path / CONFIG, text.encode())
+
+    def add_metrics(self, row: Mapping[str, Any]) -> None:
         """Appends a line to metrics.jsonl, without what is None; what is not finite is null."""
-        finite = {k: v if math.isfinite(v) else None for k, v in row.items() if v is not None}
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(finite) + "\n")
+        line = {name: _finite(value) for name, value in row.items() if value is not None}
+        with (self.path / METRICS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def metrics(self) -> list[Row]:
+        """All rows of metrics.jsonl; one that a kill has cut short is left out."""
+        return list(read_metrics(self.path))
+
+    def cut_metrics(self, update: int) -> None:
+        """Drops the rows after `update`."""
+        self.write_metrics([row for row in self.metrics() if row["update"] <= update])
+
+    def write_metrics(self, rows: list[Row]) -> None:
+        """Writes metrics.jsonl anew."""
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        write_atomically(self.path / METRICS, text.encode())
 
     def save_params(self, name: str, params: Mapping[str, Any], about: Mapping[str, Any]) -> Path:
-        """Writes `{name}.npz` and `{name}.json`; `about` and the config go into the latter."""
+        """Writes `{name}.npz` and `{name}.json`."""
         path = self.path / f"{name}.npz"
-        save_params(path, params, {**about, "config": self._config})
+        save_params(path, params, about)
         return path
+
+
+def read_metrics(run: Path) -> Iterator[Row]:
+    """The rows of a run's metrics.jsonl up to one that was cut short."""
+    path = run / METRICS
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                return
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:
@@ -65,7 +167,9 @@ def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:
                 return path
             except FileExistsError:
                 if name:
-                    raise UserError(f"the run {path} exists: choose another --run-name") from None
+                    raise UserError(
+                        f"the run {path} exists: choose another --run-name, or --resume {path}"
+                    ) from None
                 # Another run took the number between the two calls: take the next.
     except OSError as error:
         raise UserError(f"--checkpoint-dir {parent}: {error.strerror}") from error

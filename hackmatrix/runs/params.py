@@ -6,7 +6,6 @@ what they are. Reading never runs code from the file, and needs the arrays only.
 
 import io
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hackmatrix.errors import UserError
+from hackmatrix.storage.files import write_atomically
 
 FORMAT = 1  # of the JSON file
 
@@ -41,8 +41,8 @@ def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any])
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **dict(_flat(params)))
     facts = json.dumps({"format": FORMAT, **about}, indent=2) + "\n"
-    _write(path.with_suffix(".json"), facts.encode())
-    _write(path, buffer.getvalue())
+    write_atomically(path.with_suffix(".json"), facts.encode())
+    write_atomically(path, buffer.getvalue())
 
 
 def load_params(path: Path) -> Exported:
@@ -52,7 +52,7 @@ def load_params(path: Path) -> Exported:
         UserError: no such file, a damaged one, or one that holds something else.
     """
     if path.is_dir():
-        path = _newest(path)
+        path = newest_params(path) or path / "final_params.npz"
     arrays = _read_arrays(path)
     for name, array in arrays.items():
         if not np.issubdtype(array.dtype, np.floating):
@@ -62,16 +62,22 @@ def load_params(path: Path) -> Exported:
     return Exported(path, _nested(path, arrays), _read_facts(path.with_suffix(".json")))
 
 
-def _newest(folder: Path) -> Path:
-    final = folder / "final_params.npz"
-    steps = {
+def newest_params(run: Path) -> Path | None:
+    """`final_params.npz` of a run's folder, else the file of its highest update, if any."""
+    final = run / "final_params.npz"
+    numbered = numbered_params(run)
+    if final.exists():
+        return final
+    return numbered[max(numbered)] if numbered else None
+
+
+def numbered_params(run: Path) -> dict[int, Path]:
+    """The files `params_{update}.npz` of a run's folder, by update."""
+    return {
         int(p.stem.removeprefix("params_")): p
-        for p in folder.glob("params_*.npz")
+        for p in run.glob("params_*.npz")
         if p.stem.removeprefix("params_").isdecimal()
     }
-    if final.exists() or not steps:
-        return final
-    return steps[max(steps)]
 
 
 def _read_arrays(path: Path) -> Arrays:
@@ -121,16 +127,3 @@ def _nested(path: Path, arrays: Arrays) -> dict[str, Any]:
                 raise UserError(f"{path}: {name} lies inside another array")
         node[leaf] = array
     return tree
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Replaces the file at once: after a kill at any moment there is the old or the new one."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ class Purpose(IntEnum):
     """What a key is for. The numbers are part of a run's meaning: never change or reuse one."""
 
     PARAMS = 0
-    RESET = 1  # game
+    RESET = 1  # update, game
     ACTION = 2  # update, step, game
     ENVIRONMENT = 3  # update, step, game
     SHUFFLE = 4  # update, epoch, group

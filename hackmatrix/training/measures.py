@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.rewards import REWARD_PARTS
+from hackmatrix.training import devices
 from hackmatrix.training.metrics import MEASURED, METRICS, Over
 
 Array = jax.Array
@@ -84,8 +85,14 @@ def of_step(
     return measures
 
 
-def of_actions(actions: Array) -> Measures:
-    """How often each of HackMatrix's actions was taken: int[...]."""
+def of_actions(actions: Array, masks: Array, ended: Array) -> Measures:
+    """How HackMatrix's actions were used in a rollout of T steps of N games.
+
+    Args:
+        actions: int[T, N].
+        masks: uint32[T, N], the valid actions as bits, before each step.
+        ended: bool[T, N], whether the episode ended with the step.
+    """
     every = jnp.arange(NUM_ACTIONS, dtype=actions.dtype)
     counts = jnp.sum(actions.reshape(-1, 1) == every, axis=0)
     measures = {
@@ -95,7 +102,22 @@ def of_actions(actions: Array) -> Measures:
     }
     for name, count in zip(ACTION_NAMES[FIRST_PROGRAM:], counts[FIRST_PROGRAM:], strict=True):
         measures[f"actions/program/{name}"] = count
-    return {name: _pair(count, actions.size) for name, count in measures.items()}
+    result = {name: _pair(count, actions.size) for name, count in measures.items()}
+
+    can_siphon = masks >> SIPHON & 1 == 1
+    # Whether the rollout's first step begins a spell is not known, so it does not count.
+    first_chance = can_siphon[1:] & ~(can_siphon[:-1] & ~ended[:-1])
+    taken = first_chance & (actions[1:] == SIPHON)
+    result["stats/siphon_first_chance_frac"] = _pair(jnp.sum(taken), jnp.sum(first_chance))
+    return result
+
+
+def over_devices(measures: Measures) -> Measures:
+    """Measures of one device's games -> of all games."""
+    return {
+        name: (devices.highest if name in _HIGHEST else devices.total)(values)
+        for name, values in measures.items()
+    }
 
 
 def _pair(total: Array, weight: Array | float) -> Array:

@@ -1,6 +1,6 @@
-"""The table of metrics: names, what they average over, units and meaning. Imports no JAX.
+"""The table of metrics: names, what they average over, meaning, healthy ranges. Imports no JAX.
 
-The console, `metrics.jsonl`, trackers and the documentation all take them from here.
+The console, `metrics.jsonl`, trackers, the health monitor and docs/metrics.md take them from here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,21 +12,79 @@ from hackmatrix.rules.rewards import REWARD_PARTS
 
 
 class Over(Enum):
-    """What a metric summarises, since the last line of metrics."""
+    """What a metric summarises: all since the last line of metrics, but for evaluations."""
 
     UPDATES = "mean over updates"
     STEPS = "mean over actions"
     EPISODES = "mean over finished games"
+    SPELLS = "mean over spells"
     HIGHEST = "highest of finished games"
     LOOP = "measured by the loop"
+    EVALUATION = "games of the last evaluation"
+
+
+class Severity(Enum):
+    """How bad an alarm is; `--on-unhealthy stop` stops at a critical one."""
+
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class Limit(NamedTuple):
+    """An end of a metric's healthy range, and the alarm of what lies beyond it."""
+
+    alarm: str
+    severity: Severity
+    advice: str  # what is wrong, and what to do
+    below: float | None = None
+    above: float | None = None
+
+    def crossed(self, value: float) -> bool:
+        """Whether `value` lies beyond; the limit itself is healthy."""
+        return (self.below is not None and value < self.below) or (
+            self.above is not None and value > self.above
+        )
+
+    def __str__(self) -> str:
+        return f"below {self.below:g}" if self.below is not None else f"above {self.above:g}"
 
 
 class Metric(NamedTuple):
-    """One row of the table."""
+    """One row of the table; limits go from the mildest to the worst."""
 
     name: str
     over: Over
     meaning: str
+    limits: tuple[Limit, ...] = ()
+
+
+# The original's 1.0 is out of reach here: a random policy has 0.8, as few actions are valid.
+_ENTROPY = (
+    Limit(
+        "entropy_low",
+        Severity.WARNING,
+        "the policy tries little, or has few valid actions; raise --ent-coef if it keeps falling",
+        below=0.2,
+    ),
+    Limit(
+        "entropy_collapse",
+        Severity.CRITICAL,
+        "the policy has collapsed; stop, and start afresh with a higher --ent-coef, such as 0.15 "
+        "or 0.2; do not resume from this agent",
+        below=0.1,
+    ),
+)
+_SLOWER = "lower --lr (by half for twice the gradient steps), or take fewer --update-epochs"
+_APPROX_KL = (
+    Limit(
+        "kl_high", Severity.WARNING, "the policy changes fast; if it rises, lower --lr", above=0.06
+    ),
+    Limit("kl_too_high", Severity.CRITICAL, f"the policy changes too fast; {_SLOWER}", above=0.08),
+)
+_CLIP_FRAC = (
+    Limit("clip_high", Severity.WARNING, "updates clip much; if it rises, lower --lr", above=0.30),
+    Limit("clip_too_high", Severity.CRITICAL, f"updates clip too much; {_SLOWER}", above=0.35),
+)
 
 
 def _reward_part(part: str) -> Metric:
@@ -41,9 +99,16 @@ METRICS = (
     Metric("train/total_loss", Over.UPDATES, "what the gradient descends, in the last epoch"),
     Metric("train/pg_loss", Over.UPDATES, "clipped surrogate loss of the policy, last epoch"),
     Metric("train/vf_loss", Over.UPDATES, "half the squared error of scaled values, last epoch"),
-    Metric("train/entropy", Over.UPDATES, "nats over the valid actions, last epoch"),
-    Metric("train/approx_kl", Over.UPDATES, "mean of (r - 1) - log r, nats, last epoch"),
-    Metric("train/clip_frac", Over.UPDATES, "fraction of ratios that were clipped, last epoch"),
+    Metric("train/entropy", Over.UPDATES, "nats over the valid actions, last epoch", _ENTROPY),
+    Metric(
+        "train/approx_kl", Over.UPDATES, "mean of (r - 1) - log r, nats, last epoch", _APPROX_KL
+    ),
+    Metric(
+        "train/clip_frac",
+        Over.UPDATES,
+        "fraction of ratios that were clipped, last epoch",
+        _CLIP_FRAC,
+    ),
     Metric("train/grad_norm", Over.UPDATES, "global norm before clipping, last epoch"),
     Metric("train/explained_variance", Over.UPDATES, "1: values predict returns; 0: as a constant"),
     Metric("train/reward_scale", Over.UPDATES, "what rewards are divided by"),
@@ -63,9 +128,19 @@ METRICS = (
     Metric("stats/win_rate", Over.EPISODES, "fraction of games won"),
     Metric("stats/mean_score", Over.EPISODES, "score at the end of a game"),
     Metric("stats/programs_owned", Over.EPISODES, "programs owned at the end of a game"),
+    Metric(
+        "stats/siphon_first_chance_frac",
+        Over.SPELLS,
+        "of the spells in which siphoning was valid, the fraction that began with siphoning",
+    ),
+    Metric("eval/mean_return", Over.EVALUATION, "sum of a game's rewards"),
+    Metric("eval/mean_stages_cleared", Over.EVALUATION, "stages completed in a game, 0..8"),
+    Metric("eval/win_rate", Over.EVALUATION, "fraction of games won"),
+    Metric("eval/mean_length", Over.EVALUATION, "actions of a game"),
 )
 
-MEASURED = tuple(metric for metric in METRICS if metric.over is not Over.LOOP)
+# Those summed on the device, see `measures.py`.
+MEASURED = tuple(metric for metric in METRICS if metric.over not in (Over.LOOP, Over.EVALUATION))
 
 
 def summarise(sums: Mapping[str, Sequence[float]]) -> dict[str, float | None]:

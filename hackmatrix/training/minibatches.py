@@ -32,17 +32,20 @@ def minibatch_indices(
     num_steps: int,
     num_envs: int,
     num_minibatches: int,
+    groups: int,
+    first_group: Array,
 ) -> Array:
     """int32[M, B/M]: for each minibatch the transitions `step * num_envs + game`, each used once.
 
-    Group g holds the games g * N/G .. (g+1) * N/G - 1; its permutation follows from (seed, update,
+    Of the `num_envs` games of this device, in `groups` groups of which `first_group` is the first:
+    group g holds the games g * N/G .. (g+1) * N/G - 1; its permutation follows from (seed, update,
     epoch, g), and each minibatch takes the same number of transitions from every group.
     """
-    groups = num_groups(num_envs, num_steps, num_minibatches)
     width = num_envs // groups
-    keys = keys_for(seed, Purpose.SHUFFLE, update, epoch, each=jnp.arange(groups))
+    numbers = jnp.arange(groups)
+    keys = keys_for(seed, Purpose.SHUFFLE, update, epoch, each=first_group + numbers)
     place = jax.vmap(lambda key: _permutation(key, num_steps * width))(keys)
-    game = jnp.arange(groups)[:, None] * width + place % width
+    game = numbers[:, None] * width + place % width
     index = place // width * num_envs + game
     shares = index.reshape(groups, num_minibatches, -1)
     return shares.swapaxes(0, 1).reshape(num_minibatches, -1)

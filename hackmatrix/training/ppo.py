@@ -1,6 +1,8 @@
 """PPO's update (Schulman et al. 2017, https://arxiv.org/abs/1707.06347)."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,9 +11,10 @@ import optax
 from hackmatrix.agents import distribution
 from hackmatrix.agents.agent import Agent
 from hackmatrix.agents.environment import PyTree
+from hackmatrix.training import anomalies, devices
 from hackmatrix.training.advantages import generalized_advantages
 from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.minibatches import minibatch_indices
+from hackmatrix.training.minibatches import minibatch_indices, num_groups
 from hackmatrix.training.rollout import Rollout, Transition
 
 Array = jax.Array
@@ -29,17 +32,41 @@ class Batch(NamedTuple):
     advantage: Array  # float32, in scaled units
 
 
+class Learned(NamedTuple):
+    """What an update leaves."""
+
+    params: PyTree
+    opt_state: optax.OptState
+    scalars: Scalars  # means over the minibatches of the last epoch
+    anomalies: Array  # int32[S], for each step of the optimizer; see `anomalies.py`
+
+
 def optimizer(config: TrainConfig) -> optax.GradientTransformation:
-    """Adam with eps 1e-5 on gradients clipped by their global norm."""
+    """Adam with eps 1e-5 on gradients clipped by their global norm; the rate is not in it."""
     return optax.chain(
-        optax.clip_by_global_norm(config.max_grad_norm), optax.adam(config.lr, eps=1e-5)
+        optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam(eps=1e-5)
     )
+
+
+def learning_rate(config: TrainConfig, update: Any, xp: ModuleType = jnp) -> Any:
+    """The rate of an update (counted from 0), float32 for traced numbers; `xp` is jnp or NumPy."""
+    progress = update / config.num_updates
+    match config.lr_schedule:
+        case "linear":
+            return config.lr * (1 - progress)
+        case "cosine":
+            return config.lr * 0.5 * (1 + xp.cos(xp.pi * progress))
+        case _:
+            return config.lr
 
 
 def loss(
     params: PyTree, batch: Batch, *, agent: Agent, config: TrainConfig
 ) -> tuple[Array, Scalars]:
     """Clipped surrogate + value loss - entropy bonus of a minibatch, and its parts by name.
+
+    Of this device's share of the minibatch: advantages are normalised over all shares, means are
+    of this one.
 
     The KL divergence from the policy that acted is estimated by (r - 1) - log r with the
     probability ratio r: unbiased, of low variance and never negative
@@ -71,53 +98,93 @@ def loss(
 def learn(
     params: PyTree,
     opt_state: optax.OptState,
-    rollout: Rollout,
-    reward_deviation: Array,
+    batch: Batch,
     seed: Array,
     update: Array,
     *,
     agent: Agent,
+    network_params: Callable[[PyTree], PyTree],
     config: TrainConfig,
-) -> tuple[PyTree, optax.OptState, Scalars]:
-    """Some epochs of minibatch gradient steps on a rollout.
+    detect_anomaly: bool = False,
+) -> Learned:
+    """Some epochs of minibatch gradient steps on this device's share of a batch.
 
     Minibatches are gathered by index from the rollout as it lies, compact observations and all.
 
-    Returns:
-        Params, optimizer state, and scalars by name: means over the minibatches of the last epoch.
+    Args:
+        params: what is learned.
+        opt_state: of `optimizer`.
+        batch: leading axis T * N, N being the games of this device.
+        seed: uint32[], of the run.
+        update: int32[], updates made so far.
+        agent: the network.
+        network_params: the params that the network reads, from those that are learned.
+        config: settings; its `num_envs` are the games of all devices.
+        detect_anomaly: whether every step is searched for numbers that are not finite.
     """
-    batch = flat_batch(rollout, reward_deviation, config)
-    gradient = jax.value_and_grad(loss, has_aux=True)
     adam = optimizer(config)
+    rate = learning_rate(config, update)
+    num_envs = batch.action.size // config.num_steps
+    groups = num_groups(config.num_envs, config.num_steps, config.num_minibatches)
+    groups = groups * num_envs // config.num_envs
 
-    def gradient_step(
-        carry: tuple[PyTree, optax.OptState], indices: Array
-    ) -> tuple[PyTree, Scalars]:
-        params, opt_state = carry
+    def objective(params: PyTree, indices: Array) -> tuple[Array, Scalars]:
         minibatch = jax.tree.map(lambda x: x[indices], batch)
-        (_, scalars), grads = gradient(params, minibatch, agent=agent, config=config)
-        updates, opt_state = adam.update(grads, opt_state, params)
-        scalars |= {"grad_norm": optax.tree.norm(grads)}
-        return (optax.apply_updates(params, updates), opt_state), scalars
+        return loss(network_params(params), minibatch, agent=agent, config=config)
 
-    def epoch(carry: tuple[PyTree, optax.OptState], number: Array) -> tuple[PyTree, Scalars]:
+    def gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
+        (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, indices)
+        return grads, scalars
+
+    def mean_gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
+        """Of some minibatches [K, B/M], one after the other."""
+        first = gradient(params, indices[0])
+        if len(indices) == 1:
+            return first
+
+        def add(sums: PyTree, indices: Array) -> tuple[PyTree, None]:
+            return jax.tree.map(jnp.add, sums, gradient(params, indices)), None
+
+        sums, _ = jax.lax.scan(add, first, indices[1:])
+        return jax.tree.map(lambda x: x / len(indices), sums)
+
+    def step(
+        carry: tuple[PyTree, optax.OptState], indices: Array
+    ) -> tuple[PyTree, tuple[Scalars, Array]]:
+        params, opt_state = carry
+        grads, scalars = devices.mean(mean_gradient(params, indices))
+        scalars |= {"grad_norm": optax.tree.norm(grads)}
+        directions, opt_state = adam.update(grads, opt_state, params)
+        params = jax.tree.map(lambda p, d: p - rate * d, params, directions)
+        found = jnp.int32(anomalies.NONE)
+        if detect_anomaly:
+            found = anomalies.first_of(anomalies.tensors_of_step(scalars, grads, params))
+        return (params, opt_state), (scalars, found)
+
+    def epoch(
+        carry: tuple[PyTree, optax.OptState], number: Array
+    ) -> tuple[PyTree, tuple[Scalars, Array]]:
         indices = minibatch_indices(
             seed,
             update,
             number,
             num_steps=config.num_steps,
-            num_envs=config.num_envs,
+            num_envs=num_envs,
             num_minibatches=config.num_minibatches,
+            groups=groups,
+            first_group=devices.first_of_share(groups),
         )
-        carry, scalars = jax.lax.scan(gradient_step, carry, indices)
-        return carry, jax.tree.map(jnp.mean, scalars)
+        together = config.gradient_accumulation_steps
+        indices = indices.reshape(-1, together, *indices.shape[1:])
+        carry, (scalars, found) = jax.lax.scan(step, carry, indices)
+        return carry, (jax.tree.map(jnp.mean, scalars), found)
 
-    (params, opt_state), scalars = jax.lax.scan(
+    (params, opt_state), (scalars, found) = jax.lax.scan(
         epoch, (params, opt_state), jnp.arange(config.update_epochs)
     )
     scalars = jax.tree.map(lambda epochs: epochs[-1], scalars)
-    scalars |= {"explained_variance": _explained_variance(batch), "reward_scale": reward_deviation}
-    return params, opt_state, scalars
+    scalars |= {"explained_variance": _explained_variance(batch)}
+    return Learned(params, opt_state, scalars, found.reshape(-1))
 
 
 def flat_batch(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> Batch:
@@ -138,12 +205,18 @@ def flat_batch(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -
 
 
 def _normalised(advantage: Array) -> Array:
-    """Mean 0 and deviation 1 over the minibatch."""
-    centred = advantage - jnp.mean(advantage)
-    return centred / (jnp.sqrt(jnp.mean(centred**2)) + 1e-8)
+    """Mean 0 and deviation 1 over the minibatch on all devices."""
+    centred = advantage - devices.mean(jnp.mean(advantage))
+    return centred / (jnp.sqrt(devices.mean(jnp.mean(centred**2))) + 1e-8)
 
 
 def _explained_variance(batch: Batch) -> Array:
     """1 - Var(returns - values) / Var(returns); 0 where the returns do not vary."""
-    variance = jnp.var(batch.advantage + batch.value)
-    return jnp.where(variance > 0, 1 - jnp.var(batch.advantage) / variance, 0.0)
+    variance = _variance(batch.advantage + batch.value)
+    return jnp.where(variance > 0, 1 - _variance(batch.advantage) / variance, 0.0)
+
+
+def _variance(values: Array) -> Array:
+    """Over all devices."""
+    centred = values - devices.mean(jnp.mean(values))
+    return devices.mean(jnp.mean(centred**2))

@@ -32,4 +32,4 @@ class RewardScale(struct.PyTreeNode):
     @property
     def deviation(self) -> Array:
         """float32[], what rewards are divided by; 1 while there was no reward."""
-        return jnp.where(self.mean_square > 0, jnp.sqrt(self.mean_square), 1.0)
+        return jnp.where(self.mean_square == 0, 1.0, jnp.sqrt(self.mean_square))

@@ -53,10 +53,11 @@ class Rollout(struct.PyTreeNode):
     measures: measures.Measures
 
 
-def new_games(env: Environment, seed: Array, num_envs: int) -> Games:
-    """Starts games 0 .. num_envs-1 of a run."""
-    keys = keys_for(seed, Purpose.RESET, each=jnp.arange(num_envs))
+def new_games(env: Environment, seed: Array, update: Array, numbers: Array) -> Games:
+    """Starts the games with these numbers int32[N] before the given update of a run."""
+    keys = keys_for(seed, Purpose.RESET, update, each=numbers)
     obs, env_state = jax.vmap(env.reset)(keys)
+    num_envs = numbers.size
     return Games(
         env_state=env_state,
         obs=obs,
@@ -74,11 +75,14 @@ def play(
     seed: Array,
     update: Array,
     *,
+    numbers: Array,
     num_steps: int,
     gamma: float,
 ) -> tuple[Games, Rollout]:
-    """Plays `num_steps` in every game; noise follows from (seed, update, step, game)."""
-    numbers = jnp.arange(games.episode_length.size)
+    """Plays `num_steps` in the games `numbers` int32[N].
+
+    Noise follows from (seed, update, step, game's number).
+    """
 
     def step(games: Games, t: Array) -> tuple[Games, _Step]:
         noise = keys_for(seed, Purpose.ACTION, update, t, each=numbers)
@@ -88,7 +92,10 @@ def play(
     games, steps = jax.lax.scan(step, games, jnp.arange(num_steps))
     measured = measures.over_time(steps.measures)
     if "reward/step_penalty" in measured:  # the game is HackMatrix
-        measured |= measures.of_actions(steps.transition.action)
+        taken = steps.transition
+        measured |= measures.of_actions(
+            taken.action, taken.mask, taken.terminated | taken.truncated
+        )
     _, last_value = agent(params, games.obs)
     return games, Rollout(
         steps=steps.transition,

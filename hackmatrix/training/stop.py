@@ -9,15 +9,20 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """While entered, the first signal sets `requested`; a second one ends the process as usual.
+    """While entered, the first signal is kept in `signal`; a second one ends the process as usual.
 
     Python allows signal handlers in the main thread only: enter it there.
     """
 
     def __init__(self, on_request: Callable[[], None]) -> None:
-        self.requested = False
+        self.signal: signal.Signals | None = None
         self._on_request = on_request
         self._before: dict[signal.Signals, Any] = {}
+
+    @property
+    def requested(self) -> bool:
+        """Whether there was a signal."""
+        return self.signal is not None
 
     def __enter__(self) -> Self:
         self._before = {number: signal.signal(number, self._request) for number in _SIGNALS}
@@ -32,7 +37,7 @@ class StopRequest:
         self._restore()
 
     def _request(self, number: int, frame: FrameType | None) -> None:
-        self.requested = True
+        self.signal = signal.Signals(number)
         self._restore()
         self._on_request()
 

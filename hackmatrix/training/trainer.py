@@ -1,20 +1,24 @@
 """The trainer: many updates in one compiled call, on a state that holds all that a run is."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from flax import struct
 
 from hackmatrix.agents.agent import Agent
 from hackmatrix.agents.environment import Environment, PyTree
 from hackmatrix.agents.networks import ActorCritic
-from hackmatrix.training import measures, ppo
+from hackmatrix.agents.normalisation import FeatureScale
+from hackmatrix.training import anomalies, devices, measures, ppo
 from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.keys import Purpose, key_for
 from hackmatrix.training.reward_scale import RewardScale
-from hackmatrix.training.rollout import Games, new_games, play
+from hackmatrix.training.rollout import Games, Rollout, new_games, play
 
 Array = jax.Array
 
@@ -27,29 +31,58 @@ class TrainState(struct.PyTreeNode):
     params: PyTree
     opt_state: optax.OptState
     reward_scale: RewardScale
+    feature_scale: FeatureScale | None  # None: features are taken as they are
     games: Games
     sums: measures.Measures  # since they were last taken
+    anomaly: Array  # int32[3], the first one found
 
 
 class Trainer:
     """PPO on an environment: `init` makes a state, `run` advances it by some updates.
 
     The number of updates of one call never changes results: the compiled loop is the same for all.
+    Nor does the number of devices, within float error.
     """
 
-    def __init__(self, env: Environment, config: TrainConfig) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        config: TrainConfig,
+        devices_: Sequence[jax.Device] | None = None,
+        *,
+        detect_anomaly: bool = False,
+    ) -> None:
+        """Prepares the programs; they are compiled when they are first called.
+
+        Args:
+            env: what to train on.
+            config: settings.
+            devices_: share the games, see `devices.find`; by default JAX's first one.
+            detect_anomaly: whether every update is searched for numbers that are not finite.
+        """
         network = ActorCritic(
-            env.num_actions, config.hidden_dim, config.num_layers, dtype=jnp.dtype(config.dtype)
+            env.num_actions,
+            config.hidden_dim,
+            config.num_layers,
+            activation=config.activation,
+            dtype=jnp.dtype(config.dtype),
         )
         self.config = config
         self.agent = Agent(env, network)
+        self.mesh = devices.mesh_of(devices_ or jax.devices()[:1])
         self._env = env
-        self._init = jax.jit(self._new_state)
-        self._run = jax.jit(self._updates, donate_argnums=0)
+        self._detect_anomaly = detect_anomaly
+        self._share = config.num_envs // self.mesh.size  # games of one device
+        specs = _specs()
+        self._shardings = devices.shardings(self.mesh, specs)
+        self._init = devices.on_devices(self._new_state, self.mesh, devices.SAME, specs)
+        self._run = devices.on_devices(
+            self._updates, self.mesh, (specs, devices.SAME), specs, donate_argnums=0
+        )
 
-    def init(self, seed: int) -> TrainState:
-        """The state before the first update."""
-        return self._init(jnp.uint32(seed))
+    def init(self, seed: int, update: int = 0) -> TrainState:
+        """The state of a run that begins before this update: fresh params, new games."""
+        return self._init(jnp.uint32(seed), jnp.int32(update))
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates and returns at once; `state` is used up (donated)."""
@@ -57,19 +90,48 @@ class Trainer:
 
     def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
         """The sums of metrics so far, and the state with sums of nothing."""
-        return dataclasses.replace(state, sums=measures.nothing_measured()), state.sums
+        nothing = jax.device_put(measures.nothing_measured(), self._shardings.sums)
+        return dataclasses.replace(state, sums=nothing), state.sums
 
-    def _new_state(self, seed: Array) -> TrainState:
+    def state_shape(self) -> TrainState:
+        """Shapes and dtypes of a state."""
+        return jax.eval_shape(self._init, jnp.uint32(0), jnp.int32(0))
+
+    def on_devices(self, state: TrainState) -> TrainState:
+        """A state of NumPy arrays, put where `run` wants it."""
+        put: TrainState = jax.device_put(state, self._shardings)
+        return put
+
+    def network_params(self, state: TrainState) -> PyTree:
+        """The params with which the network reads features as they are."""
+        return _network_params(state)(state.params)
+
+    def anomaly(self, state: TrainState) -> anomalies.Anomaly | None:
+        """The first number that was not finite, if there was one and it was looked for."""
+        return anomalies.read(np.asarray(state.anomaly), state.params)
+
+    def _new_state(self, seed: Array, update: Array) -> TrainState:
         params = self.agent.init(key_for(seed, Purpose.PARAMS))
+        config = self.config
         return TrainState(
             seed=seed,
-            update=jnp.int32(0),
+            update=update,
             params=params,
-            opt_state=ppo.optimizer(self.config).init(params),
+            opt_state=ppo.optimizer(config).init(params),
             reward_scale=RewardScale.create(),
-            games=new_games(self._env, seed, self.config.num_envs),
+            feature_scale=(
+                FeatureScale.create(self._env.feature_size)
+                if config.normalize_observations
+                else None
+            ),
+            games=new_games(self._env, seed, update, self._numbers()),
             sums=measures.nothing_measured(),
+            anomaly=anomalies.nothing_found(),
         )
+
+    def _numbers(self) -> Array:
+        """int32[N], the numbers of this device's games."""
+        return devices.first_of_share(self._share) + jnp.arange(self._share)
 
     def _updates(self, state: TrainState, num_updates: Array) -> TrainState:
         result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: self._update(s), state)
@@ -77,33 +139,77 @@ class Trainer:
 
     def _update(self, state: TrainState) -> TrainState:
         config = self.config
+        network_params = _network_params(state)
         games, rollout = play(
             self._env,
             self.agent,
-            state.params,
+            network_params(state.params),
             state.games,
             state.seed,
             state.update,
+            numbers=self._numbers(),
             num_steps=config.num_steps,
             gamma=config.gamma,
         )
-        reward_scale = state.reward_scale.updated(rollout.sum_of_squares, config.batch_size)
-        params, opt_state, scalars = ppo.learn(
+        reward_scale = state.reward_scale
+        if config.normalize_rewards:
+            squares = devices.total(rollout.sum_of_squares)
+            reward_scale = reward_scale.updated(squares, config.batch_size)
+        learned = ppo.learn(
             state.params,
             state.opt_state,
-            rollout,
-            reward_scale.deviation,
+            ppo.flat_batch(rollout, reward_scale.deviation, config),
             state.seed,
             state.update,
             agent=self.agent,
+            network_params=network_params,
             config=config,
+            detect_anomaly=self._detect_anomaly,
         )
+        scalars = learned.scalars | {"reward_scale": reward_scale.deviation}
         return TrainState(
             seed=state.seed,
             update=state.update + 1,
-            params=params,
-            opt_state=opt_state,
+            params=learned.params,
+            opt_state=learned.opt_state,
             reward_scale=reward_scale,
+            feature_scale=self._rescaled(state.feature_scale, rollout),
             games=games,
-            sums=measures.added(state.sums, rollout.measures, measures.of_update(scalars)),
+            sums=measures.added(
+                state.sums,
+                measures.over_devices(rollout.measures),
+                measures.of_update(scalars),
+            ),
+            anomaly=self._searched(state, rollout, learned),
         )
+
+    def _rescaled(self, scale: FeatureScale | None, rollout: Rollout) -> FeatureScale | None:
+        """With the rollout's observations; they take effect with the next update."""
+        if scale is None:
+            return None
+
+        def add(sums: tuple[Array, Array], obs: PyTree) -> tuple[tuple[Array, Array], None]:
+            features = jax.vmap(self._env.features)(obs) - scale.mean
+            return (sums[0] + features.sum(axis=0), sums[1] + (features**2).sum(axis=0)), None
+
+        zeros = jnp.zeros(self._env.feature_size)
+        sums, _ = jax.lax.scan(add, (zeros, zeros), rollout.steps.obs)
+        sums, squares = devices.total(sums)
+        return scale.updated(sums, squares, self.config.batch_size)
+
+    def _searched(self, state: TrainState, rollout: Rollout, learned: ppo.Learned) -> Array:
+        if not self._detect_anomaly:
+            return state.anomaly
+        tensors = anomalies.tensors_before_learning(state.params, rollout)
+        before = anomalies.first_of(tensors)
+        return anomalies.earliest(state.anomaly, state.update, before, learned.anomalies)
+
+
+def _network_params(state: TrainState) -> Any:
+    return (lambda params: params) if state.feature_scale is None else state.feature_scale.folded
+
+
+def _specs() -> Any:
+    """Games are shared among the devices; everything else is the same on each."""
+    same: dict[str, Any] = {field.name: devices.SAME for field in dataclasses.fields(TrainState)}
+    return TrainState(**same | {"games": devices.SHARED})

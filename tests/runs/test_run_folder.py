@@ -5,7 +5,6 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-import yaml
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.folder import RunFolder
@@ -21,39 +20,96 @@ def test_names_count_up_within_a_day() -> None:
     assert next_name(others, date(2025, 12, 31)) == "hackmatrix-jax-dec31-25-1"
 
 
-def test_a_folder_says_what_the_run_is(tmp_path: Path) -> None:
-    config = {"lr": 2.5e-4, "run_name": None, "checkpoint_dir": tmp_path}
-    run = RunFolder.create(tmp_path / "runs", "mine", "large", config)
+def test_a_folder_is_named_and_holds_the_configuration(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "runs", "mine", "large")
     assert run.path == tmp_path / "runs" / "mine-large"
-    saved = yaml.safe_load((run.path / "config.yaml").read_text())
-    assert saved == {"lr": 2.5e-4, "run_name": None, "checkpoint_dir": str(tmp_path)}
+    run.write_config("training: {lr: 1}\n")
+    assert (run.path / "config.yaml").read_text() == "training: {lr: 1}\n"
 
 
 def test_folders_without_a_name_get_the_next_one(tmp_path: Path) -> None:
-    first, second = (RunFolder.create(tmp_path, None, suffix, {}) for suffix in (None, "x"))
+    first, second = (RunFolder.create(tmp_path, None, suffix) for suffix in (None, "x"))
     assert first.path.name.endswith("-1")
     assert second.path.name.endswith("-2-x")
 
 
 def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
-    RunFolder.create(tmp_path, "mine", None, {"lr": 1.0})
+    RunFolder.create(tmp_path, "mine", None).write_config("first")
     with pytest.raises(UserError, match=r"the run .*mine exists: choose another --run-name"):
-        RunFolder.create(tmp_path, "mine", None, {"lr": 2.0})
-    assert yaml.safe_load((tmp_path / "mine" / "config.yaml").read_text()) == {"lr": 1.0}
+        RunFolder.create(tmp_path, "mine", None)
+    with pytest.raises(UserError, match=r"--output-dir .*mine is a run: choose another folder"):
+        RunFolder.create_at(tmp_path / "mine")
+    assert (tmp_path / "mine" / "config.yaml").read_text() == "first"
+
+
+def test_a_folder_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(UserError, match=r"--output-dir .* is not empty"):
+        RunFolder.create_at(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_only_one_process_at_a_time_has_a_run(tmp_path: Path) -> None:
+    first = RunFolder.create(tmp_path, "mine", None)
+    with pytest.raises(UserError, match="mine is being trained by another process"):
+        RunFolder(tmp_path / "mine")
+    first.close()
+    RunFolder(tmp_path / "mine").close()
+
+
+def test_a_folder_that_was_made_for_nothing_goes(tmp_path: Path) -> None:
+    for begun in (False, True):
+        run = RunFolder.create(tmp_path, "mine", None)
+        if begun:
+            run.write_config("")
+        run.close()
+        run.remove_if_unused()
+        assert (tmp_path / "mine").exists() == begun
 
 
 def test_a_parent_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"--checkpoint-dir .*file: "):
-        RunFolder.create(tmp_path / "file", "mine", None, {})
+        RunFolder.create(tmp_path / "file", "mine", None)
+    with pytest.raises(UserError, match=r"--output-dir .*mine: "):
+        RunFolder.create_at(tmp_path / "file" / "mine")
 
 
 def test_metrics_are_lines_of_json(tmp_path: Path) -> None:
-    run = RunFolder.create(tmp_path, "mine", None, {})
+    run = RunFolder.create(tmp_path, "mine", None)
     run.add_metrics({"update": 1, "a": 0.5, "b": None, "c": float("nan")})
     run.add_metrics({"update": 2, "a": float("inf")})
     lines = (run.path / "metrics.jsonl").read_text().splitlines()
     assert list(map(json.loads, lines)) == [
         {"update": 1, "a": 0.5, "c": None},
         {"update": 2, "a": None},
+    ]
+
+
+def test_a_line_that_a_kill_has_cut_is_left_out_and_written_over(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "mine", None)
+    for update in (1, 2, 3):
+        run.add_metrics({"update": update})
+    metrics = run.path / "metrics.jsonl"
+    metrics.write_bytes(metrics.read_bytes()[:-4])
+    assert [row["update"] for row in run.metrics()] == [1, 2]
+    run.cut_metrics(2)
+    run.add_metrics({"update": 3})
+    assert [row["update"] for row in run.metrics()] == [1, 2, 3]
+
+
+def test_rows_and_params_after_an_update_can_be_dropped(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "mine", None)
+    for update in (2, 4, 6):
+        run.add_metrics({"update": update})
+        run.save_params(f"params_{update}", {"params": {"a": [1.0]}}, {})
+    run.save_params("final_params", {"params": {"a": [1.0]}}, {})
+    assert run.newest_params() == run.path / "final_params.npz"
+    run.cut_metrics(4)
+    run.remove_params_after(4)
+    assert [row["update"] for row in run.metrics()] == [2, 4]
+    assert run.newest_params() == run.path / "params_4.npz"
+    assert sorted(p.name for p in run.path.glob("*params*.json")) == [
+        "params_2.json",
+        "params_4.json",
     ]

@@ -1,9 +1,13 @@
 """A configuration that exists is valid; wrong ones are refused by flag and range."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from hackmatrix.errors import UserError
 from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.options import TrainOptions
 
 
 @pytest.mark.parametrize(
@@ -16,16 +20,49 @@ from hackmatrix.training.config import TrainConfig
         ({"gamma": 1.01}, "--gamma must be at least 0 and at most 1, got 1.01"),
         ({"seed": 2**31}, "--seed must be at least 0 and at most 2147483647, got 2147483648"),
         ({"num_minibatches": 5}, "--num-minibatches 5 must divide .* 256 x 128 = 32768"),
-        ({"run_name": "a/b"}, "--run-name must be 1 to 100 letters"),
-        ({"run_name": ""}, "--run-name must be"),
-        ({"run_name": ".."}, "--run-name must be"),
-        ({"run_suffix": "a b"}, "--run-suffix must be"),
+        ({"gradient_accumulation_steps": 3}, "--gradient-accumulation-steps 3 must divide .* 4"),
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(UserError, match=message) as raised:
         TrainConfig(**wrong)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"run_name": "a/b"}, "--run-name must be 1 to 100 letters"),
+        ({"run_name": ""}, "--run-name must be"),
+        ({"run_name": ".."}, "--run-name must be"),
+        ({"run_suffix": "a b"}, "--run-suffix must be"),
+        ({"rewind": True}, "--rewind needs --resume"),
+        ({"reset_optimizer": True}, "--reset-optimizer needs --resume"),
+        ({"resume": "a", "resume_run": "b"}, "give --resume or --resume-run, not both"),
+        ({"output_dir": Path("a"), "run_name": "b"}, "--output-dir is the run's folder"),
+        ({"output_dir": Path("gs://bucket/run")}, "--output-dir must be a local folder"),
+        ({"profile_step": 0}, "--profile-step must be at least 1, got 0"),
+    ],
+)
+def test_wrong_options_of_a_call_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message) as raised:
+        TrainOptions(**wrong)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "updates"),
+    [
+        ({}, None),
+        ({"save_interval": 7}, 7),
+        ({"save_interval_timesteps": 32_769}, 2),
+        ({"save_interval": 7, "save_interval_timesteps": 1}, 1),
+    ],
+)
+def test_checkpoints_come_by_the_clock_unless_updates_or_steps_are_given(
+    settings: dict[str, Any], updates: int | None
+) -> None:
+    assert TrainConfig(**settings).save_updates == updates
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,28 @@
 """Permutation groups: every transition once an epoch, the same share of every group."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from hackmatrix.training.minibatches import minibatch_indices, num_groups
+
+
+def indices_of(
+    seed: int, update: int, epoch: int, num_envs: int, num_steps: int, num_minibatches: int
+) -> Any:
+    """Of all games on one device."""
+    return minibatch_indices(
+        jnp.uint32(seed),
+        jnp.int32(update),
+        jnp.int32(epoch),
+        num_steps=num_steps,
+        num_envs=num_envs,
+        num_minibatches=num_minibatches,
+        groups=num_groups(num_envs, num_steps, num_minibatches),
+        first_group=jnp.int32(0),
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,14 +50,7 @@ def test_groups_divide_the_games_and_share_every_minibatch(
 def test_an_epoch_uses_every_transition_once(
     num_envs: int, num_steps: int, num_minibatches: int
 ) -> None:
-    indices = minibatch_indices(
-        jnp.uint32(1),
-        jnp.int32(2),
-        jnp.int32(3),
-        num_steps=num_steps,
-        num_envs=num_envs,
-        num_minibatches=num_minibatches,
-    )
+    indices = indices_of(1, 2, 3, num_envs, num_steps, num_minibatches)
     size = num_envs * num_steps
     assert indices.shape == (num_minibatches, size // num_minibatches)
     np.testing.assert_array_equal(np.sort(np.asarray(indices).ravel()), np.arange(size))
@@ -52,14 +63,7 @@ def test_an_epoch_uses_every_transition_once(
 
 def test_every_seed_update_epoch_and_group_has_its_own_permutation() -> None:
     def first_of_each_group(seed: int, update: int, epoch: int) -> list[bytes]:
-        indices = minibatch_indices(
-            jnp.uint32(seed),
-            jnp.int32(update),
-            jnp.int32(epoch),
-            num_steps=32,
-            num_envs=64,
-            num_minibatches=2,
-        )
+        indices = indices_of(seed, update, epoch, 64, 32, 2)
         steps = np.asarray(indices).reshape(2, 64, -1)[0] // 64  # [group, share]
         return [row.tobytes() for row in steps]
 
@@ -69,32 +73,33 @@ def test_every_seed_update_epoch_and_group_has_its_own_permutation() -> None:
     assert first_of_each_group(0, 1, 2) == first_of_each_group(0, 1, 2)
 
 
-def test_the_permutation_of_a_group_does_not_need_the_others() -> None:
-    # What shard_map will rely on: a device holds some groups and knows their numbers.
-    whole = minibatch_indices(
-        jnp.uint32(0), jnp.int32(0), jnp.int32(0), num_steps=4, num_envs=64, num_minibatches=1
-    )
-    doubled = minibatch_indices(
-        jnp.uint32(0), jnp.int32(0), jnp.int32(0), num_steps=4, num_envs=64, num_minibatches=2
-    )
-    per_group = np.asarray(whole).reshape(64, 4)
-    np.testing.assert_array_equal(
-        np.concatenate(np.asarray(doubled).reshape(2, 64, 2), axis=1), per_group
-    )
+@pytest.mark.parametrize("shares", [2, 4, 8])
+def test_devices_that_share_the_groups_fill_the_same_minibatches(shares: int) -> None:
+    num_envs, num_steps, num_minibatches = 32, 8, 4
+    whole = np.asarray(indices_of(0, 1, 2, num_envs, num_steps, num_minibatches))
+    games, groups = num_envs // shares, 32 // shares
+    parts = []
+    for share in range(shares):
+        indices = minibatch_indices(
+            jnp.uint32(0),
+            jnp.int32(1),
+            jnp.int32(2),
+            num_steps=num_steps,
+            num_envs=games,
+            num_minibatches=num_minibatches,
+            groups=groups,
+            first_group=jnp.int32(share * groups),
+        )
+        step, game = np.divmod(np.asarray(indices), games)
+        parts.append(step * num_envs + share * games + game)
+    np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
 
 
 @pytest.mark.parametrize("size", [50, 5_000])
 def test_every_number_may_come_anywhere(size: int) -> None:
     firsts, places = [], []
     for update in range(200):
-        indices = minibatch_indices(
-            jnp.uint32(0),
-            jnp.int32(update),
-            jnp.int32(0),
-            num_steps=size,
-            num_envs=1,
-            num_minibatches=1,
-        )
+        indices = indices_of(0, update, 0, 1, size, 1)
         order = np.asarray(indices)[0]
         firsts.append(order[0])
         places.append(np.flatnonzero(order == 0)[0])

@@ -1,6 +1,7 @@
 """The update as a whole: what a rollout holds, reproducibility, sizes, and no hidden transfers."""
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ import pytest
 from hackmatrix.agents import distribution
 from hackmatrix.training import measures, ppo
 from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.devices import SAME, on_devices
 from hackmatrix.training.metrics import MEASURED, summarise
 from hackmatrix.training.rollout import Rollout, new_games, play
 from hackmatrix.training.trainer import Trainer, TrainState
@@ -26,9 +28,18 @@ def rollout_of(env: probes.Probe, num_steps: int = 10) -> tuple[Trainer, Any, Ro
     """A trainer, its first params and a rollout of 12 games."""
     trainer = Trainer(env, CONFIG)
     params = trainer.init(0).params
-    games = new_games(env, SEED, 12)
+    numbers = jnp.arange(12)
+    games = new_games(env, SEED, UPDATE, numbers)
     _, rollout = play(
-        env, trainer.agent, params, games, SEED, UPDATE, num_steps=num_steps, gamma=0.9
+        env,
+        trainer.agent,
+        params,
+        games,
+        SEED,
+        UPDATE,
+        numbers=numbers,
+        num_steps=num_steps,
+        gamma=0.9,
     )
     return trainer, params, rollout
 
@@ -90,10 +101,18 @@ def test_a_final_value_is_kept_only_where_an_episode_is_cut_off(
 def test_values_of_final_observations_cost_nothing_where_nothing_is_cut_off() -> None:
     def network_calls(env: probes.Probe) -> int:
         trainer = Trainer(env, CONFIG)
-        state = jax.eval_shape(trainer._new_state, SEED)
+        state = trainer.state_shape()
         jaxpr = jax.make_jaxpr(
             lambda s: play(
-                env, trainer.agent, s.params, s.games, SEED, UPDATE, num_steps=3, gamma=0.9
+                env,
+                trainer.agent,
+                s.params,
+                s.games,
+                SEED,
+                UPDATE,
+                numbers=jnp.arange(12),
+                num_steps=3,
+                gamma=0.9,
             )
         )(state)
         return str(jaxpr).count("dot_general")
@@ -173,7 +192,8 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     params = jax.tree.map(lambda p: p + 0.1 * noise.normal(size=p.shape), params)
     config = dataclasses.replace(CONFIG, clip_eps=0.02, ent_coef=0.1, vf_coef=0.7)
     batch = ppo.flat_batch(rollout, jnp.float32(2.0), config)
-    total, parts = ppo.loss(params, batch, agent=trainer.agent, config=config)
+    loss = partial(ppo.loss, agent=trainer.agent, config=config)
+    total, parts = on_devices(loss, trainer.mesh, SAME, SAME)(params, batch)
 
     logits, values = (np.float64(x) for x in trainer.agent(params, batch.obs))
     mask = np.asarray(distribution.unpack_mask(batch.mask, env.num_actions))

@@ -1,0 +1,1 @@
+"""Files that are whole or not there, and folders that know their own checksums."""

@@ -1,0 +1,58 @@
+"""A training state as arrays by name, and back."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from hackmatrix.errors import UserError
+from hackmatrix.runs.checkpoints import Arrays
+from hackmatrix.training.trainer import TrainState
+
+_SUMS = "sums."
+
+
+def arrays_of(state: TrainState) -> Arrays:
+    """Copies of all arrays of a state, by the path of their fields joined by dots.
+
+    Copies, because a CPU array may share its memory with NumPy's, and the next call reuses it.
+    """
+    return {name: np.array(leaf) for name, leaf in _leaves(state)}
+
+
+def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
+    """The state (of NumPy arrays) with these arrays; games may be left out of `arrays`.
+
+    Sums of metrics that the arrays do not hold start at nothing: another version may measure more.
+
+    Args:
+        shape: shapes and dtypes of the state.
+        arrays: by name.
+        path: of the checkpoint, for errors.
+
+    Raises:
+        UserError: an array is missing, or has another shape or dtype.
+    """
+    leaves = []
+    for name, wanted in _leaves(shape):
+        array = arrays.get(name)
+        if array is None and name.startswith(_SUMS):
+            array = np.zeros(wanted.shape, wanted.dtype)
+        if array is None:
+            raise UserError(f"{path}: holds no {name}; another version of hackmatrix wrote it")
+        if array.shape != wanted.shape or array.dtype != wanted.dtype:
+            raise UserError(
+                f"{path}: {name} is {_text(array)}, this configuration wants {_text(wanted)}"
+            )
+        leaves.append(array)
+    return jax.tree.unflatten(jax.tree.structure(shape), leaves)
+
+
+def _leaves(tree: Any) -> list[tuple[str, Any]]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves]
+
+
+def _text(array: Any) -> str:
+    return f"{array.dtype}[{', '.join(map(str, array.shape))}]"

@@ -1,0 +1,196 @@
+"""Checkpoints on disk: what is saved is restored, whole or not at all; and which are kept."""
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hackmatrix.errors import UserError
+from hackmatrix.runs import checkpoints
+from hackmatrix.runs.checkpoints import (
+    check_checkpoint,
+    checkpoints_of,
+    load_checkpoint,
+    read_facts,
+    remove_partial,
+    save_checkpoint,
+)
+from hackmatrix.runs.saver import Saver, Snapshot, best_checkpoint
+from hackmatrix.storage.manifest import DamagedError
+
+ARRAYS = {
+    "params.Dense_0.kernel": np.arange(12, dtype=np.float32).reshape(3, 4),
+    "update": np.array(7, np.int32),
+    "mask": np.array([True, False]),
+    "words": np.array([2**32 - 1, 0], np.uint32),
+    "bytes": np.arange(250, 256, dtype=np.uint8),
+    "nothing": np.zeros((0, 3), np.float32),
+    "nan": np.array([np.nan, np.inf, -0.0], np.float32),
+}
+
+
+def updates_of(run: Path) -> list[int]:
+    return [checkpoint.update for checkpoint in checkpoints_of(run)]
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def test_arrays_come_back_bit_for_bit_with_their_facts(tmp_path: Path) -> None:
+    path = save_checkpoint(tmp_path, 7, ARRAYS, {"config": {"lr": 0.1}})
+    assert path == tmp_path / "checkpoints" / "7"
+    arrays, facts = load_checkpoint(path)
+    assert set(arrays) == set(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert (arrays[name].dtype, arrays[name].shape) == (array.dtype, array.shape)
+        assert arrays[name].tobytes() == array.tobytes()
+    assert facts["config"] == {"lr": 0.1}
+    assert facts["update"] == 7
+    assert check_checkpoint(path) is None
+
+
+def test_a_checkpoint_of_the_same_update_is_replaced(tmp_path: Path) -> None:
+    for value in (1, 2):
+        path = save_checkpoint(tmp_path, 3, {"a": np.full(2, value)}, {})
+    assert load_checkpoint(path)[0]["a"].tolist() == [2, 2]
+    assert os.listdir(tmp_path / "checkpoints") == ["3"]
+
+
+def test_every_damaged_file_is_found_and_named(tmp_path: Path) -> None:
+    path = save_checkpoint(tmp_path, 3, ARRAYS, {})
+    files = files_of(path)
+    assert len(files) > 5
+    for file in files:
+        content = file.read_bytes()
+        flipped = bytearray(content)
+        flipped[len(flipped) // 2] ^= 0x10
+        for damaged in (bytes(flipped), content[:-1], None):
+            if damaged is None:
+                file.unlink()
+            else:
+                file.write_bytes(damaged)
+            # A changed checksum of another file speaks for that file.
+            name = "is damaged" if file.parent == path and damaged else file.name
+            with pytest.raises(DamagedError, match=name):
+                load_checkpoint(path)
+        file.write_bytes(content)
+    (path / "arrays" / "foreign").touch()
+    with pytest.raises(DamagedError, match="arrays/foreign does not belong there"):
+        load_checkpoint(path)
+    (path / "arrays" / "foreign").unlink()
+    load_checkpoint(path)
+
+
+def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "FORMAT", 99)
+    path = save_checkpoint(tmp_path, 3, ARRAYS, {})
+    monkeypatch.undo()
+    with pytest.raises(UserError, match="has the format 99; this version reads format 1"):
+        read_facts(path)
+
+
+def test_a_save_that_fails_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_checkpoint(tmp_path, 3, {"a": np.ones(2)}, {})
+
+    def no_space(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoints, "write_manifest", no_space)
+    for update in (3, 4):
+        with pytest.raises(OSError, match="No space left"):
+            save_checkpoint(tmp_path, update, {"a": np.zeros(2)}, {})
+    assert load_checkpoint(tmp_path / "checkpoints" / "3")[0]["a"].tolist() == [1, 1]
+    assert os.listdir(tmp_path / "checkpoints") == ["3"]
+
+
+def test_what_a_killed_save_left_is_no_checkpoint_and_goes(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path, 3, ARRAYS, {})
+    left = tmp_path / "checkpoints" / ".saving-4-123"
+    left.mkdir()
+    (left / "facts.json").touch()
+    assert updates_of(tmp_path) == [3]
+    remove_partial(tmp_path)
+    assert os.listdir(tmp_path / "checkpoints") == ["3"]
+
+
+def snapshot(update: int, score: float | None = None) -> Snapshot:
+    evaluation = None if score is None else {"mean_return": score}
+    return Snapshot(update, {"a": np.full(2, update)}, {"evaluation": evaluation}, {})
+
+
+def saver(run: Path, keep: int, told: list[Any]) -> Saver:
+    return Saver(
+        run,
+        keep,
+        on_saved=lambda snapshot, path: told.append((snapshot.update, path.name)),
+        on_failed=lambda snapshot, error: told.append((snapshot.update, error.strerror)),
+    )
+
+
+def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
+    told: list[Any] = []
+    with saver(tmp_path, 2, told) as saving:
+        for update, score in enumerate([1.0, 5.0, None, 3.0, None, 2.0, None], start=1):
+            saving.save(snapshot(update, score))
+    assert updates_of(tmp_path) == [2, 6, 7]
+    best = best_checkpoint(tmp_path)
+    assert best is not None
+    assert best.update == 2
+    assert told == [(update, str(update)) for update in range(1, 8)]
+
+
+def test_the_newest_stays_though_another_is_better(tmp_path: Path) -> None:
+    with saver(tmp_path, 1, []) as saving:
+        for update, score in enumerate([4.0, 3.0, 2.0, 1.0], start=1):
+            saving.save(snapshot(update, score))
+    assert updates_of(tmp_path) == [1, 4]
+
+
+def test_training_does_not_wait_for_a_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_write = threading.Event()
+    write = checkpoints._write_arrays
+
+    def slow(*args: Any) -> None:
+        assert may_write.wait(30)
+        write(*args)
+
+    monkeypatch.setattr(checkpoints, "_write_arrays", slow)
+    with saver(tmp_path, 2, []) as saving:
+        saving.save(snapshot(1))  # returns though nothing can be written
+        assert updates_of(tmp_path) == []
+        may_write.set()
+    assert updates_of(tmp_path) == [1]  # leaving waits for the rest
+
+
+def test_a_save_that_fails_is_told_and_the_next_one_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    told: list[Any] = []
+    with saver(tmp_path, 2, told) as saving:
+        saving.save(snapshot(1))
+        saving.wait()
+        with monkeypatch.context() as full:
+            full.setattr(checkpoints, "write_manifest", no_space)
+            saving.save(snapshot(2))
+            saving.wait()
+            assert saving.failed
+        saving.save(snapshot(3))
+    assert told == [(1, "1"), (2, "No space left on device"), (3, "3")]
+    assert not saving.failed
+    assert updates_of(tmp_path) == [1, 3]
+
+
+def test_facts_are_readable_json(tmp_path: Path) -> None:
+    path = save_checkpoint(tmp_path, 3, ARRAYS, {"note": "ä"})
+    facts = json.loads((path / "facts.json").read_text(encoding="utf-8"))
+    assert facts["arrays"]["params.Dense_0.kernel"] == ["float32", 3, 4]
