@@ -14,8 +14,7 @@ help:  ## list the targets
 setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
 train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
-	$(BIN)/hackmatrix train --run-name $(RUN) --checkpoint-dir runs --total-timesteps 3_000_000 \
-	    --lr 1e-3 --ent-coef 0.02
+	$(BIN)/hackmatrix train --config configs/cpu.yaml --run-name $(RUN) --checkpoint-dir runs
 	$(BIN)/hackmatrix evaluate random
 	$(BIN)/hackmatrix evaluate runs/$(RUN)
 

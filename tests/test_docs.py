@@ -57,3 +57,11 @@ def test_the_example_of_the_environment_runs(tmp_path: Path) -> None:
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\((?!http)([^)#]+)", document.read_text()):
         assert (document.parent / target).exists(), target
+
+
+def test_every_test_that_the_requirements_name_is_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (DOCS / "requirements.md").read_text())
+    assert len(named) > 40
+    for file, function in named:
+        text = (DOCS.parent / file).read_text()
+        assert f"def {function}(" in text or not function, f"{file}::{function}"

@@ -217,6 +217,39 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     assert parts["approx_kl"] == pytest.approx(kl, rel=1e-3)
 
 
+def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
+    # Without normalised advantages the mean of two minibatches' gradients is that of both.
+    trainer, params, rollout = rollout_of(probes.Pairing())
+    batch = ppo.flat_batch(rollout, jnp.float32(1.0), CONFIG)
+
+    def learned(minibatches: int, together: int) -> Any:
+        config = dataclasses.replace(
+            CONFIG,
+            num_minibatches=minibatches,
+            gradient_accumulation_steps=together,
+            update_epochs=1,
+            max_grad_norm=1e6,
+            vf_coef=0.0,
+            ent_coef=0.5,
+        )
+        learn = partial(
+            ppo.learn,
+            agent=trainer.agent,
+            network_params=lambda params: params,
+            config=config,
+        )
+        start = ppo.optimizer(config).init(params)
+        # Equal advantages are 0 when normalised, so that only the entropy is learned from.
+        same = batch._replace(advantage=jnp.ones_like(batch.advantage))
+        result = on_devices(learn, trainer.mesh, SAME, SAME)(params, start, same, SEED, UPDATE)
+        return result.params, result.opt_state
+
+    (accumulated, state), (whole, _) = learned(4, 4), learned(1, 1)
+    assert int(state[1].count) == 1
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6), accumulated, whole)
+    assert int(learned(4, 2)[1][1].count) == 2
+
+
 def test_rewards_are_scaled_for_learning_and_reported_as_they_are() -> None:
     class Thousandfold(probes.Policy):
         def advance(self, *args: Any) -> tuple[Any, ...]:
