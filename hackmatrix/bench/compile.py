@@ -36,7 +36,7 @@ class Compile(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        from hackmatrix.bench import machine
+        from hackmatrix.runs import machine
 
         return {
             "seconds": {what: times.as_dict() for what, times in self.times.items()},

@@ -13,7 +13,6 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 import hackmatrix
-from hackmatrix.bench import machine
 from hackmatrix.bench.devices import devices_for, use_all_cores
 from hackmatrix.bench.options import EnvOptions
 from hackmatrix.bench.policies import random_actions, random_words, walks_to_exit
@@ -30,6 +29,7 @@ from hackmatrix.bench.replay import (
 from hackmatrix.engine.observation import features
 from hackmatrix.engine.state import State
 from hackmatrix.jaxgame import EnvState
+from hackmatrix.runs import machine
 from hackmatrix.training.devices import SAME, SHARED, first_of_share, on_devices, total
 
 Array = jax.Array

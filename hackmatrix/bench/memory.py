@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 
 import hackmatrix
-from hackmatrix.bench import machine
 from hackmatrix.bench.settings import train_config
+from hackmatrix.runs import machine
 from hackmatrix.training import ppo
 from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.rollout import Rollout, play

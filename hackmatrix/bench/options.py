@@ -102,6 +102,4 @@ class ProfileOptions(Options):
     num_envs: int = option(2_048, "games at once", at_least=1)
     num_steps: int = option(16, "steps of each game", at_least=1)
     play: Literal["random", "harder"] = option("random", "as for `bench env`; not for training")
-    output: Path | None = option(
-        None, "folder to keep the profile in, for other viewers"
-    )
+    output: Path | None = option(None, "folder to keep the profile in, for other viewers")

@@ -16,12 +16,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.bench import machine, plots
+from hackmatrix.bench import plots
 from hackmatrix.bench.devices import devices_for, use_all_cores
 from hackmatrix.bench.env import EnvBench
 from hackmatrix.bench.options import PeersOptions
 from hackmatrix.bench.policies import random_actions, random_words
 from hackmatrix.errors import UserError
+from hackmatrix.runs import machine
 from hackmatrix.training.devices import SAME, SHARED, first_of_share, on_devices, total
 
 Array = jax.Array

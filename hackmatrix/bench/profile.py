@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 
 import hackmatrix
-from hackmatrix.bench import machine
 from hackmatrix.bench.env import EnvBench
 from hackmatrix.bench.options import ProfileOptions
+from hackmatrix.runs import machine
 
 _DEFAULT = ProfileOptions()
 _PACKAGE = "hackmatrix/"

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hackmatrix.bench import machine, plots
+from hackmatrix.bench import plots
 from hackmatrix.bench.devices import use_all_cores
 from hackmatrix.bench.env import EnvBench, Speed
 from hackmatrix.bench.options import ScalingOptions
 from hackmatrix.bench.positions import crowded_position
+from hackmatrix.runs import machine
 
 _DEFAULT = ScalingOptions()
 _FEWEST = 64  # games

@@ -16,6 +16,7 @@ from hackmatrix.runs.params import newest_params, numbered_params, save_params
 from hackmatrix.storage.files import write_atomically
 
 CONFIG, METRICS, LOG, PROFILES = "config.yaml", "metrics.jsonl", "log.txt", "profiles"
+STARTS = "starts.jsonl"
 _LOCK = ".lock"
 
 Row = dict[str, Any]
@@ -112,6 +113,11 @@ class RunFolder:
     def write_config(self, text: str) -> None:
         """Writes config.yaml anew."""
         write_atomically(self.path / CONFIG, text.encode())
+
+    def add_start(self, facts: Mapping[str, Any]) -> None:
+        """Appends a line to starts.jsonl: one for each process that trained this run."""
+        with (self.path / STARTS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(facts) + "\n")
 
     def add_metrics(self, row: Mapping[str, Any]) -> None:
         """Appends a line to metrics.jsonl, without what is None; what is not finite is null."""

@@ -93,6 +93,8 @@ def find(config: TrainConfig) -> tuple[list[jax.Device], list[str]]:
     wanted = config.num_devices
     if platform == "tpu":
         wanted = wanted or config.tpu_cores
+        if config.distributed:
+            notes.append("--distributed: this version trains on one host, with all its chips")
     elif config.tpu or config.tpu_cores or config.distributed:
         notes.append(f"no TPU here, only {platform}: the settings of tpu change nothing")
     if wanted is None and platform == "cpu":

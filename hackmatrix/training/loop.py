@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import datetime
+import sys
 import time
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -15,6 +17,7 @@ import numpy as np
 import hackmatrix
 from hackmatrix.agents.agent import Agent
 from hackmatrix.agents.environment import Environment, PyTree
+from hackmatrix.runs import machine
 from hackmatrix.runs.checkpoints import remove_checkpoint, remove_partial
 from hackmatrix.runs.folder import LOG, PROFILES, RunFolder, read_metrics
 from hackmatrix.runs.saver import EVALUATION, SCORE, Saver, Snapshot, best_checkpoint, score_of
@@ -105,6 +108,7 @@ def train(
                 state = jax.block_until_ready(trainer.run(first.state, 0))
             console.say(f"compiled in {time.perf_counter() - began:.1f} s")
             _prepare_run(run, config, source, first.update)
+            run.add_start(_start_facts(first.update, chosen))
             console.keep_log(run.path / LOG)
             console.say(f"run {run.path}")
             evaluate = None
@@ -116,6 +120,18 @@ def train(
             with loop.saver:
                 end = loop.train()
             return loop.outcome(end)
+
+
+def _start_facts(update: int, chosen: list[jax.Device]) -> dict[str, Any]:
+    return {
+        "update": update,
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "devices": len(chosen),
+        **machine.machine(),
+        "versions": machine.versions("jaxlib", "numpy", "flax", "optax", "orbax-checkpoint"),
+        "commit": machine.commit(),
+    }
 
 
 def _compiling(chosen: list[jax.Device]) -> str:

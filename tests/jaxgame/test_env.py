@@ -1,6 +1,7 @@
 """The environment's face: what a step returns, how episodes end, and that every way of mapping it
 is the same game."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -61,6 +62,14 @@ def test_shapes_and_dtypes(env: HackMatrixEnv, step: Any, started: Any) -> None:
     assert info["reward_parts"].shape == (GAMES, 15)
     assert info["final_observation"].shape == observation.shape
     np.testing.assert_allclose(info["reward_parts"].sum(axis=1), reward, rtol=1e-6)
+
+
+def test_owned_programs_are_counted(env: HackMatrixEnv, step: Any, started: Any) -> None:
+    _, state = started
+    owned = jnp.arange(GAMES, dtype=jnp.uint32)  # sets of programs
+    state = dataclasses.replace(state, game=dataclasses.replace(state.game, owned=owned))
+    *_, info = step(state, first_valid(env, state))
+    assert info["programs_owned"].tolist() == [number.bit_count() for number in range(GAMES)]
 
 
 def test_the_key_makes_a_stream_without_the_evaluation_bit(env: HackMatrixEnv) -> None:

@@ -99,7 +99,8 @@ class Chip:
     ("chips", "settings", "used", "note"),
     [
         (8, {}, 8, None),
-        (8, {"tpu": True, "distributed": True}, 8, None),
+        (8, {"tpu": True}, 8, None),
+        (8, {"tpu": True, "distributed": True}, 8, "this version trains on one host"),
         (8, {"tpu_cores": 4}, 4, None),
         (8, {"num_devices": 2}, 2, None),
         (8, {"num_envs": 12, "num_minibatches": 1}, 6, "6 of 8 devices are used: only so many"),

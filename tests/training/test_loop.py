@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,7 @@ def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:
         "metrics.jsonl",
         "params_7.json",
         "params_7.npz",
+        "starts.jsonl",
     ]
     assert yaml.safe_load((run / "config.yaml").read_text())["environment"]["num_envs"] == 8
     assert resolve({}, run / "config.yaml")[0] == config_in(tmp_path)
@@ -217,6 +220,20 @@ def test_more_timesteps_go_on_where_the_run_ended(tmp_path: Path) -> None:
     folder = tmp_path / "longer" / "mine"
     run_of(tmp_path / "longer", TrainOptions(resume=str(folder)), total_timesteps=12 * 64)
     assert_same_run(tmp_path / "whole" / "mine", folder, 12)
+
+
+def test_every_start_of_a_run_is_recorded(tmp_path: Path) -> None:
+    run_of(tmp_path)
+    run_of(tmp_path, TrainOptions(resume=str(tmp_path / "mine")), total_timesteps=9 * 64)
+    lines = (tmp_path / "mine" / "starts.jsonl").read_text().splitlines()
+    first, second = map(json.loads, lines)
+    assert (first["update"], second["update"]) == (0, 7)
+    assert first["command"] == sys.argv
+    assert first["devices"] == 1
+    assert first["device"] == jax.devices()[0].device_kind
+    assert first["versions"]["jax"] == jax.__version__
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout
+    assert first["commit"] is None or first["commit"].rstrip("+") == commit.strip()
 
 
 def test_a_finished_run_that_is_resumed_stays_as_it_is(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
-"""What a benchmark ran on."""
+"""What a benchmark or a run ran on: machine, versions, commit."""
 
 import datetime
 import importlib.metadata
 import os
 import platform
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,27 @@ def versions(*packages: str) -> dict[str, str]:
     others = {name: importlib.metadata.version(name) for name in packages}
     python = platform.python_version()
     return {"hackmatrix": hackmatrix.__version__, "python": python, "jax": jax.__version__} | others
+
+
+def commit() -> str | None:
+    """The commit of this package's sources, "+" behind it if they were changed since.
+
+    None where they are not in a git checkout of their own.
+    """
+    root = Path(hackmatrix.__file__).parents[1]
+    if not (root / ".git").exists():
+        return None
+    try:
+        found = _git(root, "rev-parse", "HEAD")
+        return found + "+" * bool(_git(root, "status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
+    return result.stdout.strip()
 
 
 def line(machine: dict[str, Any], versions: dict[str, str]) -> str:
