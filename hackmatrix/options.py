@@ -22,7 +22,9 @@ class Range(NamedTuple):
     at_most: float | None = None
 
     def __contains__(self, value: object) -> bool:
-        if not isinstance(value, int | float) or not math.isfinite(value):
+        if not isinstance(value, int | float) or (
+            isinstance(value, float) and not math.isfinite(value)
+        ):
             return False
         return (
             (self.at_least is None or value >= self.at_least)

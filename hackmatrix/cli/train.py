@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse_given
 from hackmatrix.errors import UserError
-from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.config import Course, TrainConfig
 from hackmatrix.training.console import Console
 from hackmatrix.training.options import TrainOptions
 
@@ -41,24 +41,33 @@ def main(argv: list[str]) -> int:
     options = TrainOptions(**_of(TrainOptions, given))
     flags = _of(TrainConfig, given)
 
-    from hackmatrix.training.config_file import dump_config
-    from hackmatrix.training.resume import CONFIG, Source, find_source
+    from hackmatrix.training.config_file import dump_config, read_config
+    from hackmatrix.training.resume import Source, find_source
     from hackmatrix.training.settings import resolve
 
-    source = find_source(options, flags.get("checkpoint_dir", TrainConfig.checkpoint_dir))
-    saved = source.facts[CONFIG] if isinstance(source, Source) else None
+    in_file = {} if options.config is None else read_config(options.config)
+    folder = {**in_file, **flags}.get("checkpoint_dir", TrainConfig.checkpoint_dir)
+    source = find_source(options, folder)
+    saved = None
+    if isinstance(source, Source):
+        saved = source.settings
+        if source.run is not None and "checkpoint_dir" not in {**in_file, **flags}:
+            flags["checkpoint_dir"] = source.run.parent  # where it may go on under another name
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
-    config, notes = resolve(flags, options.config, saved, auto_tune=options.auto_tune)
+    config, notes = resolve(flags, in_file, saved, auto_tune=options.auto_tune)
+    course = Course(config.batch_size, config.total_timesteps)
+    if isinstance(source, Source):
+        course = source.course(config)
     if options.print_config:
         print(dump_config(config), end="")
         return 0
     with Console() as console:
         for note in notes:
             console.say(note)
-        total = config.num_updates * config.batch_size
+        total = course.timesteps(course.num_updates)
         rounded = " (rounded up to whole updates)" if total > config.total_timesteps else ""
-        console.say(f"{config.num_updates:,} updates, {total:,} steps{rounded}; loading JAX ...")
+        console.say(f"{course.num_updates:,} updates, {total:,} steps{rounded}; loading JAX ...")
 
         import jax
 
@@ -75,7 +84,7 @@ def main(argv: list[str]) -> int:
                 "out of memory on the device: take fewer --num-envs or --num-steps, or more "
                 "--num-minibatches with --gradient-accumulation-steps"
             ) from error
-    for line in _summary(outcome, config):
+    for line in _summary(outcome, course):
         print(line)
     return _exit_code(outcome)
 
@@ -101,16 +110,15 @@ def _make_evaluate(env: "Environment", agent: "Agent", config: TrainConfig) -> "
     return evaluate
 
 
-def _summary(outcome: "Outcome", config: TrainConfig) -> list[str]:
+def _summary(outcome: "Outcome", course: Course) -> list[str]:
     """What was made, where it is, and what one would do next."""
-    steps = outcome.updates * config.batch_size
     how = {
         "finished": "done",
         "signal": "stopped",
         "unhealthy": "stopped as unhealthy",
         "anomaly": "stopped at a number that is not finite",
     }[outcome.end.value]
-    lines = [f"{how} after {outcome.updates:,} updates, {steps:,} steps"]
+    lines = [f"{how} after {outcome.updates:,} updates, {outcome.timesteps:,} steps"]
     places = (
         ("run", outcome.run),
         ("checkpoint", outcome.checkpoint),
@@ -121,7 +129,8 @@ def _summary(outcome: "Outcome", config: TrainConfig) -> list[str]:
     following = []
     if outcome.params is not None:
         following.append(f"hackmatrix evaluate {outcome.params}")
-    if outcome.updates < config.num_updates and outcome.checkpoint is not None:
+    goes_on = outcome.end.value in ("signal", "anomaly") and outcome.updates < course.num_updates
+    if goes_on and outcome.checkpoint is not None:
         following.append(f"hackmatrix train --resume {outcome.run}")
     for label, command in zip(("next", ""), following, strict=False):
         lines.append(f"{label:<12}{command}")

@@ -6,6 +6,7 @@ a kill at any moment leaves the ones before it as they were.
 """
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -40,12 +41,16 @@ def checkpoints_of(run: Path) -> list[Checkpoint]:
     folder = run / FOLDER
     if not folder.is_dir():
         return []
-    found = [Checkpoint(p, int(p.name)) for p in folder.iterdir() if p.name.isdecimal()]
+    found = [
+        Checkpoint(path, int(path.name))
+        for path in folder.iterdir()
+        if path.name.isdecimal() and not (path / "config.yaml").exists()  # a run may be called 1
+    ]
     return sorted(found, key=lambda checkpoint: checkpoint.update)
 
 
 def save_checkpoint(run: Path, update: int, arrays: Arrays, facts: Mapping[str, Any]) -> Path:
-    """Writes a checkpoint; one of the same update is replaced.
+    """Writes a checkpoint of an update that has none yet.
 
     Args:
         run: the run's folder.
@@ -69,12 +74,10 @@ def save_checkpoint(run: Path, update: int, arrays: Arrays, facts: Mapping[str, 
         (partial / "facts.json").write_text(text + "\n", encoding="utf-8")
         write_manifest(partial)
         path = folder / str(update)
-        if path.exists():
-            path.rename(folder / f"{_PARTIAL}old-{update}-{os.getpid()}")
         partial.rename(path)
         sync(folder)
     finally:
-        remove_partial(run)
+        shutil.rmtree(partial, ignore_errors=True)
     return path
 
 
@@ -141,8 +144,19 @@ def remove_checkpoint(checkpoint: Checkpoint) -> None:
 def _write_arrays(path: Path, arrays: Arrays) -> None:
     import orbax.checkpoint as ocp  # takes two seconds, and only those who save need it
 
-    with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-        checkpointer.save(path.absolute(), args=ocp.args.StandardSave(arrays))
+    try:
+        with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+            checkpointer.save(path.absolute(), args=ocp.args.StandardSave(arrays))
+    except OSError:
+        raise
+    except Exception as error:  # it has no exception of its own: a full disk is a ValueError
+        raise OSError(errno.EIO, _cause(error)) from error
+
+
+def _cause(error: Exception) -> str:
+    """In one short line: Orbax's messages have kilobytes."""
+    text = " ".join(str(error).split())
+    return "No space left on device" if "No space left" in text else text[:200]
 
 
 def _read_arrays(path: Path, target: Arrays) -> Arrays:

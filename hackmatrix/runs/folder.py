@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import checkpoints_of
@@ -104,11 +104,23 @@ class RunFolder:
         return newest_params(self.path)
 
     def remove_params_after(self, update: int) -> None:
-        """Removes exported params of later updates, and those of the run's end and best."""
-        later = [path for number, path in numbered_params(self.path).items() if number > update]
-        for path in (*later, self.path / "final_params.npz"):
-            path.unlink(missing_ok=True)
-            path.with_suffix(".json").unlink(missing_ok=True)
+        """Removes exported params of later updates, and those of the run's end."""
+        later = [f"params_{number}" for number in numbered_params(self.path) if number > update]
+        for name in (*later, "final_params"):
+            self.remove_params(name)
+
+    def remove_params(self, name: str) -> None:
+        """Removes `{name}.npz` and `{name}.json`, if they are there."""
+        for suffix in (".npz", ".json"):
+            (self.path / f"{name}{suffix}").unlink(missing_ok=True)
+
+    def update_of_params(self, name: str) -> int | None:
+        """The update of the params exported as `{name}.npz`; None where there are none."""
+        try:
+            about = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
+            return about["update"] if (self.path / f"{name}.npz").exists() else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def write_config(self, text: str) -> None:
         """Writes config.yaml anew."""
@@ -122,8 +134,10 @@ class RunFolder:
     def add_metrics(self, row: Mapping[str, Any]) -> None:
         """Appends a line to metrics.jsonl, without what is None; what is not finite is null."""
         line = {name: _finite(value) for name, value in row.items() if value is not None}
-        with (self.path / METRICS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        with (self.path / METRICS).open("ab+") as file:
+            if file.tell() and not _ends_a_line(file):  # a full disk took only part of the last one
+                file.write(b"\n")
+            file.write(json.dumps(line).encode() + b"\n")
 
     def metrics(self) -> list[Row]:
         """All rows of metrics.jsonl; one that a kill has cut short is left out."""
@@ -146,16 +160,23 @@ class RunFolder:
 
 
 def read_metrics(run: Path) -> Iterator[Row]:
-    """The rows of a run's metrics.jsonl up to one that was cut short."""
+    """The rows of a run's metrics.jsonl; a line that was cut short is left out."""
     path = run / METRICS
     if not path.exists():
         return
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
-                yield json.loads(line)
+                row = json.loads(line)
             except ValueError:
-                return
+                continue
+            if isinstance(row, dict) and isinstance(row.get("update"), int):
+                yield row
+
+
+def _ends_a_line(file: BinaryIO) -> bool:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
 
 
 def _finite(value: Any) -> Any:

@@ -86,8 +86,8 @@ class Saver:
     def _save(self, snapshot: Snapshot) -> None:
         try:
             path = save_checkpoint(self._run, snapshot.update, snapshot.arrays, snapshot.facts)
-            self._on_saved(snapshot, path)
             self._remove_old()
+            self._on_saved(snapshot, path)
         except OSError as error:
             self.failed = True
             self._on_failed(snapshot, error)
@@ -103,13 +103,10 @@ class Saver:
 
 
 def best_checkpoint(run: Path) -> Checkpoint | None:
-    """The checkpoint with the highest evaluation, the newest among equals; None without any."""
-    scores = []
-    for checkpoint in checkpoints_of(run):
-        score = score_of(checkpoint)
-        if score is not None:
-            scores.append((score, checkpoint.update, checkpoint))
-    return max(scores)[-1] if scores else None
+    """The checkpoint with the highest evaluation, the oldest among equals; None without any."""
+    scores = [(score_of(checkpoint), checkpoint) for checkpoint in checkpoints_of(run)]
+    evaluated = [(score, checkpoint) for score, checkpoint in scores if score is not None]
+    return max(evaluated, key=lambda pair: pair[0])[1] if evaluated else None
 
 
 def score_of(checkpoint: Checkpoint) -> float | None:

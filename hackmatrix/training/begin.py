@@ -39,7 +39,7 @@ def from_params(trainer: Trainer, path: Path, console: Console) -> Begin:
         UserError: they can't be read, or belong to another network or environment.
     """
     config = trainer.config
-    exported = resume.load_exported(path, environment_id(config))
+    exported = resume.load_exported(path, config, environment_id(config))
     shape = trainer.state_shape().params
     theirs = _shapes(exported.params)
     if (ours := _shapes(shape)) != theirs:
@@ -69,16 +69,14 @@ def from_checkpoint(
     """
     config, update = trainer.config, checkpoint.update
     changed = resume.changes(config, facts[resume.CONFIG])
+    resume.check_environment(facts, environment_id(config), checkpoint.path)
     resume.check_network(changed)
-    _check_features(changed)
     arrays = resume.load_arrays(checkpoint)
     _tell(console, checkpoint, changed, reset_optimizer=reset_optimizer)
 
     afresh = set()
     if "num_envs" in changed:
         afresh |= {"games", "sums"}
-    if "normalize_observations" in changed:
-        afresh.add("feature_scale")
     if reset_optimizer:
         afresh.add("opt_state")
     if afresh:
@@ -112,14 +110,8 @@ def _tell(
             )
     if reset_optimizer:
         console.say("the optimizer starts afresh")
-
-
-def _check_features(changed: Mapping[str, tuple[Any, Any]]) -> None:
-    if changed.get("normalize_observations") == (True, False):
-        raise UserError(
-            "the checkpoint's network reads normalised observations: leave "
-            "--normalize-observations on, or start from exported params, which have it built in"
-        )
+    if "normalize_rewards" in changed:
+        console.warn("values were learned in other units; they take some updates to follow")
 
 
 def _on_host(state: TrainState) -> TrainState:

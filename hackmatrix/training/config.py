@@ -1,8 +1,9 @@
 """The configuration of a training run. Imports no JAX, so that `--help` is quick."""
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from hackmatrix.errors import UserError
 from hackmatrix.options import check_ranges, option
@@ -17,6 +18,28 @@ MODEL, ENVIRONMENT, TRAINING, TPU, LOGGING = (
     "tpu",
     "logging",
 )
+
+
+class Course(NamedTuple):
+    """How a run's updates and timesteps go together.
+
+    A run that is resumed may have had another batch before.
+    """
+
+    batch_size: int  # transitions of an update, from now on
+    total_timesteps: int  # since the run's start, to be rounded up to whole updates
+    first_update: int = 0  # updates made so far
+    first_timesteps: int = 0  # transitions so far
+
+    @property
+    def num_updates(self) -> int:
+        """Updates of the whole run."""
+        left = max(0, self.total_timesteps - self.first_timesteps)
+        return self.first_update - (-left // self.batch_size)
+
+    def timesteps(self, update: int) -> int:
+        """Transitions since the run's start, after so many updates."""
+        return self.first_timesteps + (update - self.first_update) * self.batch_size
 
 
 @dataclass(frozen=True)
@@ -73,6 +96,7 @@ class TrainConfig:
         10_000_000,
         "actions in all games since the run's start, rounded up to whole updates",
         at_least=1,
+        at_most=2**53,
         section=TRAINING,
     )
     num_steps: int = option(
@@ -170,12 +194,12 @@ class TrainConfig:
         None, "team at Weights & Biases; the user's own unless given", section=LOGGING
     )
     artifact: bool = option(True, "upload checkpoints to Weights & Biases", section=LOGGING)
-    checkpoint_dir: Path = option(
-        DEFAULT_FOLDER, "folder in which runs are kept", section=LOGGING
-    )
+    checkpoint_dir: Path = option(DEFAULT_FOLDER, "folder in which runs are kept", section=LOGGING)
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if str(self.checkpoint_dir).startswith("gs:"):
+            raise UserError(f"--checkpoint-dir must be a local folder, got {self.checkpoint_dir}")
         if self.batch_size % self.num_minibatches:
             raise UserError(
                 f"--num-minibatches {self.num_minibatches} must divide num_envs x num_steps = "
@@ -194,8 +218,13 @@ class TrainConfig:
 
     @property
     def num_updates(self) -> int:
-        """Updates of the whole run: `total_timesteps` rounded up."""
-        return -(-self.total_timesteps // self.batch_size)
+        """Updates of a whole run with this batch: `total_timesteps` rounded up."""
+        return Course(self.batch_size, self.total_timesteps).num_updates
+
+    def as_dict(self) -> dict[str, Any]:
+        """What JSON and YAML can hold, by field."""
+        settings = dataclasses.asdict(self)
+        return {name: str(v) if isinstance(v, Path) else v for name, v in settings.items()}
 
     @property
     def save_updates(self) -> int | None:

@@ -74,9 +74,10 @@ def read_config(path: Path) -> Settings:
         except ValueError as error:
             raise UserError(f"{path}: {key} {error}") from None
         for name in found:
-            if name in named:
-                raise UserError(f"{path}: {named[name]} and {key} mean the same; give one of them")
-            named[name] = key
+            meant = "num_minibatches" if name == BATCH_SIZE else name
+            if meant in named:
+                raise UserError(f"{path}: {named[meant]} and {key} mean the same; give one of them")
+            named[meant] = key
         settings |= found
     return settings
 
@@ -103,22 +104,21 @@ def with_num_minibatches(settings: Mapping[str, Any]) -> Settings:
 
 def dump_config(config: TrainConfig) -> str:
     """The file from which `read_config` makes the same configuration."""
+    settings = config.as_dict()
     sections: dict[str, dict[str, Any]] = {}
     for key, name in _FIELDS.items():
         section, _, short = key.partition(".")
-        value = getattr(config, name)
-        value = str(value) if isinstance(value, Path) else value
-        sections.setdefault(section, {})[short] = value
+        sections.setdefault(section, {})[short] = settings[name]
     return yaml.safe_dump(sections, sort_keys=False)
 
 
 def _entries(path: Path) -> list[tuple[str, Any]]:
     """The file's keys as "section.name", with their values."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise UserError(f"--config {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: is no YAML file ({_one_line(error)})") from None
     entries: list[tuple[str, Any]] = []
     for section, keys in _mapping(path, "the file", content).items():
@@ -127,6 +127,17 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
         for name, value in _mapping(path, f"section {section}", keys).items():
             entries.append((f"{section}.{name}", value))
     return entries
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a name that is given twice, of which YAML would take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for name in names:
+            if names.count(name) > 1:
+                raise yaml.YAMLError(f"{name} is given twice")
+        return super().construct_mapping(node, deep)
 
 
 def _mapping(path: Path, what: str, content: Any) -> dict[Any, Any]:

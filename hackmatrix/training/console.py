@@ -32,6 +32,7 @@ class Console:
 
     def __init__(self, file: TextIO | None = None) -> None:
         self._file = file or sys.stdout
+        self.closed = False  # whether the reader of a pipe is gone
         self._screen = _Screen(self._file) if _draws(self._file) else None
         self._said: deque[tuple[str, str]] = deque()  # lines to be written, and their styles
         self._writing = threading.Lock()
@@ -161,6 +162,8 @@ class Console:
                     _write(self._file, "".join(f"{text}\n" for text, _ in said))
                 else:
                     self._screen.draw(said, self._view())
+            except BrokenPipeError:
+                self.closed = True  # the run ends as after Ctrl+C
             finally:
                 self._writing.release()
             if not self._said:

@@ -71,6 +71,8 @@ def prepared(config: TrainConfig) -> list[jax.Device]:
     Raises:
         UserError: there are none of the kind that is wanted.
     """
+    if config.device == "cpu":  # or JAX would take the accelerators too
+        jax.config.update("jax_platforms", "cpu")
     if config.num_devices is not None and config.device in ("auto", "cpu"):
         with contextlib.suppress(RuntimeError):  # JAX has started: it has the devices it has
             jax.config.update("jax_num_cpu_devices", config.num_devices)
@@ -103,9 +105,10 @@ def find(config: TrainConfig) -> tuple[list[jax.Device], list[str]]:
         raise UserError(f"{wanted} devices are wanted, there are {len(devices)} ({platform})")
     groups = num_groups(config.num_envs, config.num_steps, config.num_minibatches)
     if wanted is not None and groups % wanted:
+        fitting = max(n for n in range(1, wanted) if groups % n == 0)
         raise UserError(
-            f"{wanted} devices can't share {groups} groups of games evenly: choose --num-envs as "
-            f"a multiple of {wanted * 8}, or another --num-devices"
+            f"{wanted} devices can't share {config.num_envs:,} games evenly, {fitting} can: give "
+            "another --num-devices or --num-envs"
         )
     count = wanted or max(n for n in range(1, len(devices) + 1) if groups % n == 0)
     if wanted is None and count < len(devices):

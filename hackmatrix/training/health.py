@@ -98,13 +98,17 @@ def recorded(line: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Health:
-    """The monitor of one run: feed it every row of metrics, in order."""
+    """The monitor of one run: feed it every row of metrics, in order.
+
+    `worst` is the severity of the worst that holds for the last row, told before or not.
+    """
 
     def __init__(self) -> None:
         self._told: set[str] = set()
         self._returns: deque[float] = deque(maxlen=WINDOW)
         self._speeds: list[float] = []
         self._slow_rows = 0
+        self.worst: Severity | None = None
 
     def check(self, update: int, row: Mapping[str, float | None]) -> list[Alarm]:
         """The alarms that fire with this row and did not fire before.
@@ -127,6 +131,8 @@ class Health:
             if rule.name not in self._told
         ]
         self._told.update(alarm.name for alarm in alarms)
+        severities = {rule.severity for rule, _ in findings}
+        self.worst = next((each for each in reversed(Severity) if each in severities), None)
         return alarms
 
     def _limits(self, finite: Mapping[str, float]) -> Iterator[Finding]:

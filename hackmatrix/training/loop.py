@@ -1,7 +1,6 @@
 """The loop of a training run: compiled updates, and what is due between them."""
 
 import contextlib
-import dataclasses
 import datetime
 import sys
 import time
@@ -17,13 +16,14 @@ import numpy as np
 import hackmatrix
 from hackmatrix.agents.agent import Agent
 from hackmatrix.agents.environment import Environment, PyTree
+from hackmatrix.errors import UserError
 from hackmatrix.runs import machine
-from hackmatrix.runs.checkpoints import remove_checkpoint, remove_partial
+from hackmatrix.runs.checkpoints import load_checkpoint, remove_checkpoint, remove_partial
 from hackmatrix.runs.folder import LOG, PROFILES, RunFolder, read_metrics
 from hackmatrix.runs.saver import EVALUATION, SCORE, Saver, Snapshot, best_checkpoint, score_of
 from hackmatrix.training import begin, devices, ppo, resume
 from hackmatrix.training.begin import Begin
-from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.config import Course, TrainConfig
 from hackmatrix.training.config_file import dump_config
 from hackmatrix.training.console import Console
 from hackmatrix.training.environments import environment_id, make_environment
@@ -31,7 +31,7 @@ from hackmatrix.training.health import ROW_KEY, Health, recorded
 from hackmatrix.training.metrics import Severity, summarise
 from hackmatrix.training.options import TrainOptions
 from hackmatrix.training.resume import Source
-from hackmatrix.training.snapshots import arrays_of
+from hackmatrix.training.snapshots import arrays_of, params_of
 from hackmatrix.training.stop import StopRequest
 from hackmatrix.training.trainer import Trainer, TrainState
 
@@ -57,6 +57,7 @@ class Outcome(NamedTuple):
 
     run: Path
     updates: int
+    timesteps: int
     end: End
     params: Path | None  # the newest exported params
     checkpoint: Path | None  # the newest
@@ -96,7 +97,8 @@ def train(
         for note in notes:
             console.warn(note)
         env = env or make_environment(config)
-        trainer = Trainer(env, config, chosen, detect_anomaly=options.detect_anomaly)
+        course = _course(config, source)
+        trainer = Trainer(env, config, chosen, course, detect_anomaly=options.detect_anomaly)
         run = stack.enter_context(_open_run(config, options, source))
         with StopRequest(
             lambda: console.say("stopping after this update; once more: at once")
@@ -114,12 +116,19 @@ def train(
             evaluate = None
             if config.eval_interval is not None and make_evaluate is not None:
                 evaluate = make_evaluate(env, trainer.agent, config)
-            loop = _Loop(
-                trainer, run, console, options, first._replace(state=state), evaluate, stop
-            )
+            first = first._replace(state=state)
+            loop = _Loop(trainer, course, run, console, options, first, evaluate, stop)
             with loop.saver:
+                if source is not None:
+                    loop.keep_beginning()
                 end = loop.train()
             return loop.outcome(end)
+
+
+def _course(config: TrainConfig, source: Source | Path | None) -> Course:
+    if isinstance(source, Source):
+        return source.course(config)
+    return Course(config.batch_size, config.total_timesteps)
 
 
 def _start_facts(update: int, chosen: list[jax.Device]) -> dict[str, Any]:
@@ -153,7 +162,7 @@ def _open_run(config: TrainConfig, options: TrainOptions, source: Source | Path 
 def _run_folder(
     config: TrainConfig, options: TrainOptions, source: Source | Path | None
 ) -> RunFolder:
-    if isinstance(source, Source) and (own := _own_folder(options, source)) is not None:
+    if isinstance(source, Source) and (own := _own_folder(config, options, source)) is not None:
         run = RunFolder(own)
         try:
             resume.check_rewind(source, run.path, options.rewind)
@@ -166,13 +175,14 @@ def _run_folder(
     return RunFolder.create(config.checkpoint_dir, options.run_name, options.run_suffix)
 
 
-def _own_folder(options: TrainOptions, source: Source) -> Path | None:
+def _own_folder(config: TrainConfig, options: TrainOptions, source: Source) -> Path | None:
     """The folder of the run that goes on; None where it goes on in another one."""
     if source.run is None or options.run_suffix:
         return None
-    if options.output_dir is not None:
-        return source.run if options.output_dir.resolve() == source.run.resolve() else None
-    return source.run if options.run_name in (None, source.run.name) else None
+    named = options.output_dir
+    if options.run_name is not None:
+        named = config.checkpoint_dir / options.run_name
+    return source.run if named is None or named.resolve() == source.run.resolve() else None
 
 
 def _begin(
@@ -207,9 +217,21 @@ def _prepare_run(
             remove_checkpoint(checkpoint)
         run.remove_params_after(update)
         run.cut_metrics(update)
+        _restore_best(run)
     elif source.run is not None:
         rows = [row for row in read_metrics(source.run) if row["update"] <= update]
         run.write_metrics(rows)
+
+
+def _restore_best(run: RunFolder) -> None:
+    """Makes best_params belong to the best checkpoint that is left."""
+    best = best_checkpoint(run.path)
+    if best is None:
+        run.remove_params(BEST)
+    elif run.update_of_params(BEST) != best.update:
+        with contextlib.suppress(UserError):  # a damaged one is told when it is used
+            arrays, facts = load_checkpoint(best.path)
+            run.save_params(BEST, params_of(arrays), _about(best.update, facts))
 
 
 class _Loop:
@@ -218,6 +240,7 @@ class _Loop:
     def __init__(
         self,
         trainer: Trainer,
+        course: Course,
         run: RunFolder,
         console: Console,
         options: TrainOptions,
@@ -226,6 +249,7 @@ class _Loop:
         stop: StopRequest,
     ) -> None:
         self._trainer = trainer
+        self._course = course
         self._config = trainer.config
         self._run = run
         self._console = console
@@ -237,12 +261,15 @@ class _Loop:
         self._logged = first.logged
         self._saved: int | None = first.update if run.has_checkpoint(first.update) else None
         self._profiled = max(options.profile_step, first.update + 1) if options.profile else None
+        if self._profiled is not None and self._profiled > course.num_updates:
+            console.warn(f"there is no update {self._profiled}: nothing will be profiled")
         self._health = Health()
         for row in run.metrics():  # alarms that were told once are not told again
             self._health.check(row["update"], recorded(row))
         best = best_checkpoint(run.path)
         self._best_score = None if best is None else score_of(best)
         self._metrics_failed = False
+        self._finite = True  # params, when they were last to be saved
         self._evaluated_once = False
         self._calls = _Calls()
         self._save_clock = time.perf_counter()
@@ -253,26 +280,30 @@ class _Loop:
             on_failed=self._save_failed,
         )
 
+    def keep_beginning(self) -> None:
+        """Saves what the run begins with, where its folder does not hold it yet."""
+        if self._saved != self._update:
+            self._save()
+
     def train(self) -> End:
         """Makes updates until the run ends, and leaves a checkpoint of its end."""
-        config, console = self._config, self._console
-        console.begin(self._run.path.name, config.num_updates, config.batch_size, self._first)
-        if self._update >= config.num_updates:
-            console.say(
-                f"all {config.num_updates:,} updates are made; a higher --total-timesteps goes on"
-            )
+        config, console, total = self._config, self._console, self._course.num_updates
+        console.begin(self._run.path.name, total, config.batch_size, self._first)
+        if self._update >= total:
+            console.say(f"all {total:,} updates are made; a higher --total-timesteps goes on")
         ahead = 1  # updates of the next call
         end = End.FINISHED
-        while self._update < config.num_updates:
-            if self._stop.requested:
+        while self._update < total:
+            if self._stop.requested or console.closed:
                 end = End.SIGNAL
                 break
             count = min(ahead, self._next_due() - self._update)
-            ahead = _updates_per_call(self._call(count) / count)
+            ahead = self._updates_per_call(self._call(count) / count)
             if (found := self._anomaly_found()) is not None:
                 console.warn(found)
                 return End.ANOMALY
-            if self._after_call() is Severity.CRITICAL and config.on_unhealthy == "stop":
+            self._after_call()
+            if config.on_unhealthy == "stop" and self._health.worst is Severity.CRITICAL:
                 console.say("stopped by --on-unhealthy stop")
                 end = End.UNHEALTHY
                 break
@@ -286,18 +317,19 @@ class _Loop:
         return Outcome(
             run=run.path,
             updates=self._update,
+            timesteps=self._course.timesteps(self._update),
             end=end,
             params=run.newest_params(),
             checkpoint=run.newest_checkpoint(),
             best=None if best is None else best.path,
             signal=self._stop.signal,
-            saved=not self.saver.failed,
+            saved=self._finite and not self.saver.failed,
         )
 
     def _next_due(self) -> int:
         """The next update after which something is to be done."""
         config, update = self._config, self._update
-        due = [config.num_updates]
+        due = [self._course.num_updates]
         for interval in (config.log_interval, config.save_updates, config.eval_interval):
             if interval is not None:
                 due.append((update // interval + 1) * interval)
@@ -342,40 +374,36 @@ class _Loop:
             where = f"epoch {epoch + 1}, minibatch {step + 1} of {steps}"
         return f"not finite: {found.tensor}; update {found.update}, {where}"
 
-    def _after_call(self) -> Severity | None:
-        """Does what is due; the severity of the worst alarm."""
+    def _after_call(self) -> None:
+        """Does what is due."""
         config, update = self._config, self._update
-        at_end = update == config.num_updates
-        worst = None
+        at_end = update == self._course.num_updates
         if update % config.log_interval == 0 or at_end:
-            worst = self._log()
+            self._log()
         evaluation = None
         if self._evaluate is not None and (update % (config.eval_interval or 1) == 0 or at_end):
             evaluation = self._evaluated(self._evaluate)
         if evaluation is not None or self._save_due():
             self._save(evaluation)
-        return worst
 
-    def _log(self) -> Severity | None:
-        """Writes and shows a row of metrics; the severity of the worst alarm that it raises."""
+    def _log(self) -> None:
+        """Writes and shows a row of metrics, and the alarms that it raises."""
         self._state, sums = self._trainer.take_sums(self._state)
         row: dict[str, Any] = summarise(jax.device_get(sums))
         steps = self._calls.updates * self._config.batch_size
         row["train/steps_per_second"] = steps / self._calls.seconds
-        row["train/learning_rate"] = float(ppo.learning_rate(self._config, self._update - 1, xp=np))
+        row["train/learning_rate"] = float(
+            ppo.learning_rate(self._config, self._course, self._update - 1, np)
+        )
         self._logged, self._calls = self._update, _Calls()
         alarms = self._health.check(self._update, row)
         self._write_row(row | ({ROW_KEY: [alarm.name for alarm in alarms]} if alarms else {}))
         self._console.log(self._update, row)
         for alarm in alarms:
             self._console.warn(alarm.message)
-        severities = [alarm.severity for alarm in alarms]
-        if Severity.CRITICAL in severities:
-            return Severity.CRITICAL
-        return severities[0] if severities else None
 
     def _write_row(self, row: Mapping[str, Any]) -> None:
-        timesteps = self._update * self._config.batch_size
+        timesteps = self._course.timesteps(self._update)
         try:
             self._run.add_metrics({"update": self._update, "timesteps": timesteps, **row})
         except OSError as error:
@@ -412,36 +440,39 @@ class _Loop:
     def _save(self, evaluation: Evaluation | None = None) -> None:
         """Copies the state off the devices, and has it written while training goes on."""
         self._save_clock = time.perf_counter()
+        self._saved = self._update
+        if (snapshot := self._snapshot(evaluation)) is not None:
+            self.saver.save(snapshot)
+
+    def _snapshot(self, evaluation: Evaluation | None = None) -> Snapshot | None:
+        """The state, copied off the devices; None where it is worth nothing."""
         params = jax.device_get(self._trainer.network_params(self._state))
-        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(params)):
+        self._finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(params))
+        if not self._finite:
             self._console.warn(
                 f"params are not finite at update {self._update}: not saved, what was saved before "
                 "stays"
             )
-            return
-        self._saved = self._update
-        self.saver.save(self._snapshot(params, evaluation))
-
-    def _snapshot(self, params: PyTree, evaluation: Evaluation | None) -> Snapshot:
+            return None
         facts = {
-            "environment": environment_id(self._config),
+            resume.ENVIRONMENT: environment_id(self._config),
             "version": hackmatrix.__version__,
-            "timesteps": self._update * self._config.batch_size,
+            resume.TIMESTEPS: self._course.timesteps(self._update),
             begin.LAST_LOGGED: self._logged,
             EVALUATION: evaluation,
-            resume.CONFIG: _plain(self._config),
+            resume.CONFIG: self._config.as_dict(),
         }
         return Snapshot(self._update, arrays_of(self._state), facts, params)
 
     def _finish(self) -> None:
         """Leaves a checkpoint of the end."""
-        if self._update not in (self._saved, self._first):
+        if self._update > 0 and self._update != self._saved:
             self._save()
         self.saver.wait()
-        finished = self._update >= self._config.num_updates
-        if finished and self._run.newest_params() != self._run.path / f"{FINAL}.npz":
-            params = jax.device_get(self._trainer.network_params(self._state))
-            self._export(self._snapshot(params, None))  # it was resumed at its end
+        finished = self._update >= self._course.num_updates
+        exported = self._run.update_of_params(FINAL) == self._update
+        if finished and not exported and (snapshot := self._snapshot()) is not None:
+            self._export(snapshot)  # it was resumed at its end
 
     def _saved_to(self, snapshot: Snapshot, path: Path) -> None:
         self._export(snapshot)
@@ -449,28 +480,25 @@ class _Loop:
 
     def _export(self, snapshot: Snapshot) -> None:
         """Writes params for sharing."""
-        about = {
-            "environment": snapshot.facts["environment"],
-            "observation": self._config.observation,
-            "version": snapshot.facts["version"],
-            "update": snapshot.update,
-            "timesteps": snapshot.facts["timesteps"],
-            EVALUATION: snapshot.facts[EVALUATION],
-            "config": snapshot.facts[resume.CONFIG],
-        }
+        about = _about(snapshot.update, snapshot.facts)
         names = [f"params_{snapshot.update}"]
         if snapshot.facts[EVALUATION] is not None:
             names.append(BEST)
-        if snapshot.update >= self._config.num_updates:
+        if snapshot.update >= self._course.num_updates:
             names.append(FINAL)
         for name in names:
             self._run.save_params(name, snapshot.params, about)
 
     def _save_failed(self, snapshot: Snapshot, error: OSError) -> None:
         self._console.warn(
-            f"the checkpoint of update {snapshot.update:,} can't be written: {error.strerror}; "
-            "what was saved before stays, training goes on"
+            f"the checkpoint of update {snapshot.update:,} can't be written: "
+            f"{error.strerror or error}; what was saved before stays, training goes on"
         )
+
+    def _updates_per_call(self, seconds_per_update: float) -> int:
+        if self._trainer.mesh.devices.flat[0].platform == "cpu":
+            return 1
+        return max(1, int(CALL_SECONDS / seconds_per_update))
 
 
 class _Calls(NamedTuple):
@@ -480,10 +508,17 @@ class _Calls(NamedTuple):
     seconds: float = 0.0
 
 
-def _updates_per_call(seconds_per_update: float) -> int:
-    if jax.default_backend() == "cpu":
-        return 1
-    return max(1, int(CALL_SECONDS / seconds_per_update))
+def _about(update: int, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of params beside them, from the facts of their checkpoint."""
+    return {
+        "environment": facts[resume.ENVIRONMENT],
+        "observation": facts[resume.CONFIG]["observation"],
+        "version": facts["version"],
+        "update": update,
+        "timesteps": facts[resume.TIMESTEPS],
+        EVALUATION: facts[EVALUATION],
+        "config": facts[resume.CONFIG],
+    }
 
 
 def _debug_line(update: int, count: int, seconds: float) -> str:
@@ -491,8 +526,3 @@ def _debug_line(update: int, count: int, seconds: float) -> str:
     used = [each["bytes_in_use"] / 2**20 for each in memory if each and "bytes_in_use" in each]
     shown = f", {max(used):,.0f} MiB in use on the fullest device" if used else ""
     return f"call of {count} to update {update:,}: {seconds:.3f} s{shown}"
-
-
-def _plain(config: TrainConfig) -> dict[str, Any]:
-    settings = dataclasses.asdict(config)
-    return {name: str(v) if isinstance(v, Path) else v for name, v in settings.items()}

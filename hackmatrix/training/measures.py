@@ -77,7 +77,7 @@ def of_step(
     measures["train/mean_reward"] = _pair(jnp.sum(reward), games)
     if "stage" in info:
         highest = jnp.max(jnp.where(ended, info["stage"], 0))
-        measures["stats/highest_stage"] = _pair(highest, episodes)
+        measures["stats/highest_stage"] = _pair(highest, episodes > 0)
     if "reward_parts" in info:
         totals = jnp.sum(info["reward_parts"], axis=0)
         for part, total in zip(REWARD_PARTS, totals, strict=True):

@@ -39,7 +39,7 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        for name in ("run_name", "run_suffix"):
+        for name in ("run_name", "run_suffix", "resume_run"):
             if (text := getattr(self, name)) is not None:
                 check_word(flag(name), text)
         if self.output_dir is not None:
@@ -47,6 +47,8 @@ class TrainOptions:
                 raise UserError("--output-dir must be a local folder")
             if self.run_name or self.run_suffix:
                 raise UserError("--output-dir is the run's folder: give no --run-name with it")
+        if self.resume == "":
+            raise UserError("--resume must name a run's folder, a checkpoint or exported params")
         if self.resume and self.resume_run:
             raise UserError("give --resume or --resume-run, not both")
         if not (self.resume or self.resume_run):

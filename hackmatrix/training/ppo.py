@@ -13,7 +13,7 @@ from hackmatrix.agents.agent import Agent
 from hackmatrix.agents.environment import PyTree
 from hackmatrix.training import anomalies, devices
 from hackmatrix.training.advantages import generalized_advantages
-from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.config import Course, TrainConfig
 from hackmatrix.training.minibatches import minibatch_indices, num_groups
 from hackmatrix.training.rollout import Rollout, Transition
 
@@ -48,9 +48,11 @@ def optimizer(config: TrainConfig) -> optax.GradientTransformation:
     )
 
 
-def learning_rate(config: TrainConfig, update: Any, xp: ModuleType = jnp) -> Any:
+def learning_rate(config: TrainConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
     """The rate of an update (counted from 0), float32 for traced numbers; `xp` is jnp or NumPy."""
-    progress = update / config.num_updates
+    made = update - course.first_update + course.first_timesteps / course.batch_size
+    whole = course.num_updates - course.first_update + course.first_timesteps / course.batch_size
+    progress = made / whole
     match config.lr_schedule:
         case "linear":
             return config.lr * (1 - progress)
@@ -105,6 +107,7 @@ def learn(
     agent: Agent,
     network_params: Callable[[PyTree], PyTree],
     config: TrainConfig,
+    course: Course | None = None,
     detect_anomaly: bool = False,
 ) -> Learned:
     """Some epochs of minibatch gradient steps on this device's share of a batch.
@@ -120,10 +123,12 @@ def learn(
         agent: the network.
         network_params: the params that the network reads, from those that are learned.
         config: settings; its `num_envs` are the games of all devices.
+        course: of the run; None: that of a fresh one.
         detect_anomaly: whether every step is searched for numbers that are not finite.
     """
     adam = optimizer(config)
-    rate = learning_rate(config, update)
+    course = course or Course(config.batch_size, config.total_timesteps)
+    rate = learning_rate(config, course, update)
     num_envs = batch.action.size // config.num_steps
     groups = num_groups(config.num_envs, config.num_steps, config.num_minibatches)
     groups = groups * num_envs // config.num_envs

@@ -18,14 +18,15 @@ from hackmatrix.runs.checkpoints import (
 )
 from hackmatrix.runs.folder import CONFIG as CONFIG_FILE
 from hackmatrix.runs.params import Exported, load_params, newest_params
-from hackmatrix.storage.manifest import DamagedError
-from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.config_file import read_config, with_num_minibatches
+from hackmatrix.storage.manifest import DamagedError, check_manifest
+from hackmatrix.training.config import Course, TrainConfig
+from hackmatrix.training.config_file import Settings, read_config, with_num_minibatches
 from hackmatrix.training.options import TrainOptions
 
 _ORIGINAL = re.compile(r"checkpoint(?:_(?P<update>\d+))?\.(pkl|pt)")
 
-CONFIG, ENVIRONMENT = "config", "environment"  # facts of a checkpoint
+# Facts of a checkpoint.
+CONFIG, ENVIRONMENT, TIMESTEPS = "config", "environment", "timesteps"
 
 
 class Source(NamedTuple):
@@ -33,12 +34,18 @@ class Source(NamedTuple):
 
     run: Path | None  # the folder that it lies in, if it lies in a run's folder
     checkpoint: Checkpoint | None  # None: the run was ended before its first one
-    facts: Facts
+    facts: Facts  # of the checkpoint
+    settings: Settings  # what the run was last asked for
 
     @property
     def update(self) -> int:
         """Updates made so far."""
         return 0 if self.checkpoint is None else self.checkpoint.update
+
+    def course(self, config: TrainConfig) -> Course:
+        """How updates and timesteps go together from here on."""
+        timesteps = self.facts.get(TIMESTEPS, 0)
+        return Course(config.batch_size, config.total_timesteps, self.update, timesteps)
 
 
 def find_source(options: TrainOptions, checkpoint_dir: Path) -> Source | Path | None:
@@ -55,7 +62,9 @@ def find_source(options: TrainOptions, checkpoint_dir: Path) -> Source | Path | 
     if options.resume is None:
         return None
     path = Path(options.resume)
-    if path.suffix == ".npz" and (path.exists() or not _ORIGINAL.fullmatch(path.name)):
+    if path.suffix == ".npz":
+        if not path.is_file():
+            raise UserError(f"--resume {path}: there is no such file")
         return path
     return _source(path, _checkpoint(path))
 
@@ -72,17 +81,35 @@ def load_arrays(checkpoint: Checkpoint) -> Arrays:
         raise UserError(f"{error}; {_way_out(checkpoint)}") from None
 
 
-def load_exported(path: Path, environment: str) -> Exported:
+def load_exported(path: Path, config: TrainConfig, environment: str) -> Exported:
     """Params to start from.
 
     Raises:
-        UserError: they can't be read, or belong to another environment.
+        UserError: they can't be read, belong to another environment or to a network with another
+            activation, or read features as they are where they are to be normalised.
     """
     exported = load_params(path)
-    known = exported.about.get(ENVIRONMENT, environment)
+    check_environment(exported.about, environment, path)
+    activation = exported.about.get(CONFIG, {}).get("activation", config.activation)
+    if activation != config.activation:
+        raise UserError(f"{path}: was trained with --activation {activation}")
+    if config.normalize_observations:
+        raise UserError(
+            f"{path}: exported params read observations as they are; leave "
+            "--normalize-observations off"
+        )
+    return exported
+
+
+def check_environment(facts: Mapping[str, Any], environment: str, path: Path) -> None:
+    """Refuses what was trained on another environment, or on another version of it.
+
+    Raises:
+        UserError: it was.
+    """
+    known = facts.get(ENVIRONMENT, environment)
     if known != environment:
         raise UserError(f"{path}: was trained on {known}, not on {environment}")
-    return exported
 
 
 def check_rewind(source: Source, run: Path, rewind: bool) -> list[Checkpoint]:
@@ -104,7 +131,8 @@ def check_rewind(source: Source, run: Path, rewind: bool) -> list[Checkpoint]:
 
 def changes(config: TrainConfig, before: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Settings that are not those of the checkpoint: field -> (then, now)."""
-    now = {name: _plain(getattr(config, name)) for name in before if hasattr(config, name)}
+    settings = config.as_dict()
+    now = {name: settings[name] for name in before if name in settings and name != "env"}
     return {name: (before[name], now[name]) for name in now if before[name] != now[name]}
 
 
@@ -114,27 +142,37 @@ def check_network(changed: Mapping[str, tuple[Any, Any]]) -> None:
     Raises:
         UserError: the network, what it reads or what it plays is another one.
     """
-    for name in ("env", "observation", "architecture", "hidden_dim", "num_layers", "activation"):
+    for name in ("observation", "architecture", "hidden_dim", "num_layers", "activation"):
         if name in changed:
             then, now = changed[name]
             raise UserError(
                 f"{name} was {then} in the checkpoint and is {now} now: the network's params "
                 f"don't fit, so nothing would carry over; leave {name} as it was, or start afresh"
             )
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+    if "normalize_observations" in changed:
+        then, now = (("off", "on")[value] for value in changed["normalize_observations"])
+        raise UserError(
+            f"--normalize-observations was {then} in the checkpoint and is {now} now: its network "
+            "would read other numbers than it has learned to; leave it as it was"
+        )
 
 
 def _source(run: Path, checkpoint: Checkpoint | None) -> Source:
     if checkpoint is None:
-        return Source(run, None, {CONFIG: with_num_minibatches(read_config(run / CONFIG_FILE))})
+        return Source(run, None, {}, _settings_of(run))
     try:
+        check_manifest(checkpoint.path)
         facts = read_facts(checkpoint.path)
     except DamagedError as error:
         raise UserError(f"{error}; {_way_out(checkpoint)}") from None
-    return Source(_run_of(checkpoint), checkpoint, facts)
+    owner = _run_of(checkpoint)
+    if owner is None or not (owner / CONFIG_FILE).exists():
+        return Source(owner, checkpoint, facts, facts[CONFIG])
+    return Source(owner, checkpoint, facts, facts[CONFIG] | _settings_of(owner))
+
+
+def _settings_of(run: Path) -> Settings:
+    return with_num_minibatches(read_config(run / CONFIG_FILE))
 
 
 def _run_of(checkpoint: Checkpoint) -> Path | None:
@@ -148,9 +186,12 @@ def _checkpoint(path: Path) -> Checkpoint | None:
     None where the path is a run that has none yet.
     """
     if path.is_dir():
+        if (path / CONFIG_FILE).exists():
+            return _newest(path, path)
         if path.parent.name == FOLDER and path.name.isdecimal():
             return Checkpoint(path, int(path.name))
         if (path / "facts.json").exists():  # one that was copied to another place
+            check_manifest(path)
             return Checkpoint(path, read_facts(path)["update"])
         return _newest(path.parent if path.name == FOLDER else path, path)
     if path.is_file():

@@ -5,19 +5,18 @@ goes with the size of the batch, defaults.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from hackmatrix.options import convert
 from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.config_file import HINTS, read_config, with_num_minibatches
+from hackmatrix.training.config_file import BATCH_SIZE, HINTS, with_num_minibatches
 from hackmatrix.training.scaling import auto_scale_for_batch_size
 
 
 def resolve(
     flags: Mapping[str, Any],
-    file: Path | None = None,
-    checkpoint: Mapping[str, Any] | None = None,
+    in_file: Mapping[str, Any] | None = None,
+    resumed: Mapping[str, Any] | None = None,
     *,
     auto_tune: bool = False,
 ) -> tuple[TrainConfig, list[str]]:
@@ -25,35 +24,36 @@ def resolve(
 
     Args:
         flags: the fields of `TrainConfig` given on the command line.
-        file: of --config.
-        checkpoint: the configuration of the checkpoint that is resumed; what this version does
-            not know is left out.
+        in_file: what the file of --config gives, see `read_config`.
+        resumed: the configuration of the run that is resumed; what this version does not know is
+            left out.
         auto_tune: whether to choose for the device.
 
     Raises:
-        UserError: the file can't be read, or a setting is wrong.
+        UserError: a setting is wrong.
     """
-    given = dict(flags)
-    if file is not None:
-        given = read_config(file) | given
-    if checkpoint is not None:
-        given = _known(checkpoint, given) | given
+    given = {**(in_file or {}), **flags}
+    if resumed is not None:
+        given = _known(resumed, given) | given
     notes = []
     if auto_tune:
         tuned = {name: value for name, value in _tuned(given).items() if name not in given}
         notes = [f"tuned for this device: {name} {value}" for name, value in tuned.items()]
+        notes = notes or ["nothing to tune for this device: all of it is given"]
         given = tuned | given
     given = with_num_minibatches(given)
-    config, scaled = auto_scale_for_batch_size(TrainConfig(**given), given)
+    accumulation = given.get("gradient_accumulation_steps", 1)
+    unscaled = TrainConfig(**given | {"gradient_accumulation_steps": 1})
+    config, scaled = auto_scale_for_batch_size(unscaled, given, accumulation)
     return config, notes + [f"scaled for the batch of {config.batch_size:,}: {s}" for s in scaled]
 
 
-def _known(checkpoint: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a checkpoint, but for what the `given` ones replace under another name."""
-    replaced = {"num_minibatches"} if "batch_size" in given else set()
+def _known(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a resumed run, but for what the `given` ones replace under another name."""
+    replaced = {"num_minibatches"} if BATCH_SIZE in given else set()
     return {
         name: convert(HINTS[name], value)
-        for name, value in checkpoint.items()
+        for name, value in resumed.items()
         if name in HINTS and name not in replaced
     }
 
@@ -62,9 +62,10 @@ def _tuned(given: Mapping[str, Any]) -> dict[str, Any]:
     from hackmatrix.training import devices
     from hackmatrix.training.auto_tune import settings_for
 
-    wanted = {name: given[name] for name in _OF_DEVICES if name in given}
-    found = devices.prepared(TrainConfig(**wanted))
-    return settings_for(found[0].platform, len(found))
+    wanted = TrainConfig(**{name: given[name] for name in _OF_DEVICES if name in given})
+    found = devices.prepared(wanted)
+    count = wanted.num_devices or (wanted.tpu_cores if found[0].platform == "tpu" else None)
+    return settings_for(found[0].platform, count or len(found))
 
 
 _OF_DEVICES = ("device", "num_devices", "tpu_cores")

@@ -6,11 +6,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from hackmatrix.agents.normalisation import FeatureScale
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import Arrays
 from hackmatrix.training.trainer import TrainState
 
-_SUMS = "sums."
+_SUMS, _PARAMS, _SCALE = "sums.", "params.", "feature_scale."
 
 
 def arrays_of(state: TrainState) -> Arrays:
@@ -22,7 +23,7 @@ def arrays_of(state: TrainState) -> Arrays:
 
 
 def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
-    """The state (of NumPy arrays) with these arrays; games may be left out of `arrays`.
+    """The state (of NumPy arrays) with these arrays.
 
     Sums of metrics that the arrays do not hold start at nothing: another version may measure more.
 
@@ -47,6 +48,22 @@ def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
             )
         leaves.append(array)
     return jax.tree.unflatten(jax.tree.structure(shape), leaves)
+
+
+def params_of(arrays: Arrays) -> dict[str, Any]:
+    """The params for sharing that the arrays of a state make: normalisation is built in."""
+    params: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if name.startswith(_PARAMS):
+            *parents, leaf = name.removeprefix(_PARAMS).split(".")
+            node = params
+            for parent in parents:
+                node = node.setdefault(parent, {})
+            node[leaf] = array
+    scale: dict[str, Any] = {
+        name.removeprefix(_SCALE): a for name, a in arrays.items() if name.startswith(_SCALE)
+    }
+    return jax.device_get(FeatureScale(**scale).folded(params)) if scale else params
 
 
 def _leaves(tree: Any) -> list[tuple[str, Any]]:

@@ -15,7 +15,7 @@ from hackmatrix.agents.environment import Environment, PyTree
 from hackmatrix.agents.networks import ActorCritic
 from hackmatrix.agents.normalisation import FeatureScale
 from hackmatrix.training import anomalies, devices, measures, ppo
-from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.config import Course, TrainConfig
 from hackmatrix.training.keys import Purpose, key_for
 from hackmatrix.training.reward_scale import RewardScale
 from hackmatrix.training.rollout import Games, Rollout, new_games, play
@@ -49,6 +49,7 @@ class Trainer:
         env: Environment,
         config: TrainConfig,
         devices_: Sequence[jax.Device] | None = None,
+        course: Course | None = None,
         *,
         detect_anomaly: bool = False,
     ) -> None:
@@ -58,6 +59,7 @@ class Trainer:
             env: what to train on.
             config: settings.
             devices_: share the games, see `devices.find`; by default JAX's first one.
+            course: of the run, where it goes on with another batch than it began with.
             detect_anomaly: whether every update is searched for numbers that are not finite.
         """
         network = ActorCritic(
@@ -71,6 +73,7 @@ class Trainer:
         self.agent = Agent(env, network)
         self.mesh = devices.mesh_of(devices_ or jax.devices()[:1])
         self._env = env
+        self._course = course
         self._detect_anomaly = detect_anomaly
         self._share = config.num_envs // self.mesh.size  # games of one device
         specs = _specs()
@@ -155,18 +158,20 @@ class Trainer:
         if config.normalize_rewards:
             squares = devices.total(rollout.sum_of_squares)
             reward_scale = reward_scale.updated(squares, config.batch_size)
+        deviation = reward_scale.deviation if config.normalize_rewards else jnp.ones(())
         learned = ppo.learn(
             state.params,
             state.opt_state,
-            ppo.flat_batch(rollout, reward_scale.deviation, config),
+            ppo.flat_batch(rollout, deviation, config),
             state.seed,
             state.update,
             agent=self.agent,
             network_params=network_params,
             config=config,
+            course=self._course,
             detect_anomaly=self._detect_anomaly,
         )
-        scalars = learned.scalars | {"reward_scale": reward_scale.deviation}
+        scalars = learned.scalars | {"reward_scale": deviation}
         return TrainState(
             seed=state.seed,
             update=state.update + 1,

@@ -8,6 +8,7 @@ import pytest
 from hackmatrix.training import devices
 from hackmatrix.training.auto_tune import settings_for
 from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.scaling import auto_scale_for_batch_size
 from hackmatrix.training.settings import resolve
 
 
@@ -25,9 +26,9 @@ def test_every_device_gets_settings_that_fit_it(
     platform: str, count: int, games: int, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
-    config = TrainConfig(**settings_for(platform, count))
+    config, _ = auto_scale_for_batch_size(TrainConfig(**settings_for(platform, count)))
     assert (config.num_envs, config.dtype) == (games, dtype)
-    assert config.batch_size // count // config.num_minibatches == 8192
+    assert config.batch_size // config.num_minibatches == 8192
     assert config.num_envs % count == 0
 
 
@@ -50,3 +51,15 @@ def test_what_is_given_stays_and_what_is_chosen_is_said(monkeypatch: pytest.Monk
     assert "tuned for this device: num_envs 8192" in notes
     assert not any("num_steps" in note for note in notes)
     assert any("update_epochs 4 -> 2" in note for note in notes)  # scaling goes on from there
+    assert resolve({"num_devices": 2}, auto_tune=True)[0].num_envs == 4096
+
+
+def test_settings_that_are_given_fit_those_that_are_tuned() -> None:
+    assert resolve({"num_envs": 64}, auto_tune=True)[0].num_minibatches == 4
+    resolve({"num_envs": 5, "num_steps": 12}, auto_tune=True)
+    config, _ = resolve({}, {"batch_size": 64}, auto_tune=True)
+    assert config.batch_size // config.num_minibatches == 64
+    everything = TrainConfig().as_dict()
+    config, notes = resolve({}, None, everything, auto_tune=True)
+    assert config == TrainConfig()
+    assert notes == ["nothing to tune for this device: all of it is given"]

@@ -113,7 +113,7 @@ def test_a_saved_configuration_is_read_back_as_it_was(
     config = TrainConfig(**settings)
     path = tmp_path_factory.mktemp("config") / "config.yaml"
     path.write_text(dump_config(config))
-    assert resolve({}, path)[0] == config
+    assert resolve({}, read_config(path))[0] == config
 
 
 @pytest.mark.parametrize(
@@ -126,6 +126,13 @@ def test_a_saved_configuration_is_read_back_as_it_was(
         ("lr: 1", "unknown section lr, there are model, environment, training, tpu, logging"),
         ("training: {zzzzzz: 1}", "unknown setting training.zzzzzz, see `hackmatrix train --help`"),
         ("training: {lr: 1, learning_rate: 1}", "training.lr and training.learning_rate mean"),
+        ("training: {lr: 1, lr: 2}", "is no YAML file (lr is given twice)"),
+        ("training: {lr: 1}\ntraining: {gamma: 1}", "is no YAML file (training is given twice)"),
+        ("training: {batch_size: 8, num_minibatches: 2}", "training.batch_size and training.num_m"),
+        ("logging: {project: 2024-13-45}", "is no YAML file (month must be in 1..12"),
+        ("training: {seed: !!int abc}", "is no YAML file ("),
+        ("training: {seed: " + 5000 * "1" + "}", "is no YAML file ("),
+        (2000 * "[", "is no YAML file ("),
         ("training: {seed: three}", "training.seed must be a number, got 'three'"),
         ("training: {seed: 1.5}", "training.seed must be a whole number, got 1.5"),
         ("training: {seed: true}", "training.seed must be a number, got True"),
@@ -169,15 +176,16 @@ def test_numbers_may_be_written_as_people_write_them(tmp_path: Path) -> None:
 
 
 def test_flags_go_before_the_file_and_the_file_before_the_checkpoint(tmp_path: Path) -> None:
-    path = written(tmp_path, "training: {lr: 2.0, gamma: 0.2}")
+    in_file = read_config(written(tmp_path, "training: {lr: 2.0, gamma: 0.2}"))
     checkpoint = {"lr": 3.0, "gamma": 0.3, "vf_coef": 0.3, "no_longer_known": 1}
-    config, _ = resolve({"lr": 1.0}, path, checkpoint)
+    config, _ = resolve({"lr": 1.0}, in_file, checkpoint)
     assert (config.lr, config.gamma, config.vf_coef) == (1.0, 0.2, 0.3)
     assert config.ent_coef == TrainConfig.ent_coef
 
 
 def test_the_size_of_minibatches_goes_with_the_games_that_flags_give(tmp_path: Path) -> None:
-    path = written(tmp_path, "training: {batch_size: 256}\nenvironment: {num_envs: 8}")
+    text = "training: {batch_size: 256}\nenvironment: {num_envs: 8}"
+    path = read_config(written(tmp_path, text))
     assert resolve({}, path)[0].num_minibatches == 4
     assert resolve({"num_envs": 32}, path)[0].num_minibatches == 16
     assert resolve({"num_minibatches": 2}, path)[0].num_minibatches == 2
@@ -189,13 +197,13 @@ def test_the_size_of_minibatches_goes_with_the_games_that_flags_give(tmp_path: P
 
 
 def test_only_what_nobody_gave_is_scaled(tmp_path: Path) -> None:
-    path = written(tmp_path, "training: {lr: 1e-3}")
-    config, notes = resolve({"num_envs": 2048}, path)
+    in_file = read_config(written(tmp_path, "training: {lr: 1e-3}"))
+    config, notes = resolve({"num_envs": 2048}, in_file)
     assert (config.num_minibatches, config.update_epochs, config.lr) == (32, 2, 1e-3)
     assert notes == [
         "scaled for the batch of 262,144: num_minibatches 4 -> 32",
         "scaled for the batch of 262,144: update_epochs 4 -> 2",
     ]
-    again, notes = resolve({}, written(tmp_path, dump_config(config)))
+    again, notes = resolve({}, read_config(written(tmp_path, dump_config(config))))
     assert again == config
     assert notes == []

@@ -18,20 +18,23 @@ TESTS = Path(__file__).parents[1]
 _TRAIN = """
 import sys
 sys.path.insert(0, {tests!r})
-import dataclasses, jax, numpy as np
+import jax, numpy as np
+import hackmatrix
 import probe_environments as probes
 from hackmatrix.training import devices
+from hackmatrix.training.compilation_cache import enable_compilation_cache
 from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.snapshots import arrays_of
 from hackmatrix.training.trainer import Trainer
 
+enable_compilation_cache()
 config = TrainConfig(num_envs=32, num_steps=16, hidden_dim=16, lr=1e-3, num_devices={count},
                      normalize_observations=True, gradient_accumulation_steps=2)
 found, notes = devices.find(config)
 assert (len(found), notes) == ({count}, []), (found, notes)
-trainer = Trainer(probes.Grid(), config, found)
+trainer = Trainer({env}, config, found)
 state = trainer.init(0)
-held = dict(first=np.asarray(state.games.env_state.position))
+held = {{"first." + name: array for name, array in arrays_of(state).items()}}
 for update in range(5):
     state = trainer.run(state, 1)
     if update == 0:
@@ -42,20 +45,27 @@ np.savez({path!r}, **held)
 """
 
 
-def train_on(count: int, folder: Path) -> dict[str, np.ndarray]:
+GRID, GAME = "probes.Grid()", "hackmatrix.make()"
+
+
+def train_on(count: int, env: str, folder: Path) -> dict[str, np.ndarray]:
     path = str(folder / f"{count}.npz")
-    code = _TRAIN.format(tests=str(TESTS), count=count, path=path)
+    code = _TRAIN.format(tests=str(TESTS), count=count, env=env, path=path)
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
     return dict(np.load(path))
 
 
-def test_any_number_of_devices_plays_the_same_games_and_learns_the_same(tmp_path: Path) -> None:
-    alone = train_on(1, tmp_path)
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("env", [GRID, pytest.param(GAME, marks=pytest.mark.slow)])
+def test_any_number_of_devices_plays_the_same_games_and_learns_the_same(
+    env: str, tmp_path: Path
+) -> None:
+    alone = train_on(1, env, tmp_path)
     for count in (2, 8):
-        together = train_on(count, tmp_path)
+        together = train_on(count, env, tmp_path)
         assert together.keys() == alone.keys()
         for name, array in alone.items():
-            if name == "first" or name.startswith("after."):  # of the first rollout
+            if name.startswith(("first.", "after.")):  # before and after the first rollout
                 np.testing.assert_array_equal(together[name], array, err_msg=name)
             else:
                 np.testing.assert_allclose(

@@ -6,6 +6,19 @@ from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.scaling import auto_scale_for_batch_size
 
 
+def test_minibatches_that_make_one_step_together_count_as_one() -> None:
+    config, _ = auto_scale_for_batch_size(TrainConfig(num_envs=2048), (), accumulation=4)
+    assert (config.num_minibatches, config.gradient_accumulation_steps) == (32, 4)
+    assert config.lr == 2.5e-4  # 16 gradient steps, as with the defaults
+    config, _ = auto_scale_for_batch_size(TrainConfig(num_envs=2048), (), accumulation=16)
+    assert config.lr == 2.5e-4
+
+
+def test_large_minibatches_are_told_where_they_are_given() -> None:
+    _, notes = auto_scale_for_batch_size(TrainConfig(num_envs=2048), {"num_minibatches"})
+    assert "minibatches of 65,536 transitions are large, but num_minibatches is given" in notes
+
+
 @pytest.mark.parametrize(
     ("num_envs", "minibatches", "epochs", "lr"),
     [
