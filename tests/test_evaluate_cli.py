@@ -1,6 +1,8 @@
 """The command `hackmatrix evaluate`: refusals, the table and the JSON."""
 
 import json
+import re
+import sys
 from pathlib import Path
 
 import jax
@@ -49,8 +51,24 @@ def test_files_of_other_environments_are_refused(
     size = FEATURE_SIZE["full"]
     assert main(["evaluate", saved(tmp_path, features=size, actions=5)]) == 2
     assert "chooses among 5 actions, HackMatrix has 28" in capsys.readouterr().err
-    assert main(["evaluate", saved(tmp_path, features=size, environment="CartPole-v1")]) == 2
-    assert "was trained on CartPole-v1, not on HackMatrix-v1" in capsys.readouterr().err
+    assert main(["evaluate", saved(tmp_path, features=size, environment="Pong-v0")]) == 2
+    assert "was trained on Pong-v0, not on HackMatrix-v1" in capsys.readouterr().err
+    assert main(["evaluate", saved(tmp_path, features=6, environment="CartPole-v1")]) == 2
+    assert (
+        "is for 6 features and 28 actions; CartPole-v1 has 4 features and 2 actions\n"
+        in capsys.readouterr().err
+    )
+
+
+def test_without_gymnax_classic_control_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gymnax", None)
+    assert main(["evaluate", saved(tmp_path, 4, 2, environment="CartPole-v1")]) == 2
+    assert capsys.readouterr().err == (
+        'hackmatrix evaluate: error: CartPole-v1 comes with the extra "classic": '
+        'pip install "hackmatrix[classic]"\n'
+    )
 
 
 @pytest.mark.parametrize("layout", [pytest.param("classic", marks=pytest.mark.slow), "full"])
@@ -66,7 +84,49 @@ def test_a_file_is_evaluated_in_its_own_layout(
     assert told["agent"] == file
     assert told["seed"] == 3
     assert told["episodes"] == 4
-    assert 1 <= told["mean_length"] <= 20
+    assert 1 <= told["length_ci"][0] <= told["mean_length"] <= told["length_ci"][1] <= 20
+
+
+@pytest.mark.parametrize(
+    ("name", "features", "actions", "longest"),
+    [("CartPole-v1", 4, 2, 500), ("Acrobot-v1", 6, 3, 500), ("MountainCar-v0", 2, 3, 200)],
+)
+def test_classic_control_is_evaluated_on_its_own(
+    name: str,
+    features: int,
+    actions: int,
+    longest: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Fresh params play at random: too badly for MountainCar, whose games all reach the limit.
+    argv = ["evaluate", saved(tmp_path, features, actions, environment=name), "--episodes", "50"]
+    assert main([*argv, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    low, high = told["mean_return_ci"]
+    assert low <= told["mean_return"] <= high
+    low, high = told["length_ci"]
+    assert 1 <= low <= told["mean_length"] <= high <= longest
+    if name == "CartPole-v1":
+        assert told["mean_return"] == told["mean_length"]
+        assert told["truncated"] == 0
+    if name == "MountainCar-v0":
+        assert told["mean_return"] == -200
+        assert told["truncated"] == 50
+    unknown = ("mean_stages_cleared", "stages_cleared_ci", "win_rate", "win_rate_ci", "mean_score")
+    assert [told[key] for key in unknown] == [None] * len(unknown)
+    assert told["program_use"] == told["death_causes"] == {}
+
+    assert main(argv) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [re.split(r"\s{2,}", line)[0] for line in lines[1:]] == [
+        "games",
+        "return",
+        "length",
+        "cut off",
+    ]
+    for line in lines[2:4]:
+        assert re.search(r"\s-?\d+\.\d{3}  \[-?\d+\.\d{3}, -?\d+\.\d{3}\]$", line)
 
 
 def test_the_table_names_the_player(

@@ -149,7 +149,7 @@ def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-TINY = ["--num-envs", "8", "--num-steps", "8", "--hidden-dim", "8", "--log-interval", "2"]
+TINY = ["--num-envs=8", "--num-steps=8", "--hidden-dim=8", "--log-interval=2", "--no-wandb"]
 
 
 def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import hackmatrix
 from hackmatrix import ENVIRONMENT_ID
+from hackmatrix.agents import classic
+from hackmatrix.agents.environment import Environment
 from hackmatrix.agents.networks import ActorCritic
 from hackmatrix.errors import UserError
 from hackmatrix.rules.actions import NUM_ACTIONS
@@ -23,15 +26,21 @@ class Policy(NamedTuple):
     about: dict[str, Any]
 
     @property
+    def environment(self) -> str:
+        """The id of the environment that it was trained on; HackMatrix unless the file says so."""
+        return str(self.about.get("environment", ENVIRONMENT_ID))
+
+    @property
     def observation(self) -> str:
         """The layout, "classic" or "full", of the observations of HackMatrix that it reads.
 
         Raises:
             UserError: it plays another environment.
         """
-        environment = self.about.get("environment", ENVIRONMENT_ID)
-        if environment != ENVIRONMENT_ID:
-            raise UserError(f"{self.path}: was trained on {environment}, not on {ENVIRONMENT_ID}")
+        if self.environment != ENVIRONMENT_ID:
+            raise UserError(
+                f"{self.path}: was trained on {self.environment}, not on {ENVIRONMENT_ID}"
+            )
         if (actions := self.network.num_actions) != NUM_ACTIONS:
             raise UserError(
                 f"{self.path}: chooses among {actions} actions, HackMatrix has {NUM_ACTIONS}"
@@ -43,6 +52,22 @@ class Policy(NamedTuple):
             f"{self.path}: reads {self.feature_size} features; HackMatrix has "
             + " or ".join(f"{size} ({layout})" for layout, size in FEATURE_SIZE.items())
         )
+
+    def make_environment(self) -> Environment:
+        """The environment that it was trained on, with its usual time limit.
+
+        Raises:
+            UserError: there is none of this name, its package is not installed, or the network
+                does not fit it.
+        """
+        if self.environment not in classic.NAMES:
+            return hackmatrix.make(observation=self.observation)
+        env = classic.ClassicControl(self.environment)
+        here = f"{self.feature_size} features and {self.network.num_actions} actions"
+        wanted = f"{env.feature_size} features and {env.num_actions} actions"
+        if here != wanted:
+            raise UserError(f"{self.path}: is for {here}; {self.environment} has {wanted}")
+        return env
 
 
 def load_policy(path: Path) -> Policy:

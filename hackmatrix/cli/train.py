@@ -1,6 +1,8 @@
 """`hackmatrix train`: trains an agent by PPO."""
 
 import dataclasses
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse_given
@@ -31,27 +33,28 @@ saved), 1 when a critical alarm or a number that is not finite ended it, 2 for w
 
 def main(argv: list[str]) -> int:
     """Runs the command."""
-    given = parse_given(
+    arguments = parse_given(
         [TrainConfig, TrainOptions],
         argv,
         command="hackmatrix train",
         purpose="Trains an agent by PPO, with checkpoints from which it can go on exactly.",
         example=_EXAMPLE,
     )
-    options = TrainOptions(**_of(TrainOptions, given))
-    flags = _of(TrainConfig, given)
+    options = TrainOptions(**_of(TrainOptions, arguments))
+    flags = _of(TrainConfig, arguments)
 
     from hackmatrix.training.config_file import dump_config, read_config
     from hackmatrix.training.resume import Source, find_source
     from hackmatrix.training.settings import resolve
 
     in_file = {} if options.config is None else read_config(options.config)
-    folder = {**in_file, **flags}.get("checkpoint_dir", TrainConfig.checkpoint_dir)
-    source = find_source(options, folder)
+    given = {**in_file, **flags}
+    folder = given.get("checkpoint_dir", TrainConfig.checkpoint_dir)
+    source = find_source(options, folder, _fetcher(given) if given.get("wandb", True) else None)
     saved = None
     if isinstance(source, Source):
         saved = source.settings
-        if source.run is not None and "checkpoint_dir" not in {**in_file, **flags}:
+        if source.run is not None and "checkpoint_dir" not in given:
             flags["checkpoint_dir"] = source.run.parent  # where it may go on under another name
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
@@ -92,6 +95,20 @@ def main(argv: list[str]) -> int:
 def _of(options: type, given: dict[str, Any]) -> dict[str, Any]:
     names = {field.name for field in dataclasses.fields(options)}
     return {name: value for name, value in given.items() if name in names}
+
+
+def _fetcher(given: dict[str, Any]) -> Callable[[str, Path], Path]:
+    """Fetches a run that is not here from Weights & Biases."""
+
+    def fetch(run_id: str, folder: Path) -> Path:
+        from hackmatrix.runs.trackers import download_run
+
+        project, entity = given.get("project", TrainConfig.project), given.get("entity")
+        print(f"looking for {run_id} at Weights & Biases ...", flush=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return download_run(run_id, folder, project=project, entity=entity)
+
+    return fetch
 
 
 def _make_evaluate(env: "Environment", agent: "Agent", config: TrainConfig) -> "Evaluate":

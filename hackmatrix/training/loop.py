@@ -21,6 +21,7 @@ from hackmatrix.runs import machine
 from hackmatrix.runs.checkpoints import load_checkpoint, remove_checkpoint, remove_partial
 from hackmatrix.runs.folder import LOG, PROFILES, RunFolder, read_metrics
 from hackmatrix.runs.saver import EVALUATION, SCORE, Saver, Snapshot, best_checkpoint, score_of
+from hackmatrix.runs.trackers import Trackers, WandbSettings
 from hackmatrix.training import begin, devices, ppo, resume
 from hackmatrix.training.begin import Begin
 from hackmatrix.training.config import Course, TrainConfig
@@ -117,12 +118,28 @@ def train(
             if config.eval_interval is not None and make_evaluate is not None:
                 evaluate = make_evaluate(env, trainer.agent, config)
             first = first._replace(state=state)
-            loop = _Loop(trainer, course, run, console, options, first, evaluate, stop)
+            trackers = stack.enter_context(_trackers(config, options, run, first, console))
+            loop = _Loop(trainer, course, run, console, trackers, options, first, evaluate, stop)
             with loop.saver:
                 if source is not None:
                     loop.keep_beginning()
                 end = loop.train()
             return loop.outcome(end)
+
+
+def _trackers(
+    config: TrainConfig, options: TrainOptions, run: RunFolder, first: Begin, console: Console
+) -> Trackers:
+    settings = WandbSettings(config.project, config.entity, config.artifact, options.rewind)
+    return Trackers.open(
+        run.path,
+        config=config.as_dict(),
+        tensorboard=config.tensorboard,
+        wandb=settings if config.wandb else None,
+        update=first.update,
+        steps_per_update=config.batch_size,
+        say=console.say,
+    )
 
 
 def _course(config: TrainConfig, source: Source | Path | None) -> Course:
@@ -243,6 +260,7 @@ class _Loop:
         course: Course,
         run: RunFolder,
         console: Console,
+        trackers: Trackers,
         options: TrainOptions,
         first: Begin,
         evaluate: Evaluate | None,
@@ -253,6 +271,7 @@ class _Loop:
         self._config = trainer.config
         self._run = run
         self._console = console
+        self._trackers = trackers
         self._options = options
         self._evaluate = evaluate
         self._stop = stop
@@ -401,9 +420,11 @@ class _Loop:
         self._console.log(self._update, row)
         for alarm in alarms:
             self._console.warn(alarm.message)
+            self._trackers.alarm(self._update, alarm.name, alarm.message)
 
     def _write_row(self, row: Mapping[str, Any]) -> None:
         timesteps = self._course.timesteps(self._update)
+        self._trackers.log(self._update, timesteps, row)
         try:
             self._run.add_metrics({"update": self._update, "timesteps": timesteps, **row})
         except OSError as error:
@@ -475,19 +496,21 @@ class _Loop:
             self._export(snapshot)  # it was resumed at its end
 
     def _saved_to(self, snapshot: Snapshot, path: Path) -> None:
-        self._export(snapshot)
+        exported = self._export(snapshot)
         self._console.note("checkpoint", f"update {snapshot.update:,} saved to {path}")
+        self._trackers.artifact(snapshot.update, [path, exported, exported.with_suffix(".json")])
 
-    def _export(self, snapshot: Snapshot) -> None:
-        """Writes params for sharing."""
+    def _export(self, snapshot: Snapshot) -> Path:
+        """Writes params for sharing; the file that is named by the update."""
         about = _about(snapshot.update, snapshot.facts)
-        names = [f"params_{snapshot.update}"]
+        further = []
         if snapshot.facts[EVALUATION] is not None:
-            names.append(BEST)
+            further.append(BEST)
         if snapshot.update >= self._course.num_updates:
-            names.append(FINAL)
-        for name in names:
+            further.append(FINAL)
+        for name in further:
             self._run.save_params(name, snapshot.params, about)
+        return self._run.save_params(f"params_{snapshot.update}", snapshot.params, about)
 
     def _save_failed(self, snapshot: Snapshot, error: OSError) -> None:
         self._console.warn(

@@ -1,7 +1,7 @@
 """What a run continues: a checkpoint found by its path, and what of it fits the configuration."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,8 +48,15 @@ class Source(NamedTuple):
         return Course(config.batch_size, config.total_timesteps, self.update, timesteps)
 
 
-def find_source(options: TrainOptions, checkpoint_dir: Path) -> Source | Path | None:
+def find_source(
+    options: TrainOptions, checkpoint_dir: Path, fetch: Callable[[str, Path], Path] | None = None
+) -> Source | Path | None:
     """What `--resume` or `--resume-run` name: a checkpoint, a file of params, or nothing.
+
+    Args:
+        options: of this call.
+        checkpoint_dir: folder of runs.
+        fetch: makes the folder of a run that is not here (id, folder) -> folder.
 
     Raises:
         UserError: there is no such thing, it can't be resumed, or it is damaged.
@@ -57,7 +64,9 @@ def find_source(options: TrainOptions, checkpoint_dir: Path) -> Source | Path | 
     if options.resume_run is not None:
         run = checkpoint_dir / options.resume_run
         if not run.is_dir():
-            raise UserError(f"--resume-run {options.resume_run}: there is no run {run}")
+            if fetch is None:
+                raise UserError(f"--resume-run {options.resume_run}: there is no run {run}")
+            fetch(options.resume_run, run)
         return _source(run, _newest(run, run))
     if options.resume is None:
         return None

@@ -19,6 +19,7 @@ import orbax.checkpoint as ocp
 import probe_environments as probes
 import pytest
 import yaml
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.errors import UserError
@@ -769,6 +770,21 @@ def test_an_existing_run_is_refused_and_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="exists: choose another --run-name"):
         run_of(tmp_path)
     assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_trackers_are_told_metrics_alarms_and_evaluations(tmp_path: Path) -> None:
+    make, _ = best_at({3: 1.0, 6: 3.0, 7: 0.0})
+    config = config_in(tmp_path, tensorboard=True, eval_interval=3, lr=1.0, hidden_dim=64)
+    with Console(io.StringIO()) as console:
+        train(config, MINE, console, env=probes.Grid(), make_evaluate=make)
+    events = EventAccumulator(str(tmp_path / "mine" / "events"), {"scalars": 0}).Reload()
+    rows = rows_of(tmp_path / "mine")
+    for name in ("train/entropy", "eval/mean_return"):
+        points = [(point.step, point.value) for point in events.Scalars(name)]
+        assert points == [(row["update"], pytest.approx(row[name])) for row in rows if name in row]
+    fired = [name for row in rows for name in row.get("alarms", [])]
+    assert fired
+    assert {f"alarm/{name}/text_summary" for name in fired} <= set(events.Tags()["tensors"])
 
 
 def test_metrics_are_strict_json(tmp_path: Path) -> None:

@@ -1,0 +1,339 @@
+"""Trackers: what they are told is in their files, and whatever they do, the run goes on."""
+
+import math
+import statistics
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from hackmatrix.runs.trackers import Trackers, background
+from hackmatrix.runs.trackers.background import Tracker, Unavailable
+from hackmatrix.training.metrics import METRICS
+
+Said = list[str]
+
+
+class Recorder:
+    """A tracker that keeps what it is told."""
+
+    name = "recorder"
+    finish_seconds = 0.0
+    rest = ""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.abandoned = False
+
+    def start(self, say: Callable[[str], None]) -> None:
+        self.told.append("start")
+
+    def log(self, update: int, timesteps: int, row: Mapping[str, float], when: float) -> None:
+        self.told.append((update, timesteps, dict(row)))
+
+    def alarm(self, update: int, name: str, message: str) -> None:
+        self.told.append((update, name, message))
+
+    def artifact(self, update: int, files: Sequence[Path]) -> None:
+        self.told.append((update, *files))
+
+    def flush(self) -> None:
+        pass
+
+    def finish(self, failed: bool) -> None:
+        self.told.append("failed" if failed else "finished")
+
+    def abandon(self) -> None:
+        self.abandoned = True
+
+
+def track(
+    run: Path, rows: Mapping[int, Mapping[str, Any]], update: int = 0, **config: Any
+) -> list[str]:
+    said: Said = []
+    run.mkdir(exist_ok=True)
+    with Trackers.open(
+        run,
+        config=config,
+        tensorboard=True,
+        wandb=None,
+        update=update,
+        steps_per_update=32,
+        say=said.append,
+    ) as trackers:
+        for number, row in rows.items():
+            trackers.log(number, number * 32, row)
+    return said
+
+
+def events_of(run: Path) -> EventAccumulator:
+    events = EventAccumulator(str(run / "events"), size_guidance={"scalars": 0, "tensors": 0})
+    return events.Reload()
+
+
+def scalars_of(run: Path, name: str) -> list[tuple[int, float]]:
+    return [(event.step, event.value) for event in events_of(run).Scalars(name)]
+
+
+def texts_of(run: Path, name: str) -> list[tuple[int, str]]:
+    return [
+        (event.step, event.tensor_proto.string_val[0].decode())
+        for event in events_of(run).Tensors(f"{name}/text_summary")
+    ]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_every_metric_is_a_scalar_of_its_name_at_its_update(tmp_path: Path) -> None:
+    names = [metric.name for metric in METRICS]
+    rows = {
+        update: {name: np.float32(update + index / 7) for index, name in enumerate(names)}
+        for update in range(10, 60, 10)
+    }
+    assert track(tmp_path / "run", rows) == []
+    assert events_of(tmp_path / "run").Tags()["scalars"] == names
+    for name in names:
+        expected = [(update, float(row[name])) for update, row in rows.items()]
+        assert scalars_of(tmp_path / "run", name) == expected
+
+
+def test_what_was_not_measured_is_skipped_and_what_is_not_finite_is_not(tmp_path: Path) -> None:
+    odd = {"nan": math.nan, "inf": math.inf, "none": None, "alarms": ["kl_high"], "count": 3}
+    track(tmp_path / "run", {1: odd, 2: {"none": 1.5}})
+    assert scalars_of(tmp_path / "run", "none") == [(2, 1.5)]
+    assert scalars_of(tmp_path / "run", "inf") == [(1, math.inf)]
+    assert scalars_of(tmp_path / "run", "count") == [(1, 3.0)]
+    assert [math.isnan(value) for _, value in scalars_of(tmp_path / "run", "nan")] == [True]
+    assert "alarms" not in events_of(tmp_path / "run").Tags()["scalars"]
+
+
+def test_config_and_alarms_are_texts(tmp_path: Path) -> None:
+    with Trackers.open(
+        tmp_path,
+        config={"lr": 0.5},
+        tensorboard=True,
+        wandb=None,
+        update=0,
+        steps_per_update=32,
+        say=print,
+    ) as trackers:
+        trackers.alarm(20, "kl_high", "too fast")
+    assert texts_of(tmp_path, "alarm/kl_high") == [(20, "too fast")]
+    ((step, text),) = texts_of(tmp_path, "config")
+    assert step == 0
+    assert "| lr | 0.5 |" in text
+    assert "| steps_per_update | 32 |" in text
+
+
+def test_a_run_that_goes_on_has_no_points_of_the_attempt_before(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    track(run, {10: {"a": 1.0}, 20: {"a": 2.0}, 30: {"a": 3.0, "seldom": 1.0}, 40: {"a": 4.0}})
+    track(run, {30: {"a": 30.0}}, update=20)
+    assert scalars_of(run, "a") == [(10, 1.0), (20, 2.0), (30, 30.0)]
+    assert "seldom" not in events_of(run).Tags()["scalars"]
+    track(run, {20: {"a": 20.0}}, update=10)
+    assert scalars_of(run, "a") == [(10, 1.0), (20, 20.0)]
+    assert len(list((run / "events").iterdir())) == 3
+
+
+def test_a_reader_that_was_open_before_hides_what_was_removed(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    track(run, {10: {"a": 1.0}, 20: {"a": 2.0}, 30: {"seldom": 3.0}})
+    before = events_of(run)
+    assert len(before.Scalars("seldom")) == 1
+    track(run, {}, update=10)
+    before.Reload()
+    assert [event.step for event in before.Scalars("a")] == [10]
+    assert before.Scalars("seldom") == []
+
+
+@pytest.mark.parametrize("missing", [1, 8, 20])
+def test_a_file_that_a_kill_has_cut_short_is_no_trouble(tmp_path: Path, missing: int) -> None:
+    track(tmp_path, {10: {"a": 1.0}, 20: {"a": 2.0}})
+    (file,) = (tmp_path / "events").iterdir()
+    file.write_bytes(file.read_bytes()[:-missing])
+    assert track(tmp_path, {30: {"a": 3.0}}, update=25) == []
+    assert scalars_of(tmp_path, "a") == [(10, 1.0), (30, 3.0)]
+
+
+def test_a_row_can_be_seen_at_once(tmp_path: Path) -> None:
+    with Trackers.open(
+        tmp_path, config={}, tensorboard=True, wandb=None, update=0, steps_per_update=1, say=print
+    ) as trackers:
+        for update in (1, 2):
+            trackers.log(update, update, {"a": 1.0})
+            wait_for(lambda: bool((tmp_path / "events").is_dir()))
+            wait_for(lambda: "a" in events_of(tmp_path).Tags()["scalars"])
+            wait_for(lambda: len(scalars_of(tmp_path, "a")) == update)  # noqa: B023
+
+
+def test_event_files_that_cannot_be_written_are_said_once(tmp_path: Path) -> None:
+    (tmp_path / "events").touch()
+    (line,) = track(tmp_path, {update: {"a": 1.0} for update in range(5)})
+    assert line.startswith("TensorBoard: ")
+    assert line.endswith(
+        "File exists: '" + str(tmp_path / "events") + "'; it is off for the rest of this run"
+    )
+
+
+def test_no_trackers_are_no_trouble(tmp_path: Path) -> None:
+    with Trackers.open(
+        tmp_path, config={}, tensorboard=False, wandb=None, update=0, steps_per_update=1, say=print
+    ) as trackers:
+        trackers.log(1, 1, {"a": 1.0})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("failing", ["start", "log", "alarm", "artifact", "flush", "finish"])
+@pytest.mark.parametrize("error", [ValueError("no\n such thing"), SystemExit(1), KeyError()])
+def test_a_tracker_that_raises_is_off_and_the_others_go_on(
+    failing: str, error: BaseException
+) -> None:
+    class Raising(Recorder):
+        name = "raising"
+
+    def fail(*_: object) -> None:
+        raise error
+
+    said: Said = []
+    raising, other = Raising(), Recorder()
+    setattr(raising, failing, fail)
+    with Trackers([raising, other], said.append) as trackers:
+        for update in range(3):
+            trackers.log(update, update, {"a": update})
+            trackers.alarm(update, "name", "message")
+            trackers.artifact(update, [Path("file")])
+        if failing == "flush":
+            wait_for(lambda: bool(said))
+    what = " ".join(str(error).split()) or type(error).__name__
+    assert said == [f"raising: {what}; it is off for the rest of this run"]
+    rows = [(u, u, {"a": u}) for u in range(3)]
+    assert [told for told in other.told if told in rows] == rows
+    assert other.told[0] == "start"
+    assert other.told[-1] == "finished"
+
+
+def test_a_tracker_that_is_unavailable_says_why_and_nothing_else() -> None:
+    class Missing(Recorder):
+        def start(self, say: Callable[[str], None]) -> None:
+            raise Unavailable("not installed")
+
+    said: Said = []
+    with Trackers([Missing()], said.append) as trackers:
+        trackers.log(1, 1, {"a": 1.0})
+    assert said == ["recorder: not installed"]
+
+
+@pytest.mark.parametrize("hanging", ["start", "log", "finish"])
+def test_a_tracker_that_hangs_is_left_behind(hanging: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "PATIENCE", 0.2)
+    for_ever = threading.Event()
+
+    class Hanging(Recorder):
+        name = "hanging"
+        rest = "; look there"
+
+    said: Said = []
+    tracker, other = Hanging(), Recorder()
+    setattr(tracker, hanging, lambda *_: for_ever.wait())
+    trackers = Trackers([tracker, other], said.append)
+    trackers.log(1, 1, {"a": 1.0})
+    began = time.monotonic()
+    trackers.close()
+    assert time.monotonic() - began < 20
+    assert said == ["hanging: does not answer, and is left behind; look there"]
+    assert tracker.abandoned
+    assert not other.abandoned
+    assert other.told == ["start", (1, 1, {"a": 1.0}), "finished"]
+    for_ever.set()  # what it says when nobody waits any more is not heard
+
+
+def test_an_end_that_takes_its_time_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "PATIENCE", 0.05)
+
+    class Slow(Recorder):
+        finish_seconds = 60.0
+
+        def finish(self, failed: bool) -> None:
+            time.sleep(0.5)
+            super().finish(failed)
+
+    said: Said = []
+    tracker = Slow()
+    Trackers([tracker], said.append).close()
+    assert tracker.told == ["start", "finished"]
+    assert said == ["recorder: takes what is left, for 60 s at most"]
+    assert not tracker.abandoned
+
+
+def test_rows_that_a_slow_tracker_cannot_take_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(background, "LIMIT", 3)
+    go = threading.Event()
+
+    class Slow(Recorder):
+        def start(self, say: Callable[[str], None]) -> None:
+            go.wait()
+
+    said: Said = []
+    tracker = Slow()
+    with Trackers([tracker], said.append) as trackers:
+        for update in range(10):
+            trackers.log(update, update, {})
+        go.set()
+        wait_for(lambda: len(tracker.told) == 3)
+        trackers.log(10, 10, {})
+    assert tracker.told == [(0, 0, {}), (1, 1, {}), (2, 2, {}), (10, 10, {}), "finished"]
+    assert said == ["recorder: 3 rows behind; what it can't take is left out"]
+
+
+def test_a_run_that_fails_is_told() -> None:
+    tracker = Recorder()
+    with pytest.raises(ZeroDivisionError), Trackers([tracker], print):
+        raise ZeroDivisionError
+    assert tracker.told == ["start", "failed"]
+
+
+def test_ctrl_c_at_the_end_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for_ever = threading.Event()
+    tracker = Recorder()
+    monkeypatch.setattr(tracker, "finish", lambda _: for_ever.wait())
+    trackers = Trackers([tracker], lambda _: None)
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trackers.close()
+    assert tracker.abandoned
+    for_ever.set()
+
+
+def test_a_row_is_told_in_no_time(tmp_path: Path) -> None:
+    row = {metric.name: 0.5 for metric in METRICS}
+    trackers = Trackers.open(
+        tmp_path, config={}, tensorboard=True, wandb=None, update=0, steps_per_update=1, say=print
+    )
+    seconds = []
+    for update in range(500):
+        began = time.perf_counter()
+        trackers.log(update, update, row)
+        seconds.append(time.perf_counter() - began)
+    trackers.close()
+    assert statistics.median(seconds) < 1e-3  # measured: 0.02e-3
+
+
+def test_trackers_fit_their_interface() -> None:
+    tracker: Tracker = Recorder()  # mypy checks this line where tests are checked
+    assert tracker.name == "recorder"
