@@ -13,7 +13,6 @@ from hackmatrix.training.config import MAX_SEED
 if TYPE_CHECKING:
     from hackmatrix.agents.environment import Environment
     from hackmatrix.evaluation.report import Report
-    from hackmatrix.evaluation.statistics import Estimate
 
 _EXAMPLE = """\
   hackmatrix evaluate checkpoints/my-run/final_params.npz --episodes 200
@@ -48,43 +47,25 @@ def main(argv: list[str]) -> int:
         purpose="Plays games with fixed seeds, never seen in training, and says how well.",
         example=_EXAMPLE,
     )
-    report, length = _evaluate(options)
+    report = _evaluate(options)
     if options.json:
         arguments = dataclasses.asdict(options)
         arguments = {name: arguments[name] for name in ("agent", "seed", "max_steps", "greedy")}
-        told = {**arguments, **report.as_dict(), "length_ci": [length.low, length.high]}
-        print(json.dumps(told, allow_nan=False))
+        print(json.dumps({**arguments, **report.as_dict()}, allow_nan=False))
     else:
         greedy = ", greedy" if options.greedy else ""
         print(f"{options.agent}{greedy}, seed {options.seed}")
-        print(_table(report, length))
+        print(report.table())
     return 0
 
 
-def _table(report: "Report", length: "Estimate") -> str:
-    """Some lines of text; of games other than HackMatrix without what only HackMatrix has."""
-    if report.stages_cleared is not None:
-        return report.table()
-    rows = (
-        ("games", f"{report.episodes:,}"),
-        ("return", report.returns),
-        ("length", length),
-        ("cut off", f"{report.truncated:,}"),
-    )
-    return "\n".join(f"{name:<16}{value}" for name, value in rows)
-
-
-def _evaluate(options: EvaluateOptions) -> tuple["Report", "Estimate"]:
-    """The report, and the length of games."""
-    import numpy as np
-
+def _evaluate(options: EvaluateOptions) -> "Report":
     import hackmatrix
     from hackmatrix.agents.agent import Agent
     from hackmatrix.agents.policy import load_policy
     from hackmatrix.evaluation.games import Limits, play
     from hackmatrix.evaluation.players import exit_player, policy_player, random_player
     from hackmatrix.evaluation.report import summarise
-    from hackmatrix.evaluation.statistics import bootstrap
     from hackmatrix.training.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
@@ -96,5 +77,5 @@ def _evaluate(options: EvaluateOptions) -> tuple["Report", "Estimate"]:
         env = policy.make_environment()
         agent = Agent(env, policy.network)
         player = policy_player(options.agent, agent, policy.params, greedy=options.greedy)
-    tally = play(env, player, Limits(options.episodes, options.seed, options.max_steps))
-    return summarise(tally), bootstrap(np.asarray(tally.length))
+    limits = Limits(options.episodes, options.seed, options.max_steps)
+    return summarise(play(env, player, limits))

@@ -22,7 +22,7 @@ class Report(NamedTuple):
     returns: Estimate
     stages_cleared: Estimate | None  # 0..8
     win_rate: Estimate | None
-    mean_length: float
+    length: Estimate  # actions of a game
     mean_score: float | None
     truncated: int  # games cut off
     program_use: dict[str, float]  # uses in a game, by program
@@ -35,7 +35,7 @@ class Report(NamedTuple):
             **_estimate("mean_return", "mean_return_ci", self.returns),
             **_estimate("mean_stages_cleared", "stages_cleared_ci", self.stages_cleared),
             **_estimate("win_rate", "win_rate_ci", self.win_rate),
-            "mean_length": self.mean_length,
+            **_estimate("mean_length", "length_ci", self.length),
             "mean_score": self.mean_score,
             "truncated": self.truncated,
             "program_use": self.program_use,
@@ -43,19 +43,20 @@ class Report(NamedTuple):
         }
 
     def table(self) -> str:
-        """Some lines of text."""
-        rows = [
-            ("games", f"{self.episodes:,}"),
-            ("return", str(self.returns)),
-            ("stages cleared", _text(self.stages_cleared)),
-            ("win rate", _text(self.win_rate)),
-            ("length", f"{self.mean_length:.1f}"),
-            ("score", "-" if self.mean_score is None else f"{self.mean_score:.1f}"),
-            ("cut off", f"{self.truncated:,}"),
-            ("programs a game", _listed(self.program_use, "{:.2f}")),
-            ("deaths by", _listed(self.death_causes, "{:,}")),
-        ]
-        return "\n".join(f"{name:<16}{value}" for name, value in rows)
+        """Some lines of text; of other environments without what only HackMatrix has."""
+        rows = {
+            "games": f"{self.episodes:,}",
+            "return": self.returns,
+            "stages cleared": self.stages_cleared,
+            "win rate": self.win_rate,
+            "length": self.length,
+            "score": None if self.mean_score is None else f"{self.mean_score:.1f}",
+            "cut off": f"{self.truncated:,}",
+        }
+        if self.death_causes:
+            rows["programs a game"] = _listed(self.program_use, "{:.2f}")
+            rows["deaths by"] = _listed(self.death_causes, "{:,}")
+        return "\n".join(f"{name:<16}{value}" for name, value in rows.items() if value is not None)
 
 
 def summarise(tally: Tally) -> Report:
@@ -68,7 +69,7 @@ def summarise(tally: Tally) -> Report:
         returns=bootstrap(np.asarray(tally.returns)),
         stages_cleared=bootstrap(np.asarray(cleared)) if hackmatrix else None,
         win_rate=bootstrap(np.asarray(tally.won)) if hackmatrix else None,
-        mean_length=float(tally.length.mean()),
+        length=bootstrap(np.asarray(tally.length)),
         mean_score=float(tally.score.mean()) if hackmatrix else None,
         truncated=int((~tally.ended).sum()),
         program_use=dict(zip(ACTION_NAMES[FIRST_PROGRAM:], map(float, uses), strict=True))
@@ -104,10 +105,6 @@ def _estimate(mean: str, interval: str, estimate: Estimate | None) -> dict[str, 
     if estimate is None:
         return {mean: None, interval: None}
     return {mean: estimate.mean, interval: [estimate.low, estimate.high]}
-
-
-def _text(estimate: Estimate | None) -> str:
-    return "-" if estimate is None else str(estimate)
 
 
 def _listed(values: dict[str, Any], form: str) -> str:

@@ -21,6 +21,7 @@ KEYS = {
     "win_rate",
     "win_rate_ci",
     "mean_length",
+    "length_ci",
     "mean_score",
     "truncated",
     "program_use",
@@ -69,6 +70,7 @@ def test_what_is_told_of_four_games() -> None:
         ("mean_return", "mean_return_ci"),
         ("mean_stages_cleared", "stages_cleared_ci"),
         ("win_rate", "win_rate_ci"),
+        ("mean_length", "length_ci"),
     ):
         low, high = told[interval]
         assert low <= told[mean] <= high
@@ -94,7 +96,8 @@ def test_another_environment_has_no_stages() -> None:
     assert told["mean_stages_cleared"] is None
     assert told["win_rate_ci"] is None
     assert told["program_use"] == {}
-    assert summarise(tally).table().splitlines()[2] == "stages cleared  -"
+    labels = [line[:16].strip() for line in summarise(tally).table().splitlines()]
+    assert labels == ["games", "return", "length", "cut off"]
 
 
 def test_a_death_counts_for_the_kind_next_to_the_player() -> None:

@@ -134,5 +134,5 @@ def test_games_that_can_not_be_shared_by_the_wanted_devices_are_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(jax, "devices", lambda *_: [Chip()] * 8)
-    with pytest.raises(UserError, match="3 devices can't share 64 groups of games evenly"):
+    with pytest.raises(UserError, match="3 devices can't share 256 games evenly, 2 can"):
         found(num_devices=3)
