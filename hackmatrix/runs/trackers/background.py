@@ -10,6 +10,7 @@ from typing import Protocol
 LIMIT = 1_000  # calls that wait for a slow tracker
 PATIENCE = 5.0  # seconds for a tracker that does not answer, at the run's end
 
+_GRACE = 2.0  # seconds for a thread whose tracker was abandoned
 _LONGEST = 300  # characters of what an exception says
 
 Say = Callable[[str], None]
@@ -91,6 +92,8 @@ class Background:
                 self._tell(f"does not answer, and is left behind{tracker.rest}")
                 self._abandoned = True
                 tracker.abandon()
+                # A thread that wakes up while Python ends may abort the process.
+                self._thread.join(_GRACE)
 
     def _finish(self, failed: bool) -> None:
         self._finishing = True

@@ -55,7 +55,7 @@ class WeightsAndBiases:
         self._update = update
         self._settings = settings
         self._newest: tuple[int, Sequence[Path]] | None = None
-        self._upload_failed = False
+        self._upload_failed = self._abandoned = False
 
     def start(self, say: Say) -> None:
         """Begins the run, or goes on with it.
@@ -124,6 +124,7 @@ class WeightsAndBiases:
 
     def abandon(self) -> None:
         """Ends W&B's process, for which this one would wait at its exit."""
+        self._abandoned = True
         with contextlib.suppress(BaseException):  # W&B offers no other way
             self._wandb.sdk.wandb_setup._singleton._connection._proc._process.kill()
             self._wandb.teardown()
@@ -146,6 +147,8 @@ class WeightsAndBiases:
         return self._init(known, mode, resume="allow")
 
     def _init(self, run_id: str, mode: str | None, **how: str) -> Any:
+        if self._abandoned:
+            raise Unavailable("left behind")
         wandb = self._wandb
         try:
             return wandb.init(
