@@ -97,6 +97,8 @@ def train(
         chosen, notes = devices.find(config)
         for note in notes:
             console.warn(note)
+        if options.debug:
+            console.say(f"devices: {', '.join(map(str, chosen))} of {len(jax.devices())}")
         env = env or make_environment(config)
         course = _course(config, source)
         trainer = Trainer(env, config, chosen, course, detect_anomaly=options.detect_anomaly)

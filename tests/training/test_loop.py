@@ -754,6 +754,7 @@ def test_debug_tells_every_call(tmp_path: Path) -> None:
     output = io.StringIO()
     run_of(tmp_path, TrainOptions(run_name="mine", debug=True), output=output)
     assert output.getvalue().count("call of 1 to update ") == 7
+    assert output.getvalue().startswith("devices: ")
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine"])
