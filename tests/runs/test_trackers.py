@@ -237,6 +237,7 @@ def test_a_tracker_that_is_unavailable_says_why_and_nothing_else() -> None:
 @pytest.mark.parametrize("hanging", ["start", "log", "finish"])
 def test_a_tracker_that_hangs_is_left_behind(hanging: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "PATIENCE", 0.2)
+    monkeypatch.setattr(background, "_GRACE", 0.0)
     for_ever = threading.Event()
 
     class Hanging(Recorder):
