@@ -13,7 +13,7 @@ from hackmatrix.runs.checkpoints import Checkpoint, Facts
 from hackmatrix.training import resume
 from hackmatrix.training.console import Console
 from hackmatrix.training.environments import environment_id
-from hackmatrix.training.snapshots import arrays_of, state_of
+from hackmatrix.training.snapshots import arrays_of, named_leaves, state_of
 from hackmatrix.training.trainer import Trainer, TrainState
 
 LAST_LOGGED = "last_logged"  # fact of a checkpoint: the update of the last row of metrics
@@ -119,8 +119,4 @@ def _on_host(state: TrainState) -> TrainState:
 
 
 def _shapes(tree: Any) -> dict[str, list[int]]:
-    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {
-        jax.tree_util.keystr(path, simple=True, separator="."): list(leaf.shape)
-        for path, leaf in leaves
-    }
+    return {name: list(leaf.shape) for name, leaf in named_leaves(tree)}

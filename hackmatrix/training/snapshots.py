@@ -19,7 +19,7 @@ def arrays_of(state: TrainState) -> Arrays:
 
     Copies, because a CPU array may share its memory with NumPy's, and the next call reuses it.
     """
-    return {name: np.array(leaf) for name, leaf in _leaves(state)}
+    return {name: np.array(leaf) for name, leaf in named_leaves(state)}
 
 
 def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
@@ -36,7 +36,7 @@ def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
         UserError: an array is missing, or has another shape or dtype.
     """
     leaves = []
-    for name, wanted in _leaves(shape):
+    for name, wanted in named_leaves(shape):
         array = arrays.get(name)
         if array is None and name.startswith(_SUMS):
             array = np.zeros(wanted.shape, wanted.dtype)
@@ -66,7 +66,8 @@ def params_of(arrays: Arrays) -> dict[str, Any]:
     return jax.device_get(FeatureScale(**scale).folded(params)) if scale else params
 
 
-def _leaves(tree: Any) -> list[tuple[str, Any]]:
+def named_leaves(tree: Any) -> list[tuple[str, Any]]:
+    """The leaves of a tree with the paths of their fields, joined by dots."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves]
 
