@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import hackmatrix
 from hackmatrix import ENVIRONMENT_ID
-from hackmatrix.agents import classic
 from hackmatrix.agents.environment import Environment
+from hackmatrix.agents.environments import make_environment
 from hackmatrix.agents.networks import ActorCritic
 from hackmatrix.errors import UserError
 from hackmatrix.rules.actions import NUM_ACTIONS
@@ -60,9 +59,9 @@ class Policy(NamedTuple):
             UserError: there is none of this name, its package is not installed, or the network
                 does not fit it.
         """
-        if self.environment not in classic.NAMES:
-            return hackmatrix.make(observation=self.observation)
-        env = classic.ClassicControl(self.environment)
+        if self.environment == ENVIRONMENT_ID:
+            return make_environment(self.environment, self.observation)
+        env = make_environment(self.environment)
         here = f"{self.feature_size} features and {self.network.num_actions} actions"
         wanted = f"{env.feature_size} features and {env.num_actions} actions"
         if here != wanted:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from hackmatrix.agents.environments import environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import Checkpoint, Facts
 from hackmatrix.training import resume
 from hackmatrix.training.console import Console
-from hackmatrix.training.environments import environment_id
 from hackmatrix.training.snapshots import arrays_of, named_leaves, state_of
 from hackmatrix.training.trainer import Trainer, TrainState
 
@@ -39,7 +39,7 @@ def from_params(trainer: Trainer, path: Path, console: Console) -> Begin:
         UserError: they can't be read, or belong to another network or environment.
     """
     config = trainer.config
-    exported = resume.load_exported(path, config, environment_id(config))
+    exported = resume.load_exported(path, config, environment_id(config.env))
     shape = trainer.state_shape().params
     theirs = _shapes(exported.params)
     if (ours := _shapes(shape)) != theirs:
@@ -69,7 +69,7 @@ def from_checkpoint(
     """
     config, update = trainer.config, checkpoint.update
     changed = resume.changes(config, facts[resume.CONFIG])
-    resume.check_environment(facts, environment_id(config), checkpoint.path)
+    resume.check_environment(facts, environment_id(config.env), checkpoint.path)
     resume.check_network(changed)
     arrays = resume.load_arrays(checkpoint)
     _tell(console, checkpoint, changed, reset_optimizer=reset_optimizer)

@@ -16,6 +16,7 @@ import numpy as np
 import hackmatrix
 from hackmatrix.agents.agent import Agent
 from hackmatrix.agents.environment import Environment, PyTree
+from hackmatrix.agents.environments import environment_id, make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.runs import machine
 from hackmatrix.runs.checkpoints import load_checkpoint, remove_checkpoint, remove_partial
@@ -27,7 +28,6 @@ from hackmatrix.training.begin import Begin
 from hackmatrix.training.config import Course, TrainConfig
 from hackmatrix.training.config_file import dump_config
 from hackmatrix.training.console import Console
-from hackmatrix.training.environments import environment_id, make_environment
 from hackmatrix.training.health import ROW_KEY, Health, recorded
 from hackmatrix.training.metrics import Severity, summarise
 from hackmatrix.training.options import TrainOptions
@@ -99,7 +99,7 @@ def train(
             console.warn(note)
         if options.debug:
             console.say(f"devices: {', '.join(map(str, chosen))} of {len(jax.devices())}")
-        env = env or make_environment(config)
+        env = env or make_environment(config.env, config.observation, config.max_episode_steps)
         course = _course(config, source)
         trainer = Trainer(env, config, chosen, course, detect_anomaly=options.detect_anomaly)
         run = stack.enter_context(_open_run(config, options, source))
@@ -478,7 +478,7 @@ class _Loop:
             )
             return None
         facts = {
-            resume.ENVIRONMENT: environment_id(self._config),
+            resume.ENVIRONMENT: environment_id(self._config.env),
             "version": hackmatrix.__version__,
             resume.TIMESTEPS: self._course.timesteps(self._update),
             begin.LAST_LOGGED: self._logged,

@@ -12,13 +12,13 @@ import pytest
 from scipy.stats import ks_2samp
 
 from hackmatrix.agents.classic import NAMES, ClassicControl
+from hackmatrix.agents.environments import environment_id, make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.games import Limits, play
 from hackmatrix.evaluation.players import policy_player
 from hackmatrix.training import rollout
 from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.config_file import read_config
-from hackmatrix.training.environments import environment_id, make_environment
 from hackmatrix.training.metrics import summarise
 from hackmatrix.training.trainer import Trainer
 
@@ -200,9 +200,8 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_environments_have_names(name: str) -> None:
-    config = TrainConfig(env=name, observation="classic", max_episode_steps=9)
-    assert environment_id(config) == name
-    env = make_environment(config)
+    assert environment_id(name) == name
+    env = make_environment(name, max_episode_steps=9)
     assert isinstance(env, ClassicControl)
     assert shape_of(env) == (*FACTS[name][:2], 9)
 
@@ -221,16 +220,15 @@ def test_environments_have_names(name: str) -> None:
 )
 def test_unknown_names_are_told_the_nearest_known_one(name: str, hint: str) -> None:
     with pytest.raises(UserError) as error:
-        environment_id(TrainConfig(env=name))
+        environment_id(name)
     assert str(error.value) == f"no environment is called {name!r}, {hint}"
 
 
 def test_without_gymnax_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gymnax", None)
-    config = TrainConfig(env="CartPole-v1")
-    assert environment_id(config) == "CartPole-v1"
+    assert environment_id("CartPole-v1") == "CartPole-v1"
     with pytest.raises(UserError) as error:
-        make_environment(config)
+        make_environment("CartPole-v1")
     assert str(error.value) == (
         'CartPole-v1 comes with the extra "classic": pip install "hackmatrix[classic]"'
     )
@@ -238,7 +236,7 @@ def test_without_gymnax_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatc
 
 def test_cartpole_is_learned_quickly() -> None:
     config = TrainConfig(**read_config(CONFIGS / "cartpole_best.yaml"))
-    trainer = Trainer(make_environment(config), config)
+    trainer = Trainer(make_environment(config.env), config)
     state, _ = trainer.take_sums(trainer.run(trainer.init(0), 40))
     _, sums = trainer.take_sums(trainer.run(state, 20))
     mean_return = summarise(jax.device_get(sums))["train/mean_episode_return"]
@@ -252,7 +250,7 @@ def test_cartpole_is_learned_quickly() -> None:
 )
 def test_the_configurations_learn_what_they_say(file: str, mean_return: float) -> None:
     config = TrainConfig(**read_config(CONFIGS / f"{file}.yaml"))
-    env = make_environment(config)
+    env = make_environment(config.env)
     trainer = Trainer(env, config)
     state = trainer.run(trainer.init(0), config.num_updates)
     player = policy_player(file, trainer.agent, trainer.network_params(state), greedy=False)
