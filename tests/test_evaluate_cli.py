@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import probe_environments as probes
 import pytest
 
@@ -127,6 +128,46 @@ def test_classic_control_is_evaluated_on_its_own(
     ]
     for line in lines[2:4]:
         assert re.search(r"\s-?\d+\.\d{3}  \[-?\d+\.\d{3}, -?\d+\.\d{3}\]$", line)
+
+
+def balancing(folder: Path, *, gain: float) -> None:
+    """A policy for CartPole that pushes to where the pole falls, by its angle and speed."""
+    lean = np.array([[0, 0], [0, 0], [1, -1], [1, -1]], np.float32)
+    layers = {
+        "Dense_0": {"kernel": lean, "bias": np.zeros(2, np.float32)},
+        "Dense_1": {"kernel": gain * np.array([[-1, 1], [1, -1]]), "bias": np.zeros(2)},
+        "Dense_2": {"kernel": np.zeros((2, 1)), "bias": np.zeros(1)},
+    }
+    params = {"params": jax.tree.map(np.float32, layers)}
+    save_params(folder / "final_params.npz", params, {"environment": "CartPole-v1"})
+
+
+def test_agents_of_one_run_are_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed, gain in ((2, -20.0), (10, 20.0), (9, 0.0)):  # falls at once, balances, random
+        (tmp_path / f"seed_{seed}").mkdir()
+        balancing(tmp_path / f"seed_{seed}", gain=gain)
+    argv = ["evaluate", str(tmp_path), "--episodes", "50"]
+    assert main([*argv, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["agent"] == str(tmp_path)
+    assert [agent["seed"] for agent in told["agents"]] == [10, 9, 2]
+    best, random, worst = (agent["mean_return"] for agent in told["agents"])
+    assert best > 100 > 30 > random > 15 > worst
+    assert told["mean_return"] == pytest.approx((best + random + worst) / 3)
+    low, high = told["mean_return_ci"]
+    assert low < worst < best < high  # three agents that differ much say little of others
+
+    assert main(argv) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{tmp_path}, seed 0, 50 games each"
+    assert lines[1].split() == ["rank", "seed", "return", "length"]
+    assert [line.split()[:2] for line in lines[2:5]] == [["1", "10"], ["2", "9"], ["3", "2"]]
+    assert lines[5].startswith("all ")
+    assert lines[6] == f"best  {tmp_path / 'seed_10' / 'final_params.npz'}"
+
+    alone = ["evaluate", str(tmp_path / "seed_9"), "--episodes", "50", "--json"]
+    assert main(alone) == 0
+    assert json.loads(capsys.readouterr().out)["mean_return"] == random
 
 
 def test_the_table_names_the_player(

@@ -11,7 +11,9 @@ from hackmatrix.options import check_ranges, option
 from hackmatrix.training.config import MAX_SEED
 
 if TYPE_CHECKING:
-    from hackmatrix.agents.environment import Environment
+    from hackmatrix.agents.policy import Policy
+    from hackmatrix.evaluation.games import Limits
+    from hackmatrix.evaluation.ranking import Ranking
     from hackmatrix.evaluation.report import Report
 
 _EXAMPLE = """\
@@ -25,8 +27,8 @@ class EvaluateOptions:
 
     agent: str = option(
         dataclasses.MISSING,
-        "a file of params, a run's folder, or one of the built-in players: `random` takes "
-        "random valid actions, `exit` walks to the exit",
+        "a file of params, a run's folder (its agents are ranked, if it has many), or one of the "
+        "built-in players: `random` takes random valid actions, `exit` walks to the exit",
     )
     episodes: int = option(1_000, "games", at_least=1, at_most=10_000_000)
     seed: int = option(0, "another seed, other games", at_least=0, at_most=MAX_SEED)
@@ -47,35 +49,53 @@ def main(argv: list[str]) -> int:
         purpose="Plays games with fixed seeds, never seen in training, and says how well.",
         example=_EXAMPLE,
     )
-    report = _evaluate(options)
+    result = _evaluate(options)
     if options.json:
         arguments = dataclasses.asdict(options)
         arguments = {name: arguments[name] for name in ("agent", "seed", "max_steps", "greedy")}
-        print(json.dumps({**arguments, **report.as_dict()}, allow_nan=False))
+        print(json.dumps({**arguments, **result.as_dict()}, allow_nan=False))
     else:
         greedy = ", greedy" if options.greedy else ""
-        print(f"{options.agent}{greedy}, seed {options.seed}")
-        print(report.table())
+        games = f", {options.episodes:,} games each" if hasattr(result, "agents") else ""
+        print(f"{options.agent}{greedy}, seed {options.seed}{games}")
+        print(result.table())
     return 0
 
 
-def _evaluate(options: EvaluateOptions) -> "Report":
+def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
     import hackmatrix
-    from hackmatrix.agents.agent import Agent
     from hackmatrix.agents.policy import load_policy
     from hackmatrix.evaluation.games import Limits, play
-    from hackmatrix.evaluation.players import exit_player, policy_player, random_player
+    from hackmatrix.evaluation.players import exit_player, random_player
+    from hackmatrix.evaluation.ranking import Agent, Ranking
     from hackmatrix.evaluation.report import summarise
+    from hackmatrix.runs.params import agent_folders, seed_of
     from hackmatrix.training.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
-    if options.agent in ("random", "exit"):
-        env: Environment = hackmatrix.make()
-        player = random_player() if options.agent == "random" else exit_player()
-    else:
-        policy = load_policy(Path(options.agent))
-        env = policy.make_environment()
-        agent = Agent(env, policy.network)
-        player = policy_player(options.agent, agent, policy.params, greedy=options.greedy)
     limits = Limits(options.episodes, options.seed, options.max_steps)
-    return summarise(play(env, player, limits))
+    if options.agent in ("random", "exit"):
+        player = random_player() if options.agent == "random" else exit_player()
+        return summarise(play(hackmatrix.make(), player, limits))
+    path = Path(options.agent)
+    folders = agent_folders(path)
+    policies = [load_policy(folder) for folder in folders or [path]]
+    reports = _played(policies, limits, greedy=options.greedy)
+    if not folders:
+        return reports[0]
+    seeds = map(seed_of, folders)
+    each = zip(seeds, policies, reports, strict=True)
+    return Ranking([Agent(seed, policy.path, report) for seed, policy, report in each])
+
+
+def _played(policies: "list[Policy]", limits: "Limits", *, greedy: bool) -> "list[Report]":
+    """Reports on policies of one network and environment, which all play the same games."""
+    from hackmatrix.agents.agent import Agent
+    from hackmatrix.evaluation.games import Games
+    from hackmatrix.evaluation.players import policy_player
+    from hackmatrix.evaluation.report import summarise
+
+    env = policies[0].make_environment()
+    player = policy_player("", Agent(env, policies[0].network), None, greedy=greedy)
+    games = Games(env, player.choose, limits)
+    return [summarise(games.play(policy.params)) for policy in policies]

@@ -70,7 +70,10 @@ def main(argv: list[str]) -> int:
             console.say(note)
         total = course.timesteps(course.num_updates)
         rounded = " (rounded up to whole updates)" if total > config.total_timesteps else ""
-        console.say(f"{course.num_updates:,} updates, {total:,} steps{rounded}; loading JAX ...")
+        agents = f" of {config.num_seeds} agents" if config.num_seeds > 1 else ""
+        console.say(
+            f"{course.num_updates:,} updates{agents}, {total:,} steps{rounded}; loading JAX ..."
+        )
 
         import jax
 
@@ -140,7 +143,7 @@ def _summary(outcome: "Outcome", course: Course) -> list[str]:
         ("run", outcome.run),
         ("checkpoint", outcome.checkpoint),
         ("best", outcome.best),
-        ("params", outcome.params),
+        ("params", outcome.params and _place_of(outcome.params)),
     )
     lines += [f"{name:<12}{path}" for name, path in places if path is not None]
     following = []
@@ -152,6 +155,11 @@ def _summary(outcome: "Outcome", course: Course) -> list[str]:
     for label, command in zip(("next", ""), following, strict=False):
         lines.append(f"{label:<12}{command}")
     return lines
+
+
+def _place_of(params: Path) -> Path:
+    """Of one agent the file, of many what stands for their folders."""
+    return params / "seed_*" if params.is_dir() else params
 
 
 def _exit_code(outcome: "Outcome") -> int:

@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.names import next_name
-from hackmatrix.runs.params import newest_params, numbered_params, save_params
 from hackmatrix.storage.files import write_atomically
 
 CONFIG, METRICS, LOG, PROFILES = "config.yaml", "metrics.jsonl", "log.txt", "profiles"
@@ -99,29 +98,6 @@ class RunFolder:
         checkpoints = checkpoints_of(self.path)
         return checkpoints[-1].path if checkpoints else None
 
-    def newest_params(self) -> Path | None:
-        """The file of exported params that belongs to the run's end so far."""
-        return newest_params(self.path)
-
-    def remove_params_after(self, update: int) -> None:
-        """Removes exported params of later updates, and those of the run's end."""
-        later = [f"params_{number}" for number in numbered_params(self.path) if number > update]
-        for name in (*later, "final_params"):
-            self.remove_params(name)
-
-    def remove_params(self, name: str) -> None:
-        """Removes `{name}.npz` and `{name}.json`, if they are there."""
-        for suffix in (".npz", ".json"):
-            (self.path / f"{name}{suffix}").unlink(missing_ok=True)
-
-    def update_of_params(self, name: str) -> int | None:
-        """The update of the params exported as `{name}.npz`; None where there are none."""
-        try:
-            about = json.loads((self.path / f"{name}.json").read_text(encoding="utf-8"))
-            return about["update"] if (self.path / f"{name}.npz").exists() else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
     def write_config(self, text: str) -> None:
         """Writes config.yaml anew."""
         write_atomically(self.path / CONFIG, text.encode())
@@ -133,7 +109,7 @@ class RunFolder:
 
     def add_metrics(self, row: Mapping[str, Any]) -> None:
         """Appends a line to metrics.jsonl, without what is None; what is not finite is null."""
-        line = {name: _finite(value) for name, value in row.items() if value is not None}
+        line = _recorded(row)
         with (self.path / METRICS).open("ab+") as file:
             if file.tell() and not _ends_a_line(file):  # a full disk took only part of the last one
                 file.write(b"\n")
@@ -151,12 +127,6 @@ class RunFolder:
         """Writes metrics.jsonl anew."""
         text = "".join(json.dumps(row) + "\n" for row in rows)
         write_atomically(self.path / METRICS, text.encode())
-
-    def save_params(self, name: str, params: Mapping[str, Any], about: Mapping[str, Any]) -> Path:
-        """Writes `{name}.npz` and `{name}.json`."""
-        path = self.path / f"{name}.npz"
-        save_params(path, params, about)
-        return path
 
 
 def read_metrics(run: Path) -> Iterator[Row]:
@@ -179,7 +149,14 @@ def _ends_a_line(file: BinaryIO) -> bool:
     return file.read(1) == b"\n"
 
 
+def _recorded(row: Mapping[str, Any]) -> Row:
+    """As JSON can hold it."""
+    return {name: _finite(value) for name, value in row.items() if value is not None}
+
+
 def _finite(value: Any) -> Any:
+    if isinstance(value, list):  # rows of agents, or names of alarms
+        return [_recorded(each) if isinstance(each, Mapping) else each for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -51,6 +51,8 @@ def load_params(path: Path) -> Exported:
     Raises:
         UserError: no such file, a damaged one, or one that holds something else.
     """
+    if path.is_dir() and (folders := agent_folders(path)):
+        raise UserError(f"{path}: has {len(folders)} agents: choose one, such as {folders[0]}")
     if path.is_dir():
         path = newest_params(path) or path / "final_params.npz"
     arrays = _read_arrays(path)
@@ -78,6 +80,39 @@ def numbered_params(run: Path) -> dict[int, Path]:
         for p in run.glob("params_*.npz")
         if p.stem.removeprefix("params_").isdecimal()
     }
+
+
+def remove_params(folder: Path, name: str) -> None:
+    """Removes `{name}.npz` and `{name}.json`, if they are there."""
+    for suffix in (".npz", ".json"):
+        (folder / f"{name}{suffix}").unlink(missing_ok=True)
+
+
+def remove_params_after(folder: Path, update: int) -> None:
+    """Removes exported params of later updates, and those of the run's end."""
+    later = [f"params_{number}" for number in numbered_params(folder) if number > update]
+    for name in (*later, "final_params"):
+        remove_params(folder, name)
+
+
+def update_of_params(folder: Path, name: str) -> int | None:
+    """The update of the params exported as `{name}.npz`; None where there are none."""
+    try:
+        about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        return about["update"] if (folder / f"{name}.npz").exists() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def agent_folders(run: Path) -> list[Path]:
+    """The folders `seed_{s}` of a run of many agents, by seed; none for a single agent."""
+    numbered = [p for p in run.glob("seed_*") if p.name.removeprefix("seed_").isdecimal()]
+    return sorted(numbered, key=seed_of)
+
+
+def seed_of(folder: Path) -> int:
+    """The seed of the agent whose folder it is."""
+    return int(folder.name.removeprefix("seed_"))
 
 
 def _read_arrays(path: Path) -> Arrays:

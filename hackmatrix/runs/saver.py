@@ -1,6 +1,6 @@
 """Saves checkpoints while training goes on, and keeps as many as are wanted."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +26,7 @@ class Snapshot(NamedTuple):
     update: int
     arrays: Arrays
     facts: Mapping[str, Any]  # `evaluation` among them: None, or that of this moment
-    params: Mapping[str, Any]  # for sharing
+    params: Sequence[Mapping[str, Any] | None]  # for sharing, of each agent that is finite
 
 
 class Saver:

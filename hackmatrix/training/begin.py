@@ -40,7 +40,7 @@ def from_params(trainer: Trainer, path: Path, console: Console) -> Begin:
     """
     config = trainer.config
     exported = resume.load_exported(path, config, environment_id(config.env))
-    shape = trainer.state_shape().params
+    shape = jax.eval_shape(trainer.agent.init, jax.random.key(0))
     theirs = _shapes(exported.params)
     if (ours := _shapes(shape)) != theirs:
         name = next(n for n in sorted(ours | theirs) if ours.get(n) != theirs.get(n))
@@ -49,8 +49,13 @@ def from_params(trainer: Trainer, path: Path, console: Console) -> Begin:
             f"wants {ours.get(name, 'none')}; see --hidden-dim, --num-layers and --observation"
         )
     console.say(f"params of {path}; optimizer, normalisation, games and counters start afresh")
-    params = jax.tree.map(lambda array, like: np.asarray(array, like.dtype), exported.params, shape)
-    state = dataclasses.replace(_on_host(fresh(trainer).state), params=params)
+    state = _on_host(fresh(trainer).state)
+    params = jax.tree.map(  # the same for every agent
+        lambda like, array: np.broadcast_to(np.asarray(array, like.dtype), like.shape),
+        state.params,
+        exported.params,
+    )
+    state = dataclasses.replace(state, params=params)
     return Begin(trainer.on_devices(state), 0, 0)
 
 
@@ -68,7 +73,7 @@ def from_checkpoint(
         UserError: it is damaged, or the network is another one; nothing was changed.
     """
     config, update = trainer.config, checkpoint.update
-    changed = resume.changes(config, facts[resume.CONFIG])
+    changed = resume.changes(config, {"num_seeds": 1} | facts[resume.CONFIG])
     resume.check_environment(facts, environment_id(config.env), checkpoint.path)
     resume.check_network(changed)
     arrays = resume.load_arrays(checkpoint)
@@ -83,7 +88,8 @@ def from_checkpoint(
         begun = arrays_of(trainer.init(config.seed, update))
         kept = {name: each for name, each in arrays.items() if name.split(".")[0] not in afresh}
         arrays = begun | kept
-    arrays["seed"] = np.asarray(config.seed, arrays["seed"].dtype)
+    seeds = config.seed + np.arange(config.num_seeds, dtype=np.uint32)
+    arrays["seed"] = seeds.reshape(arrays["seed"].shape)
     state = state_of(trainer.state_shape(), arrays, checkpoint.path)
     logged = update if "sums" in afresh else facts[LAST_LOGGED]
     return Begin(trainer.on_devices(state), update, logged)

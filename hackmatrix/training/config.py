@@ -78,7 +78,11 @@ class TrainConfig:
         section=ENVIRONMENT,
     )
     num_envs: int = option(
-        256, "games played side by side", at_least=1, at_most=2**24, section=ENVIRONMENT
+        256,
+        "games that an agent plays side by side",
+        at_least=1,
+        at_most=2**24,
+        section=ENVIRONMENT,
     )
     normalize_observations: bool = option(
         False,
@@ -92,9 +96,16 @@ class TrainConfig:
     seed: int = option(
         0, "the same seed gives the same run", at_least=0, at_most=MAX_SEED, section=TRAINING
     )
+    num_seeds: int = option(
+        1,
+        "agents that are trained side by side, with the seeds seed, seed + 1, ...",
+        at_least=1,
+        at_most=1024,
+        section=TRAINING,
+    )
     total_timesteps: int = option(
         10_000_000,
-        "actions in all games since the run's start, rounded up to whole updates",
+        "actions in all games of an agent since the run's start, rounded up to whole updates",
         at_least=1,
         at_most=2**53,
         section=TRAINING,
@@ -200,6 +211,11 @@ class TrainConfig:
         check_ranges(self)
         if str(self.checkpoint_dir).startswith("gs:"):
             raise UserError(f"--checkpoint-dir must be a local folder, got {self.checkpoint_dir}")
+        if self.seed + self.num_seeds - 1 > MAX_SEED:
+            raise UserError(
+                f"--seed {self.seed} with --num-seeds {self.num_seeds} goes beyond the last seed, "
+                f"{MAX_SEED}"
+            )
         if self.batch_size % self.num_minibatches:
             raise UserError(
                 f"--num-minibatches {self.num_minibatches} must divide num_envs x num_steps = "
@@ -212,8 +228,13 @@ class TrainConfig:
             )
 
     @property
+    def seeds(self) -> range:
+        """Those of the agents."""
+        return range(self.seed, self.seed + self.num_seeds)
+
+    @property
     def batch_size(self) -> int:
-        """Transitions of one update."""
+        """Transitions of one update of an agent."""
         return self.num_envs * self.num_steps
 
     @property

@@ -14,6 +14,7 @@ from statistics import fmean, median, variance
 from typing import Any, NamedTuple
 
 from hackmatrix.training.metrics import METRICS, Limit, Metric, Severity
+from hackmatrix.training.rows import AGENTS, SEED
 
 RETURN = "train/mean_episode_return"
 SPEED = "train/steps_per_second"
@@ -90,10 +91,12 @@ ALARMS = (
 ROW_KEY = "alarms"  # of a line of `metrics.jsonl`: names of the alarms that fired with it
 
 
-def recorded(line: Mapping[str, Any]) -> dict[str, float]:
+def recorded(line: Mapping[str, Any]) -> dict[str, Any]:
     """A line of `metrics.jsonl` as a row for `Health.check`: there null was a number not finite."""
-    row = {name: math.nan if value is None else value for name, value in line.items()}
+    row: dict[str, Any] = {n: math.nan if value is None else value for n, value in line.items()}
     row.pop(ROW_KEY, None)
+    if AGENTS in row:
+        row[AGENTS] = [recorded(agent) for agent in row[AGENTS]]
     return row
 
 
@@ -160,6 +163,43 @@ class Health:
                 THROUGHPUT_FALLING,
                 f"{SPEED} {speed:,.0f} is below {SLOW:.0%} of {usual:,.0f} for {SLOW_ROWS} rows",
             )
+
+
+class HealthOfAgents:
+    """The monitors of a run's agents, and one of what they share.
+
+    `worst` is what holds for all of them: a run of many agents is as well as its best one.
+    """
+
+    def __init__(self) -> None:
+        self._shared = Health()
+        self._agents: dict[int, Health] = {}
+
+    @property
+    def worst(self) -> Severity | None:
+        """The severity of the worst alarm that holds for the last row of every agent."""
+        if not self._agents:
+            return self._shared.worst
+        every = {agent.worst for agent in self._agents.values()}
+        return next((each for each in (None, *Severity) if each in every), None)
+
+    def check(self, update: int, row: Mapping[str, Any]) -> list[Alarm]:
+        """As `Health.check`; what several agents raise with one row is one alarm."""
+        if AGENTS not in row:
+            return self._shared.check(update, row)
+        alarms = self._shared.check(update, {SPEED: row.get(SPEED)})
+        raised: dict[str, list[tuple[int, Alarm]]] = {}
+        for agent in row[AGENTS]:
+            seed = agent[SEED]
+            values = {name: value for name, value in agent.items() if name != SEED}
+            for alarm in self._agents.setdefault(seed, Health()).check(update, values):
+                raised.setdefault(alarm.name, []).append((seed, alarm))
+        for same in raised.values():
+            seeds = ", ".join(str(seed) for seed, _ in same)
+            alarm = same[0][1]
+            whose = f"seed {seeds}" if len(same) == 1 else f"seeds {seeds}"
+            alarms.append(alarm._replace(message=f"{whose}: {alarm.message}"))
+        return alarms
 
 
 def trend(returns: Sequence[float]) -> Iterator[Finding]:

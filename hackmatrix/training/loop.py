@@ -1,10 +1,8 @@
 """The loop of a training run: compiled updates, and what is due between them."""
 
 import contextlib
-import datetime
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from signal import Signals
@@ -17,30 +15,26 @@ import hackmatrix
 from hackmatrix.agents.agent import Agent
 from hackmatrix.agents.environment import Environment, PyTree
 from hackmatrix.agents.environments import environment_id, make_environment
-from hackmatrix.errors import UserError
-from hackmatrix.runs import machine
-from hackmatrix.runs.checkpoints import load_checkpoint, remove_checkpoint, remove_partial
-from hackmatrix.runs.folder import LOG, PROFILES, RunFolder, read_metrics
+from hackmatrix.runs.folder import LOG, PROFILES, RunFolder
 from hackmatrix.runs.saver import EVALUATION, SCORE, Saver, Snapshot, best_checkpoint, score_of
 from hackmatrix.runs.trackers import Trackers, WandbSettings
-from hackmatrix.training import begin, devices, ppo, resume
+from hackmatrix.training import begin, devices, exports, opening, ppo, resume, seeds
 from hackmatrix.training.begin import Begin
 from hackmatrix.training.config import Course, TrainConfig
-from hackmatrix.training.config_file import dump_config
 from hackmatrix.training.console import Console
-from hackmatrix.training.health import ROW_KEY, Health, recorded
+from hackmatrix.training.health import RETURN, ROW_KEY, HealthOfAgents, recorded
 from hackmatrix.training.metrics import Severity, summarise
 from hackmatrix.training.options import TrainOptions
 from hackmatrix.training.resume import Source
-from hackmatrix.training.snapshots import arrays_of, params_of
+from hackmatrix.training.rows import AGENTS, joined, told
+from hackmatrix.training.snapshots import arrays_of
 from hackmatrix.training.stop import StopRequest
 from hackmatrix.training.trainer import Trainer, TrainState
 
 CALL_SECONDS = 1.0  # of one compiled call: signals and the display wait for its end
-FINAL, BEST = "final_params", "best_params"
 
-Evaluation = dict[str, float]
-Evaluate = Callable[[PyTree], Evaluation]  # of params; `mean_return` says which are best
+Evaluation = dict[str, Any]  # for many agents the means, and `agents`
+Evaluate = Callable[[PyTree], dict[str, float]]  # of params; `mean_return` says which are best
 MakeEvaluate = Callable[[Environment, Agent, TrainConfig], Evaluate]
 
 
@@ -60,7 +54,7 @@ class Outcome(NamedTuple):
     updates: int
     timesteps: int
     end: End
-    params: Path | None  # the newest exported params
+    params: Path | None  # the newest exported ones; of many agents the folder that holds them
     checkpoint: Path | None  # the newest
     best: Path | None  # the checkpoint with the best evaluation
     signal: Signals | None = None
@@ -102,7 +96,7 @@ def train(
         env = env or make_environment(config.env, config.observation, config.max_episode_steps)
         course = _course(config, source)
         trainer = Trainer(env, config, chosen, course, detect_anomaly=options.detect_anomaly)
-        run = stack.enter_context(_open_run(config, options, source))
+        run = stack.enter_context(opening.open_run(config, options, source))
         with StopRequest(
             lambda: console.say("stopping after this update; once more: at once")
         ) as stop:
@@ -112,8 +106,8 @@ def train(
                 # Compiles without updating anything.
                 state = jax.block_until_ready(trainer.run(first.state, 0))
             console.say(f"compiled in {time.perf_counter() - began:.1f} s")
-            _prepare_run(run, config, source, first.update)
-            run.add_start(_start_facts(first.update, chosen))
+            opening.prepare(run, config, source, first.update)
+            run.add_start(opening.start_facts(first.update, chosen))
             console.keep_log(run.path / LOG)
             console.say(f"run {run.path}")
             evaluate = None
@@ -150,58 +144,9 @@ def _course(config: TrainConfig, source: Source | Path | None) -> Course:
     return Course(config.batch_size, config.total_timesteps)
 
 
-def _start_facts(update: int, chosen: list[jax.Device]) -> dict[str, Any]:
-    return {
-        "update": update,
-        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": sys.argv,
-        "devices": len(chosen),
-        **machine.machine(),
-        "versions": machine.versions("jaxlib", "numpy", "flax", "optax", "orbax-checkpoint"),
-        "commit": machine.commit(),
-    }
-
-
 def _compiling(chosen: list[jax.Device]) -> str:
     count = f"{len(chosen)} x " if len(chosen) > 1 else ""
     return f"compiling for {count}{chosen[0].device_kind}; kept on disk for the next run"
-
-
-@contextlib.contextmanager
-def _open_run(config: TrainConfig, options: TrainOptions, source: Source | Path | None) -> Any:
-    """The run's folder, locked. One that was made for nothing is removed."""
-    run = _run_folder(config, options, source)
-    try:
-        yield run
-    finally:
-        run.close()
-        run.remove_if_unused()
-
-
-def _run_folder(
-    config: TrainConfig, options: TrainOptions, source: Source | Path | None
-) -> RunFolder:
-    if isinstance(source, Source) and (own := _own_folder(config, options, source)) is not None:
-        run = RunFolder(own)
-        try:
-            resume.check_rewind(source, run.path, options.rewind)
-        except BaseException:
-            run.close()
-            raise
-        return run
-    if options.output_dir is not None:
-        return RunFolder.create_at(options.output_dir)
-    return RunFolder.create(config.checkpoint_dir, options.run_name, options.run_suffix)
-
-
-def _own_folder(config: TrainConfig, options: TrainOptions, source: Source) -> Path | None:
-    """The folder of the run that goes on; None where it goes on in another one."""
-    if source.run is None or options.run_suffix:
-        return None
-    named = options.output_dir
-    if options.run_name is not None:
-        named = config.checkpoint_dir / options.run_name
-    return source.run if named is None or named.resolve() == source.run.resolve() else None
 
 
 def _begin(
@@ -221,36 +166,6 @@ def _begin(
         console,
         reset_optimizer=options.reset_optimizer,
     )
-
-
-def _prepare_run(
-    run: RunFolder, config: TrainConfig, source: Source | Path | None, update: int
-) -> None:
-    """Brings the folder to where the run begins: what came after that is made again."""
-    run.write_config(dump_config(config))
-    if not isinstance(source, Source):
-        return
-    remove_partial(run.path)
-    if source.run is not None and source.run.resolve() == run.path.resolve():
-        for checkpoint in resume.check_rewind(source, run.path, rewind=True):
-            remove_checkpoint(checkpoint)
-        run.remove_params_after(update)
-        run.cut_metrics(update)
-        _restore_best(run)
-    elif source.run is not None:
-        rows = [row for row in read_metrics(source.run) if row["update"] <= update]
-        run.write_metrics(rows)
-
-
-def _restore_best(run: RunFolder) -> None:
-    """Makes best_params belong to the best checkpoint that is left."""
-    best = best_checkpoint(run.path)
-    if best is None:
-        run.remove_params(BEST)
-    elif run.update_of_params(BEST) != best.update:
-        with contextlib.suppress(UserError):  # a damaged one is told when it is used
-            arrays, facts = load_checkpoint(best.path)
-            run.save_params(BEST, params_of(arrays), _about(best.update, facts))
 
 
 class _Loop:
@@ -284,13 +199,14 @@ class _Loop:
         self._profiled = max(options.profile_step, first.update + 1) if options.profile else None
         if self._profiled is not None and self._profiled > course.num_updates:
             console.warn(f"there is no update {self._profiled}: nothing will be profiled")
-        self._health = Health()
+        self._health = HealthOfAgents()
         for row in run.metrics():  # alarms that were told once are not told again
             self._health.check(row["update"], recorded(row))
         best = best_checkpoint(run.path)
         self._best_score = None if best is None else score_of(best)
         self._metrics_failed = False
-        self._finite = True  # params, when they were last to be saved
+        self._finite = True  # some agent's params, when they were last to be saved
+        self._broken: set[int] = set()  # seeds of agents that are known not to be finite
         self._evaluated_once = False
         self._calls = _Calls()
         self._save_clock = time.perf_counter()
@@ -340,7 +256,7 @@ class _Loop:
             updates=self._update,
             timesteps=self._course.timesteps(self._update),
             end=end,
-            params=run.newest_params(),
+            params=exports.newest(run.path),
             checkpoint=run.newest_checkpoint(),
             best=None if best is None else best.path,
             signal=self._stop.signal,
@@ -387,13 +303,15 @@ class _Loop:
         if found is None:
             return None
         config = self._config
-        if found.step is None:
+        seed, anomaly = found
+        if anomaly.step is None:
             where = "before the first step of the optimizer"
         else:
             steps = config.num_minibatches // config.gradient_accumulation_steps
-            epoch, step = divmod(found.step - 1, steps)
+            epoch, step = divmod(anomaly.step - 1, steps)
             where = f"epoch {epoch + 1}, minibatch {step + 1} of {steps}"
-        return f"not finite: {found.tensor}; update {found.update}, {where}"
+        whose = f"seed {seed}: " if config.num_seeds > 1 else ""
+        return f"{whose}not finite: {anomaly.tensor}; update {anomaly.update}, {where}"
 
     def _after_call(self) -> None:
         """Does what is due."""
@@ -410,16 +328,20 @@ class _Loop:
     def _log(self) -> None:
         """Writes and shows a row of metrics, and the alarms that it raises."""
         self._state, sums = self._trainer.take_sums(self._state)
-        row: dict[str, Any] = summarise(jax.device_get(sums))
-        steps = self._calls.updates * self._config.batch_size
+        config = self._config
+        agents = seeds.split(jax.device_get(sums), config.num_seeds)
+        row = joined([summarise(agent) for agent in agents], config.seeds)
+        steps = self._calls.updates * config.batch_size * config.num_seeds
         row["train/steps_per_second"] = steps / self._calls.seconds
         row["train/learning_rate"] = float(
-            ppo.learning_rate(self._config, self._course, self._update - 1, np)
+            ppo.learning_rate(config, self._course, self._update - 1, np)
         )
         self._logged, self._calls = self._update, _Calls()
         alarms = self._health.check(self._update, row)
         self._write_row(row | ({ROW_KEY: [alarm.name for alarm in alarms]} if alarms else {}))
-        self._console.log(self._update, row)
+        self._console.log(self._update, {n: value for n, value in row.items() if n != AGENTS})
+        if (text := told(row, RETURN)) is not None:
+            self._console.note("agents", f"return {text}")
         for alarm in alarms:
             self._console.warn(alarm.message)
             self._trackers.alarm(self._update, alarm.name, alarm.message)
@@ -436,16 +358,18 @@ class _Loop:
 
     def _evaluated(self, evaluate: Evaluate) -> Evaluation | None:
         """Evaluates the params; the result where it is the best so far."""
-        params = jax.device_get(self._trainer.network_params(self._state))
+        agents = self._agents_params()
         first = (
             contextlib.nullcontext()
             if self._evaluated_once
             else self._console.waiting("compiling the evaluation")
         )
         with first:
-            result = evaluate(params)
+            results = [evaluate(params) for params in agents]
         self._evaluated_once = True
-        self._write_row({f"eval/{name}": value for name, value in result.items()})
+        row = joined([{f"eval/{n}": v for n, v in r.items()} for r in results], self._config.seeds)
+        self._write_row(row)
+        result = {name: row[f"eval/{name}"] for name in results[0]}
         score = result[SCORE]
         best = self._best_score is None or score > self._best_score
         shown = ", ".join(f"{name} {value:.3g}" for name, value in result.items())
@@ -453,7 +377,12 @@ class _Loop:
         if not best:
             return None
         self._best_score = score
-        return result
+        return result if len(results) == 1 else result | {AGENTS: results}
+
+    def _agents_params(self) -> list[PyTree]:
+        """For each agent, the params with which the network reads features as they are."""
+        params = jax.device_get(self._trainer.network_params(self._state))
+        return seeds.split(params, self._config.num_seeds)
 
     def _save_due(self) -> bool:
         if (interval := self._config.save_updates) is not None:
@@ -469,14 +398,16 @@ class _Loop:
 
     def _snapshot(self, evaluation: Evaluation | None = None) -> Snapshot | None:
         """The state, copied off the devices; None where it is worth nothing."""
-        params = jax.device_get(self._trainer.network_params(self._state))
-        self._finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(params))
+        agents = self._agents_params()
+        finite = [seeds.are_finite(params) for params in agents]
+        self._finite = any(finite)
         if not self._finite:
             self._console.warn(
                 f"params are not finite at update {self._update}: not saved, what was saved before "
                 "stays"
             )
             return None
+        self._tell_broken(finite)
         facts = {
             resume.ENVIRONMENT: environment_id(self._config.env),
             "version": hackmatrix.__version__,
@@ -485,7 +416,18 @@ class _Loop:
             EVALUATION: evaluation,
             resume.CONFIG: self._config.as_dict(),
         }
+        params = [each if good else None for each, good in zip(agents, finite, strict=True)]
         return Snapshot(self._update, arrays_of(self._state), facts, params)
+
+    def _tell_broken(self, finite: Sequence[bool]) -> None:
+        """Agents that have no params worth sharing, each once."""
+        broken = {s for s, good in zip(self._config.seeds, finite, strict=True) if not good}
+        for seed in sorted(broken - self._broken):
+            self._console.warn(
+                f"seed {seed}: params are not finite at update {self._update}: not exported; the "
+                "other agents go on"
+            )
+        self._broken |= broken
 
     def _finish(self) -> None:
         """Leaves a checkpoint of the end."""
@@ -493,26 +435,15 @@ class _Loop:
             self._save()
         self.saver.wait()
         finished = self._update >= self._course.num_updates
-        exported = self._run.update_of_params(FINAL) == self._update
+        exported = exports.is_exported(self._run.path, self._update)
         if finished and not exported and (snapshot := self._snapshot()) is not None:
-            self._export(snapshot)  # it was resumed at its end
+            exports.export(self._run.path, snapshot, final=True)  # it was resumed at its end
 
     def _saved_to(self, snapshot: Snapshot, path: Path) -> None:
-        exported = self._export(snapshot)
+        final = snapshot.update >= self._course.num_updates
+        exported = exports.export(self._run.path, snapshot, final=final)
         self._console.note("checkpoint", f"update {snapshot.update:,} saved to {path}")
-        self._trackers.artifact(snapshot.update, [path, exported, exported.with_suffix(".json")])
-
-    def _export(self, snapshot: Snapshot) -> Path:
-        """Writes params for sharing; the file that is named by the update."""
-        about = _about(snapshot.update, snapshot.facts)
-        further = []
-        if snapshot.facts[EVALUATION] is not None:
-            further.append(BEST)
-        if snapshot.update >= self._course.num_updates:
-            further.append(FINAL)
-        for name in further:
-            self._run.save_params(name, snapshot.params, about)
-        return self._run.save_params(f"params_{snapshot.update}", snapshot.params, about)
+        self._trackers.artifact(snapshot.update, [path, *exported])
 
     def _save_failed(self, snapshot: Snapshot, error: OSError) -> None:
         self._console.warn(
@@ -531,19 +462,6 @@ class _Calls(NamedTuple):
 
     updates: int = 0
     seconds: float = 0.0
-
-
-def _about(update: int, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of params beside them, from the facts of their checkpoint."""
-    return {
-        "environment": facts[resume.ENVIRONMENT],
-        "observation": facts[resume.CONFIG]["observation"],
-        "version": facts["version"],
-        "update": update,
-        "timesteps": facts[resume.TIMESTEPS],
-        EVALUATION: facts[EVALUATION],
-        "config": facts[resume.CONFIG],
-    }
 
 
 def _debug_line(update: int, count: int, seconds: float) -> str:

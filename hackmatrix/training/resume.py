@@ -158,6 +158,12 @@ def check_network(changed: Mapping[str, tuple[Any, Any]]) -> None:
                 f"{name} was {then} in the checkpoint and is {now} now: the network's params "
                 f"don't fit, so nothing would carry over; leave {name} as it was, or start afresh"
             )
+    if "num_seeds" in changed:
+        then, now = changed["num_seeds"]
+        raise UserError(
+            f"the checkpoint holds {then} agents, --num-seeds asks for {now}: leave it as it was; "
+            "a new run can start from the params of one of them (--resume FILE.npz)"
+        )
     if "normalize_observations" in changed:
         then, now = (("off", "on")[value] for value in changed["normalize_observations"])
         raise UserError(

@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from flax import struct
+from jax.sharding import PartitionSpec
 
 from hackmatrix.agents.agent import Agent
 from hackmatrix.agents.environment import Environment, PyTree
 from hackmatrix.agents.networks import ActorCritic
 from hackmatrix.agents.normalisation import FeatureScale
-from hackmatrix.training import anomalies, devices, measures, ppo
+from hackmatrix.training import anomalies, devices, measures, ppo, seeds
 from hackmatrix.training.config import Course, TrainConfig
 from hackmatrix.training.keys import Purpose, key_for
 from hackmatrix.training.reward_scale import RewardScale
@@ -24,7 +25,10 @@ Array = jax.Array
 
 
 class TrainState(struct.PyTreeNode):
-    """All that continues from one update to the next. Random keys follow from seed and update."""
+    """All that continues from one update to the next. Random keys follow from seed and update.
+
+    That of K agents has a leading axis K everywhere; see `seeds.py`.
+    """
 
     seed: Array  # uint32[]
     update: Array  # int32[], updates made
@@ -41,7 +45,7 @@ class Trainer:
     """PPO on an environment: `init` makes a state, `run` advances it by some updates.
 
     The number of updates of one call never changes results: the compiled loop is the same for all.
-    Nor does the number of devices, within float error.
+    Nor does the number of devices, within float error, nor who else is trained (`num_seeds`).
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Trainer:
         course: Course | None = None,
         *,
         detect_anomaly: bool = False,
+        over_agents: seeds.OverAgents | None = None,
     ) -> None:
         """Prepares the programs; they are compiled when they are first called.
 
@@ -61,6 +66,7 @@ class Trainer:
             devices_: share the games, see `devices.find`; by default JAX's first one.
             course: of the run, where it goes on with another batch than it began with.
             detect_anomaly: whether every update is searched for numbers that are not finite.
+            over_agents: how many agents are trained; by default what is fastest on the devices.
         """
         network = ActorCritic(
             env.num_actions,
@@ -76,15 +82,19 @@ class Trainer:
         self._course = course
         self._detect_anomaly = detect_anomaly
         self._share = config.num_envs // self.mesh.size  # games of one device
-        specs = _specs()
+        self._over_agents = over_agents or seeds.fastest(self.mesh.devices.flat[0].platform)
+        specs = _specs(config.num_seeds)
         self._shardings = devices.shardings(self.mesh, specs)
-        self._init = devices.on_devices(self._new_state, self.mesh, devices.SAME, specs)
+        self._init = devices.on_devices(self._new_states, self.mesh, devices.SAME, specs)
         self._run = devices.on_devices(
             self._updates, self.mesh, (specs, devices.SAME), specs, donate_argnums=0
         )
 
     def init(self, seed: int, update: int = 0) -> TrainState:
-        """The state of a run that begins before this update: fresh params, new games."""
+        """The state of a run that begins before this update: fresh params, new games.
+
+        Its agents have the seeds `seed`, `seed + 1`, ...
+        """
         return self._init(jnp.uint32(seed), jnp.int32(update))
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
@@ -93,7 +103,10 @@ class Trainer:
 
     def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
         """The sums of metrics so far, and the state with sums of nothing."""
-        nothing = jax.device_put(measures.nothing_measured(), self._shardings.sums)
+        nothing = measures.nothing_measured()
+        if (count := self.config.num_seeds) > 1:
+            nothing = {name: jnp.broadcast_to(x, (count, *x.shape)) for name, x in nothing.items()}
+        nothing = jax.device_put(nothing, self._shardings.sums)
         return dataclasses.replace(state, sums=nothing), state.sums
 
     def state_shape(self) -> TrainState:
@@ -107,11 +120,30 @@ class Trainer:
 
     def network_params(self, state: TrainState) -> PyTree:
         """The params with which the network reads features as they are."""
-        return _network_params(state)(state.params)
+        if state.feature_scale is None or self.config.num_seeds == 1:
+            return _network_params(state)(state.params)
+        return jax.vmap(FeatureScale.folded)(state.feature_scale, state.params)
 
-    def anomaly(self, state: TrainState) -> anomalies.Anomaly | None:
-        """The first number that was not finite, if there was one and it was looked for."""
-        return anomalies.read(np.asarray(state.anomaly), state.params)
+    def anomaly(self, state: TrainState) -> tuple[int, anomalies.Anomaly] | None:
+        """The first number that was not finite, if there was one and it was looked for.
+
+        Returns:
+            The seed of the agent, and where it was.
+        """
+        of_agents = seeds.split(np.asarray(state.anomaly), self.config.num_seeds)
+        for seed, found in zip(self.config.seeds, of_agents, strict=True):
+            if (anomaly := anomalies.read(found, state.params)) is not None:
+                return seed, anomaly
+        return None
+
+    def _new_states(self, seed: Array, update: Array) -> TrainState:
+        count = self.config.num_seeds
+        if count == 1:
+            return self._new_state(seed, update)
+        # Never at once: a batch of orthogonal matrices can block jaxlib's CPU threads for ever.
+        each = seeds.one_by_one(lambda seed: self._new_state(seed, update))
+        states: TrainState = each(seed + jnp.arange(count, dtype=jnp.uint32))
+        return states
 
     def _new_state(self, seed: Array, update: Array) -> TrainState:
         params = self.agent.init(key_for(seed, Purpose.PARAMS))
@@ -137,7 +169,8 @@ class Trainer:
         return devices.first_of_share(self._share) + jnp.arange(self._share)
 
     def _updates(self, state: TrainState, num_updates: Array) -> TrainState:
-        result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: self._update(s), state)
+        update = self._update if self.config.num_seeds == 1 else self._over_agents(self._update)
+        result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: update(s), state)
         return result
 
     def _update(self, state: TrainState) -> TrainState:
@@ -214,7 +247,8 @@ def _network_params(state: TrainState) -> Any:
     return (lambda params: params) if state.feature_scale is None else state.feature_scale.folded
 
 
-def _specs() -> Any:
+def _specs(num_agents: int) -> Any:
     """Games are shared among the devices; everything else is the same on each."""
     same: dict[str, Any] = {field.name: devices.SAME for field in dataclasses.fields(TrainState)}
-    return TrainState(**same | {"games": devices.SHARED})
+    games = devices.SHARED if num_agents == 1 else PartitionSpec(None, *devices.SHARED)
+    return TrainState(**same | {"games": games})

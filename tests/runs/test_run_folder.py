@@ -9,6 +9,7 @@ import pytest
 from hackmatrix.errors import UserError
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.names import next_name
+from hackmatrix.runs.params import newest_params, remove_params_after, save_params
 
 
 def test_names_count_up_within_a_day() -> None:
@@ -98,18 +99,30 @@ def test_a_line_that_a_kill_has_cut_is_left_out_and_written_over(tmp_path: Path)
     assert [row["update"] for row in run.metrics()] == [1, 2, 3]
 
 
-def test_rows_and_params_after_an_update_can_be_dropped(tmp_path: Path) -> None:
+def test_rows_after_an_update_can_be_dropped(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path, "mine", None)
     for update in (2, 4, 6):
         run.add_metrics({"update": update})
-        run.save_params(f"params_{update}", {"params": {"a": [1.0]}}, {})
-    run.save_params("final_params", {"params": {"a": [1.0]}}, {})
-    assert run.newest_params() == run.path / "final_params.npz"
     run.cut_metrics(4)
-    run.remove_params_after(4)
     assert [row["update"] for row in run.metrics()] == [2, 4]
-    assert run.newest_params() == run.path / "params_4.npz"
-    assert sorted(p.name for p in run.path.glob("*params*.json")) == [
+
+
+def test_rows_of_many_agents_are_strict_json(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "mine", None)
+    agents = [{"seed": 1, "a": float("nan")}, {"seed": 2, "a": None}]
+    run.add_metrics({"update": 2, "agents": agents, "alarms": ["b"]})
+    assert run.metrics() == [
+        {"update": 2, "agents": [{"seed": 1, "a": None}, {"seed": 2}], "alarms": ["b"]}
+    ]
+
+
+def test_params_after_an_update_can_be_dropped(tmp_path: Path) -> None:
+    for name in ("params_2", "params_4", "params_6", "final_params"):
+        save_params(tmp_path / f"{name}.npz", {"params": {"a": [1.0]}}, {})
+    assert newest_params(tmp_path) == tmp_path / "final_params.npz"
+    remove_params_after(tmp_path, 4)
+    assert newest_params(tmp_path) == tmp_path / "params_4.npz"
+    assert sorted(p.name for p in tmp_path.glob("*params*.json")) == [
         "params_2.json",
         "params_4.json",
     ]

@@ -29,7 +29,8 @@ from hackmatrix.training.trainer import Trainer
 
 enable_compilation_cache()
 config = TrainConfig(num_envs=32, num_steps=16, hidden_dim=16, lr=1e-3, num_devices={count},
-                     normalize_observations=True, gradient_accumulation_steps=2)
+                     normalize_observations=True, gradient_accumulation_steps=2,
+                     num_seeds={agents})
 found, notes = devices.find(config)
 assert (len(found), notes) == ({count}, []), (found, notes)
 trainer = Trainer({env}, config, found)
@@ -48,21 +49,24 @@ np.savez({path!r}, **held)
 GRID, GAME = "probes.Grid()", "hackmatrix.make()"
 
 
-def train_on(count: int, env: str, folder: Path) -> dict[str, np.ndarray]:
+def train_on(count: int, env: str, agents: int, folder: Path) -> dict[str, np.ndarray]:
     path = str(folder / f"{count}.npz")
-    code = _TRAIN.format(tests=str(TESTS), count=count, env=env, path=path)
+    code = _TRAIN.format(tests=str(TESTS), count=count, env=env, agents=agents, path=path)
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
     return dict(np.load(path))
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("env", [GRID, pytest.param(GAME, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("env", "agents", "counts"),
+    [(GRID, 1, (2, 8)), (GRID, 2, (2,)), pytest.param(GAME, 1, (2, 8), marks=pytest.mark.slow)],
+)
 def test_any_number_of_devices_plays_the_same_games_and_learns_the_same(
-    env: str, tmp_path: Path
+    env: str, agents: int, counts: tuple[int, ...], tmp_path: Path
 ) -> None:
-    alone = train_on(1, env, tmp_path)
-    for count in (2, 8):
-        together = train_on(count, env, tmp_path)
+    alone = train_on(1, env, agents, tmp_path)
+    for count in counts:
+        together = train_on(count, env, agents, tmp_path)
         assert together.keys() == alone.keys()
         for name, array in alone.items():
             if name.startswith(("first.", "after.")):  # before and after the first rollout

@@ -19,78 +19,27 @@ import orbax.checkpoint as ocp
 import probe_environments as probes
 import pytest
 import yaml
+from small_runs import (
+    MINE,
+    assert_same_run,
+    config_in,
+    rows_of,
+    run_of,
+    updates_of,
+    without_speed,
+)
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.errors import UserError
-from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint
-from hackmatrix.runs.folder import read_metrics
-from hackmatrix.training.config import TrainConfig
+from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.training.config_file import read_config
 from hackmatrix.training.console import Console
-from hackmatrix.training.loop import End, Outcome, _Loop, train
+from hackmatrix.training.loop import End, _Loop, train
 from hackmatrix.training.options import TrainOptions
 from hackmatrix.training.resume import find_source
 from hackmatrix.training.settings import resolve
 from hackmatrix.training.trainer import Trainer, TrainState
-
-MINE = TrainOptions(run_name="mine")
-
-
-def config_in(folder: Path, **changes: Any) -> TrainConfig:
-    settings = {
-        "num_envs": 8,
-        "num_steps": 8,
-        "total_timesteps": 7 * 64,
-        "hidden_dim": 8,
-        "num_layers": 1,
-        "log_interval": 3,
-        "checkpoint_dir": folder,
-        "tensorboard": False,
-        "wandb": False,
-    }
-    return TrainConfig(**(settings | changes))
-
-
-def run_of(
-    folder: Path,
-    options: TrainOptions = MINE,
-    *,
-    output: io.StringIO | None = None,
-    env: probes.Probe | None = None,
-    **changes: Any,
-) -> Outcome:
-    """Trains as the command would, from the beginning or from what the options resume."""
-    source = find_source(options, folder)
-    config = config_in(folder, **changes)
-    if source is not None and not isinstance(source, Path):
-        config, _ = resolve({"checkpoint_dir": folder} | changes, None, source.settings)
-    with Console(output or io.StringIO()) as console:
-        return train(config, options, console, source=source, env=env or probes.Grid())
-
-
-def rows_of(run: Path) -> list[dict[str, Any]]:
-    return list(read_metrics(run))
-
-
-def updates_of(run: Path) -> list[int]:
-    return [checkpoint.update for checkpoint in checkpoints_of(run)]
-
-
-def without_speed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in row.items() if k != "train/steps_per_second"} for row in rows]
-
-
-def assert_same_run(one: Path, other: Path, update: int) -> None:
-    """The checkpoints of `update`, the metrics and the exported params, bit for bit."""
-    (mine, _), (theirs, _) = (
-        load_checkpoint(run / "checkpoints" / str(update)) for run in (one, other)
-    )
-    assert mine.keys() == theirs.keys()
-    for name in mine:
-        assert mine[name].tobytes() == theirs[name].tobytes(), name
-    assert without_speed(rows_of(one)) == without_speed(rows_of(other))
-    jax.tree.map(np.testing.assert_array_equal, load_policy(one).params, load_policy(other).params)
 
 
 def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:

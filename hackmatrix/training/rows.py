@@ -1,0 +1,69 @@
+"""Rows of metrics of many agents as one. Imports no JAX."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+Row = dict[str, Any]
+
+AGENTS, SEED = "agents", "seed"  # of a row: a row for each agent, each with its seed
+LOW, HIGH = "low/", "high/"  # before the name of a metric: the interval of its mean
+
+
+class Interval(NamedTuple):
+    """The mean of some agents, and where the mean of all such agents lies with 95 % confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Interval":
+        """By Student's t distribution; of a single value nothing but the value is known."""
+        mean = fmean(values)
+        if len(values) < 2:
+            return cls(mean, -math.inf, math.inf)
+        from scipy.special import stdtrit
+
+        reach = float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / math.sqrt(len(values))
+        return cls(mean, mean - reach, mean + reach)
+
+
+def joined(rows: Sequence[Mapping[str, float | None]], seeds: Sequence[int]) -> Row:
+    """One row of metrics for all agents.
+
+    It has the mean of each metric under the metric's name, its 95 % interval under `low/` and
+    `high/` of the name, and `agents`, the rows themselves. Agents for which a metric could not be
+    measured do not count in its mean. The row of a single agent stays what it is.
+    """
+    if len(rows) == 1:
+        return dict(rows[0])
+    row: Row = {}
+    for name in rows[0]:
+        measured = [value for each in rows if (value := each[name]) is not None]
+        row[name] = None
+        if all(map(math.isfinite, measured)) and measured:
+            row[name], low, high = Interval.of(measured)
+            if len(measured) > 1:
+                row |= {LOW + name: low, HIGH + name: high}
+        elif measured:
+            row[name] = math.nan
+    return row | {AGENTS: [{SEED: s, **each} for s, each in zip(seeds, rows, strict=True)]}
+
+
+def told(row: Mapping[str, Any], name: str) -> str | None:
+    """A line on a metric of many agents; None where there is but one, or nothing to tell."""
+    known = [
+        (value, agent[SEED])
+        for agent in row.get(AGENTS, ())
+        if (value := agent.get(name)) is not None and math.isfinite(value)
+    ]
+    if len(known) < 2 or LOW + name not in row:
+        return None
+    worst, last = min(known, key=lambda pair: pair[0])
+    best, first = max(known, key=lambda pair: pair[0])
+    return (
+        f"{row[name]:.4g} [{row[LOW + name]:.4g}, {row[HIGH + name]:.4g}], best {best:.4g} "
+        f"(seed {first}), worst {worst:.4g} (seed {last})"
+    )
