@@ -32,6 +32,9 @@ lint: $(READY)  ## style, format and types
 bench: $(BENCH)/.ready  ## speed beside environments of other libraries, which go into .venv-bench
 	PYTHONPATH=. $(BENCH)/bin/python -m hackmatrix bench peers
 
+classic: $(READY)  ## learning curves of classic control over ten seeds, next to published ones
+	$(BIN)/hackmatrix bench classic
+
 lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest versions)
 	$(LOCK) --extra dev --output-file requirements.lock $(LOCK_FLAGS)
 	$(LOCK) --extra bench --constraint requirements.lock --no-annotate \
@@ -53,4 +56,4 @@ $(BENCH)/.ready: requirements-bench.lock
 	@SETUP_VENV=$(BENCH) SETUP_LOCK=requirements-bench.lock .ci/setup $(PYTHON)
 	@touch $@
 
-.PHONY: help setup train test slow lint bench lock clean
+.PHONY: help setup train test slow lint bench classic lock clean

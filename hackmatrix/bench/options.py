@@ -103,3 +103,32 @@ class ProfileOptions(Options):
     num_steps: int = option(16, "steps of each game", at_least=1)
     play: Literal["random", "harder"] = option("random", "as for `bench env`; not for training")
     output: Path | None = option(None, "folder to keep the profile in, for other viewers")
+
+
+@dataclass(frozen=True)
+class SeedsOptions(Options):
+    """`bench seeds`."""
+
+    config: Path | None = option(None, "settings of an agent, as for `hackmatrix train`")
+    num_seeds: int = option(4, "agents in one program", at_least=2, at_most=1024)
+    updates: int = option(1, "updates of each agent in a repeat", at_least=1)
+    repeats: int = option(3, "timed repeats of each, in turn", at_least=1)
+
+
+@dataclass(frozen=True)
+class TrackersOptions(Options):
+    """`bench trackers`."""
+
+    config: Path | None = option(None, "settings of the runs, as for `hackmatrix train`")
+    timesteps: int = option(1_000_000, "length of a run", at_least=1)
+    repeats: int = option(5, "runs of each kind, in turn", at_least=1)
+
+
+@dataclass(frozen=True)
+class ClassicOptions(Options):
+    """`bench classic`."""
+
+    output: Path = option(RESULTS, "folder for the figures and the plot")
+    num_seeds: int = option(10, "agents of each environment", at_least=2, at_most=1024)
+    episodes: int = option(100, "games that each of them plays at the end", at_least=1)
+    configs: Path = option(Path("configs"), "folder of the files to train by")

@@ -1,6 +1,6 @@
 """Plots of figures, with matplotlib (the extra `bench`)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,48 @@ def bar_plot(
     _finish(figure, axes, path, "environment steps per second", "")
 
 
+def curves_plot(
+    path: Path,
+    curves: Mapping[str, Mapping[str, Any]],
+    published: Mapping[str, Sequence[tuple[str, float]]],
+    *,
+    title: str,
+) -> None:
+    """Learning curves, a panel for each: agents as thin lines, their mean, and others' results.
+
+    Args:
+        path: of the file.
+        curves: by name, each with `timesteps`, `mean`, `low` and `high`, and `agents`, a list of
+            the agents' values at each time.
+        published: by name, whose results are shown as horizontal lines.
+        title: above them.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.5, 3.4), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=_INK)
+    for axes, (name, curve) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
+        steps = curve["timesteps"]
+        for agent in zip(*curve["agents"], strict=True):
+            axes.plot(steps, agent, color=_OURS, alpha=0.2, linewidth=0.7)
+        axes.fill_between(steps, curve["low"], curve["high"], color=_OURS, alpha=0.2, linewidth=0)
+        axes.plot(steps, curve["mean"], color=_OURS, label="hackmatrix")
+        for (who, value), dashes in zip(published[name], ("--", ":"), strict=True):
+            axes.axhline(value, color=_INK, linestyle=dashes, linewidth=1, label=f"{who} {value:g}")
+        axes.set_title(name, loc="left", fontsize=9, color=_INK)
+        axes.spines[["top", "right"]].set_visible(False)
+        shown = [*curve["mean"], *(value for _, value in published[name])]
+        low, high = min(shown), max(shown)
+        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+        axes.xaxis.set_major_formatter(
+            lambda x, _: f"{x / 1e6:g}M" if x >= 1e6 else f"{x / 1e3:g}k"
+        )
+        axes.legend(loc="lower right", fontsize=7, frameon=False)
+        axes.set_xlabel("steps of an agent", fontsize=8)
+        axes.tick_params(labelsize=8)
+    _save(figure, path)
+
+
 def _figure(title: str, height: float = 3.4) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
@@ -69,6 +111,10 @@ def _figure(title: str, height: float = 3.4) -> tuple[Any, Any]:
 def _finish(figure: Any, axes: Any, path: Path, x_label: str, y_label: str) -> None:
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     from matplotlib import rc_context
 

@@ -56,6 +56,21 @@ BENCHMARKS = {
         "which functions the time of a step or of an update goes to",
         "--what train --num-steps 128\n      a training update of 2,048 x 128 transitions",
     ),
+    "seeds": Benchmark(
+        options.SeedsOptions,
+        "training steps per second of many agents in one program",
+        "--config configs/cartpole_best.yaml --num-seeds 10\n      ten agents beside one",
+    ),
+    "trackers": Benchmark(
+        options.TrackersOptions,
+        "what trackers cost a run",
+        "--config configs/cpu.yaml\n      runs with and without each, in turn",
+    ),
+    "classic": Benchmark(
+        options.ClassicOptions,
+        "how well classic control is learned, over many seeds",
+        "--num-seeds 10\n      learning curves next to published results, benchmarks/classic.svg",
+    ),
     "peers": Benchmark(
         options.PeersOptions,
         "this environment beside those of other libraries (make bench)",

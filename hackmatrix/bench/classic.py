@@ -1,0 +1,170 @@
+"""Learning curves of classic control over many seeds, next to published results of PPO."""
+
+import dataclasses
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hackmatrix.agents.agent import Agent
+from hackmatrix.agents.environments import make_environment
+from hackmatrix.agents.policy import load_policy
+from hackmatrix.bench import plots
+from hackmatrix.bench.options import ClassicOptions
+from hackmatrix.evaluation.games import Games, Limits
+from hackmatrix.evaluation.players import policy_player
+from hackmatrix.runs import machine
+from hackmatrix.runs.folder import read_metrics
+from hackmatrix.runs.params import agent_folders
+from hackmatrix.training.config import TrainConfig
+from hackmatrix.training.config_file import read_config
+from hackmatrix.training.console import Console
+from hackmatrix.training.health import RETURN
+from hackmatrix.training.loop import train
+from hackmatrix.training.options import TrainOptions as RunOptions
+from hackmatrix.training.rows import AGENTS, HIGH, LOW, Interval
+from hackmatrix.training.settings import resolve
+
+_DEFAULT = ClassicOptions()
+_CONFIGS = ("cartpole_best", "acrobot", "mountain_car")
+_POINTS = 100  # of a curve
+
+
+class Published(NamedTuple):
+    """A result of others: mean return and deviation, after so many steps."""
+
+    who: str
+    mean: float
+    deviation: float
+    steps: int
+
+
+# CleanRL: docs, page of PPO, `ppo.py`: returns in training, over seeds.
+# RL Baselines3 Zoo: `benchmark.md`: returns of one agent, played deterministically, over games.
+PUBLISHED = {
+    "CartPole-v1": (
+        Published("CleanRL", 492.40, 13.05, 500_000),
+        Published("SB3 Zoo", 500.0, 0.0, 100_000),
+    ),
+    "Acrobot-v1": (
+        Published("CleanRL", -89.93, 6.34, 500_000),
+        Published("SB3 Zoo", -73.506, 18.201, 1_000_000),
+    ),
+    "MountainCar-v0": (
+        Published("CleanRL", -200.0, 0.0, 500_000),
+        Published("SB3 Zoo", -110.423, 19.473, 1_000_000),
+    ),
+}
+
+
+class Curves(NamedTuple):
+    """Learning curves by environment, as `as_dict` tells them."""
+
+    num_seeds: int
+    episodes: int
+    curves: dict[str, dict[str, Any]]
+    output: Path
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        published = {name: [each._asdict() for each in PUBLISHED[name]] for name in self.curves}
+        return {
+            "num_seeds": self.num_seeds,
+            "episodes": self.episodes,
+            "curves": self.curves,
+            "published": published,
+            **machine.machine(),
+            "versions": machine.versions("gymnax"),
+        }
+
+    def text(self) -> str:
+        """For people."""
+        lines = [
+            f"{self.num_seeds} seeds; return of the last agents over {self.episodes} games each, "
+            "sampled; mean over the seeds [95 %]:"
+        ]
+        for name, curve in self.curves.items():
+            interval, scores = Interval(*curve["interval"]), curve["evaluated"]
+            others = ", ".join(
+                f"{each.who} {each.mean:g} ± {each.deviation:g} after {each.steps:,}"
+                for each in PUBLISHED[name]
+            )
+            lines.append(
+                f"{name:<15} {interval.mean:8.1f} [{interval.low:.1f}, {interval.high:.1f}], "
+                f"worst seed {min(scores):.1f}, after {curve['total_timesteps']:,} steps; {others}"
+            )
+        facts = self.as_dict()
+        about = machine.line(facts, facts["versions"])
+        return "\n".join([*lines, about, f"written to {self.output}"])
+
+
+def measure(
+    output: Path = _DEFAULT.output,
+    num_seeds: int = _DEFAULT.num_seeds,
+    episodes: int = _DEFAULT.episodes,
+    configs: Path = _DEFAULT.configs,
+) -> Curves:
+    """Trains by the files in `configs`, writes `classic.json` to `output` and plots it beside it.
+
+    Args:
+        output: folder for both.
+        num_seeds: agents of each environment, at least 2.
+        episodes: games that each of them plays at the end.
+        configs: folder of cartpole_best.yaml, acrobot.yaml and mountain_car.yaml.
+    """
+    plots.require_matplotlib()
+    curves = {}
+    for file in _CONFIGS:
+        settings, _ = resolve({"num_seeds": num_seeds}, read_config(configs / f"{file}.yaml"))
+        print(f"{settings.env} ...", file=sys.stderr, flush=True)
+        curves[settings.env] = _curve(settings, episodes)
+    result = Curves(num_seeds, episodes, curves, output)
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "classic.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n")
+    plots.curves_plot(
+        output / "classic.svg",
+        curves,
+        {name: [(each.who, each.mean) for each in PUBLISHED[name]] for name in curves},
+        title=f"Return in training, mean of {num_seeds} seeds with its 95 % interval",
+    )
+    return result
+
+
+def _curve(settings: TrainConfig, episodes: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        config = dataclasses.replace(
+            settings,
+            checkpoint_dir=Path(folder),
+            log_interval=max(1, settings.num_updates // _POINTS),
+            tensorboard=False,
+            wandb=False,
+        )
+        with Console(sys.stderr) as console:
+            outcome = train(config, RunOptions(run_name="run"), console)
+        rows = [row for row in read_metrics(outcome.run) if LOW + RETURN in row]
+        scores = _evaluated(outcome.run, config, episodes)
+    return {
+        "total_timesteps": outcome.timesteps,
+        "timesteps": [row["timesteps"] for row in rows],
+        "mean": [row[RETURN] for row in rows],
+        "low": [row[LOW + RETURN] for row in rows],
+        "high": [row[HIGH + RETURN] for row in rows],
+        "agents": [_of_agents(row) for row in rows],
+        "evaluated": scores,
+        "interval": list(Interval.of(scores)),
+    }
+
+
+def _of_agents(row: Mapping[str, Any]) -> list[float | None]:
+    return [agent.get(RETURN) for agent in row[AGENTS]]
+
+
+def _evaluated(run: Path, config: TrainConfig, episodes: int) -> list[float]:
+    """Mean returns of the last agents."""
+    policies = [load_policy(folder) for folder in agent_folders(run)]
+    env = make_environment(config.env)
+    player = policy_player("", Agent(env, policies[0].network), None, greedy=False)
+    games = Games(env, player.choose, Limits(episodes))
+    return [float(games.play(policy.params).returns.mean()) for policy in policies]
