@@ -13,6 +13,7 @@ from hackmatrix.agents.environments import make_environment
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.bench import plots
 from hackmatrix.bench.options import ClassicOptions
+from hackmatrix.errors import UserError
 from hackmatrix.evaluation.games import Games, Limits
 from hackmatrix.evaluation.players import policy_player
 from hackmatrix.runs import machine
@@ -22,7 +23,7 @@ from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.config_file import read_config
 from hackmatrix.training.console import Console
 from hackmatrix.training.health import RETURN
-from hackmatrix.training.loop import train
+from hackmatrix.training.loop import End, train
 from hackmatrix.training.options import TrainOptions as RunOptions
 from hackmatrix.training.rows import AGENTS, HIGH, LOW, Interval
 from hackmatrix.training.settings import resolve
@@ -143,6 +144,8 @@ def _curve(settings: TrainConfig, episodes: int) -> dict[str, Any]:
         )
         with Console(sys.stderr) as console:
             outcome = train(config, RunOptions(run_name="run"), console)
+        if outcome.end is not End.FINISHED:
+            raise UserError(f"{config.env}: the run was stopped, nothing is written")
         rows = [row for row in read_metrics(outcome.run) if LOW + RETURN in row]
         scores = _evaluated(outcome.run, config, episodes)
     return {

@@ -86,12 +86,14 @@ def loss(
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
     vf_loss = 0.5 * jnp.mean((value - returns) ** 2)
     entropy = jnp.mean(distribution.entropy(log_probs))
+    of_random_play = jnp.mean(jnp.log(jnp.maximum(jnp.sum(mask, axis=-1), 1)))
     total = pg_loss + config.vf_coef * vf_loss - config.ent_coef * entropy
     return total, {
         "total_loss": total,
         "pg_loss": pg_loss,
         "vf_loss": vf_loss,
         "entropy": entropy,
+        "entropy_frac": jnp.where(of_random_play > 0, entropy / of_random_play, 1.0),
         "approx_kl": jnp.mean((ratio - 1) - log_ratio),
         "clip_frac": jnp.mean(jnp.abs(ratio - 1) > config.clip_eps),
     }

@@ -36,6 +36,7 @@ _LEARNING = (
     _Shown("length", "train/mean_episode_length", ",.1f"),
     _Shown("episodes", "train/num_episodes", ",.0f"),
     _Shown("entropy", "train/entropy", ".3f"),
+    _Shown("- of random", "train/entropy_frac", ".1%"),
     _Shown("KL", "train/approx_kl", ".4f"),
     _Shown("clipped", "train/clip_frac", ".1%"),
     _Shown("expl. var.", "train/explained_variance", ".3f"),

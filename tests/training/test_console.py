@@ -376,11 +376,11 @@ def test_a_window_that_became_too_small_is_drawn_anew() -> None:
 
 
 def test_colours_say_what_is_not_healthy(window: Window) -> None:
-    sick = {"train/entropy": 0.15, "train/approx_kl": 0.09, "train/grad_norm": float("nan")}
+    sick = {"train/entropy_frac": 0.08, "train/approx_kl": 0.09, "train/grad_norm": float("nan")}
     with Console(window.file) as console:
         train(console, ROW | {"train/clip_frac": 0.2} | sick)
     window.close()
-    assert re.search(r"\x1b\[33m +0.150", window.text)
+    assert re.search(r"\x1b\[33m +8.0%", window.text)
     assert re.search(r"\x1b\[31m *0.0900", window.text)
     assert re.search(r"\x1b\[1;31m +nan", window.text)
     assert not re.search(r"\x1b\[3\dm +20.0%", window.text)

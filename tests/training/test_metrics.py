@@ -147,8 +147,8 @@ def test_the_limits_are_those_of_the_requirements() -> None:
         limit.alarm: (m.name, limit.below, limit.above) for m in METRICS for limit in m.limits
     }
     assert limits == {
-        "entropy_low": ("train/entropy", 0.2, None),
-        "entropy_collapse": ("train/entropy", 0.1, None),
+        "entropy_low": ("train/entropy_frac", 0.1, None),
+        "entropy_collapse": ("train/entropy_frac", 0.05, None),
         "kl_high": ("train/approx_kl", None, 0.06),
         "kl_too_high": ("train/approx_kl", None, 0.08),
         "clip_high": ("train/clip_frac", None, 0.30),

@@ -205,7 +205,7 @@ def test_an_anomaly_names_its_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def row_of(**entropies: float) -> dict[str, Any]:
-    agents = [{"seed": int(seed[1:]), "train/entropy": e} for seed, e in entropies.items()]
+    agents = [{"seed": int(seed[1:]), "train/entropy_frac": e} for seed, e in entropies.items()]
     return {"train/steps_per_second": 1.0, "agents": agents}
 
 
@@ -213,14 +213,14 @@ def test_an_alarm_names_the_agents_that_raise_it_and_stops_only_all_of_them() ->
     health = HealthOfAgents()
     assert health.check(1, row_of(s3=0.7, s4=0.7, s5=0.7)) == []
     assert health.worst is None
-    told_of = [alarm.message for alarm in health.check(2, row_of(s3=0.15, s4=0.7, s5=0.15))]
+    told_of = [alarm.message for alarm in health.check(2, row_of(s3=0.08, s4=0.7, s5=0.08))]
     assert len(told_of) == 1
-    assert told_of[0].startswith("seeds 3, 5: train/entropy")
+    assert told_of[0].startswith("seeds 3, 5: train/entropy_frac")
     assert health.worst is None
-    (again,) = health.check(3, row_of(s3=0.15, s4=0.15, s5=0.15))
-    assert again.message.startswith("seed 4: train/entropy")
+    (again,) = health.check(3, row_of(s3=0.08, s4=0.08, s5=0.08))
+    assert again.message.startswith("seed 4: train/entropy_frac")
     assert health.worst is Severity.WARNING
-    health.check(4, row_of(s3=0.01, s4=0.15, s5=0.01))
+    health.check(4, row_of(s3=0.01, s4=0.08, s5=0.01))
     assert health.worst is Severity.WARNING
     health.check(5, row_of(s3=0.01, s4=0.01, s5=0.01))
     assert health.worst is Severity.CRITICAL

@@ -165,6 +165,7 @@ def test_the_first_gradient_step_meets_the_policy_that_acted() -> None:
     assert row["train/approx_kl"] == pytest.approx(0, abs=1e-6)
     assert row["train/clip_frac"] == 0
     assert row["train/entropy"] == pytest.approx(np.log(2), abs=1e-3)  # two of four are valid
+    assert row["train/entropy_frac"] == pytest.approx(1.0, abs=1e-3)
 
 
 def test_the_last_epoch_is_reported() -> None:
