@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +36,17 @@ def test_the_record_is_documented_as_it_is() -> None:
     assert f"One record of {observation.RECORD_SIZE} bytes" in text
 
 
-def run_example(document: Path, folder: Path) -> dict[str, Any]:
-    """The names that the one Python example of a document leaves."""
+def write_example(document: Path, folder: Path) -> str:
+    """The one Python example of a document, as a file."""
     (example,) = re.findall(r"```python\n(.*?)```", document.read_text(), re.S)
     script = folder / "example.py"
     script.write_text(example)
-    return runpy.run_path(str(script))
+    return str(script)
+
+
+def run_example(document: Path, folder: Path) -> dict[str, Any]:
+    """The names that the one Python example of a document leaves."""
+    return runpy.run_path(write_example(document, folder))
 
 
 def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
@@ -51,6 +58,20 @@ def test_the_example_of_the_environment_runs(tmp_path: Path) -> None:
     names = run_example(DOCS / "environment.md", tmp_path)
     assert names["x"].shape == (8, 1946)
     assert not names["terminated"].any()
+
+
+def test_the_game_in_the_document_is_the_file() -> None:
+    text = (DOCS / "your-environment.md").read_text()
+    frog = (DOCS.parent / "examples" / "frog.py").read_text()
+    assert f"in full:\n\n```python\n{frog}```\n" in text
+
+
+def test_the_trainer_runs_from_python_as_documented(tmp_path: Path) -> None:
+    script = write_example(DOCS / "training.md", tmp_path)
+    result = subprocess.run(
+        [sys.executable, script], cwd=DOCS.parent / "examples", capture_output=True, text=True
+    )
+    assert 10 < float(result.stdout) < 15, result.stderr
 
 
 @pytest.mark.parametrize("document", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)

@@ -32,6 +32,7 @@ def saved(folder: Path, features: int, actions: int = 28, **about: object) -> st
         (["random", "--episodes", "0"], "--episodes must be at least 1 and at most 10000000, got"),
         (["random", "--seed", "-1"], "--seed must be at least 0"),
         (["random", "--max-steps", "0"], "--max-steps must be at least 1, got 0"),
+        (["exit", "--env", "CartPole-v1"], "--env CartPole-v1 goes with `random` alone"),
         (["random", "--gredy"], "unknown argument --gredy, did you mean --greedy?"),
     ],
 )
@@ -173,12 +174,18 @@ def test_agents_of_one_run_are_ranked(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_the_table_names_the_player(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hackmatrix.make", probes.Grid)
+    monkeypatch.setattr("hackmatrix.make", lambda **_: probes.Grid())
     assert main(["evaluate", "random", "--episodes", "4"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "random, seed 0"
     assert lines[1].split() == ["games", "4"]
     assert lines[2].startswith("return ")
+
+
+def test_random_plays_any_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["evaluate", "random", "--env", "probe_environments:Value", "--episodes", "4", "--json"]
+    assert main(argv) == 0
+    assert json.loads(capsys.readouterr().out)["mean_return"] == 1
 
 
 @pytest.mark.slow

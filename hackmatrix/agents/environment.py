@@ -7,7 +7,7 @@ import numpy as np
 
 Array = jax.Array
 PyTree = Any
-Step = tuple[PyTree, PyTree, Array, Array, Array, dict[str, Array]]
+Step = tuple[PyTree, PyTree, Array, Array, Array, dict[str, PyTree]]
 
 
 class FeatureRows(Protocol):

@@ -13,8 +13,7 @@ from hackmatrix.agents.environments import make_environment
 from hackmatrix.bench.options import SeedsOptions
 from hackmatrix.runs import machine
 from hackmatrix.training import seeds
-from hackmatrix.training.config_file import read_config
-from hackmatrix.training.settings import resolve
+from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.trainer import Trainer
 
 _DEFAULT = SeedsOptions()
@@ -67,7 +66,7 @@ def measure(
         updates: of each agent in a repeat.
         repeats: of each way, after one update that compiles.
     """
-    alone, _ = resolve({}, {} if config is None else read_config(config))
+    alone = TrainConfig() if config is None else _settings(config)
     env = make_environment(alone.env, alone.observation, alone.max_episode_steps)
     many = dataclasses.replace(alone, num_seeds=num_seeds)
     ways = {"1 agent": _timed(Trainer(env, alone), updates)}
@@ -80,6 +79,13 @@ def measure(
             rates[name].append(rate())
     batch = f"{alone.num_envs:,} games x {alone.num_steps} steps"
     return Speeds(alone.env, num_seeds, batch, rates)
+
+
+def _settings(file: Path) -> TrainConfig:
+    from hackmatrix.training.config_file import read_config
+    from hackmatrix.training.settings import resolve
+
+    return resolve({}, read_config(file))[0]
 
 
 def _timed(trainer: Trainer, updates: int) -> Callable[[], float]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import parse
+from hackmatrix.errors import UserError
 from hackmatrix.options import check_ranges, option
 from hackmatrix.training.config import MAX_SEED
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from hackmatrix.evaluation.games import Limits
     from hackmatrix.evaluation.ranking import Ranking
     from hackmatrix.evaluation.report import Report
+
+DEFAULT_ENV = "HackMatrix"
 
 _EXAMPLE = """\
   hackmatrix evaluate checkpoints/my-run/final_params.npz --episodes 200
@@ -31,6 +34,7 @@ class EvaluateOptions:
         "built-in players: `random` takes random valid actions, `exit` walks to the exit",
     )
     episodes: int = option(1_000, "games", at_least=1, at_most=10_000_000)
+    env: str = option(DEFAULT_ENV, "what `random` plays; params know what they were trained on")
     seed: int = option(0, "another seed, other games", at_least=0, at_most=MAX_SEED)
     max_steps: int = option(2_000, "actions after which a game is cut off", at_least=1)
     greedy: bool = option(False, "take the most probable action instead of sampling")
@@ -38,6 +42,11 @@ class EvaluateOptions:
 
     def __post_init__(self) -> None:
         check_ranges(self)
+        if self.agent != "random" and self.env != DEFAULT_ENV:
+            raise UserError(
+                f"--env {self.env} goes with `random` alone: `exit` plays HackMatrix, and params "
+                "what they were trained on"
+            )
 
 
 def main(argv: list[str]) -> int:
@@ -64,6 +73,7 @@ def main(argv: list[str]) -> int:
 
 def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
     import hackmatrix
+    from hackmatrix.agents.environments import make_environment
     from hackmatrix.agents.policy import load_policy
     from hackmatrix.evaluation.games import Limits, play
     from hackmatrix.evaluation.players import exit_player, random_player
@@ -74,9 +84,10 @@ def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
 
     enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
-    if options.agent in ("random", "exit"):
-        player = random_player() if options.agent == "random" else exit_player()
-        return summarise(play(hackmatrix.make(), player, limits))
+    if options.agent == "random":
+        return summarise(play(make_environment(options.env), random_player(), limits))
+    if options.agent == "exit":
+        return summarise(play(hackmatrix.make(), exit_player(), limits))
     path = Path(options.agent)
     folders = agent_folders(path)
     policies = [load_policy(folder) for folder in folders or [path]]

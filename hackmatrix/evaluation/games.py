@@ -28,9 +28,9 @@ class Tally(struct.PyTreeNode):
     length: Array  # int32, actions taken
     actions: Array  # int32[N, A], how often each was taken
     ended: Array  # bool, by the game itself: won, dead, invalid action
-    stage: Array  # int32, highest reached; 0: the environment does not tell
-    won: Array  # bool
-    score: Array  # int32, at the end
+    stage: Array | None  # int32, highest reached; None, as the others: nobody tells
+    won: Array | None  # bool
+    score: Array | None  # int32, at the end
     last: PyTree  # the last observation
 
 
@@ -97,14 +97,16 @@ class Games:
             obs, env_state = jax.vmap(self.env.reset)(keys)
         counts = jnp.zeros(self.places, jnp.int32)
         never = jnp.zeros(self.places, bool)
+        keys = keys_for(seed, Purpose.EVALUATION_STEP, each=numbers)
+        info = jax.eval_shape(jax.vmap(self.env.step), keys, env_state, counts)[-1]
         tally = Tally(
             returns=jnp.zeros(self.places),
             length=counts,
             actions=jnp.zeros((self.places, self.env.num_actions), jnp.int32),
             ended=never,
-            stage=counts,
-            won=never,
-            score=counts,
+            stage=counts if "stage" in info else None,
+            won=never if "won" in info else None,
+            score=counts if "score" in info else None,
             last=obs,
         )
         return _Play(time=jnp.int32(0), running=~never, env_state=env_state, obs=obs, tally=tally)
@@ -125,9 +127,9 @@ class Games:
             length=before.length + 1,
             actions=before.actions + taken,
             ended=terminated,
-            stage=info.get("stage", before.stage).astype(jnp.int32),
-            won=info.get("won", before.won),
-            score=info.get("score", before.score).astype(jnp.int32),
+            stage=info["stage"].astype(jnp.int32) if "stage" in info else None,
+            won=info.get("won"),
+            score=info["score"].astype(jnp.int32) if "score" in info else None,
             last=info["final_observation"],
         )
         return _Play(

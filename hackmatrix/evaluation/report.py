@@ -61,22 +61,29 @@ class Report(NamedTuple):
 
 def summarise(tally: Tally) -> Report:
     """The report on a tally of games (NumPy arrays)."""
-    hackmatrix = bool((tally.stage > 0).all()) and tally.actions.shape[1] == NUM_ACTIONS
-    cleared = tally.stage - 1 + tally.won
-    uses = tally.actions[:, FIRST_PROGRAM:].mean(axis=0)
+    stage, won, score = tally.stage, tally.won, tally.score
+    cleared, program_use, causes = None, {}, {}
+    if stage is not None and won is not None and _is_hackmatrix(tally):
+        cleared = stage - 1 + won
+        uses = tally.actions[:, FIRST_PROGRAM:].mean(axis=0)
+        program_use = dict(zip(ACTION_NAMES[FIRST_PROGRAM:], map(float, uses), strict=True))
+        causes = death_causes(tally.last[tally.ended & ~won])
     return Report(
         episodes=len(tally.returns),
         returns=bootstrap(np.asarray(tally.returns)),
-        stages_cleared=bootstrap(np.asarray(cleared)) if hackmatrix else None,
-        win_rate=bootstrap(np.asarray(tally.won)) if hackmatrix else None,
+        stages_cleared=None if cleared is None else bootstrap(np.asarray(cleared)),
+        win_rate=None if won is None else bootstrap(np.asarray(won)),
         length=bootstrap(np.asarray(tally.length)),
-        mean_score=float(tally.score.mean()) if hackmatrix else None,
+        mean_score=None if score is None else float(score.mean()),
         truncated=int((~tally.ended).sum()),
-        program_use=dict(zip(ACTION_NAMES[FIRST_PROGRAM:], map(float, uses), strict=True))
-        if hackmatrix
-        else {},
-        death_causes=death_causes(tally.last[tally.ended & ~tally.won]) if hackmatrix else {},
+        program_use=program_use,
+        death_causes=causes,
     )
+
+
+def _is_hackmatrix(tally: Tally) -> bool:
+    shapes = [getattr(array, "shape", ())[1:] for array in (tally.actions, tally.last)]
+    return shapes == [(NUM_ACTIONS,), (RECORD_SIZE,)]
 
 
 def death_causes(last: NDArray[np.uint8]) -> dict[str, int]:

@@ -64,7 +64,9 @@ class TrainConfig:
         section=MODEL,
     )
 
-    env: str = option("HackMatrix", "what to train on", section=ENVIRONMENT)
+    env: str = option(
+        "HackMatrix", "what to train on; module:function for one of your own", section=ENVIRONMENT
+    )
     observation: Literal["classic", "full"] = option(
         "full",
         "what the agent sees: as in the original, or all that a player can work out",

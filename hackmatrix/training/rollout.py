@@ -10,6 +10,7 @@ from flax import struct
 from hackmatrix.agents import distribution
 from hackmatrix.agents.agent import Agent
 from hackmatrix.agents.environment import Environment, PyTree
+from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.training import measures
 from hackmatrix.training.keys import Purpose, keys_for
 
@@ -57,6 +58,10 @@ def new_games(env: Environment, seed: Array, update: Array, numbers: Array) -> G
     """Starts the games with these numbers int32[N] before the given update of a run."""
     keys = keys_for(seed, Purpose.RESET, update, each=numbers)
     obs, env_state = jax.vmap(env.reset)(keys)
+    # A Python number in a state is of no type until the first step: then all would compile anew.
+    obs, env_state = jax.tree.map(
+        lambda x: jax.lax.convert_element_type(x, x.dtype), (obs, env_state)
+    )
     num_envs = numbers.size
     return Games(
         env_state=env_state,
@@ -91,7 +96,7 @@ def play(
 
     games, steps = jax.lax.scan(step, games, jnp.arange(num_steps))
     measured = measures.over_time(steps.measures)
-    if "reward/step_penalty" in measured:  # the game is HackMatrix
+    if "reward/step_penalty" in measured and env.num_actions == NUM_ACTIONS:  # it is HackMatrix
         taken = steps.transition
         measured |= measures.of_actions(
             taken.action, taken.mask, taken.terminated | taken.truncated

@@ -1,6 +1,7 @@
 """What an evaluation says of games that are known."""
 
 import json
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -87,9 +88,9 @@ def test_another_environment_has_no_stages() -> None:
         length=np.ones(3, int),
         actions=np.ones((3, 2), int),
         ended=np.ones(3, bool),
-        stage=np.zeros(3, int),
-        won=np.zeros(3, bool),
-        score=np.zeros(3, int),
+        stage=None,
+        won=None,
+        score=None,
         last=np.zeros((3, 1), np.uint8),
     )
     told = summarise(tally).as_dict()
@@ -98,6 +99,27 @@ def test_another_environment_has_no_stages() -> None:
     assert told["program_use"] == {}
     labels = [line[:16].strip() for line in summarise(tally).table().splitlines()]
     assert labels == ["games", "return", "length", "cut off"]
+
+
+@pytest.mark.parametrize("last", [np.zeros((3, 1), np.uint8), (np.zeros(3), np.zeros(3))])
+def test_another_environment_may_tell_what_hackmatrix_tells(last: Any) -> None:
+    tally = Tally(
+        returns=np.ones(3),
+        length=np.ones(3, int),
+        actions=np.ones((3, NUM_ACTIONS), int),
+        ended=np.ones(3, bool),
+        stage=np.ones(3, int),
+        won=np.array([True, False, False]),
+        score=np.array([1, 2, 3]),
+        last=last,
+    )
+    told = summarise(tally).as_dict()
+    assert told["win_rate"] == pytest.approx(1 / 3)
+    assert told["mean_score"] == 2
+    assert told["mean_stages_cleared"] is None
+    assert told["program_use"] == told["death_causes"] == {}
+    labels = [line[:16].strip() for line in summarise(tally).table().splitlines()]
+    assert labels == ["games", "return", "win rate", "length", "score", "cut off"]
 
 
 def test_a_death_counts_for_the_kind_next_to_the_player() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 from small_runs import assert_same_run, rows_of, run_of, updates_of
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.errors import UserError
@@ -85,6 +86,29 @@ def test_a_run_of_many_agents_is_logged_as_the_runs_of_their_seeds(tmp_path: Pat
     assert rows[0]["low/train/total_loss"] < min(losses) < max(losses)
     assert rows[0]["timesteps"] == 3 * 64  # of each agent
     assert (outcome.updates, outcome.timesteps) == (7, 7 * 64)
+
+
+def test_trackers_are_told_means_intervals_and_the_files_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told_files: list[str] = []
+    monkeypatch.setattr(
+        "hackmatrix.runs.trackers.Trackers.artifact",
+        lambda _, __, files: told_files.extend(f.relative_to(tmp_path / "mine") for f in files),
+    )
+    run = run_of(tmp_path, num_seeds=2, tensorboard=True).run
+    events = EventAccumulator(str(run / "events")).Reload()
+    row = rows_of(run)[0]
+    for name in ("train/total_loss", "low/train/total_loss", "high/train/total_loss"):
+        assert events.Scalars(name)[0].value == pytest.approx(row[name], rel=1e-6)
+    assert not [tag for tag in events.Tags()["scalars"] if "agent" in tag or "seed" in tag]
+    assert sorted(map(str, told_files)) == [
+        "checkpoints/7",
+        "seed_0/params_7.json",
+        "seed_0/params_7.npz",
+        "seed_1/params_7.json",
+        "seed_1/params_7.npz",
+    ]
 
 
 def test_the_interval_of_a_mean_is_that_of_student() -> None:

@@ -288,6 +288,22 @@ def test_one_program_serves_every_length_of_call_and_moves_nothing_to_the_host()
     assert trainer._run._cache_size() == 1
 
 
+class Careless(probes.Grid):
+    """Starts at a Python number, which the first step makes an array of a type."""
+
+    def start(self, key: jax.Array) -> jax.Array:
+        return jnp.asarray(0)
+
+
+def test_python_numbers_in_a_state_compile_nothing_anew() -> None:
+    _, first = Careless().reset(jax.random.key(0))
+    assert first.position.aval.weak_type
+    trainer = Trainer(Careless(), CONFIG)
+    state = trainer.run(trainer.init(0), 0)
+    assert int(trainer.run(state, 1).update) == 1
+    assert trainer._run._cache_size() == 1
+
+
 def test_the_state_that_was_run_is_used_up() -> None:
     trainer = Trainer(probes.Grid(), CONFIG)
     state = trainer.init(0)

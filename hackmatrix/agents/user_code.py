@@ -1,0 +1,61 @@
+"""Errors in code that a user wrote, told in one line that names the place."""
+
+import contextlib
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+
+from hackmatrix.errors import UserError
+
+# What a user's code calls: its frames say nothing of where the mistake is.
+_LIBRARIES = {"flax", "hackmatrix", "jax", "jaxlib", "numpy"} | sys.stdlib_module_names
+_NEEDS_A_VALUE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+_HINT = "; JAX computes all games at once: jnp.where instead of `if`, jnp instead of NumPy"
+
+
+@contextlib.contextmanager
+def told_as(prefix: str) -> Iterator[None]:
+    """Makes every exception of the code within a `UserError` of one line that begins so.
+
+    `UserError`s keep their message; of others it says file and line in the user's code, kind, and
+    the first line of the message.
+    """
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{prefix}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise UserError(f"{prefix}: {_place(error)}{_what(error)}") from error
+
+
+def shown(file: str) -> str:
+    """A file as one would type it: relative if it lies in the current folder."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _place(error: BaseException) -> str:
+    """`file:line: ` of the innermost line that is the user's, or nothing."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{shown(error.filename)}:{error.lineno}: "
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        file = frame.f_code.co_filename
+        package = frame.f_globals.get("__name__", "").split(".")[0]
+        if package not in _LIBRARIES and not file.startswith("<"):
+            return f"{shown(file)}:{line}: "
+    return ""
+
+
+def _what(error: BaseException) -> str:
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    what = ": ".join([type(error).__name__, *message.splitlines()[:1]])
+    if isinstance(error, _NEEDS_A_VALUE):
+        what = what.rstrip(".") + _HINT
+    return what
