@@ -41,19 +41,22 @@ def test_many_seeds_are_timed_both_ways(capsys: pytest.CaptureFixture[str], tmp_
     assert [line.split("  ")[0] for line in lines[1:4]] == names
 
 
-def test_runs_are_timed_with_and_without_trackers(
+def test_what_trackers_cost(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)  # no W&B: it takes seconds
+    monkeypatch.setattr("hackmatrix.bench.trackers._IDLE_SECONDS", 0.1)
     config = str(config_of(tmp_path, "own", "CartPole-v1"))
-    argv = ["trackers", "--config", config, "--timesteps", "2560", "--repeats", "2"]
-    figures = figures_of(capsys, *argv)
+    argv = ["trackers", "--config", config, "--timesteps", "2560", "--rows", "500"]
+    figures = figures_of(capsys, *argv, "--repeats", "2")
     assert (figures["timesteps"], figures["rows"]) == (2560, 2)
-    assert list(figures["trackers"]) == ["none", "TensorBoard"]
-    none, board = figures["trackers"].values()
-    assert none["slower"] == none["more_cpu_seconds"] == 0
-    assert 0 < none["seconds"] < 60
-    assert board["slower_min"] <= board["slower"] <= board["slower_max"]
+    (board,) = figures["trackers"].values()
+    assert 0 < board["told"] < 0.01
+    assert 0 < board["row"] < 0.1
+    a_second = board["row"] * figures["rows"] / figures["seconds"] + board["idle"]
+    assert board["share"] == pytest.approx(a_second / figures["cores"])
+    assert main(["bench", *argv]) == 0
+    assert capsys.readouterr().out.splitlines()[2].startswith("TensorBoard ")
 
 
 def test_learning_curves_of_classic_control(

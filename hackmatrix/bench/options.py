@@ -119,9 +119,10 @@ class SeedsOptions(Options):
 class TrackersOptions(Options):
     """`bench trackers`."""
 
-    config: Path | None = option(None, "settings of the runs, as for `hackmatrix train`")
-    timesteps: int = option(1_000_000, "length of a run", at_least=1)
-    repeats: int = option(5, "runs of each kind, in turn", at_least=1)
+    config: Path | None = option(None, "settings of a run, as for `hackmatrix train`")
+    timesteps: int = option(1_000_000, "length of the run", at_least=1)
+    rows: int = option(500, "rows of metrics told to each", at_least=1, at_most=1_000)
+    repeats: int = option(3, "times that each is told them", at_least=1)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What trackers cost a run: the same one with and without them, in turn."""
+"""What trackers cost a run: processor time, which does not swing as the speed of runs does."""
 
 import dataclasses
 import importlib.util
@@ -8,12 +8,15 @@ import resource
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
 from hackmatrix.bench.options import TrackersOptions
 from hackmatrix.runs import machine
+from hackmatrix.runs.folder import Row, read_metrics
+from hackmatrix.runs.trackers import Trackers, WandbSettings
 from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.config_file import read_config
 from hackmatrix.training.console import Console
@@ -22,47 +25,43 @@ from hackmatrix.training.options import TrainOptions as RunOptions
 from hackmatrix.training.settings import resolve
 
 _DEFAULT = TrackersOptions()
-_WAYS = {  # whether TensorBoard and W&B are told
-    "none": (False, False),
-    "TensorBoard": (True, False),
-    "W&B, offline": (False, True),
-}
+_IDLE_SECONDS = 10.0
+_OFFLINE = {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}
 
 
-class Run(NamedTuple):
-    """A run, from the first update to the last."""
+class Cost(NamedTuple):
+    """Of one tracker, in seconds of one core; all its threads and processes count."""
 
-    seconds: float
-    cpu: float  # seconds of all cores, of this process and of those that it started
+    once: float  # to start and to end
+    row: float  # to take a row of metrics
+    told: float  # of `row`, what the training loop itself waits
+    idle: float  # in every second, if it is told nothing
+
+    def share(self, rows_per_second: float, cores: int) -> float:
+        """Of the machine, while a run tells so many rows."""
+        return (self.row * rows_per_second + self.idle) / cores
 
 
 class Costs(NamedTuple):
-    """What was measured, by tracker."""
+    """What was measured."""
 
     config: TrainConfig
-    rows: int  # told in a run
-    runs: dict[str, list[Run]]
+    seconds: float  # of a run's updates, without trackers
+    rows: int  # that it told
+    costs: dict[str, Cost]  # by tracker
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        plain = self.runs["none"]
-        figures = {}
-        for name, runs in self.runs.items():
-            ratios = [run.seconds / other.seconds for run, other in zip(runs, plain, strict=True)]
-            cpu = [run.cpu - other.cpu for run, other in zip(runs, plain, strict=True)]
-            figures[name] = {
-                "seconds": statistics.median(run.seconds for run in runs),
-                "slower": statistics.median(ratios) - 1,
-                "slower_min": min(ratios) - 1,
-                "slower_max": max(ratios) - 1,
-                "more_cpu_seconds": statistics.median(cpu),
-            }
+        about = machine.machine()
+        rate = self.rows / self.seconds
+        shares = {name: cost.share(rate, about["cores"]) for name, cost in self.costs.items()}
         return {
             "env": self.config.env,
             "timesteps": self.config.num_updates * self.config.batch_size,
+            "seconds": self.seconds,
             "rows": self.rows,
-            "trackers": figures,
-            **machine.machine(),
+            "trackers": {n: c._asdict() | {"share": shares[n]} for n, c in self.costs.items()},
+            **about,
             "versions": machine.versions(),
         }
 
@@ -70,16 +69,15 @@ class Costs(NamedTuple):
         """For people."""
         it = self.as_dict()
         lines = [
-            f"{it['env']}, {it['timesteps']:,} steps, {it['rows']} rows of metrics; medians of "
-            f"{len(self.runs['none'])} runs, each beside one without trackers:",
-            f"{'':<16}{'seconds':>9}{'slower':>9}{'(from':>9}{'to)':>9}{'more CPU s':>12}",
+            f"{it['env']}, {it['timesteps']:,} steps in {it['seconds']:.1f} s, {it['rows']} rows "
+            f"of metrics; time of one core of {it['cores']}:",
+            f"{'':<14}{'once':>9}{'a row':>12}{'(the loop':>12}{'idle':>9}{'of the machine':>16}",
         ]
-        for name, figures in it["trackers"].items():
-            numbers = [figures[key] for key in ("slower", "slower_min", "slower_max")]
+        for name, cost in it["trackers"].items():
+            told = f"({1e3 * cost['told']:.3f} ms)"
             lines.append(
-                f"{name:<16}{figures['seconds']:>9.2f}"
-                + "".join(f"{number:>+9.2%}" for number in numbers)
-                + f"{figures['more_cpu_seconds']:>+12.2f}"
+                f"{name:<14}{cost['once']:>7.2f} s{1e3 * cost['row']:>9.2f} ms{told:>12}"
+                f"{cost['idle']:>9.2%}{cost['share']:>16.2%}"
             )
         return "\n".join([*lines, machine.line(it, it["versions"])])
 
@@ -87,55 +85,102 @@ class Costs(NamedTuple):
 def measure(
     config: Path | None = _DEFAULT.config,
     timesteps: int = _DEFAULT.timesteps,
+    rows: int = _DEFAULT.rows,
     repeats: int = _DEFAULT.repeats,
 ) -> Costs:
-    """Times real runs, in turn; nothing is sent anywhere.
+    """Makes a run without trackers, and tells its rows to each of them; nothing is sent anywhere.
 
     Args:
-        config: settings of the runs; None: the defaults of `hackmatrix train`.
-        timesteps: length of a run.
-        repeats: runs of each kind, after one that compiles.
+        config: settings of the run; None: the defaults of `hackmatrix train`.
+        timesteps: length of the run.
+        rows: told to each tracker, those of the run again and again.
+        repeats: of each; the medians count.
     """
     in_file = {} if config is None else read_config(config)
     settings, _ = resolve({"total_timesteps": timesteps}, in_file)
-    ways = dict(_WAYS)
-    if importlib.util.find_spec("wandb") is None:
-        del ways["W&B, offline"]
-    _run(settings, ways["none"])
-    runs: dict[str, list[Run]] = {name: [] for name in ways}
-    for _ in range(repeats):
-        for name, way in ways.items():
-            runs[name].append(_run(settings, way))
-    rows = -(-settings.num_updates // settings.log_interval)
-    return Costs(settings, rows, runs)
+    settings = dataclasses.replace(settings, tensorboard=False, wandb=False)
+    seconds, lines = _run(settings)
+    told = [lines[i % len(lines)] for i in range(rows)]
+    ways: dict[str, dict[str, Any]] = {"TensorBoard": {"tensorboard": True, "wandb": None}}
+    if importlib.util.find_spec("wandb") is not None:
+        ways["W&B, offline"] = {"tensorboard": False, "wandb": WandbSettings("hackmatrix")}
+    with mock.patch.dict(os.environ, _OFFLINE):
+        for way in ways.values():  # what is imported and cached at the first use
+            _told(way, settings, told[:1])
+        costs = {name: _cost(way, settings, told, repeats) for name, way in ways.items()}
+    return Costs(settings, seconds, len(lines), costs)
 
 
-def _run(settings: TrainConfig, way: tuple[bool, bool]) -> Run:
-    tensorboard, wandb = way
+def _cost(way: dict[str, Any], settings: TrainConfig, rows: list[Row], repeats: int) -> Cost:
+    once = statistics.median(_told(way, settings, [])[0] for _ in range(repeats))
+    all_rows, waited = zip(*(_told(way, settings, rows) for _ in range(repeats)), strict=True)
+    idle, _ = _told(way, settings, [], _IDLE_SECONDS)
+    return Cost(
+        once=once,
+        row=max(0.0, statistics.median(all_rows) - once) / len(rows),
+        told=statistics.median(waited) / len(rows),
+        idle=max(0.0, idle - once) / _IDLE_SECONDS,
+    )
+
+
+def _told(
+    way: dict[str, Any], settings: TrainConfig, rows: list[Row], idle: float = 0.0
+) -> tuple[float, float]:
+    """Seconds of one core that a tracker takes for some rows, and those that the teller waits."""
     with tempfile.TemporaryDirectory() as folder:
-        config = dataclasses.replace(
-            settings, checkpoint_dir=Path(folder), tensorboard=tensorboard, wandb=wandb
-        )
-        offline = {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}
-        with mock.patch.dict(os.environ, offline), _Clock(io.StringIO()) as clock:
-            train(config, RunOptions(run_name="run"), clock)
-        return Run(clock.ended - clock.began, _cpu_seconds() - clock.cpu)
+        before = _core_seconds()
+        with Trackers.open(
+            Path(folder),
+            config=settings.as_dict(),
+            update=0,
+            steps_per_update=settings.batch_size,
+            say=lambda _: None,
+            **way,
+        ) as trackers:
+            waited = _seconds(lambda: _tell(trackers, settings, rows))
+            time.sleep(idle)
+        if way["wandb"] is not None:
+            import wandb
+
+            wandb.teardown()  # ends its process: only those that have ended are counted
+        return _core_seconds() - before, waited
+
+
+def _tell(trackers: Trackers, settings: TrainConfig, rows: list[Row]) -> None:
+    for update, row in enumerate(rows, 1):
+        trackers.log(update, update * settings.batch_size, row)
+
+
+def _run(settings: TrainConfig) -> tuple[float, list[Row]]:
+    """Seconds of a run's updates, and the rows of metrics that it told."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = dataclasses.replace(settings, checkpoint_dir=Path(folder))
+        with _Clock(io.StringIO()) as clock:
+            outcome = train(config, RunOptions(run_name="run"), clock)
+        return clock.ended - clock.began, list(read_metrics(outcome.run))
 
 
 class _Clock(Console):
-    """Takes the time of a run's updates, and of all that is told of them."""
+    """Takes the time of a run's updates, from the first to the last."""
 
-    began = ended = cpu = 0.0
+    began = ended = 0.0
 
     def begin(self, *args: Any, **kwargs: Any) -> None:
-        self.began, self.cpu = time.perf_counter(), _cpu_seconds()
+        self.began = time.perf_counter()
         super().begin(*args, **kwargs)
 
-    def note(self, label: str, text: str) -> None:
-        self.ended = time.perf_counter()  # the last note is that of the last checkpoint
-        super().note(label, text)
+    def advance(self, update: int) -> None:
+        self.ended = time.perf_counter()
+        super().advance(update)
 
 
-def _cpu_seconds() -> float:
+def _seconds(work: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _core_seconds() -> float:
+    """Of this process, and of those that it started and that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)

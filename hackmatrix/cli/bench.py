@@ -64,7 +64,7 @@ BENCHMARKS = {
     "trackers": Benchmark(
         options.TrackersOptions,
         "what trackers cost a run",
-        "--config configs/cpu.yaml\n      runs with and without each, in turn",
+        "--config configs/cpu.yaml\n      processor time for the rows of such a run",
     ),
     "classic": Benchmark(
         options.ClassicOptions,
