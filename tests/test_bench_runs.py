@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
+from hackmatrix.bench import classic
+from hackmatrix.bench.seeds import Speeds
+from hackmatrix.bench.trackers import Cost, Costs
 from hackmatrix.cli.main import main
+from hackmatrix.training.config import TrainConfig
 
+CONFIGS = Path(__file__).parent.parent / "configs"
 SETTINGS = {
     "model": {"hidden_dim": 8, "num_layers": 1},
     "training": {"num_steps": 16, "total_timesteps": 640},
@@ -36,9 +41,8 @@ def test_many_seeds_are_timed_both_ways(capsys: pytest.CaptureFixture[str], tmp_
     assert figures["batch"] == "8 games x 16 steps"
     for name in names:
         assert 0 < figures["min"][name] <= figures["steps_per_second"][name] <= figures["max"][name]
-    assert main(["bench", *argv]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split("  ")[0] for line in lines[1:4]] == names
+    lines = Speeds("CartPole-v1", 2, "8 x 16", {name: [1.0, 3.0] for name in names}).text()
+    assert [line.split("  ")[0] for line in lines.splitlines()[1:4]] == names
 
 
 def test_what_trackers_cost(
@@ -47,45 +51,44 @@ def test_what_trackers_cost(
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)  # no W&B: it takes seconds
     monkeypatch.setattr("hackmatrix.bench.trackers._IDLE_SECONDS", 0.1)
     config = str(config_of(tmp_path, "own", "CartPole-v1"))
-    argv = ["trackers", "--config", config, "--timesteps", "2560", "--rows", "500"]
-    figures = figures_of(capsys, *argv, "--repeats", "2")
+    argv = ["trackers", "--config", config, "--timesteps", "2560", "--repeats", "2"]
+    figures = figures_of(capsys, *argv)
     assert (figures["timesteps"], figures["rows"]) == (2560, 2)
     (board,) = figures["trackers"].values()
     assert 0 < board["told"] < 0.01
     assert 0 < board["row"] < 0.1
     a_second = board["row"] * figures["rows"] / figures["seconds"] + board["idle"]
     assert board["share"] == pytest.approx(a_second / figures["cores"])
-    assert main(["bench", *argv]) == 0
-    assert capsys.readouterr().out.splitlines()[2].startswith("TensorBoard ")
+    costs = Costs(TrainConfig(), 10.0, 20, {"TensorBoard": Cost(0.5, 0.001, 0.0001, 0.002)})
+    line = costs.text().splitlines()[2].split()
+    assert line[:-1] == ["TensorBoard", "0.50", "s", "1.00", "ms", "(0.100", "ms)", "0.20%"]
+    assert line[-1] == f"{(0.002 + 0.002) / figures['cores']:.2%}"
 
 
 def test_learning_curves_of_classic_control(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = {
-        "cartpole_best": "CartPole-v1",
-        "acrobot": "Acrobot-v1",
-        "mountain_car": "MountainCar-v0",
-    }
-    for file, env in names.items():
-        config_of(tmp_path, file, env)
+    monkeypatch.setattr("hackmatrix.bench.classic._CONFIGS", ("cartpole_best",))
+    config_of(tmp_path, "cartpole_best", "CartPole-v1")
     argv = ["classic", "--num-seeds", "2", "--episodes", "2", "--configs", str(tmp_path)]
     assert main(["bench", *argv, "--output", str(tmp_path / "out")]) == 0
     lines = capsys.readouterr().out.splitlines()
     figures = json.loads((tmp_path / "out" / "classic.json").read_text())
-    assert list(figures["curves"]) == list(names.values())
-    for name, curve in figures["curves"].items():
-        assert len(curve["timesteps"]) == len(curve["mean"]) == len(curve["agents"]) > 0 or (
-            name != "CartPole-v1"  # whose games are the only ones that end so early
-        )
-        assert len(curve["evaluated"]) == 2
-        assert len(figures["published"][name]) == 2
-    cartpole = figures["curves"]["CartPole-v1"]
+    (curve,) = figures["curves"].values()
+    assert curve["timesteps"] == [128, 256, 384, 512, 640]
     for mean, low, high, agents in zip(
-        *(cartpole[key] for key in ("mean", "low", "high", "agents")), strict=True
+        *(curve[key] for key in ("mean", "low", "high", "agents")), strict=True
     ):
         assert mean == pytest.approx(sum(agents) / 2)
         assert low <= mean <= high
+    assert len(curve["evaluated"]) == 2
+    assert [each["who"] for each in figures["published"]["CartPole-v1"]] == ["CleanRL", "SB3 Zoo"]
     assert any(line.startswith("CartPole-v1") and "CleanRL 492.4" in line for line in lines)
     picture = (tmp_path / "out" / "classic.svg").read_text()
-    assert all(text in picture for text in ("CartPole-v1", "Acrobot-v1", "SB3 Zoo -110.423"))
+    assert all(text in picture for text in ("CartPole-v1", "CleanRL 492.4", "SB3 Zoo 500"))
+
+
+def test_every_curve_has_a_configuration_and_published_results() -> None:
+    for file in classic._CONFIGS:
+        config = yaml.safe_load((CONFIGS / f"{file}.yaml").read_text())
+        assert config["environment"]["name"] in classic.PUBLISHED

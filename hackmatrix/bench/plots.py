@@ -76,7 +76,8 @@ def curves_plot(
 
     figure = Figure(figsize=(10.5, 3.4), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=_INK)
-    for axes, (name, curve) in zip(figure.subplots(1, len(curves)), curves.items(), strict=True):
+    panels = figure.subplots(1, len(curves), squeeze=False)[0]
+    for axes, (name, curve) in zip(panels, curves.items(), strict=True):
         steps = curve["timesteps"]
         for agent in zip(*curve["agents"], strict=True):
             axes.plot(steps, agent, color=_OURS, alpha=0.2, linewidth=0.7)

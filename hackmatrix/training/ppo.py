@@ -67,8 +67,8 @@ def loss(
 ) -> tuple[Array, Scalars]:
     """Clipped surrogate + value loss - entropy bonus of a minibatch, and its parts by name.
 
-    Of this device's share of the minibatch: advantages are normalised over all shares, means are
-    of this one.
+    Of this device's share of the minibatch: advantages are normalised over all shares, and so is
+    the entropy of random play; means are of this one.
 
     The KL divergence from the policy that acted is estimated by (r - 1) - log r with the
     probability ratio r: unbiased, of low variance and never negative
@@ -86,7 +86,7 @@ def loss(
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
     vf_loss = 0.5 * jnp.mean((value - returns) ** 2)
     entropy = jnp.mean(distribution.entropy(log_probs))
-    of_random_play = jnp.mean(jnp.log(jnp.maximum(jnp.sum(mask, axis=-1), 1)))
+    of_random_play = devices.mean(jnp.mean(jnp.log(jnp.maximum(jnp.sum(mask, axis=-1), 1))))
     total = pg_loss + config.vf_coef * vf_loss - config.ent_coef * entropy
     return total, {
         "total_loss": total,

@@ -59,7 +59,11 @@ def train_on(count: int, env: str, agents: int, folder: Path) -> dict[str, np.nd
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("env", "agents", "counts"),
-    [(GRID, 1, (2, 8)), (GRID, 2, (2,)), pytest.param(GAME, 1, (2, 8), marks=pytest.mark.slow)],
+    [
+        (GRID, 1, (2, 8)),
+        pytest.param(GRID, 2, (2,), marks=pytest.mark.slow),
+        pytest.param(GAME, 1, (2, 8), marks=pytest.mark.slow),
+    ],
 )
 def test_any_number_of_devices_plays_the_same_games_and_learns_the_same(
     env: str, agents: int, counts: tuple[int, ...], tmp_path: Path
