@@ -19,7 +19,7 @@ train: $(READY)  ## train an agent for a few minutes and evaluate it beside rand
 	$(BIN)/hackmatrix evaluate runs/$(RUN)
 
 test: $(READY)  ## the quick test suite, a few minutes
-	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 slow: $(READY)  ## the full, long test suites
 	$(BIN)/pytest -m slow

@@ -18,7 +18,7 @@ from hackmatrix.runs.params import (
 from hackmatrix.runs.saver import EVALUATION, Snapshot, best_checkpoint
 from hackmatrix.training import resume
 from hackmatrix.training.rows import AGENTS
-from hackmatrix.training.seeds import split
+from hackmatrix.training.seeds import are_finite, split
 from hackmatrix.training.snapshots import params_of
 
 BEST, FINAL = "best_params", "final_params"
@@ -58,16 +58,16 @@ def cut(run: Path, update: int) -> None:
     """Removes params of later updates; best_params become those of the best checkpoint left."""
     for folder in (run, *agent_folders(run)):
         remove_params_after(folder, update)
-    best = best_checkpoint(run)
-    for folder in agent_folders(run) or [run]:
-        if best is None:
+    best, folders = best_checkpoint(run), agent_folders(run) or [run]
+    if best is None:
+        for folder in folders:
             remove_params(folder, BEST)
-        elif update_of_params(folder, BEST) != best.update:
-            with contextlib.suppress(UserError):  # a damaged one is told when it is used
-                arrays, facts = load_checkpoint(best.path)
-                agents = split(arrays, facts[resume.CONFIG].get("num_seeds", 1))
-                _write(run, BEST, best.update, [params_of(agent) for agent in agents], facts)
-            return
+    elif any(update_of_params(folder, BEST) != best.update for folder in folders):
+        with contextlib.suppress(UserError):  # a damaged one is told when it is used
+            arrays, facts = load_checkpoint(best.path)
+            agents = map(params_of, split(arrays, facts[resume.CONFIG].get("num_seeds", 1)))
+            finite = [params if are_finite(params) else None for params in agents]
+            _write(run, BEST, best.update, finite, facts)
 
 
 def _write(

@@ -3,7 +3,6 @@
 import dataclasses
 import io
 import math
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from hackmatrix.runs.saver import best_checkpoint
 from hackmatrix.training import seeds
 from hackmatrix.training.config import TrainConfig
 from hackmatrix.training.health import HealthOfAgents
-from hackmatrix.training.loop import End, Evaluate
+from hackmatrix.training.loop import End, MakeEvaluate
 from hackmatrix.training.metrics import Severity
 from hackmatrix.training.options import TrainOptions
 from hackmatrix.training.rows import Interval, joined, told
@@ -250,42 +249,41 @@ def test_an_alarm_names_the_agents_that_raise_it_and_stops_only_all_of_them() ->
     assert health.worst is Severity.CRITICAL
 
 
-def by_bias(_: Any, __: Any, ___: Any) -> Evaluate:
-    """An evaluation that params decide: no two agents have the same."""
-
-    def evaluate(params: Mapping[str, Any]) -> dict[str, float]:
-        return {"mean_return": float(params["params"]["Dense_0"]["kernel"].sum())}
-
-    return evaluate
+def scored(*scores: float) -> MakeEvaluate:
+    """Evaluations with these results, agent by agent."""
+    results = iter(scores)
+    return lambda *_: lambda _: {"mean_return": next(results)}
 
 
 def test_every_agent_is_evaluated_and_the_best_checkpoint_is_best_for_all(tmp_path: Path) -> None:
-    changes = {"num_seeds": 2, "eval_interval": 2, "normalize_observations": True, "lr": 0.01}
-    run = run_of(tmp_path, make_evaluate=by_bias, **changes).run
+    make = scored(1, 3, 9, 5, 4, 6, 0, 1)  # two agents after updates 2, 4, 6 and 7
+    changes = {"num_seeds": 2, "normalize_observations": True}
+    run = run_of(tmp_path, make_evaluate=make, eval_interval=2, **changes).run
     rows = {row["update"]: row for row in rows_of(run) if "eval/mean_return" in row}
-    assert list(rows) == [2, 4, 6, 7]
-    for row in rows.values():
-        scores = [agent["eval/mean_return"] for agent in row["agents"]]
-        assert row["eval/mean_return"] == pytest.approx(sum(scores) / 2)
-    best = best_checkpoint(run)
-    assert best is not None
-    assert best.update == max(rows, key=lambda update: rows[update]["eval/mean_return"])
-    for agent in rows[best.update]["agents"]:
-        about = load_policy(run / f"seed_{agent['seed']}" / "best_params.npz").about
-        assert about["update"] == best.update
-        assert about["evaluation"] == {"mean_return": agent["eval/mean_return"]}
-        assert about["config"]["seed"] == agent["seed"]
+    assert {update: row["eval/mean_return"] for update, row in rows.items()} == {
+        2: 2.0,
+        4: 7.0,
+        6: 5.0,
+        7: 0.5,
+    }
+    assert rows[4]["agents"] == [
+        {"seed": 0, "eval/mean_return": 9},
+        {"seed": 1, "eval/mean_return": 5},
+    ]
+    assert best_checkpoint(run) == (run / "checkpoints" / "4", 4)
+    for seed, score in ((0, 9), (1, 5)):
+        about = load_policy(run / f"seed_{seed}" / "best_params.npz").about
+        assert (about["update"], about["config"]["seed"]) == (4, seed)
+        assert about["evaluation"] == {"mean_return": score}
 
-    # Rewound to before it, an earlier one is the best again.
+    # Where the run goes on from an earlier one, that is the best again.
+    expected = [load_policy(run / f"seed_{seed}" / "params_2.npz").params for seed in (0, 1)]
     options = TrainOptions(resume=str(run / "checkpoints" / "2"), rewind=True)
-    if best.update > 2:
-        run_of(tmp_path, options, eval_interval=None, total_timesteps=3 * 64)
-        for seed in (0, 1):
-            ours, expected = (
-                load_policy(run / f"seed_{seed}" / f"{name}.npz")
-                for name in ("best_params", "params_2")
-            )
-            assert ours.about["update"] == 2
-            jax.tree.map(
-                partial(np.testing.assert_allclose, rtol=1e-5), ours.params, expected.params
-            )
+    run_of(tmp_path, options, eval_interval=None, total_timesteps=3 * 64)
+    for seed in (0, 1):
+        folder = run / f"seed_{seed}"
+        names = ["best_params.npz", "final_params.npz", "params_2.npz", "params_3.npz"]
+        assert sorted(path.name for path in folder.glob("*.npz")) == names
+        best = load_policy(folder / "best_params.npz")
+        assert (best.about["update"], best.about["evaluation"]["mean_return"]) == (2, 2 * seed + 1)
+        jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5), best.params, expected[seed])
