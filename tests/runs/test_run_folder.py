@@ -9,7 +9,12 @@ import pytest
 from hackmatrix.errors import UserError
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.names import next_name
-from hackmatrix.runs.params import newest_params, remove_params_after, save_params
+from hackmatrix.runs.params import (
+    agent_folders,
+    newest_params,
+    remove_params_after,
+    save_params,
+)
 
 
 def test_names_count_up_within_a_day() -> None:
@@ -114,6 +119,12 @@ def test_rows_of_many_agents_are_strict_json(tmp_path: Path) -> None:
     assert run.metrics() == [
         {"update": 2, "agents": [{"seed": 1, "a": None}, {"seed": 2}], "alarms": ["b"]}
     ]
+
+
+def test_agents_of_a_run_are_in_the_order_of_their_seeds(tmp_path: Path) -> None:
+    for name in ("seed_10", "seed_9", "seed_100", "seed_", "seed_x", "checkpoints"):
+        (tmp_path / name).mkdir()
+    assert [folder.name for folder in agent_folders(tmp_path)] == ["seed_9", "seed_10", "seed_100"]
 
 
 def test_params_after_an_update_can_be_dropped(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 import dataclasses
 import io
+import itertools
 import math
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -85,6 +87,16 @@ def test_a_run_of_many_agents_is_logged_as_the_runs_of_their_seeds(tmp_path: Pat
     assert rows[0]["low/train/total_loss"] < min(losses) < max(losses)
     assert rows[0]["timesteps"] == 3 * 64  # of each agent
     assert (outcome.updates, outcome.timesteps) == (7, 7 * 64)
+
+
+def test_the_speed_is_that_of_all_agents_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = itertools.count()  # each call of the trainer takes one
+    clock = SimpleNamespace(perf_counter=lambda: next(seconds))
+    monkeypatch.setattr("hackmatrix.training.loop.time", clock)
+    rows = rows_of(run_of(tmp_path, num_seeds=3).run)
+    assert [row["train/steps_per_second"] for row in rows] == [3 * 64] * 3
 
 
 def test_trackers_are_told_means_intervals_and_the_files_of_all(
@@ -211,6 +223,7 @@ def test_an_agent_that_is_lost_does_not_hold_up_the_others(
     assert [p.name for p in sorted(lost.glob("*.npz"))] == ["params_2.npz", "params_4.npz"]
     assert (healthy / "final_params.npz").exists()
     text = output.getvalue()
+    assert text.count("params are not finite") == 1
     assert text.count("seed 1: params are not finite at update 6: not exported") == 1
     assert text.count("seed 1: train/total_loss") == 1
     row = rows_of(outcome.run)[1]
