@@ -8,14 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.environments import make_environment
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.bench import plots
 from hackmatrix.bench.options import ClassicOptions
 from hackmatrix.errors import UserError
-from hackmatrix.evaluation.games import Games, Limits
-from hackmatrix.evaluation.players import policy_player
+from hackmatrix.evaluation.games import Limits
+from hackmatrix.evaluation.ranking import reports_on
 from hackmatrix.runs import machine
 from hackmatrix.runs.folder import read_metrics
 from hackmatrix.runs.params import agent_folders
@@ -147,7 +145,7 @@ def _curve(settings: TrainConfig, episodes: int) -> dict[str, Any]:
         if outcome.end is not End.FINISHED:
             raise UserError(f"{config.env}: the run was stopped, nothing is written")
         rows = [row for row in read_metrics(outcome.run) if LOW + RETURN in row]
-        scores = _evaluated(outcome.run, config, episodes)
+        scores = _evaluated(outcome.run, episodes)
     return {
         "total_timesteps": outcome.timesteps,
         "timesteps": [row["timesteps"] for row in rows],
@@ -164,10 +162,7 @@ def _of_agents(row: Mapping[str, Any]) -> list[float | None]:
     return [agent.get(RETURN) for agent in row[AGENTS]]
 
 
-def _evaluated(run: Path, config: TrainConfig, episodes: int) -> list[float]:
+def _evaluated(run: Path, episodes: int) -> list[float]:
     """Mean returns of the last agents."""
     policies = [load_policy(folder) for folder in agent_folders(run)]
-    env = make_environment(config.env)
-    player = policy_player("", Agent(env, policies[0].network), None, greedy=False)
-    games = Games(env, player.choose, Limits(episodes))
-    return [float(games.play(policy.params).returns.mean()) for policy in policies]
+    return [each.returns.mean for each in reports_on(policies, Limits(episodes), greedy=False)]

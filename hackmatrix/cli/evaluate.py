@@ -12,8 +12,6 @@ from hackmatrix.options import check_ranges, option
 from hackmatrix.training.config import MAX_SEED
 
 if TYPE_CHECKING:
-    from hackmatrix.agents.policy import Policy
-    from hackmatrix.evaluation.games import Limits
     from hackmatrix.evaluation.ranking import Ranking
     from hackmatrix.evaluation.report import Report
 
@@ -77,7 +75,7 @@ def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
     from hackmatrix.agents.policy import load_policy
     from hackmatrix.evaluation.games import Limits, play
     from hackmatrix.evaluation.players import exit_player, random_player
-    from hackmatrix.evaluation.ranking import Agent, Ranking
+    from hackmatrix.evaluation.ranking import Agent, Ranking, reports_on
     from hackmatrix.evaluation.report import summarise
     from hackmatrix.runs.params import agent_folders, seed_of
     from hackmatrix.training.compilation_cache import enable_compilation_cache
@@ -91,22 +89,9 @@ def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
     path = Path(options.agent)
     folders = agent_folders(path)
     policies = [load_policy(folder) for folder in folders or [path]]
-    reports = _played(policies, limits, greedy=options.greedy)
+    reports = reports_on(policies, limits, greedy=options.greedy)
     if not folders:
         return reports[0]
     seeds = map(seed_of, folders)
     each = zip(seeds, policies, reports, strict=True)
     return Ranking([Agent(seed, policy.path, report) for seed, policy, report in each])
-
-
-def _played(policies: "list[Policy]", limits: "Limits", *, greedy: bool) -> "list[Report]":
-    """Reports on policies of one network and environment, which all play the same games."""
-    from hackmatrix.agents.agent import Agent
-    from hackmatrix.evaluation.games import Games
-    from hackmatrix.evaluation.players import policy_player
-    from hackmatrix.evaluation.report import summarise
-
-    env = policies[0].make_environment()
-    player = policy_player("", Agent(env, policies[0].network), None, greedy=greedy)
-    games = Games(env, player.choose, limits)
-    return [summarise(games.play(policy.params)) for policy in policies]

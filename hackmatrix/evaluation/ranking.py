@@ -4,7 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hackmatrix.evaluation.report import Report
+from hackmatrix.agents import agent
+from hackmatrix.agents.policy import Policy
+from hackmatrix.evaluation.games import Games, Limits
+from hackmatrix.evaluation.players import policy_player
+from hackmatrix.evaluation.report import Report, summarise
 from hackmatrix.evaluation.statistics import Estimate
 from hackmatrix.training.rows import Interval
 
@@ -14,6 +18,18 @@ _KEYS = {  # in JSON, as those of a report on a single agent
     "win rate": ("win_rate", "win_rate_ci"),
     "length": ("mean_length", "length_ci"),
 }
+
+
+def reports_on(policies: Sequence[Policy], limits: Limits, *, greedy: bool) -> list[Report]:
+    """Reports on policies of one network and environment, which all play the same games.
+
+    Raises:
+        UserError: their environment can't be made, or they do not fit it.
+    """
+    env = policies[0].make_environment()
+    player = policy_player("", agent.Agent(env, policies[0].network), None, greedy=greedy)
+    games = Games(env, player.choose, limits)
+    return [summarise(games.play(policy.params)) for policy in policies]
 
 
 class Agent(NamedTuple):
@@ -28,12 +44,12 @@ class Ranking:
     """Agents by mean return; among equals the one with the lower seed comes first."""
 
     def __init__(self, agents: Sequence[Agent]) -> None:
-        self.agents = sorted(agents, key=lambda agent: (-agent.report.returns.mean, agent.seed))
+        self.agents = sorted(agents, key=lambda a: (-a.report.returns.mean, a.seed))
 
     def as_dict(self) -> dict[str, Any]:
         """What `--json` prints: means over the agents with 95 % intervals, and each agent."""
         result: dict[str, Any] = {"episodes": self.agents[0].report.episodes}
-        for title, estimates in _columns([agent.report for agent in self.agents]).items():
+        for title, estimates in _columns([a.report for a in self.agents]).items():
             mean, interval = _KEYS[title]
             low_to_high = Interval.of([estimate.mean for estimate in estimates])
             result[mean] = low_to_high.mean
@@ -43,11 +59,11 @@ class Ranking:
 
     def table(self) -> str:
         """A line for each agent, and one for all of them."""
-        columns = _columns([agent.report for agent in self.agents])
+        columns = _columns([a.report for a in self.agents])
         lines = [["rank", "seed", *columns]]
-        for rank, agent in enumerate(self.agents):
+        for rank, ranked in enumerate(self.agents):
             shown = [str(estimates[rank]) for estimates in columns.values()]
-            lines.append([str(rank + 1), str(agent.seed), *shown])
+            lines.append([str(rank + 1), str(ranked.seed), *shown])
         lines.append(["all", "", *(_of_all(estimates) for estimates in columns.values())])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         rows = [

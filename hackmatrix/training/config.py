@@ -100,7 +100,7 @@ class TrainConfig:
     )
     num_seeds: int = option(
         1,
-        "agents that are trained side by side, with the seeds seed, seed + 1, ...",
+        "agents that are trained in one program, with the seeds seed, seed + 1, ...",
         at_least=1,
         at_most=1024,
         section=TRAINING,

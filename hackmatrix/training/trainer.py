@@ -66,7 +66,8 @@ class Trainer:
             devices_: share the games, see `devices.find`; by default JAX's first one.
             course: of the run, where it goes on with another batch than it began with.
             detect_anomaly: whether every update is searched for numbers that are not finite.
-            over_agents: how many agents are trained; by default what is fastest on the devices.
+            over_agents: makes of an update of one agent that of many; by default what is fastest on
+                the devices.
         """
         network = ActorCritic(
             env.num_actions,
