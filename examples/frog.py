@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.agents.environment import Step
+from hackmatrix.interface.environment import Step
 
 WIDTH = 6  # of the pond: four pads, and water on both sides
 PADS = jnp.pad(jnp.ones((4, 4), bool), 1).ravel()

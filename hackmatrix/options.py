@@ -1,7 +1,7 @@
 """Options of a command as fields of a frozen dataclass: default, meaning and range in one place.
 
 The command line (`cli/arguments.py`), its help text and configuration files
-(`training/config_file.py`) read them from there.
+(`settings/config_file.py`) read them from there.
 """
 
 import dataclasses

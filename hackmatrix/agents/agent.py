@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from hackmatrix.agents.environment import Environment, PyTree
 from hackmatrix.agents.sparse import SparseFeatures
+from hackmatrix.interface.environment import Environment, PyTree
 
 Array = jax.Array
 

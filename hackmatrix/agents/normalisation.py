@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from flax import struct
 
-from hackmatrix.agents.environment import PyTree
+from hackmatrix.interface.environment import PyTree
 
 Array = jax.Array
 

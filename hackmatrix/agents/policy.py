@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hackmatrix import ENVIRONMENT_ID
-from hackmatrix.agents.environment import Environment
-from hackmatrix.agents.environments import make_environment
 from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.environments.registry import make_environment
 from hackmatrix.errors import UserError
+from hackmatrix.interface.environment import Environment
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import load_params

@@ -14,8 +14,8 @@ from flax import struct
 from jax import lax
 from jax.typing import DTypeLike
 
-from hackmatrix.agents.environment import FeatureRows
 from hackmatrix.agents.products import product
+from hackmatrix.interface.environment import FeatureRows
 
 Array = jax.Array
 

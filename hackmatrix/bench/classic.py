@@ -14,17 +14,17 @@ from hackmatrix.bench.options import ClassicOptions
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.games import Limits
 from hackmatrix.evaluation.ranking import reports_on
+from hackmatrix.reporting.console import Console
+from hackmatrix.reporting.health import RETURN
+from hackmatrix.reporting.rows import AGENTS, HIGH, LOW, Interval
 from hackmatrix.runs import machine
 from hackmatrix.runs.folder import read_metrics
 from hackmatrix.runs.params import agent_folders
-from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.config_file import read_config
-from hackmatrix.training.console import Console
-from hackmatrix.training.health import RETURN
+from hackmatrix.settings.config import TrainConfig
+from hackmatrix.settings.config_file import read_config
+from hackmatrix.settings.options import TrainOptions as RunOptions
+from hackmatrix.settings.resolve import resolve
 from hackmatrix.training.loop import End, train
-from hackmatrix.training.options import TrainOptions as RunOptions
-from hackmatrix.training.rows import AGENTS, HIGH, LOW, Interval
-from hackmatrix.training.settings import resolve
 
 _DEFAULT = ClassicOptions()
 _CONFIGS = ("cartpole_best", "acrobot", "mountain_car")

@@ -128,15 +128,15 @@ def update() -> None:
     """One whole training update by the default settings."""
     import jax
 
-    from hackmatrix.training.config import TrainConfig
-    from hackmatrix.training.trainer import Trainer
+    from hackmatrix.learner.trainer import Trainer
+    from hackmatrix.settings.config import TrainConfig
 
     trainer = Trainer(hackmatrix.make(), TrainConfig())
     jax.block_until_ready(trainer.run(trainer.init(0), 1))
 
 
 if __name__ == "__main__":
-    from hackmatrix.training.compilation_cache import enable_compilation_cache
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
     {"step": step, "update": update}[sys.argv[1]]()

@@ -6,7 +6,7 @@ import os
 import jax
 from jax.sharding import Mesh
 
-from hackmatrix.training.devices import mesh_of
+from hackmatrix.learner.mesh import mesh_of
 
 
 def use_all_cores() -> None:

@@ -29,8 +29,8 @@ from hackmatrix.bench.replay import (
 from hackmatrix.engine.observation import features
 from hackmatrix.engine.state import State
 from hackmatrix.jaxgame import EnvState
+from hackmatrix.learner.mesh import REPLICATED, SHARDED, first_index, on_devices, psum
 from hackmatrix.runs import machine
-from hackmatrix.training.devices import SAME, SHARED, first_of_share, on_devices, total
 
 Array = jax.Array
 
@@ -174,14 +174,16 @@ class EnvBench:
         self._sample = np.linspace(0, self._share - 1, replayed).astype(int)  # of each share
         self._sampled = (np.arange(0, num_envs, self._share)[:, None] + self._sample).reshape(-1)
         streams = jnp.arange(num_envs, dtype=jnp.uint32)
-        self._carry = on_devices(self._begin, mesh, SHARED, SHARED)(streams)
+        self._carry = on_devices(self._begin, mesh, SHARDED, SHARDED)(streams)
         self._starts = None
         if self._positions:
             rich = self._share - self._first_rich
             self._starts = load(self._positions, self._carry.state, rich)
-        record = PartitionSpec(None, *SHARED)
-        outputs = _Run(carry=SHARED, sums=SAME, record=record)  # type: ignore[arg-type]
-        self._timed = on_devices(self._run, mesh, (SHARED, SAME, SAME), outputs, donate_argnums=0)
+        record = PartitionSpec(None, *SHARDED)
+        outputs = _Run(carry=SHARDED, sums=REPLICATED, record=record)  # type: ignore[arg-type]
+        self._timed = on_devices(
+            self._run, mesh, (SHARDED, REPLICATED, REPLICATED), outputs, donate_argnums=0
+        )
         self._records: list[Record] = []
         self._episodes = 0
         self._repeat()
@@ -261,7 +263,7 @@ class EnvBench:
         carry, (sums, record) = jax.lax.scan(segment, carry, steps)
         return _Run(
             carry=carry,
-            sums=total(jax.tree.map(lambda x: jnp.sum(x, axis=(0, 1)), sums)),
+            sums=psum(jax.tree.map(lambda x: jnp.sum(x, axis=(0, 1)), sums)),
             record=jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), record),
         )
 
@@ -276,7 +278,7 @@ class EnvBench:
     ) -> tuple[_Carry, tuple[dict[str, Any], Record]]:
         mask = jax.vmap(self._env.action_mask)(carry.state)
         bits = jax.vmap(self._env.action_bits)(carry.state)
-        games = first_of_share(self._share) + jnp.arange(self._share)
+        games = first_index(self._share) + jnp.arange(self._share)
         action = self._actions(carry.observation, bits, random_words(games, number, step))
         observation, state, reward, terminated, _, info = jax.vmap(
             self._env.step, in_axes=(None, 0, 0)

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 
 import hackmatrix
 from hackmatrix.bench.settings import train_config
+from hackmatrix.learner import ppo
+from hackmatrix.learner.rollout import Rollout, play
+from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.runs import machine
-from hackmatrix.training import ppo
-from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.rollout import Rollout, play
-from hackmatrix.training.trainer import Trainer, TrainState
+from hackmatrix.settings.config import TrainConfig
 
 Array = jax.Array
 

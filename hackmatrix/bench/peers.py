@@ -22,8 +22,8 @@ from hackmatrix.bench.env import EnvBench
 from hackmatrix.bench.options import PeersOptions
 from hackmatrix.bench.policies import random_actions, random_words
 from hackmatrix.errors import UserError
+from hackmatrix.learner.mesh import REPLICATED, SHARDED, first_index, on_devices, psum
 from hackmatrix.runs import machine
-from hackmatrix.training.devices import SAME, SHARED, first_of_share, on_devices, total
 
 Array = jax.Array
 Tree = Any
@@ -180,9 +180,13 @@ class PeerBench:
         self._peer = peer
         self._share = num_envs
         keys = jax.random.split(jax.random.key(0), self.num_envs)
-        self._state = on_devices(peer.reset, mesh, SHARED, SHARED)(keys)
+        self._state = on_devices(peer.reset, mesh, SHARDED, SHARDED)(keys)
         self._timed = on_devices(
-            self._run, mesh, (SHARED, SAME, SAME), (SHARED, SAME), donate_argnums=0
+            self._run,
+            mesh,
+            (SHARDED, REPLICATED, REPLICATED),
+            (SHARDED, REPLICATED),
+            donate_argnums=0,
         )
         self._runs = 0
         self._steps = 1
@@ -205,7 +209,7 @@ class PeerBench:
 
     def _run(self, state: Tree, run: Array, steps: Array) -> tuple[Tree, Tree]:
         """So many steps of all games, and sums over all that they return."""
-        first = first_of_share(self._share)
+        first = first_index(self._share)
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(1), run), first)
         games = first + jnp.arange(self._share)
 
@@ -225,7 +229,7 @@ class PeerBench:
             lambda x: jnp.zeros_like(_sum(jnp.zeros(x.shape, x.dtype))), returned
         )
         state, sums = jax.lax.fori_loop(0, steps, step, (state, nothing))
-        return state, total(sums)
+        return state, psum(sums)
 
 
 def _sum(x: Array) -> Array:

@@ -102,7 +102,7 @@ def _env(num_envs: int, num_steps: int, play: str) -> Work:
 def _train(num_envs: int, num_steps: int, play: str) -> Work:
     del play
     from hackmatrix.bench.settings import train_config
-    from hackmatrix.training.trainer import Trainer
+    from hackmatrix.learner.trainer import Trainer
 
     config = train_config(num_envs, num_steps, None, None, "float32", "classic")
     trainer = Trainer(hackmatrix.make(observation=config.observation), config)

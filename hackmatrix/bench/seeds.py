@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import jax
 
-from hackmatrix.agents.environments import make_environment
 from hackmatrix.bench.options import SeedsOptions
+from hackmatrix.environments.registry import make_environment
+from hackmatrix.learner import seeds
+from hackmatrix.learner.trainer import Trainer
 from hackmatrix.runs import machine
-from hackmatrix.training import seeds
-from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.trainer import Trainer
+from hackmatrix.settings.config import TrainConfig
 
 _DEFAULT = SeedsOptions()
 _WAYS = {"one by one": seeds.one_by_one, "side by side": seeds.side_by_side}
@@ -82,8 +82,8 @@ def measure(
 
 
 def _settings(file: Path) -> TrainConfig:
-    from hackmatrix.training.config_file import read_config
-    from hackmatrix.training.settings import resolve
+    from hackmatrix.settings.config_file import read_config
+    from hackmatrix.settings.resolve import resolve
 
     return resolve({}, read_config(file))[0]
 

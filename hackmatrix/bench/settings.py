@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.scaling import auto_scale_for_batch_size
+from hackmatrix.settings.batch_scaling import auto_scale_for_batch_size
+from hackmatrix.settings.config import TrainConfig
 
 
 def train_config(

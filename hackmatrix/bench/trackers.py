@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from hackmatrix.bench.options import TrackersOptions
+from hackmatrix.reporting.console import Console
 from hackmatrix.runs import machine
 from hackmatrix.runs.folder import Row, read_metrics
 from hackmatrix.runs.trackers import Trackers, WandbSettings
-from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.config_file import read_config
-from hackmatrix.training.console import Console
+from hackmatrix.settings.config import TrainConfig
+from hackmatrix.settings.config_file import read_config
+from hackmatrix.settings.options import TrainOptions as RunOptions
+from hackmatrix.settings.resolve import resolve
 from hackmatrix.training.loop import train
-from hackmatrix.training.options import TrainOptions as RunOptions
-from hackmatrix.training.settings import resolve
 
 _DEFAULT = TrackersOptions()
 _IDLE_SECONDS = 10.0

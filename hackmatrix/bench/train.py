@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import hackmatrix
 from hackmatrix.bench.settings import train_config
 from hackmatrix.bench.update_parts import PARTS, seconds_of_parts
+from hackmatrix.learner.trainer import Trainer
+from hackmatrix.reporting.metrics import summarise
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs import machine
-from hackmatrix.training.config import TrainConfig
-from hackmatrix.training.metrics import summarise
-from hackmatrix.training.trainer import Trainer
+from hackmatrix.settings.config import TrainConfig
 
 Array = jax.Array
 

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import optax
 
 from hackmatrix.agents import distribution
-from hackmatrix.agents.environment import Environment, PyTree
-from hackmatrix.training import devices, ppo
-from hackmatrix.training.devices import SAME
-from hackmatrix.training.keys import Purpose, keys_for
-from hackmatrix.training.minibatches import minibatch_indices, num_groups
-from hackmatrix.training.rollout import Games, Rollout, Transition, play
-from hackmatrix.training.trainer import Trainer, TrainState
+from hackmatrix.interface.environment import Environment, PyTree
+from hackmatrix.learner import mesh, ppo
+from hackmatrix.learner.keys import Purpose, keys_for
+from hackmatrix.learner.mesh import REPLICATED
+from hackmatrix.learner.minibatches import minibatch_indices
+from hackmatrix.learner.rollout import Games, Rollout, Transition, play
+from hackmatrix.learner.trainer import Trainer, TrainState
 
 Array = jax.Array
 
@@ -56,7 +56,7 @@ def seconds_of_parts(
         "optimizer": (epochs, parts.optimizer, (state.params, state.opt_state)),
     }
     compiled = {
-        name: (times, devices.on_devices(part, trainer.mesh, SAME, SAME), args)
+        name: (times, mesh.on_devices(part, trainer.mesh, REPLICATED, REPLICATED), args)
         for name, (times, part, args) in work.items()
     }
     seconds: dict[str, list[float]] = {name: [] for name in work}
@@ -145,7 +145,7 @@ class _Parts:
             num_steps=config.num_steps,
             num_envs=config.num_envs,
             num_minibatches=config.num_minibatches,
-            groups=num_groups(config.num_envs, config.num_steps, config.num_minibatches),
+            groups=config.num_groups,
             first_group=jnp.int32(0),
         )
         return self._last_of(lambda i: jax.tree.map(lambda x: x[i], batch), indices)

@@ -100,7 +100,7 @@ def main(argv: list[str]) -> int:
 
 def _measure(name: str, chosen: options.Options) -> int:
     from hackmatrix.bench.replay import ReplayError
-    from hackmatrix.training.compilation_cache import enable_compilation_cache
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
     arguments: dict[str, Any] = dataclasses.asdict(chosen)

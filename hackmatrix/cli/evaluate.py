@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hackmatrix.cli.arguments import parse
 from hackmatrix.errors import UserError
 from hackmatrix.options import check_ranges, option
-from hackmatrix.training.config import MAX_SEED
+from hackmatrix.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
     from hackmatrix.evaluation.ranking import Ranking
@@ -71,14 +71,14 @@ def main(argv: list[str]) -> int:
 
 def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
     import hackmatrix
-    from hackmatrix.agents.environments import make_environment
     from hackmatrix.agents.policy import load_policy
+    from hackmatrix.environments.registry import make_environment
     from hackmatrix.evaluation.games import Limits, play
     from hackmatrix.evaluation.players import exit_player, random_player
     from hackmatrix.evaluation.ranking import Agent, Ranking, reports_on
     from hackmatrix.evaluation.report import summarise
     from hackmatrix.runs.params import agent_folders, seed_of
-    from hackmatrix.training.compilation_cache import enable_compilation_cache
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)

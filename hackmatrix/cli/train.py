@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse_given
 from hackmatrix.errors import UserError
-from hackmatrix.training.config import Course, TrainConfig
-from hackmatrix.training.console import Console
-from hackmatrix.training.options import TrainOptions
+from hackmatrix.reporting.console import Console
+from hackmatrix.settings.config import Course, TrainConfig
+from hackmatrix.settings.options import TrainOptions
 
 if TYPE_CHECKING:
     from hackmatrix.agents.agent import Agent
-    from hackmatrix.agents.environment import Environment, PyTree
+    from hackmatrix.interface.environment import Environment, PyTree
     from hackmatrix.training.loop import Evaluate, Evaluation, Outcome
 
 FAILED = 1
@@ -43,9 +43,9 @@ def main(argv: list[str]) -> int:
     options = TrainOptions(**_of(TrainOptions, arguments))
     flags = _of(TrainConfig, arguments)
 
-    from hackmatrix.training.config_file import dump_config, read_config
-    from hackmatrix.training.resume import Source, find_source
-    from hackmatrix.training.settings import resolve
+    from hackmatrix.settings.config_file import dump_config, read_config
+    from hackmatrix.settings.resolve import resolve
+    from hackmatrix.training.sources import Source, find_source
 
     in_file = {} if options.config is None else read_config(options.config)
     given = {**in_file, **flags}
@@ -77,7 +77,7 @@ def main(argv: list[str]) -> int:
 
         import jax
 
-        from hackmatrix.training.compilation_cache import enable_compilation_cache
+        from hackmatrix.storage.compilation_cache import enable_compilation_cache
         from hackmatrix.training.loop import train
 
         enable_compilation_cache()

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
-from hackmatrix.agents.environment import Environment, PyTree
 from hackmatrix.evaluation.players import Choose, Player
+from hackmatrix.interface.environment import Environment, PyTree
+from hackmatrix.learner.keys import Purpose, keys_for
 from hackmatrix.rules.chance import EVALUATION_STREAM
-from hackmatrix.training.keys import Purpose, keys_for
 
 Array = jax.Array
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hackmatrix.agents import distribution
 from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.environment import PyTree
+from hackmatrix.interface.environment import PyTree
 from hackmatrix.rules.board import DIRECTIONS, NEIGHBOUR
 from hackmatrix.rules.observation import BYTE, RESOURCE
 

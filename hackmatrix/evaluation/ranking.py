@@ -10,7 +10,7 @@ from hackmatrix.evaluation.games import Games, Limits
 from hackmatrix.evaluation.players import policy_player
 from hackmatrix.evaluation.report import Report, summarise
 from hackmatrix.evaluation.statistics import Estimate
-from hackmatrix.training.rows import Interval
+from hackmatrix.reporting.rows import Interval
 
 _KEYS = {  # in JSON, as those of a report on a single agent
     "return": ("mean_return", "mean_return_ci"),

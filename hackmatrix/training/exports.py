@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hackmatrix.errors import UserError
+from hackmatrix.learner.seeds import are_finite, split
+from hackmatrix.reporting.rows import AGENTS
 from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.runs.params import (
     agent_folders,
@@ -16,9 +18,7 @@ from hackmatrix.runs.params import (
     update_of_params,
 )
 from hackmatrix.runs.saver import EVALUATION, Snapshot, best_checkpoint
-from hackmatrix.training import resume
-from hackmatrix.training.rows import AGENTS
-from hackmatrix.training.seeds import are_finite, split
+from hackmatrix.training import sources
 from hackmatrix.training.snapshots import params_of
 
 BEST, FINAL = "best_params", "final_params"
@@ -65,7 +65,7 @@ def cut(run: Path, update: int) -> None:
     elif any(update_of_params(folder, BEST) != best.update for folder in folders):
         with contextlib.suppress(UserError):  # a damaged one is told when it is used
             arrays, facts = load_checkpoint(best.path)
-            agents = map(params_of, split(arrays, facts[resume.CONFIG].get("num_seeds", 1)))
+            agents = map(params_of, split(arrays, facts[sources.CONFIG].get("num_seeds", 1)))
             finite = [params if are_finite(params) else None for params in agents]
             _write(run, BEST, best.update, finite, facts)
 
@@ -82,7 +82,7 @@ def _write(
     for k, params in enumerate(agents):
         if params is None:
             continue
-        config, folder = facts[resume.CONFIG], run
+        config, folder = facts[sources.CONFIG], run
         own = evaluation
         if len(agents) > 1:
             config = config | {"seed": config["seed"] + k, "num_seeds": 1}
@@ -90,11 +90,11 @@ def _write(
             folder.mkdir(exist_ok=True)
             own = evaluation and evaluation[AGENTS][k]
         about = {
-            "environment": facts[resume.ENVIRONMENT],
+            "environment": facts[sources.ENVIRONMENT],
             "observation": config["observation"],
             "version": facts["version"],
             "update": update,
-            "timesteps": facts[resume.TIMESTEPS],
+            "timesteps": facts[sources.TIMESTEPS],
             EVALUATION: own,
             "config": config,
         }

@@ -13,23 +13,26 @@ import numpy as np
 
 import hackmatrix
 from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.environment import Environment, PyTree
-from hackmatrix.agents.environments import environment_id, make_environment
+from hackmatrix.environments.registry import environment_id, make_environment
+from hackmatrix.interface.environment import Environment, PyTree
+from hackmatrix.interface.metric import Severity
+from hackmatrix.learner import ppo, seeds
+from hackmatrix.learner.trainer import Trainer, TrainState
+from hackmatrix.reporting.console import Console
+from hackmatrix.reporting.health import RETURN, ROW_KEY, HealthOfAgents, recorded
+from hackmatrix.reporting.metrics import summarise
+from hackmatrix.reporting.rows import AGENTS, joined, told
 from hackmatrix.runs.folder import LOG, PROFILES, RunFolder
 from hackmatrix.runs.saver import EVALUATION, SCORE, Saver, Snapshot, best_checkpoint, score_of
 from hackmatrix.runs.trackers import Trackers, WandbSettings
-from hackmatrix.training import begin, devices, exports, opening, ppo, resume, seeds
-from hackmatrix.training.begin import Begin
-from hackmatrix.training.config import Course, TrainConfig
-from hackmatrix.training.console import Console
-from hackmatrix.training.health import RETURN, ROW_KEY, HealthOfAgents, recorded
-from hackmatrix.training.metrics import Severity, summarise
-from hackmatrix.training.options import TrainOptions
-from hackmatrix.training.resume import Source
-from hackmatrix.training.rows import AGENTS, joined, told
+from hackmatrix.settings.config import Course, TrainConfig
+from hackmatrix.settings.devices import choose_devices
+from hackmatrix.settings.options import TrainOptions
+from hackmatrix.training import exports, initial_state, run_folder, sources
+from hackmatrix.training.initial_state import Begin
 from hackmatrix.training.snapshots import arrays_of
+from hackmatrix.training.sources import Source
 from hackmatrix.training.stop import StopRequest
-from hackmatrix.training.trainer import Trainer, TrainState
 
 CALL_SECONDS = 1.0  # of one compiled call: signals and the display wait for its end
 
@@ -88,7 +91,7 @@ def train(
     with contextlib.ExitStack() as stack:
         if console is None:
             console = stack.enter_context(Console())
-        chosen, notes = devices.find(config)
+        chosen, notes = choose_devices(config)
         for note in notes:
             console.warn(note)
         if options.debug:
@@ -96,7 +99,7 @@ def train(
         env = env or make_environment(config.env, config.observation, config.max_episode_steps)
         course = _course(config, source)
         trainer = Trainer(env, config, chosen, course, detect_anomaly=options.detect_anomaly)
-        run = stack.enter_context(opening.open_run(config, options, source))
+        run = stack.enter_context(run_folder.open_run(config, options, source))
         with StopRequest(
             lambda: console.say("stopping after this update; once more: at once")
         ) as stop:
@@ -106,8 +109,8 @@ def train(
                 # Compiles without updating anything.
                 state = jax.block_until_ready(trainer.run(first.state, 0))
             console.say(f"compiled in {time.perf_counter() - began:.1f} s")
-            opening.prepare(run, config, source, first.update)
-            run.add_start(opening.start_facts(first.update, chosen))
+            run_folder.prepare(run, config, source, first.update)
+            run.add_start(run_folder.start_facts(first.update, chosen))
             console.keep_log(run.path / LOG)
             console.say(f"run {run.path}")
             evaluate = None
@@ -153,13 +156,13 @@ def _begin(
     trainer: Trainer, source: Source | Path | None, console: Console, options: TrainOptions
 ) -> Begin:
     if isinstance(source, Path):
-        return begin.from_params(trainer, source, console)
+        return initial_state.from_params(trainer, source, console)
     if source is None:
-        return begin.fresh(trainer)
+        return initial_state.fresh(trainer)
     if source.checkpoint is None:
         console.say(f"{source.run} has no checkpoint yet: it starts from its beginning")
-        return begin.fresh(trainer)
-    return begin.from_checkpoint(
+        return initial_state.fresh(trainer)
+    return initial_state.from_checkpoint(
         trainer,
         source.checkpoint,
         source.facts,
@@ -409,12 +412,12 @@ class _Loop:
             return None
         self._tell_broken(finite)
         facts = {
-            resume.ENVIRONMENT: environment_id(self._config.env),
+            sources.ENVIRONMENT: environment_id(self._config.env),
             "version": hackmatrix.__version__,
-            resume.TIMESTEPS: self._course.timesteps(self._update),
-            begin.LAST_LOGGED: self._logged,
+            sources.TIMESTEPS: self._course.timesteps(self._update),
+            initial_state.LAST_LOGGED: self._logged,
             EVALUATION: evaluation,
-            resume.CONFIG: self._config.as_dict(),
+            sources.CONFIG: self._config.as_dict(),
         }
         params = [each if good else None for each, good in zip(agents, finite, strict=True)]
         return Snapshot(self._update, arrays_of(self._state), facts, params)

@@ -8,8 +8,8 @@ import numpy as np
 
 from hackmatrix.agents.normalisation import FeatureScale
 from hackmatrix.errors import UserError
+from hackmatrix.learner.trainer import TrainState
 from hackmatrix.runs.checkpoints import Arrays
-from hackmatrix.training.trainer import TrainState
 
 _SUMS, _PARAMS, _SCALE = "sums.", "params.", "feature_scale."
 

@@ -17,6 +17,7 @@ import pytest
 from bridge_client import Client
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from paths import DOCS
 
 from hackmatrix.bridge import serve as module
 from hackmatrix.bridge.serve import game_binary, serve
@@ -28,7 +29,7 @@ from hackmatrix.rules.actions import ACTION_NAMES
 Json = dict[str, Any]
 BINARY = Path(sys.executable).with_name("hackmatrix-game")
 pytestmark = pytest.mark.timeout(120)  # a process that forgets to flush hangs
-DOC = Path(__file__).parents[2] / "docs" / "serve.md"
+DOC = DOCS / "serve.md"
 
 
 def silent(_: str) -> None:

@@ -9,11 +9,11 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.environment import Step
 from hackmatrix.agents.networks import ActorCritic
 from hackmatrix.evaluation import games
 from hackmatrix.evaluation.games import Limits, Tally, play
 from hackmatrix.evaluation.players import policy_player, random_player
+from hackmatrix.interface.environment import Step
 
 
 class Lengths(probes.Probe):

@@ -1,14 +1,15 @@
 """The tables of the rules, as `docs/rules.md` prints them, against those of the code."""
 
 import re
-from pathlib import Path
+
+from paths import DOCS
 
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM
 from hackmatrix.rules.enemies import MAX_HP, STEPS_PER_TURN, EnemyType
 from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.rewards import REWARD_PARTS
 
-RULES = (Path(__file__).parents[2] / "docs" / "rules.md").read_text()
+RULES = (DOCS / "rules.md").read_text()
 
 
 def rows(first_cell: str) -> list[list[str]]:

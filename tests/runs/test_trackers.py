@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from hackmatrix.reporting.metrics import METRICS
 from hackmatrix.runs.trackers import Trackers, background
 from hackmatrix.runs.trackers.background import Tracker, Unavailable
-from hackmatrix.training.metrics import METRICS
 
 Said = list[str]
 

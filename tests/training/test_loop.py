@@ -32,14 +32,14 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.errors import UserError
+from hackmatrix.learner.trainer import Trainer, TrainState
+from hackmatrix.reporting.console import Console
 from hackmatrix.runs.checkpoints import load_checkpoint
-from hackmatrix.training.config_file import read_config
-from hackmatrix.training.console import Console
+from hackmatrix.settings.config_file import read_config
+from hackmatrix.settings.options import TrainOptions
+from hackmatrix.settings.resolve import resolve
 from hackmatrix.training.loop import End, _Loop, train
-from hackmatrix.training.options import TrainOptions
-from hackmatrix.training.resume import find_source
-from hackmatrix.training.settings import resolve
-from hackmatrix.training.trainer import Trainer, TrainState
+from hackmatrix.training.sources import find_source
 
 
 def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:

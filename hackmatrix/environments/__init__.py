@@ -1,0 +1,1 @@
+"""Environments by name: HackMatrix, classic control, and a user's own."""

@@ -1,0 +1,61 @@
+"""What a metric is: its name, what it averages over, its healthy range. Imports no JAX."""
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Over(Enum):
+    """What a metric summarises: everything since the last row of metrics, but for evaluations."""
+
+    UPDATES = "mean over updates"
+    STEPS = "mean over actions"
+    EPISODES = "mean over finished games"
+    HIGHEST = "highest of finished games"
+    CHANCES = "mean over chances"  # the environment says how many chances a step has
+    LOOP = "measured by the loop"
+    EVALUATION = "games of the last evaluation"
+
+
+class Severity(Enum):
+    """How bad an alarm is; `--on-unhealthy stop` stops at a critical one."""
+
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class Limit(NamedTuple):
+    """An end of a metric's healthy range, and the alarm of what lies beyond it."""
+
+    alarm: str
+    severity: Severity
+    advice: str  # what is wrong, and what to do
+    below: float | None = None
+    above: float | None = None
+
+    def crossed(self, value: float) -> bool:
+        """Whether `value` lies beyond; the limit itself is healthy."""
+        return (self.below is not None and value < self.below) or (
+            self.above is not None and value > self.above
+        )
+
+    def __str__(self) -> str:
+        return f"below {self.below:g}" if self.below is not None else f"above {self.above:g}"
+
+
+class Shown(NamedTuple):
+    """How the table of a terminal shows a metric."""
+
+    group: str  # title of the column, such as "GAME"
+    label: str
+    form: str  # a format specification, such as ".1%"
+    ranked: bool = False  # shown only if it is among the largest of its group
+
+
+class Metric(NamedTuple):
+    """One row of a table of metrics."""
+
+    name: str  # such as "stats/win_rate"
+    over: Over
+    meaning: str
+    limits: tuple[Limit, ...] = ()  # from the mildest to the worst
+    shown: Shown | None = None

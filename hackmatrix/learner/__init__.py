@@ -1,0 +1,1 @@
+"""PPO on any environment, compiled end to end: rollouts, advantages, gradient steps."""

@@ -1,0 +1,275 @@
+"""The configuration of a training run. Imports no JAX, so that `--help` is quick."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from hackmatrix.errors import UserError
+from hackmatrix.options import check_ranges, option
+
+MAX_SEED = 2**31 - 1
+DEFAULT_FOLDER = Path("checkpoints")
+MAX_GROUPS = 64
+
+MODEL, ENVIRONMENT, TRAINING, TPU, LOGGING = (
+    "model",
+    "environment",
+    "training",
+    "tpu",
+    "logging",
+)
+
+
+class Course(NamedTuple):
+    """How a run's updates and timesteps go together.
+
+    A run that is resumed may have had another batch before.
+    """
+
+    batch_size: int  # transitions of an update, from now on
+    total_timesteps: int  # since the run's start, to be rounded up to whole updates
+    first_update: int = 0  # updates made so far
+    first_timesteps: int = 0  # transitions so far
+
+    @property
+    def num_updates(self) -> int:
+        """Updates of the whole run."""
+        left = max(0, self.total_timesteps - self.first_timesteps)
+        return self.first_update - (-left // self.batch_size)
+
+    def timesteps(self, update: int) -> int:
+        """Transitions since the run's start, after so many updates."""
+        return self.first_timesteps + (update - self.first_update) * self.batch_size
+
+
+def num_groups(num_envs: int, num_steps: int, num_minibatches: int) -> int:
+    """The most groups, at most 64, that divide the games and give each minibatch an equal share."""
+    return next(
+        groups
+        for groups in range(min(MAX_GROUPS, num_envs), 0, -1)
+        if num_envs % groups == 0 and num_steps * (num_envs // groups) % num_minibatches == 0
+    )
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Every setting of a run. One that exists is valid: making a wrong one raises `UserError`.
+
+    A field's section is its place in a configuration file. What belongs to one call of the command
+    and not to the run (resuming, profiling, names) is in `TrainOptions`.
+    """
+
+    architecture: Literal["mlp"] = option(
+        "mlp", "network: dense layers shared by policy and value", section=MODEL
+    )
+    hidden_dim: int = option(256, "width of the network's layers", at_least=1, section=MODEL)
+    num_layers: int = option(2, "layers of the network's trunk", at_least=1, section=MODEL)
+    activation: Literal["relu", "tanh"] = option(
+        "relu", "function between the layers", section=MODEL
+    )
+    dtype: Literal["float32", "bfloat16"] = option(
+        "float32",
+        "precision of the network's products; params and loss stay float32",
+        section=MODEL,
+    )
+
+    env: str = option(
+        "HackMatrix", "what to train on; module:function for one of your own", section=ENVIRONMENT
+    )
+    observation: Literal["classic", "full"] = option(
+        "full",
+        "what the agent sees: as in the original, or all that a player can work out",
+        section=ENVIRONMENT,
+    )
+    max_episode_steps: int | None = option(
+        None,
+        "cut games off after so many actions; never unless given",
+        at_least=1,
+        at_most=2**31 - 1,
+        section=ENVIRONMENT,
+    )
+    num_envs: int = option(
+        256,
+        "games that an agent plays side by side",
+        at_least=1,
+        at_most=2**24,
+        section=ENVIRONMENT,
+    )
+    normalize_observations: bool = option(
+        False,
+        "features reach the network with running mean 0 and deviation 1",
+        section=ENVIRONMENT,
+    )
+    normalize_rewards: bool = option(
+        True, "learn from rewards divided by the running size of returns", section=ENVIRONMENT
+    )
+
+    seed: int = option(
+        0, "the same seed gives the same run", at_least=0, at_most=MAX_SEED, section=TRAINING
+    )
+    num_seeds: int = option(
+        1,
+        "agents that are trained in one program, with the seeds seed, seed + 1, ...",
+        at_least=1,
+        at_most=1024,
+        section=TRAINING,
+    )
+    total_timesteps: int = option(
+        10_000_000,
+        "actions in all games of an agent since the run's start, rounded up to whole updates",
+        at_least=1,
+        at_most=2**53,
+        section=TRAINING,
+    )
+    num_steps: int = option(
+        128, "actions in each game between updates", at_least=1, at_most=2**20, section=TRAINING
+    )
+    lr: float = option(
+        2.5e-4,
+        "learning rate of Adam; unless given, scaled for large batches",
+        above=0,
+        section=TRAINING,
+    )
+    lr_schedule: Literal["constant", "linear", "cosine"] = option(
+        "constant", "how the learning rate goes to 0 by the run's end, if at all", section=TRAINING
+    )
+    gamma: float = option(
+        0.99, "discount of the next step's value", at_least=0, at_most=1, section=TRAINING
+    )
+    gae_lambda: float = option(
+        0.95, "how far advantages look ahead", at_least=0, at_most=1, section=TRAINING
+    )
+    num_minibatches: int = option(
+        4, "parts of a batch; unless given, scaled for large batches", at_least=1, section=TRAINING
+    )
+    update_epochs: int = option(
+        4,
+        "passes over a batch; unless given, scaled for large batches",
+        at_least=1,
+        section=TRAINING,
+    )
+    gradient_accumulation_steps: int = option(
+        1,
+        "minibatches whose mean gradient makes one step of the optimizer",
+        at_least=1,
+        section=TRAINING,
+    )
+    clip_eps: float = option(0.2, "how far a probability ratio counts", above=0, section=TRAINING)
+    vf_coef: float = option(0.5, "weight of the value loss", at_least=0, section=TRAINING)
+    ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0, section=TRAINING)
+    max_grad_norm: float = option(
+        0.5, "longest gradient, by its global norm", above=0, section=TRAINING
+    )
+    device: Literal["auto", "cpu", "gpu", "tpu"] = option(
+        "auto", "where to train; auto: the fastest that JAX finds", section=TRAINING
+    )
+    num_devices: int | None = option(
+        None,
+        "devices that share the games; all of them unless given, on CPU one",
+        at_least=1,
+        at_most=4096,
+        section=TRAINING,
+    )
+    on_unhealthy: Literal["warn", "stop"] = option(
+        "warn", "what a critical alarm does besides being told", section=TRAINING
+    )
+
+    tpu: bool = option(
+        False, "a TPU is expected; without one a warning, and training goes on", section=TPU
+    )
+    tpu_cores: int | None = option(
+        None, "--num-devices where the device is a TPU", at_least=1, at_most=4096, section=TPU
+    )
+    distributed: bool = option(False, "the TPU spans several hosts", section=TPU)
+
+    log_interval: int = option(
+        10, "updates from one line of metrics to the next", at_least=1, section=LOGGING
+    )
+    save_interval_minutes: float = option(
+        10.0, "minutes from one checkpoint to the next", above=0, section=LOGGING
+    )
+    save_interval: int | None = option(
+        None, "updates between checkpoints, in place of minutes", at_least=1, section=LOGGING
+    )
+    save_interval_timesteps: int | None = option(
+        None,
+        "actions between checkpoints, rounded up to whole updates, in place of minutes",
+        at_least=1,
+        section=LOGGING,
+    )
+    keep_checkpoints: int = option(
+        5, "newest checkpoints to keep, besides the best one", at_least=1, section=LOGGING
+    )
+    eval_interval: int | None = option(
+        None,
+        "updates between evaluations on games never trained on; none unless given",
+        at_least=1,
+        section=LOGGING,
+    )
+    eval_episodes: int = option(256, "games of an evaluation", at_least=1, section=LOGGING)
+    tensorboard: bool = option(True, "write event files for TensorBoard", section=LOGGING)
+    wandb: bool = option(
+        True, "tell Weights & Biases, where it is installed and logged in", section=LOGGING
+    )
+    project: str = option("hackmatrix", "project at Weights & Biases", section=LOGGING)
+    entity: str | None = option(
+        None, "team at Weights & Biases; the user's own unless given", section=LOGGING
+    )
+    artifact: bool = option(True, "upload checkpoints to Weights & Biases", section=LOGGING)
+    checkpoint_dir: Path = option(DEFAULT_FOLDER, "folder in which runs are kept", section=LOGGING)
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if str(self.checkpoint_dir).startswith("gs:"):
+            raise UserError(f"--checkpoint-dir must be a local folder, got {self.checkpoint_dir}")
+        if self.seed + self.num_seeds - 1 > MAX_SEED:
+            raise UserError(
+                f"--seed {self.seed} with --num-seeds {self.num_seeds} goes beyond the last seed, "
+                f"{MAX_SEED}"
+            )
+        if self.batch_size % self.num_minibatches:
+            raise UserError(
+                f"--num-minibatches {self.num_minibatches} must divide num_envs x num_steps = "
+                f"{self.num_envs} x {self.num_steps} = {self.batch_size}"
+            )
+        if self.num_minibatches % self.gradient_accumulation_steps:
+            raise UserError(
+                f"--gradient-accumulation-steps {self.gradient_accumulation_steps} must divide "
+                f"--num-minibatches {self.num_minibatches}"
+            )
+
+    @property
+    def seeds(self) -> range:
+        """Those of the agents."""
+        return range(self.seed, self.seed + self.num_seeds)
+
+    @property
+    def batch_size(self) -> int:
+        """Transitions of one update of an agent."""
+        return self.num_envs * self.num_steps
+
+    @property
+    def num_groups(self) -> int:
+        """Fixed groups of games, each shuffled by itself; see `num_groups`."""
+        return num_groups(self.num_envs, self.num_steps, self.num_minibatches)
+
+    @property
+    def num_updates(self) -> int:
+        """Updates of a whole run with this batch: `total_timesteps` rounded up."""
+        return Course(self.batch_size, self.total_timesteps).num_updates
+
+    def as_dict(self) -> dict[str, Any]:
+        """What JSON and YAML can hold, by field."""
+        settings = dataclasses.asdict(self)
+        return {name: str(v) if isinstance(v, Path) else v for name, v in settings.items()}
+
+    @property
+    def save_updates(self) -> int | None:
+        """Updates between checkpoints; None where they are saved by the clock."""
+        intervals = []
+        if self.save_interval is not None:
+            intervals.append(self.save_interval)
+        if self.save_interval_timesteps is not None:
+            intervals.append(-(-self.save_interval_timesteps // self.batch_size))
+        return min(intervals, default=None)

@@ -1,0 +1,173 @@
+"""Configuration files: YAML with the sections model, environment, training, tpu and logging.
+
+A key is the name of a field of `TrainConfig`, in the section of that field, or one of the names
+that other trainers use (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
+"""
+
+import dataclasses
+import difflib
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hackmatrix.errors import UserError
+from hackmatrix.options import convert
+from hackmatrix.settings.config import TrainConfig
+
+Settings = dict[str, Any]
+
+BATCH_SIZE = "batch_size"  # of a minibatch; becomes num_minibatches once the batch is known
+
+_SHORTER = {"env": "name", "tpu": "enabled", "tpu_cores": "num_cores"}  # within their sections
+_FIELDS = {
+    f"{field.metadata['section']}.{_SHORTER.get(field.name, field.name)}": field.name
+    for field in dataclasses.fields(TrainConfig)
+}
+_OTHER_NAMES = {
+    "model.learning_rate": "lr",
+    "training.learning_rate": "lr",
+    "training.n_epochs": "update_epochs",
+    "training.clip_range": "clip_eps",
+    "training.entropy_coef": "ent_coef",
+    "training.value_loss_coef": "vf_coef",
+    "tpu.gradient_accumulation_steps": "gradient_accumulation_steps",
+}
+
+
+def _layers(sizes: Any) -> Settings:
+    if not isinstance(sizes, list) or not sizes or len(set(map(str, sizes))) > 1:
+        raise ValueError(f"must be a list of equal widths, as [256, 256], got {sizes!r}")
+    return {"hidden_dim": convert(int, sizes[0]), "num_layers": len(sizes)}
+
+
+def _architecture(name: Any) -> Settings:
+    return {"architecture": convert(HINTS["architecture"], "mlp" if name == "ppo" else name)}
+
+
+HINTS = typing.get_type_hints(TrainConfig)
+_CONVERSIONS: dict[str, Callable[[Any], Settings]] = {
+    "model.hidden_sizes": _layers,
+    "model.architecture": _architecture,
+    "training.batch_size": lambda size: {BATCH_SIZE: convert(int, size)},
+}
+_KNOWN = {**_FIELDS, **_OTHER_NAMES, **dict.fromkeys(_CONVERSIONS)}
+_SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in _KNOWN))
+
+
+def read_config(path: Path) -> Settings:
+    """The settings that a file gives, by field of `TrainConfig`, and `batch_size` where given.
+
+    Raises:
+        UserError: the file can't be read, is no YAML of this form, names something unknown or
+            twice, or gives a value of the wrong kind.
+    """
+    settings: Settings = {}
+    named: dict[str, str] = {}
+    for key, value in _entries(path):
+        if key not in _KNOWN:
+            raise UserError(f"{path}: unknown setting {key}, {_nearest(key)}")
+        try:
+            found = _converted(key, value)
+        except ValueError as error:
+            raise UserError(f"{path}: {key} {error}") from None
+        for name in found:
+            meant = "num_minibatches" if name == BATCH_SIZE else name
+            if meant in named:
+                raise UserError(f"{path}: {named[meant]} and {key} mean the same; give one of them")
+            named[meant] = key
+        settings |= found
+    return settings
+
+
+def with_num_minibatches(settings: Mapping[str, Any]) -> Settings:
+    """The settings with `num_minibatches` in place of `batch_size`.
+
+    Raises:
+        UserError: the minibatches do not fill the batch.
+    """
+    settings = dict(settings)
+    size = settings.pop(BATCH_SIZE, None)
+    if size is None or "num_minibatches" in settings:
+        return settings
+    num_envs = settings.get("num_envs", TrainConfig.num_envs)
+    num_steps = settings.get("num_steps", TrainConfig.num_steps)
+    if size < 1 or num_envs * num_steps % size:
+        raise UserError(
+            f"training.batch_size {size}, the size of a minibatch, must divide num_envs x "
+            f"num_steps = {num_envs} x {num_steps} = {num_envs * num_steps}"
+        )
+    return settings | {"num_minibatches": num_envs * num_steps // size}
+
+
+def dump_config(config: TrainConfig) -> str:
+    """The file from which `read_config` makes the same configuration."""
+    settings = config.as_dict()
+    sections: dict[str, dict[str, Any]] = {}
+    for key, name in _FIELDS.items():
+        section, _, short = key.partition(".")
+        sections.setdefault(section, {})[short] = settings[name]
+    return yaml.safe_dump(sections, sort_keys=False)
+
+
+def _entries(path: Path) -> list[tuple[str, Any]]:
+    """The file's keys as "section.name", with their values."""
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    except OSError as error:
+        raise UserError(f"--config {path}: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is no YAML file ({_one_line(error)})") from None
+    entries: list[tuple[str, Any]] = []
+    for section, keys in _mapping(path, "the file", content).items():
+        if section not in _SECTIONS:
+            raise UserError(f"{path}: unknown section {section}, {_nearest(str(section))}")
+        for name, value in _mapping(path, f"section {section}", keys).items():
+            entries.append((f"{section}.{name}", value))
+    return entries
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a name that is given twice, of which YAML would take the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for name in names:
+            if names.count(name) > 1:
+                raise yaml.YAMLError(f"{name} is given twice")
+        return super().construct_mapping(node, deep)
+
+
+def _mapping(path: Path, what: str, content: Any) -> dict[Any, Any]:
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: {what} must hold names with values, got {content!r}")
+    return content
+
+
+def _converted(key: str, value: Any) -> Settings:
+    if key in _CONVERSIONS:
+        return _CONVERSIONS[key](value)
+    name = _KNOWN[key]
+    assert name is not None
+    return {name: convert(HINTS[name], value)}
+
+
+def _nearest(key: str) -> str:
+    """What may have been meant: the same name in another section, else the nearest spelling."""
+    section, _, name = key.rpartition(".")
+    if not section:
+        near = difflib.get_close_matches(key, _SECTIONS, n=1)
+        return f"did you mean {near[0]}?" if near else f"there are {', '.join(_SECTIONS)}"
+    elsewhere = [known for known in _KNOWN if known.partition(".")[2] == name]
+    names = {known.partition(".")[2]: known for known in reversed(_KNOWN)}
+    near = [names[each] for each in difflib.get_close_matches(name, names, n=1)]
+    near = elsewhere or difflib.get_close_matches(key, _KNOWN, n=1, cutoff=0.8) or near
+    return f"did you mean {near[0]}?" if near else "see `hackmatrix train --help`"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

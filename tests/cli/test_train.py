@@ -1,0 +1,259 @@
+"""The command `hackmatrix train`: flags, refusals, and a run to its end."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import probe_environments as probes
+import pytest
+import yaml
+
+import hackmatrix
+from hackmatrix.cli.main import main
+from hackmatrix.cli.train import main as train
+from hackmatrix.learner.trainer import Trainer, TrainState
+from hackmatrix.runs.folder import read_metrics
+from hackmatrix.settings.config import TrainConfig
+
+FLAGS = {
+    "--num-envs": 256,
+    "--num-steps": 128,
+    "--total-timesteps": 10_000_000,
+    "--lr": 2.5e-4,
+    "--gamma": 0.99,
+    "--gae-lambda": 0.95,
+    "--num-minibatches": 4,
+    "--update-epochs": 4,
+    "--clip-eps": 0.2,
+    "--vf-coef": 0.5,
+    "--ent-coef": 0.15,
+    "--max-grad-norm": 0.5,
+    "--hidden-dim": 256,
+    "--num-layers": 2,
+    "--log-interval": 10,
+    "--project": "hackmatrix",
+    "--entity": None,
+    "--save-interval-minutes": 10.0,
+    "--save-interval": None,
+    "--save-interval-timesteps": None,
+    "--checkpoint-dir": Path("checkpoints"),
+    "--seed": 0,
+    "--observation": "full",
+}
+# Of one call, or with a name other than the field's.
+FURTHER = (
+    "--no-wandb",
+    "--no-artifact",
+    "--no-tensorboard",
+    "--run-name",
+    "--run-suffix",
+    "--resume",
+    "--resume-from",
+    "--resume-run",
+    "--rewind",
+    "--auto-tune",
+    "--config",
+    "--output-dir",
+    "--print-config",
+    "--device",
+    "--num-devices",
+    "--tpu-cores",
+    "--distributed",
+    "--profile",
+    "--profile-step",
+    "--debug",
+    "--detect-anomaly",
+    "--dtype",
+    "--on-unhealthy",
+    "--reset-optimizer",
+)
+
+
+def test_flags_have_the_defaults_of_the_original() -> None:
+    config = TrainConfig()
+    for flag, default in FLAGS.items():
+        assert getattr(config, flag.removeprefix("--").replace("-", "_")) == default
+
+
+def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
+    code = (
+        "import sys\n"
+        "from hackmatrix.cli.train import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit:\n    pass\n"
+        "assert 'jax' not in sys.modules and 'numpy' not in sys.modules"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    shown = set(re.findall(r"--[a-z-]+", result.stdout))
+    missing = [flag for flag in (*FLAGS, *FURTHER) if flag not in shown]
+    assert missing == []
+    assert "  hackmatrix train --num-envs 2048" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--lrr", "1"], "unknown argument --lrr, did you mean --lr?"),
+        (["--resume", "x"], "--resume x: there is no such file or folder"),
+        (["--resume", ""], "--resume must name a run's folder"),
+        (["--resume", "x.npz"], "--resume x.npz: there is no such file"),
+        (["--resume-run", ".."], "--resume-run must be 1 to 100 letters"),
+        (["--rewind"], "--rewind needs --resume"),
+        (["--checkpoint-dir", "gs://b/x"], "--checkpoint-dir must be a local folder, got gs:/b/x"),
+        (["--total-timesteps", "1" * 400], "--total-timesteps must be at least 1 and at most"),
+        (["--config", "x.yaml"], "--config x.yaml: No such file or directory"),
+        (["--print-config", "--config", "."], "--config .: Is a directory"),
+        (["--env", "HackMatri"], "no environment is called 'HackMatri', did you mean HackMatrix?"),
+        (["--device", "tpu"], "--device tpu: JAX finds none here, only cpu"),
+        (["surplus"], "unknown argument surplus, "),
+        (["--num", "3"], "unknown argument --num, "),
+        (["--num-envs", "many"], "argument --num-envs: must be a number, got 'many'"),
+        (["--num-envs", "1.5"], "argument --num-envs: must be a whole number, got '1.5'"),
+        (["--num-envs", "1e400"], "argument --num-envs: must be a whole number, got '1e400'"),
+        (["--num-envs"], "argument --num-envs: expected one argument"),
+        (["--lr", "-1"], "--lr must be above 0, got -1.0"),
+        (["--observation", "rgb"], "argument --observation: invalid choice: 'rgb'"),
+        (["--num-envs", "10", "--num-steps", "3"], "--num-minibatches 4 must divide"),
+        (["--run-name", "../x"], "--run-name must be 1 to 100 letters"),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_exit_2(
+    argv: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", *argv]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"hackmatrix train: error: {message}")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Trains on the tiny grid instead of the game, in an empty folder."""
+
+    def make(**_: Any) -> probes.Grid:
+        return probes.Grid()
+
+    monkeypatch.setattr(hackmatrix, "make", make)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+TINY = ["--num-envs=8", "--num-steps=8", "--hidden-dim=8", "--log-interval=2", "--no-wandb"]
+
+
+def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train([*TINY, "--total-timesteps", "2e2", "--run-suffix", "tiny"]) == 0
+    (run,) = (grid / "checkpoints").iterdir()
+    assert re.fullmatch(r"hackmatrix-jax-[a-z]{3}\d\d-\d\d-1-tiny", run.name)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "4 updates, 256 steps (rounded up to whole updates); loading JAX ..."
+    run = Path("checkpoints") / run.name
+    assert lines[-5:] == [
+        "done after 4 updates, 256 steps",
+        f"run         {run}",
+        f"checkpoint  {run / 'checkpoints' / '4'}",
+        f"params      {run / 'final_params.npz'}",
+        f"next        hackmatrix evaluate {run / 'final_params.npz'}",
+    ]
+    assert (run / "final_params.npz").exists()
+
+
+@pytest.mark.usefixtures("grid")
+def test_a_run_that_is_stopped_says_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Trainer.run
+
+    def interrupted(self: Trainer, state: TrainState, count: int) -> TrainState:
+        if count and int(state.update) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return run(self, state, count)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "run", interrupted)
+        assert train([*TINY, "--total-timesteps", "256", "--run-name", "x"]) == 128 + signal.SIGTERM
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-6] == "stopped after 2 updates, 128 steps"
+    assert lines[-1] == "            hackmatrix train --resume checkpoints/x"
+    assert train(["--resume", "checkpoints/x"]) == 0
+    assert "done after 4 updates, 256 steps" in capsys.readouterr().out
+
+
+def test_scaling_is_told_and_saved(
+    grid: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hackmatrix.settings.batch_scaling.REFERENCE_BATCH", 32)
+    argv = [*TINY, "--total-timesteps", "64", "--run-name", "x", "--lr", "0.001"]
+    assert train(argv) == 0
+    out = capsys.readouterr().out
+    assert "scaled for the batch of 64: num_minibatches 4 -> 8\n" in out
+    assert "scaled for the batch of 64: update_epochs 4 -> 2\n" in out
+    assert "lr" not in out.split("updates")[0]
+    saved = (grid / "checkpoints" / "x" / "config.yaml").read_text()
+    assert "num_minibatches: 8\n" in saved
+    assert "lr: 0.001\n" in saved
+
+
+def test_the_printed_configuration_is_a_file_that_gives_the_same_run(
+    grid: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train([*TINY, "--total-timesteps", "256", "--seed", "3", "--print-config"]) == 0
+    assert list(grid.iterdir()) == []
+    (grid / "printed.yaml").write_text(capsys.readouterr().out)
+    assert train([*TINY, "--total-timesteps", "256", "--seed", "3", "--run-name", "flags"]) == 0
+    assert train(["--config", "printed.yaml", "--run-name", "printed"]) == 0
+    saved = "checkpoints/printed/config.yaml"
+    assert train(["--config", saved, "--run-name", "saved"]) == 0
+    runs = [grid / "checkpoints" / name for name in ("flags", "printed", "saved")]
+    assert len({(run / "config.yaml").read_text() for run in runs}) == 1
+    assert len({(run / "final_params.npz").read_bytes() for run in runs}) == 1
+
+
+def test_evaluations_in_between_are_shown_and_the_best_is_kept(
+    grid: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [*TINY, "--total-timesteps", "256", "--run-name", "x"]
+    assert train([*argv, "--eval-interval", "2", "--eval-episodes", "10"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"evaluation: update 2: mean_return \S+, mean_length \S+, the best\n", out)
+    assert re.search(r"best        checkpoints/x/checkpoints/[24]\n", out)
+    rows = [row for row in read_metrics(grid / "checkpoints" / "x") if "eval/mean_return" in row]
+    assert [row["update"] for row in rows] == [2, 4]
+
+
+@pytest.mark.usefixtures("grid")
+def test_settings_for_the_device_are_chosen_where_none_are_given(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert train(["--auto-tune", "--num-envs", "64", "--print-config"]) == 0
+    config = yaml.safe_load(capsys.readouterr().out)
+    assert config["environment"]["num_envs"] == 64
+    assert config["training"]["num_steps"] == 128
+    assert train(["--auto-tune", "--run-name", "x", *TINY, "--total-timesteps", "64"]) == 0
+    assert capsys.readouterr().out.startswith("looking for devices ...\n")
+
+
+def test_the_first_line_comes_at_once() -> None:
+    code = (
+        "import sys\n"
+        "from hackmatrix.reporting.console import Console\n"
+        "def say(self, text):\n"
+        "    assert 'jax' not in sys.modules\n"
+        "    print(text); sys.exit()\n"
+        "Console.say = say\n"
+        "from hackmatrix.cli.train import main\n"
+        "main([])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.startswith("306 updates, 10,027,008 steps"), result.stderr

@@ -1,0 +1,304 @@
+"""An environment of one's own: its name, errors in its code, and what the commands do with it."""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from paths import FROG
+
+from hackmatrix.agents.agent import Agent
+from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.cli.main import main
+from hackmatrix.environments.registry import environment_id, make_environment
+from hackmatrix.errors import UserError
+from hackmatrix.learner import rollout
+from hackmatrix.learner.measures import nothing_measured
+from hackmatrix.runs.folder import read_metrics
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A current folder with the frog, as a console script sees it: modules come from elsewhere."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(FROG, tmp_path)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def refusal(name: str, **options: Any) -> str:
+    with pytest.raises(UserError) as error:
+        make_environment(name, **options)
+    told = str(error.value)
+    assert told.startswith(f"environment {name}: ")
+    assert "\n" not in told
+    return told.removeprefix(f"environment {name}: ")
+
+
+# --- the name ------------------------------------------------------------------------------------
+
+
+def test_the_name_is_the_id() -> None:
+    assert environment_id("games.pond:Frog.make") == "games.pond:Frog.make"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("games/pond.py:make", ", did you mean games.pond:make?"),
+        ("./pond.py:make", ", did you mean pond:make?"),
+        ("pond.py:make", ", did you mean pond:make?"),
+        ("my-games/pond.py:make", "; one of your own is module:function, such as my_game:make"),
+        ("pond:", "; one of your own is module:function, such as my_game:make"),
+        (":make", "; one of your own is module:function, such as my_game:make"),
+        ("pond:make:it", "; one of your own is module:function, such as my_game:make"),
+        ("pond:make()", "; one of your own is module:function, such as my_game:make"),
+    ],
+)
+def test_a_name_that_is_spelt_wrong_is_refused(name: str, hint: str) -> None:
+    with pytest.raises(UserError) as error:
+        environment_id(name)
+    assert str(error.value) == f"no environment is called {name!r}{hint}"
+
+
+def test_modules_come_from_the_current_folder(folder: Path) -> None:
+    (folder / "games").mkdir()
+    shutil.copy(FROG, folder / "games" / "pond.py")
+    for _ in range(2):
+        assert type(make_environment("games.pond:Frog")).__module__ == "games.pond"
+    assert sys.path[0] == str(folder)
+    assert sys.path.count(str(folder)) == 1
+
+
+def test_attributes_after_the_colon(folder: Path) -> None:
+    text = (
+        "import frog\nclass Games:\n    @staticmethod\n    def make():\n        return frog.Frog()"
+    )
+    (folder / "pond.py").write_text(text)
+    assert make_environment("pond:Games.make").num_actions == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("pond:make", "there is no module pond in the current folder or among installed packages"),
+        ("frog.x:f", "there is no module frog.x in the current folder or among installed packages"),
+        ("frog:Forg", "frog.py has no Forg, did you mean Frog?"),
+        ("frog:Frog.rest", "frog.py has no rest, did you mean reset?"),
+        ("frog:xyzzy", "frog.py has no xyzzy"),
+        ("json:make", f"{json.__file__} has no make"),
+        ("sys:xyzzy", "sys has no xyzzy"),
+        ("frog:WIDTH", "WIDTH is not a function"),
+        ("frog:Pond", "is called with no arguments: missing a required argument: 'pads'"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_what_is_not_there_is_told(name: str, message: str) -> None:
+    assert refusal(name) == message
+
+
+def test_the_time_limit_is_given_only_where_there_is_one(folder: Path) -> None:
+    text = "class Limited(Grid):\n    def __init__(self, **given):\n        self.given = given"
+    (folder / "pond.py").write_text(f"from probe_environments import Grid\n{text}")
+    assert make_environment("pond:Limited").given == {}
+    limited = make_environment("pond:Limited", max_episode_steps=6)
+    assert limited.given == {"max_episode_steps": 6}
+    assert refusal("pond:Limited", max_episode_steps=9) == (
+        "is made with max_episode_steps=9, and its member of that name is 6"
+    )
+    assert refusal("pond:Grid", max_episode_steps=6) == (
+        "is called with max_episode_steps=6: got an unexpected keyword argument 'max_episode_steps'"
+    )
+
+
+# --- errors in the user's code -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\nx = foo", "pond.py:2: NameError: name 'foo' is not defined"),
+        ("x = 1\ny = (2", "pond.py:2: SyntaxError: '(' was never closed"),
+        ("import xyzzy", "pond.py:1: ModuleNotFoundError: No module named 'xyzzy'"),
+        ("import json\njson.loads('{')", "pond.py:2: JSONDecodeError: Expecting property name"),
+        ("raise ValueError('a\\nb')", "pond.py:1: ValueError: a"),
+        ("raise ValueError", "pond.py:1: ValueError"),
+        ("raise SystemExit(2)", "pond.py:1: SystemExit: 2"),
+        ("import helper", "helper.py:3: KeyError: 'x'"),
+        ("def make():\n    return 1 / 0", "pond.py:2: ZeroDivisionError: division by zero"),
+        ("from hackmatrix.errors import UserError\nraise UserError('no gas')", "no gas"),
+    ],
+)
+def test_errors_of_an_import_or_a_call_name_the_line(text: str, message: str, folder: Path) -> None:
+    (folder / "pond.py").write_text(text)
+    (folder / "helper.py").write_text("\n\n{}['x']\n")
+    assert re.fullmatch(rf"{re.escape(message)}( .*)?", refusal("pond:make"))
+
+
+HINT = r"; JAX computes all games at once: jnp.where instead of `if`, jnp instead of NumPy"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("pond.fog", "AttributeError: 'Pond' object has no attribute 'fog'"),
+        ("pond._replace(fog=1)", r"ValueError: Got unexpected field names: \['fog'\]"),
+        ("jnp.ones(3) + jnp.ones(4)", r"TypeError: add got incompatible shapes .*"),
+        ("1 if action > 2 else 2", rf"TracerBoolConversionError: Attempted .*{HINT}"),
+        ("np.arange(4)[action]", rf"TracerArrayConversionError: The .*{HINT}"),
+        ("float(action)", rf"ConcretizationTypeError: Abstract .*{HINT}"),
+        ("[1, 2][action]", rf"TracerIntegerConversionError: The .*{HINT}"),
+    ],
+)
+def test_errors_of_a_step_name_the_line(line: str, message: str, folder: Path) -> None:
+    text = "import jax.numpy as jnp\nimport numpy as np\nfrom frog import Frog\n\n"
+    text += f"class Mine(Frog):\n    def step(self, key, pond, action):\n        {line}\n"
+    (folder / "pond.py").write_text(text)
+    assert re.fullmatch(rf"step: pond.py:7: {message}", refusal("pond:Mine"))
+
+
+# --- the commands --------------------------------------------------------------------------------
+
+TINY = [
+    "--num-envs=16",
+    "--num-steps=16",
+    "--hidden-dim=16",
+    "--log-interval=2",
+    "--no-wandb",
+    "--no-tensorboard",
+]
+
+
+def run(*argv: str) -> None:
+    assert main(["train", *argv, *TINY]) == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str]) -> None:
+    run("--env", "frog:Frog", "--total-timesteps", "1024", "--run-name", "whole")
+    run("--env", "frog:Frog", "--total-timesteps", "512", "--run-name", "half")
+    run("--resume", "checkpoints/half", "--total-timesteps", "1024")
+    wholes, halves = (np.load(f"checkpoints/{name}/final_params.npz") for name in ("whole", "half"))
+    assert all(np.array_equal(wholes[name], halves[name]) for name in wholes)
+
+    row = list(read_metrics(Path("checkpoints/whole")))[-1]
+    assert row["update"] == 4
+    assert 1 < row["train/mean_episode_return"] <= 15
+    assert 0 <= row["stats/win_rate"] <= 1
+    assert row.get("stats/mean_stage") is None
+
+    capsys.readouterr()
+    assert main(["evaluate", "checkpoints/whole", "--episodes", "50", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert 5 < told["mean_return"] == told["mean_length"] < 15
+    assert told["truncated"] == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_another_function_is_another_environment(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("--env", "frog:Frog", "--total-timesteps", "256", "--run-name", "x")
+    (folder / "pond.py").write_text("from frog import Frog")
+    capsys.readouterr()
+    assert main(["train", "--resume", "checkpoints/x", "--env", "pond:Frog"]) == 2
+    assert capsys.readouterr().err.endswith("was trained on frog:Frog, not on pond:Frog\n")
+
+
+def test_params_that_do_not_fit_any_more_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("--env", "frog:Frog", "--total-timesteps", "256", "--run-name", "x")
+    del sys.modules["frog"]
+    text = FROG.read_text().replace("(4, 4)", "(5, 5)").replace("WIDTH = 6", "WIDTH = 7")
+    (folder / "frog.py").write_text(text)
+    capsys.readouterr()
+    assert main(["evaluate", "checkpoints/x"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "is for 72 features and 4 actions; frog:Frog has 98 features and 4 actions\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_errors_are_one_line_and_exit_2(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if command == "evaluate":
+        run("--env", "frog:Frog", "--total-timesteps", "256", "--run-name", "x")
+        del sys.modules["frog"]
+    before = sorted(folder.rglob("*.npz"))
+    (folder / "frog.py").write_text("import jax\n\nx = foo\n")
+    capsys.readouterr()
+    argv = {"train": ["--env", "frog:Frog", *TINY], "evaluate": ["checkpoints/x"]}[command]
+    assert main([command, *argv]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == (
+        f"hackmatrix {command}: error: environment frog:Frog: frog.py:3: NameError: "
+        "name 'foo' is not defined\n"
+    )
+    assert sorted(folder.rglob("*.npz")) == before
+
+
+INFOS = {
+    "stage": '"stage": jnp.int8(3)',
+    "won": '"won": ended',
+    "score": '"score": frog.astype(jnp.uint16)',
+    "programs_owned": '"programs_owned": jnp.int32(2)',
+    "reward_parts": '"reward_parts": jnp.ones(15)',
+}
+
+
+def tell(folder: Path, entries: list[str]) -> None:
+    """Makes the frog's info have these entries."""
+    won = '"won": ~after.pads.any()'
+    text = FROG.read_text()
+    assert text.count(won) == 1
+    (folder / "frog.py").write_text(text.replace(won, ", ".join(map(INFOS.get, entries))))
+
+
+@pytest.mark.parametrize("entries", [[], *([name] for name in INFOS)], ids="".join)
+def test_info_may_tell_any_part_of_what_metrics_know(entries: list[str], folder: Path) -> None:
+    tell(folder, entries)
+    env = make_environment("frog:Frog")
+    agent = Agent(env, ActorCritic(env.num_actions, hidden_dim=8, num_layers=1))
+    numbers = jnp.arange(2)
+
+    def played() -> rollout.Rollout:
+        games = rollout.new_games(env, 0, 0, numbers)
+        params = agent.init(jax.random.key(0))
+        return rollout.play(
+            env, agent, params, games, 0, 0, numbers=numbers, num_steps=2, gamma=1.0
+        )[1]
+
+    measured = jax.eval_shape(played).measures
+    names = {"stats/mean_stage", "stats/win_rate", "stats/mean_score", "stats/programs_owned"}
+    told = {f"stats/{name}" for name in entries} | {f"stats/mean_{name}" for name in entries}
+    told |= {"stats/win_rate"} if entries == ["won"] else set()
+    assert measured.keys() & names == told & names
+    assert ("reward/step_penalty" in measured) == (entries == ["reward_parts"])
+    assert measured.keys() <= nothing_measured().keys()
+
+
+def test_info_may_tell_all_that_metrics_know(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tell(folder, list(INFOS))
+    run("--env", "frog:Frog", "--total-timesteps", "512", "--run-name", "x")
+    row = list(read_metrics(Path("checkpoints/x")))[-1]
+    assert row["stats/mean_stage"] == row["stats/highest_stage"] == 3
+    assert row["stats/win_rate"] == row["reward/step_penalty"] == 1
+    assert row["stats/programs_owned"] == 2
+    capsys.readouterr()
+    assert main(["evaluate", "checkpoints/x", "--episodes", "5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] == 5

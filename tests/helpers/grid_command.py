@@ -1,0 +1,42 @@
+"""The command `hackmatrix` with the tiny grid in place of the game: `python -m grid_command train`.
+
+For tests that have to kill the process, or to start it anew: it compiles in a second.
+"""
+
+import os
+import sys
+import time
+from typing import Any
+
+import hackmatrix
+
+
+def make(**_: Any) -> Any:
+    import probe_environments as probes
+
+    return probes.Grid()
+
+
+hackmatrix.make = make
+
+
+def stall_after(updates: int) -> None:
+    """Lets the trainer make so many updates and no more."""
+    from hackmatrix.learner.trainer import Trainer
+
+    run = Trainer.run
+
+    def stalling(self: Trainer, state: Any, num_updates: int) -> Any:
+        if num_updates and int(state.update) >= updates:
+            time.sleep(600)
+        return run(self, state, num_updates)
+
+    Trainer.run = stalling  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    from hackmatrix.cli.main import main
+
+    if (stall := int(os.environ.get("STALL", "-1"))) >= 0:
+        stall_after(stall)
+    sys.exit(main())

@@ -1,0 +1,10 @@
+"""Where things lie in the repository."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HELPERS = ROOT / "tests" / "helpers"
+DATA = ROOT / "tests" / "data"
+DOCS = ROOT / "docs"
+CONFIGS = ROOT / "configs"
+FROG = ROOT / "examples" / "frog.py"

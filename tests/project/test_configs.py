@@ -1,0 +1,34 @@
+"""The files in configs/."""
+
+import re
+from pathlib import Path
+
+import pytest
+from paths import CONFIGS
+
+from hackmatrix.settings.config import TrainConfig
+from hackmatrix.settings.config_file import read_config
+from hackmatrix.settings.resolve import resolve
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_file_is_a_configuration_that_says_what_to_expect(path: Path) -> None:
+    resolve({}, read_config(path))
+    comment = path.read_text().split("\n\n")[0]
+    assert re.search(r"^# Expect: .{20,}", comment, re.MULTILINE)
+    assert re.search(r"^# Takes: .{10,}", comment, re.MULTILINE)
+
+
+def test_the_default_is_the_default() -> None:
+    assert resolve({}, read_config(CONFIGS / "default.yaml"))[0] == TrainConfig()
+
+
+def test_the_large_batch_is_scaled_as_the_original_found_best() -> None:
+    config, _ = resolve({}, read_config(CONFIGS / "large_batch.yaml"))
+    assert (config.num_minibatches, config.update_epochs, config.lr) == (32, 2, 6.25e-5)
+
+
+def test_a_tpu_has_minibatches_of_the_same_size_on_each_chip() -> None:
+    config, _ = resolve({}, read_config(CONFIGS / "tpu_v4_8.yaml"))
+    assert config.tpu_cores == 4
+    assert config.batch_size // config.num_minibatches // 4 == 8192

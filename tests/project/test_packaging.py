@@ -1,0 +1,110 @@
+"""The repository as others meet it: what its files name, what is locked, what CI runs."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from paths import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+# Joined here, because this file is searched too.
+REGISTRIES = [
+    ".".join(parts)
+    for parts in [
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("npmjs", "org"),
+        ("npmjs", "com"),
+        ("anaconda", "org"),
+        ("conda", "io"),
+        ("crates", "io"),
+        ("docker", "io"),
+        ("ghcr", "io"),
+    ]
+]
+# Absolute paths that only mean something on the machine of whoever wrote them.
+LOCAL_PATH = re.compile(r"(?<![\w./~-])/(?:root|work|home|Users|opt/pypi|opt/wheels)/\w?")
+
+
+def repository_files() -> list[Path]:
+    """Files that git tracks or would track."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if result.returncode:
+        pytest.skip("not a git checkout")
+    return [path for line in result.stdout.splitlines() if (path := ROOT / line).is_file()]
+
+
+def lines_with(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line[:200]}"
+        for path in repository_files()
+        if b"\0" not in (data := path.read_bytes())
+        for number, line in enumerate(data.decode(errors="replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+LOCKS = {"dev": "requirements.lock", "bench": "requirements-bench.lock"}
+
+
+def locked(extra: str) -> list[Requirement]:
+    lines = (ROOT / LOCKS[extra]).read_text().splitlines()
+    return [Requirement(line.rstrip(" \\")) for line in lines if re.match(r"\w", line)]
+
+
+def wanted() -> list[tuple[str, Requirement]]:
+    return [
+        (extra, Requirement(text))
+        for extra in LOCKS
+        for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"][extra]
+    ]
+
+
+def test_no_file_names_a_package_registry() -> None:
+    assert not lines_with(re.compile("|".join(map(re.escape, REGISTRIES))))
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    assert not lines_with(LOCAL_PATH)
+
+
+@pytest.mark.parametrize(("extra", "requirement"), wanted(), ids=lambda it: getattr(it, "name", it))
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13"])
+def test_lock_covers_dependency(python: str, extra: str, requirement: Requirement) -> None:
+    environment = {"python_version": python, "python_full_version": f"{python}.0"}
+    pins = [
+        next(iter(pin.specifier)).version
+        for pin in locked(extra)
+        if canonicalize_name(pin.name) == canonicalize_name(requirement.name)
+        and (pin.marker is None or pin.marker.evaluate(environment))
+    ]
+    assert len(pins) == 1
+    assert pins[0] in requirement.specifier
+
+
+@pytest.mark.parametrize("extra", LOCKS)
+def test_every_locked_version_has_a_hash(extra: str) -> None:
+    text = (ROOT / LOCKS[extra]).read_text()
+    assert len(re.findall(r"^\w.*==.* \\\n    --hash=sha256:", text, re.M)) == len(locked(extra))
+
+
+def test_both_locks_have_the_same_versions() -> None:
+    pins = {extra: {str(pin) for pin in locked(extra)} for extra in LOCKS}
+    shared = {pin.name for pin in locked("dev")} & {pin.name for pin in locked("bench")}
+    assert "jax" in shared
+    for name in shared:
+        dev, bench = ({p for p in pins[extra] if Requirement(p).name == name} for extra in LOCKS)
+        assert {Requirement(p).specifier for p in dev} == {Requirement(p).specifier for p in bench}
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    section = re.search(r"^## Test\n+```bash\n(.+?)\n```", readme, re.M)
+    assert section is not None
+    assert f'"{section[1]}"' in (ROOT / ".ci" / "run").read_text()

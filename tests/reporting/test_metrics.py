@@ -1,0 +1,202 @@
+"""The table of metrics, and the sums they come from."""
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from paths import DOCS
+
+from hackmatrix.interface.metric import Limit, Metric, Severity
+from hackmatrix.learner import measures
+from hackmatrix.reporting.health import ALARMS
+from hackmatrix.reporting.metrics import MEASURED, METRICS, summarise
+from hackmatrix.rules.actions import ACTION_NAMES, SIPHON
+from hackmatrix.rules.rewards import REWARD_PARTS
+
+Row = dict[str, float | None]
+
+PAGE = (DOCS / "metrics.md").read_text()
+
+
+def test_names_are_unique_and_those_of_the_requirements() -> None:
+    names = [metric.name for metric in METRICS]
+    assert len(set(names)) == len(names)
+    train = "total_loss pg_loss vf_loss entropy approx_kl clip_frac mean_reward num_episodes"
+    train += " mean_episode_return mean_episode_length steps_per_second explained_variance"
+    train += " grad_norm learning_rate"
+    assert {f"train/{name}" for name in train.split()} <= set(names)
+    assert {f"reward/{part}" for part in REWARD_PARTS} <= set(names)
+    assert {f"actions/program/{name}" for name in ACTION_NAMES[5:]} <= set(names)
+    stats = "highest_stage mean_stage win_rate mean_score programs_owned siphon_first_chance_frac"
+    assert {f"stats/{name}" for name in stats.split()} <= set(names)
+    evaluation = "mean_return mean_stages_cleared win_rate mean_length"
+    assert {f"eval/{name}" for name in evaluation.split()} <= set(names)
+
+
+def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None:
+    others = {metric.name for metric in METRICS} - {metric.name for metric in MEASURED}
+    assert {name for name in others if not name.startswith("eval/")} == {
+        "train/num_episodes",
+        "train/steps_per_second",
+        "train/learning_rate",
+    }
+    assert {metric.name for metric in METRICS if metric.name.startswith("eval/")} <= others
+
+
+def test_sums_become_means_and_nothing_becomes_none() -> None:
+    row = summarise(measures.nothing_measured())
+    assert set(row) == {metric.name for metric in MEASURED} | {"train/num_episodes"}
+    assert row.pop("train/num_episodes") == 0
+    assert all(value is None for value in row.values())
+
+
+@pytest.mark.parametrize("name", ["train/entropy", "stats/siphon_first_chance_frac"])
+def test_sums_without_a_measured_metric_are_an_error(name: str) -> None:
+    sums = measures.nothing_measured()
+    del sums[name]
+    with pytest.raises(KeyError, match=name):
+        summarise(sums)
+
+
+def test_steps_of_hackmatrix_are_measured_by_name() -> None:
+    ended = jnp.array([True, False, True])
+    parts = np.zeros((3, 15), np.float32)
+    parts[:, REWARD_PARTS.index("kills")] = [0.3, 0.6, 0.0]
+    info = {
+        "reward_parts": jnp.asarray(parts),
+        "stage": jnp.array([2, 7, 3]),
+        "won": jnp.array([True, True, False]),
+        "score": jnp.array([10, 1000, 20]),
+    }
+    reward = jnp.asarray(parts.sum(axis=1))
+    step = measures.of_step(
+        reward, ended, jnp.array([5.0, 100.0, 7.0]), jnp.array([3, 90, 5]), info
+    )
+    sums = measures.added(measures.nothing_measured(), step, step)
+    row = summarise(sums)
+    assert row["reward/kills"] == pytest.approx(0.3)
+    assert row["reward/victory"] == 0
+    assert row["train/mean_reward"] == pytest.approx(0.3)
+    assert row["train/mean_episode_return"] == pytest.approx(6)
+    assert row["train/mean_episode_length"] == pytest.approx(4)
+    assert row["train/num_episodes"] == 4
+    assert row["stats/mean_stage"] == pytest.approx(2.5)
+    assert row["stats/highest_stage"] == 3  # of finished games
+    assert row["stats/win_rate"] == pytest.approx(0.5)
+    assert row["stats/mean_score"] == pytest.approx(15)
+    assert row["stats/programs_owned"] is None
+
+
+def of_actions(actions: list[list[int]], masks: list[list[int]], ended: list[list[int]]) -> Row:
+    """The row of a rollout; lists of steps of lists of games."""
+    used = measures.of_actions(
+        jnp.array(actions, jnp.uint8), jnp.array(masks, jnp.uint32), jnp.array(ended, bool)
+    )
+    return summarise(measures.added(measures.nothing_measured(), used))
+
+
+def test_fractions_are_of_all_actions() -> None:
+    steps = [[0, 3, 4, 4], [5, 27, 27, 1]]
+    row = of_actions(steps, np.ones_like(steps), np.zeros_like(steps))
+    assert row["actions/move_frac"] == pytest.approx(3 / 8)
+    assert row["actions/siphon_frac"] == pytest.approx(2 / 8)
+    assert row["actions/program_frac"] == pytest.approx(3 / 8)
+    assert row["actions/program/PUSH"] == pytest.approx(1 / 8)
+    assert row["actions/program/HACK"] == pytest.approx(2 / 8)
+    assert row["actions/program/WAIT"] == 0
+
+
+def test_a_spell_counts_by_its_first_step() -> None:
+    can, cannot, siphon, move = 1 << SIPHON | 1, 1, SIPHON, 0
+    steps = [  # one game: action, valid actions, whether the game ended
+        (move, cannot, 0),
+        (siphon, can, 0),  # taken at once
+        (siphon, can, 0),  # not the first step
+        (move, cannot, 0),
+        (move, can, 0),  # not taken at once
+        (siphon, can, 1),
+        (siphon, can, 0),  # another game's first step: taken at once
+        (move, cannot, 0),
+        (move, can, 0),  # not taken
+    ]
+    actions, masks, ended = ([[value] for value in values] for values in zip(*steps, strict=True))
+    row = of_actions(actions, masks, ended)
+    assert row["stats/siphon_first_chance_frac"] == pytest.approx(2 / 4)
+    row = of_actions(actions[:1], masks[:1], ended[:1])
+    assert row["stats/siphon_first_chance_frac"] is None
+
+
+def test_the_highest_is_kept_over_time() -> None:
+    steps = {"stats/highest_stage": jnp.array([[2.0, 1.0], [5.0, 3.0], [0.0, 0.0]])}
+    total = measures.added(measures.nothing_measured(), measures.over_time(steps))
+    assert summarise(total)["stats/highest_stage"] == 5
+
+
+def test_a_limit_itself_is_healthy() -> None:
+    low = Limit("low", Severity.WARNING, "raise it", below=1.0)
+    high = Limit("high", Severity.WARNING, "lower it", above=0.06)
+    assert [low.crossed(value) for value in (0.999, 1.0, 1.001)] == [True, False, False]
+    assert [high.crossed(value) for value in (0.059, 0.06, 0.061)] == [False, False, True]
+    assert (str(low), str(high)) == ("below 1", "above 0.06")
+
+
+def test_the_limits_are_those_of_the_requirements() -> None:
+    limits = {
+        limit.alarm: (m.name, limit.below, limit.above) for m in METRICS for limit in m.limits
+    }
+    assert limits == {
+        "entropy_low": ("train/entropy_frac", 0.1, None),
+        "entropy_collapse": ("train/entropy_frac", 0.05, None),
+        "kl_high": ("train/approx_kl", None, 0.06),
+        "kl_too_high": ("train/approx_kl", None, 0.08),
+        "clip_high": ("train/clip_frac", None, 0.30),
+        "clip_too_high": ("train/clip_frac", None, 0.35),
+    }
+
+
+def test_limits_go_from_the_mildest_to_the_worst() -> None:
+    for metric in METRICS:
+        for mild, worse in pairwise(metric.limits):
+            assert (mild.severity, worse.severity) == (Severity.WARNING, Severity.CRITICAL)
+            bound = worse.above if worse.below is None else worse.below
+            assert mild.crossed(bound)
+
+
+def healthy(metric: Metric) -> str:
+    """The healthy range as docs/metrics.md shows it."""
+    sides = [
+        f"at least {limit.below:g}" if limit.above is None else f"at most {limit.above:g}"
+        for limit in metric.limits
+    ]
+    return sides[0] if sides else ""
+
+
+def table(header: str, rows: Iterable[Iterable[str]]) -> str:
+    """A table of Markdown."""
+    lines = [header, re.sub(r"[^|]+", "---", header)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |".replace("  ", " ") for row in rows)])
+
+
+@pytest.mark.parametrize("group", ["train", "reward", "actions", "stats", "eval"])
+def test_the_page_has_the_metrics_as_they_are(group: str) -> None:
+    metrics = [metric for metric in METRICS if metric.name.startswith(f"{group}/")]
+    with_range = any(metric.limits for metric in metrics)
+    rows = [
+        (f"`{m.name}`", m.over.value, m.meaning, *([healthy(m)] if with_range else []))
+        for m in metrics
+    ]
+    header = "| metric | over | meaning |" + (" healthy |" if with_range else "")
+    assert table(header, rows) in PAGE
+
+
+def test_the_page_has_the_alarms_as_they_are() -> None:
+    rows = [(f"`{rule.name}`", rule.severity.value, rule.when, rule.advice) for rule in ALARMS]
+    assert table("| alarm | severity | when | what to do |", rows) in PAGE
+
+
+def test_the_page_has_nothing_else() -> None:
+    names = re.findall(r"^\| `([^`]+)` \|", PAGE, flags=re.MULTILINE)
+    assert sorted(names) == sorted([m.name for m in METRICS] + [rule.name for rule in ALARMS])
