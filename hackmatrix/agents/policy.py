@@ -1,91 +1,100 @@
-"""An agent from a file: the network's shape is found from the arrays."""
+"""A trained network from a file: made from the settings that are saved beside its params.
+
+Of files without settings, such as the original's, the network `mlp` is recognised by its arrays.
+"""
 
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from hackmatrix import ENVIRONMENT_ID
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
+from hackmatrix.agents.network import Network, make_network
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment
-from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import load_params
 
 
 class Policy(NamedTuple):
-    """A network with its params, and what is known of where they come from."""
+    """Params of a network, and what is needed to make the network again."""
 
     path: Path
-    network: ActorCritic
     params: dict[str, Any]
-    feature_size: int  # length of the vector that the network reads
-    about: dict[str, Any]
+    config: NetworkConfig
+    environment: str  # the id of what it was trained on
+    observation: str  # the layout of the observations that it reads, if that is HackMatrix
+    about: dict[str, Any]  # the facts beside the file; empty where there are none
 
-    @property
-    def environment(self) -> str:
-        """The id of the environment that it was trained on; HackMatrix unless the file says so."""
-        return str(self.about.get("environment", ENVIRONMENT_ID))
-
-    @property
-    def observation(self) -> str:
-        """The layout, "classic" or "full", of the observations of HackMatrix that it reads.
+    def make(self) -> tuple[Environment, Network]:
+        """The environment that it was trained on, with its usual time limit, and the network.
 
         Raises:
-            UserError: it plays another environment.
+            UserError: there is no such environment, its package is not installed, or the params do
+                not fit it.
         """
-        if self.environment != ENVIRONMENT_ID:
-            raise UserError(
-                f"{self.path}: was trained on {self.environment}, not on {ENVIRONMENT_ID}"
-            )
-        if (actions := self.network.num_actions) != NUM_ACTIONS:
-            raise UserError(
-                f"{self.path}: chooses among {actions} actions, HackMatrix has {NUM_ACTIONS}"
-            )
-        for layout, size in FEATURE_SIZE.items():
-            if size == self.feature_size:
-                return layout
-        raise UserError(
-            f"{self.path}: reads {self.feature_size} features; HackMatrix has "
-            + " or ".join(f"{size} ({layout})" for layout, size in FEATURE_SIZE.items())
-        )
-
-    def make_environment(self) -> Environment:
-        """The environment that it was trained on, with its usual time limit.
-
-        Raises:
-            UserError: there is none of this name, its package is not installed, or the network
-                does not fit it.
-        """
-        if self.environment == ENVIRONMENT_ID:
-            return make_environment(self.environment, self.observation)
-        env = make_environment(self.environment)
-        here = f"{self.feature_size} features and {self.network.num_actions} actions"
-        wanted = f"{env.feature_size} features and {env.num_actions} actions"
-        if here != wanted:
-            raise UserError(f"{self.path}: is for {here}; {self.environment} has {wanted}")
-        return env
+        env = make_environment(self.environment, self.observation)
+        network = make_network(env, self.config)
+        theirs = _shapes(self.params)
+        ours = _shapes(jax.eval_shape(network.init, jax.random.key(0)))
+        for name in sorted(ours | theirs):
+            if ours.get(name) != theirs.get(name):
+                raise UserError(
+                    f"{self.path}: {name} is {theirs.get(name, 'missing')}, the network "
+                    f"{self.config.architecture} for {self.environment} wants "
+                    f"{ours.get(name, 'none')}"
+                )
+        return env, network
 
 
 def load_policy(path: Path) -> Policy:
-    """Reads params of an `ActorCritic` (a file, or a run's folder).
+    """Reads params (a file, or a run's folder) and the settings of their network.
 
     Raises:
         UserError: the file is missing, damaged, or holds something else.
     """
     exported = load_params(path)
-    kernels = _kernels(exported.path, exported.params)
+    about = exported.about
+    environment = str(about.get("environment", ENVIRONMENT_ID))
+    observation = str(about.get("observation", "full"))
+    settings = about.get("config")
+    if isinstance(settings, dict):
+        config = NetworkConfig.of(settings)
+    else:
+        config, num_features = _recognised(exported.path, exported.params)
+        if environment == ENVIRONMENT_ID:
+            observation = _layout(exported.path, num_features)
+    if config.architecture not in ARCHITECTURES:
+        raise UserError(
+            f"{exported.path}: is of the network {config.architecture!r}, which this version lacks"
+        )
+    return Policy(exported.path, exported.params, config, environment, observation, about)
+
+
+def _recognised(path: Path, params: dict[str, Any]) -> tuple[NetworkConfig, int]:
+    """The settings of an `mlp`, and the number of its features, from its arrays alone."""
+    kernels = _kernels(path, params)
     *trunk, logits, value = [kernel.shape for kernel in kernels]
-    feature_size, hidden_dim = trunk[0]
-    fitting = [(feature_size, hidden_dim)] + [(hidden_dim, hidden_dim)] * (len(trunk) - 1)
+    num_features, hidden_dim = trunk[0]
+    fitting = [(num_features, hidden_dim)] + [(hidden_dim, hidden_dim)] * (len(trunk) - 1)
     if trunk != fitting or logits[0] != hidden_dim or value != (hidden_dim, 1):
         shapes = ", ".join(f"{rows} x {cols}" for rows, cols in (*trunk, logits, value))
-        raise UserError(f"{exported.path}: layers of {shapes} do not make the network mlp")
-    activation = exported.about.get("config", {}).get("activation", "relu")
-    network = ActorCritic(logits[1], hidden_dim, len(trunk), activation=activation)
-    return Policy(exported.path, network, exported.params, feature_size, exported.about)
+        raise UserError(f"{path}: layers of {shapes} do not make the network mlp")
+    return NetworkConfig("mlp", hidden_dim, len(trunk)), num_features
+
+
+def _layout(path: Path, num_features: int) -> str:
+    """The layout of HackMatrix's observations that has so many features."""
+    for layout, size in FEATURE_SIZE.items():
+        if size == num_features:
+            return layout
+    raise UserError(
+        f"{path}: reads {num_features} features; HackMatrix has "
+        + " or ".join(f"{size} ({layout})" for layout, size in FEATURE_SIZE.items())
+    )
 
 
 def _kernels(path: Path, params: dict[str, Any]) -> list[np.ndarray]:
@@ -102,3 +111,11 @@ def _kernels(path: Path, params: dict[str, Any]) -> list[np.ndarray]:
         if kernel.ndim != 2 or bias.shape != kernel.shape[1:]:
             raise UserError(f"{path}: params.{name} has shapes {kernel.shape} and {bias.shape}")
     return [layers[name]["kernel"] for name in names]
+
+
+def _shapes(tree: Any) -> dict[str, list[int]]:
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {
+        jax.tree_util.keystr(path, simple=True, separator="."): list(leaf.shape)
+        for path, leaf in leaves
+    }

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import hackmatrix
 from hackmatrix.bench.settings import train_config
 from hackmatrix.learner import ppo
+from hackmatrix.learner.keys import UpdateKeys
 from hackmatrix.learner.rollout import Rollout, play
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.runs import machine
@@ -74,22 +75,13 @@ def measure(
 
 def _rollout_bytes(config: TrainConfig) -> int:
     """Bytes of all arrays that a rollout hands to learning."""
-    env = hackmatrix.make(observation=config.observation)
-    trainer = Trainer(env, config)
+    trainer = Trainer(hackmatrix.make(observation=config.observation), config)
 
     def buffers(state: TrainState) -> tuple[Rollout, Array]:
-        _, rollout = play(
-            env,
-            trainer.agent,
-            state.params,
-            state.games,
-            state.seed,
-            state.update,
-            numbers=jnp.arange(config.num_envs),
-            num_steps=config.num_steps,
-            gamma=config.gamma,
-        )
-        return rollout, ppo.flat_batch(rollout, jnp.ones(()), config).advantage
+        keys = UpdateKeys(state.seed, state.update)
+        numbers = jnp.arange(config.num_envs)
+        _, rollout = play(trainer.task, state.params, state.games, keys, numbers)
+        return rollout, ppo.batch_of(rollout, jnp.ones(()), config).samples.advantage
 
     shapes = jax.eval_shape(buffers, jax.eval_shape(trainer.init, config.seed))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(shapes))

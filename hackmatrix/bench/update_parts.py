@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import optax
 
 from hackmatrix.agents import distribution
-from hackmatrix.interface.environment import Environment, PyTree
+from hackmatrix.agents.feature_network import FeatureNetwork
+from hackmatrix.interface.environment import PyTree
 from hackmatrix.learner import mesh, ppo
-from hackmatrix.learner.keys import Purpose, keys_for
+from hackmatrix.learner.keys import Purpose, UpdateKeys
 from hackmatrix.learner.mesh import REPLICATED
-from hackmatrix.learner.minibatches import minibatch_indices
+from hackmatrix.learner.minibatches import Shares, minibatch_indices
 from hackmatrix.learner.rollout import Games, Rollout, Transition, play
 from hackmatrix.learner.trainer import Trainer, TrainState
 
@@ -33,14 +34,12 @@ PARTS = {
 }
 
 
-def seconds_of_parts(
-    env: Environment, trainer: Trainer, state: TrainState, repeats: int
-) -> dict[str, float]:
+def seconds_of_parts(trainer: Trainer, state: TrainState, repeats: int) -> dict[str, float]:
     """Median seconds in an update of each of `PARTS`, which take turns.
 
     Parts of parts are not all there is in the whole, and a whole may overlap them.
     """
-    parts = _Parts(env, trainer, state)
+    parts = _Parts(trainer, state)
     rollout = jax.jit(parts.rollout)(state.params, state.games)[1]
     batch = jax.jit(parts.advantages)(rollout)
     once, epochs = 1, trainer.config.update_epochs
@@ -75,34 +74,23 @@ class _Parts:
     Those of epochs do one epoch, with the minibatches in the rollout's order.
     """
 
-    def __init__(self, env: Environment, trainer: Trainer, state: TrainState) -> None:
-        self._env = env
-        self._agent = trainer.agent
-        self._config = trainer.config
-        self._seed, self._update = state.seed, state.update
+    def __init__(self, trainer: Trainer, state: TrainState) -> None:
+        self._task = trainer.task
+        self._env, self._network, self._config, _ = trainer.task
+        assert isinstance(self._network, FeatureNetwork)
+        self._features = self._network.features
+        self._keys = UpdateKeys(state.seed, state.update)
         self._deviation = state.reward_scale.deviation
 
     def rollout(self, params: PyTree, games: Games) -> tuple[Games, Rollout]:
-        steps, gamma = self._config.num_steps, self._config.gamma
-        env, agent = self._env, self._agent
-        return play(
-            env,
-            agent,
-            params,
-            games,
-            self._seed,
-            self._update,
-            numbers=jnp.arange(self._config.num_envs),
-            num_steps=steps,
-            gamma=gamma,
-        )
+        return play(self._task, params, games, self._keys, jnp.arange(self._config.num_envs))
 
     def environment(self, env_state: PyTree, actions: Array) -> Any:
         """Takes the rollout's actions [T, N] again."""
 
         def step(env_state: PyTree, action: Array) -> tuple[PyTree, Any]:
             mask = jax.vmap(self._env.action_mask)(env_state)
-            keys = keys_for(self._seed, Purpose.ENVIRONMENT, each=jnp.arange(action.size))
+            keys = self._keys.many(Purpose.ENVIRONMENT, each=jnp.arange(action.size))
             obs, env_state, *rest, _ = jax.vmap(self._env.step)(keys, env_state, action)
             return env_state, (obs, mask, rest)
 
@@ -112,51 +100,34 @@ class _Parts:
         """Chooses for the rollout's observations [T, N] again."""
 
         def choose(_: None, step: Transition) -> Any:
-            logits, value = self._agent(params, step.obs)
-            mask = distribution.unpack_mask(step.mask, self._agent.num_actions)
+            logits, value, _ = self._network(params, step.obs)
+            mask = distribution.unpack_mask(step.mask, self._network.num_actions)
             log_probs = distribution.log_probabilities(logits, mask)
-            noise = keys_for(self._seed, Purpose.ACTION, each=jnp.arange(value.size))
+            noise = self._keys.many(Purpose.ACTION, each=jnp.arange(value.size))
             action = distribution.sample(log_probs, mask, jax.vmap(jax.random.uniform)(noise))
             return None, (action, distribution.log_probability(log_probs, action), value)
 
         return jax.lax.scan(choose, None, steps)
 
     def advantages(self, rollout: Rollout) -> ppo.Batch:
-        return ppo.flat_batch(rollout, self._deviation, self._config)
+        return ppo.batch_of(rollout, self._deviation, self._config)
 
     def epochs(self, params: PyTree, opt_state: PyTree, batch: ppo.Batch) -> Any:
-        return ppo.learn(
-            params,
-            opt_state,
-            batch,
-            self._seed,
-            self._update,
-            agent=self._agent,
-            network_params=lambda params: params,
-            config=self._config,
-        )
+        weights = ppo.Weights(params, opt_state)
+        return ppo.learn(self._task, weights, batch, self._keys, jnp.float32(self._config.lr))
 
     def minibatches(self, batch: ppo.Batch) -> ppo.Batch:
-        config = self._config
-        indices = minibatch_indices(
-            self._seed,
-            self._update,
-            jnp.int32(0),
-            num_steps=config.num_steps,
-            num_envs=config.num_envs,
-            num_minibatches=config.num_minibatches,
-            groups=config.num_groups,
-            first_group=jnp.int32(0),
-        )
+        shares = Shares.of(self._config, self._config.num_envs, recurrent=False)
+        indices = minibatch_indices(self._keys, jnp.int32(0), shares, jnp.int32(0))
         return self._last_of(lambda i: jax.tree.map(lambda x: x[i], batch), indices)
 
     def features(self, batch: ppo.Batch) -> Any:
-        return self._last_of(self._agent.features, self._in_order(batch.obs))
+        return self._last_of(self._features, self._in_order(batch.samples.obs))
 
     def gradients(self, params: PyTree, batch: ppo.Batch) -> PyTree:
         def gradient(minibatch: ppo.Batch) -> PyTree:
             return jax.grad(ppo.loss, has_aux=True)(
-                params, minibatch, agent=self._agent, config=self._config
+                params, minibatch, network=self._network, config=self._config
             )[0]
 
         return self._last_of(gradient, self._in_order(batch))

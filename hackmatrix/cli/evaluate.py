@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hackmatrix.evaluation.report import Report
 
 DEFAULT_ENV = "HackMatrix"
+BUILT_IN = ("random", "exit")
 
 _EXAMPLE = """\
   hackmatrix evaluate checkpoints/my-run/final_params.npz --episodes 200
@@ -70,22 +71,21 @@ def main(argv: list[str]) -> int:
 
 
 def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
-    import hackmatrix
     from hackmatrix.agents.policy import load_policy
     from hackmatrix.environments.registry import make_environment
     from hackmatrix.evaluation.games import Limits, play
     from hackmatrix.evaluation.players import exit_player, random_player
     from hackmatrix.evaluation.ranking import Agent, Ranking, reports_on
-    from hackmatrix.evaluation.report import summarise
+    from hackmatrix.evaluation.report import report_on
     from hackmatrix.runs.params import agent_folders, seed_of
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
-    if options.agent == "random":
-        return summarise(play(make_environment(options.env), random_player(), limits))
-    if options.agent == "exit":
-        return summarise(play(hackmatrix.make(), exit_player(), limits))
+    if options.agent in BUILT_IN:
+        env = make_environment(options.env)
+        player = random_player() if options.agent == "random" else exit_player()
+        return report_on(env, play(env, player, limits))
     path = Path(options.agent)
     folders = agent_folders(path)
     policies = [load_policy(folder) for folder in folders or [path]]

@@ -12,9 +12,9 @@ from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.options import TrainOptions
 
 if TYPE_CHECKING:
-    from hackmatrix.agents.agent import Agent
-    from hackmatrix.interface.environment import Environment, PyTree
-    from hackmatrix.training.loop import Evaluate, Evaluation, Outcome
+    from hackmatrix.agents.network import Network
+    from hackmatrix.interface.environment import Environment
+    from hackmatrix.training.loop import Evaluate, Outcome
 
 FAILED = 1
 SIGNALLED = 128  # and the number of the signal, as shells count
@@ -114,20 +114,14 @@ def _fetcher(given: dict[str, Any]) -> Callable[[str, Path], Path]:
     return fetch
 
 
-def _make_evaluate(env: "Environment", agent: "Agent", config: TrainConfig) -> "Evaluate":
+def _make_evaluate(env: "Environment", network: "Network", config: TrainConfig) -> "Evaluate":
     from hackmatrix.evaluation.games import Games, Limits
-    from hackmatrix.evaluation.players import policy_player
-    from hackmatrix.evaluation.report import summarise
+    from hackmatrix.evaluation.players import network_player
+    from hackmatrix.evaluation.report import report_on
 
-    choose = policy_player("", agent, None, greedy=False).choose
-    games = Games(env, choose, Limits(config.eval_episodes, config.seed))
-
-    def evaluate(params: "PyTree") -> "Evaluation":
-        report = summarise(games.play(params)).as_dict()
-        names = ("mean_return", "mean_stages_cleared", "win_rate", "mean_length")
-        return {name: report[name] for name in names if report[name] is not None}
-
-    return evaluate
+    player = network_player("", network, None, greedy=False)
+    games = Games(env, player, Limits(config.eval_episodes, config.seed))
+    return lambda params: report_on(env, games.play(params)).means()
 
 
 def _summary(outcome: "Outcome", course: Course) -> list[str]:

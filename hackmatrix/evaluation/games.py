@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
-from hackmatrix.evaluation.players import Choose, Player
+from hackmatrix.evaluation.players import Player
 from hackmatrix.interface.environment import Environment, PyTree
+from hackmatrix.interface.report import PlayedGames
 from hackmatrix.learner.keys import Purpose, keys_for
 from hackmatrix.rules.chance import EVALUATION_STREAM
 
@@ -21,27 +22,15 @@ Array = jax.Array
 PLACES = 1024  # games at once
 
 
-class Tally(struct.PyTreeNode):
-    """What is known of N games; every array has the leading axis N."""
-
-    returns: Array  # float32, sum of rewards
-    length: Array  # int32, actions taken
-    actions: Array  # int32[N, A], how often each was taken
-    ended: Array  # bool, by the game itself: won, dead, invalid action
-    stage: Array | None  # int32, highest reached; None, as the others: nobody tells
-    won: Array | None  # bool
-    score: Array | None  # int32, at the end
-    last: PyTree  # the last observation
-
-
 class _Play(struct.PyTreeNode):
-    """Games under way."""
+    """Games under way; the arrays of `played` are those after the last step that counts."""
 
     time: Array  # int32[], actions taken so far
     running: Array  # bool[N]
     env_state: PyTree
     obs: PyTree
-    tally: Tally
+    carry: PyTree  # of the player
+    played: PlayedGames
 
 
 class Limits(NamedTuple):
@@ -52,22 +41,22 @@ class Limits(NamedTuple):
     max_steps: int = 2_000
 
 
-def play(env: Environment, player: Player, limits: Limits) -> Tally:
+def play(env: Environment, player: Player, limits: Limits) -> PlayedGames:
     """Plays the games 0 .. episodes-1 of a seed to their end or the limit (NumPy arrays)."""
-    return Games(env, player.choose, limits).play(player.params)
+    return Games(env, player, limits).play(player.params)
 
 
 class Games:
     """The games 0 .. episodes-1 of a seed, some at once; one program for all params."""
 
-    def __init__(self, env: Environment, choose: Choose, limits: Limits) -> None:
+    def __init__(self, env: Environment, player: Player, limits: Limits) -> None:
         self.env = env
-        self.choose = choose
+        self.player = player
         self.limits = limits
         self.places = min(limits.episodes, PLACES)
         self._play = jax.jit(self._play_some)
 
-    def play(self, params: PyTree) -> Tally:
+    def play(self, params: PyTree) -> PlayedGames:
         """Plays all of them to their end or the limit (NumPy arrays)."""
         episodes, seed, _ = self.limits
         batches = [
@@ -76,7 +65,7 @@ class Games:
         ]
         return jax.tree.map(lambda *parts: np.concatenate(parts)[:episodes], *batches)
 
-    def _play_some(self, params: PyTree, seed: Array, first: Array) -> Tally:
+    def _play_some(self, params: PyTree, seed: Array, first: Array) -> PlayedGames:
         """Plays the games first .. first + places - 1."""
         numbers = first + jnp.arange(self.places)
 
@@ -86,7 +75,7 @@ class Games:
         def step(play: _Play) -> _Play:
             return self._step(play, params, seed, numbers)
 
-        return jax.lax.while_loop(goes_on, step, self._start(seed, numbers)).tally
+        return jax.lax.while_loop(goes_on, step, self._start(seed, numbers)).played
 
     def _start(self, seed: Array, numbers: Array) -> _Play:
         if hasattr(self.env, "reset_game"):
@@ -99,46 +88,54 @@ class Games:
         never = jnp.zeros(self.places, bool)
         keys = keys_for(seed, Purpose.EVALUATION_STEP, each=numbers)
         info = jax.eval_shape(jax.vmap(self.env.step), keys, env_state, counts)[-1]
-        tally = Tally(
+        played = PlayedGames(
             returns=jnp.zeros(self.places),
-            length=counts,
+            lengths=counts,
             actions=jnp.zeros((self.places, self.env.num_actions), jnp.int32),
-            ended=never,
-            stage=counts if "stage" in info else None,
-            won=never if "won" in info else None,
-            score=counts if "score" in info else None,
-            last=obs,
+            terminated=never,
+            info=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), _kept(info)),
+            final_observation=obs,
         )
-        return _Play(time=jnp.int32(0), running=~never, env_state=env_state, obs=obs, tally=tally)
+        return _Play(
+            time=jnp.int32(0),
+            running=~never,
+            env_state=env_state,
+            obs=obs,
+            carry=self.player.initial_carry(self.places),
+            played=played,
+        )
 
     def _step(self, play: _Play, params: PyTree, seed: Array, numbers: Array) -> _Play:
         masks = jax.vmap(self.env.action_mask)(play.env_state)
         keys = keys_for(seed, Purpose.EVALUATION_ACTION, play.time, each=numbers)
         uniforms = jax.vmap(jax.random.uniform)(keys)
-        actions = self.choose(params, play.obs, masks, uniforms)
+        actions, carry = self.player.choose(params, play.carry, play.obs, masks, uniforms)
         keys = keys_for(seed, Purpose.EVALUATION_STEP, play.time, each=numbers)
         obs, env_state, reward, terminated, truncated, info = jax.vmap(self.env.step)(
             keys, play.env_state, actions
         )
         taken = jax.nn.one_hot(actions, self.env.num_actions, dtype=jnp.int32)
-        before = play.tally
-        after = Tally(
+        before = play.played
+        after = PlayedGames(
             returns=before.returns + reward,
-            length=before.length + 1,
+            lengths=before.lengths + 1,
             actions=before.actions + taken,
-            ended=terminated,
-            stage=info["stage"].astype(jnp.int32) if "stage" in info else None,
-            won=info.get("won"),
-            score=info["score"].astype(jnp.int32) if "score" in info else None,
-            last=info["final_observation"],
+            terminated=terminated,
+            info=_kept(info),
+            final_observation=info["final_observation"],
         )
         return _Play(
             time=play.time + 1,
             running=play.running & ~terminated & ~truncated,
             env_state=env_state,
             obs=obs,
-            tally=jax.tree.map(lambda new, old: _where(play.running, new, old), after, before),
+            carry=carry,
+            played=jax.tree.map(lambda new, old: _where(play.running, new, old), after, before),
         )
+
+
+def _kept(info: dict[str, PyTree]) -> dict[str, PyTree]:
+    return {name: value for name, value in info.items() if name != "final_observation"}
 
 
 def _where(chosen: Array, new: Array, old: Array) -> Array:

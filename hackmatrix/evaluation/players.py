@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.agents import distribution
-from hackmatrix.agents.agent import Agent
+from hackmatrix.agents.network import Network
 from hackmatrix.interface.environment import PyTree
 from hackmatrix.rules.board import DIRECTIONS, NEIGHBOUR
 from hackmatrix.rules.observation import BYTE, RESOURCE
@@ -16,40 +16,44 @@ from hackmatrix.rules.observation import BYTE, RESOURCE
 Array = jax.Array
 
 
-Choose = Callable[[PyTree, PyTree, Array, Array], Array]
-
-
 class Player(NamedTuple):
     """Chooses the actions of N games.
 
-    `choose(params, observations, masks bool[N, A], uniforms float32[N])` gives valid actions
-    int32[N]; it is compiled once for all params.
+    `choose(params, carry, observations, masks bool[N, A], uniforms float32[N])` gives valid actions
+    int32[N] and the next carry; `initial_carry(N)` is what it remembers before the first one, `()`
+    if it remembers nothing. It is compiled once for all params.
     """
 
     name: str
     params: PyTree
-    choose: Choose
+    choose: Callable[[PyTree, PyTree, PyTree, Array, Array], tuple[Array, PyTree]]
+    initial_carry: Callable[[int], PyTree] = lambda _: ()
 
 
-def policy_player(name: str, agent: Agent, params: PyTree, *, greedy: bool) -> Player:
+def network_player(name: str, network: Network, params: PyTree, *, greedy: bool) -> Player:
     """Plays by a network: samples from its distribution, or takes the most probable action."""
 
-    def choose(params: PyTree, observations: PyTree, masks: Array, uniforms: Array) -> Array:
-        logits, _ = agent(params, observations)
+    def choose(
+        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
+    ) -> tuple[Array, PyTree]:
+        logits, _, carry = network(params, observations, carry)
         log_probs = distribution.log_probabilities(logits, masks)
         if greedy:
-            return distribution.most_probable(log_probs, masks)
-        return distribution.sample(log_probs, masks, uniforms)
+            return distribution.most_probable(log_probs, masks), carry
+        return distribution.sample(log_probs, masks, uniforms), carry
 
-    return Player(name, params, choose)
+    return Player(name, params, choose, network.initial_carry)
 
 
 def random_player() -> Player:
     """Each valid action is equally likely."""
 
-    def choose(_: PyTree, __: PyTree, masks: Array, uniforms: Array) -> Array:
+    def choose(
+        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
+    ) -> tuple[Array, PyTree]:
+        del params, observations
         log_probs = distribution.log_probabilities(jnp.zeros(masks.shape), masks)
-        return distribution.sample(log_probs, masks, uniforms)
+        return distribution.sample(log_probs, masks, uniforms), carry
 
     return Player("random", (), choose)
 
@@ -62,12 +66,16 @@ def exit_player() -> Player:
     """
     neighbours = np.array([[-1 if c is None else c for c in row] for row in NEIGHBOUR])
 
-    def choose(_: PyTree, observations: PyTree, masks: Array, __: Array) -> Array:
+    def choose(
+        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
+    ) -> tuple[Array, PyTree]:
+        del params, uniforms
         cell = observations[:, BYTE["cell"]].astype(jnp.int32)
         around = jnp.asarray(neighbours)[cell]  # [N, 4]
         resource = jnp.take_along_axis(observations, RESOURCE + jnp.maximum(around, 0), axis=1)
         distance = jnp.where(masks[:, : len(DIRECTIONS)], resource >> 4, 99)
         can_walk = jnp.any(masks[:, : len(DIRECTIONS)], axis=1)
-        return jnp.where(can_walk, jnp.argmin(distance, axis=1), jnp.argmax(masks, axis=1))
+        walk, first = jnp.argmin(distance, axis=1), jnp.argmax(masks, axis=1)
+        return jnp.where(can_walk, walk, first), carry
 
     return Player("exit", (), choose)

@@ -11,7 +11,7 @@ Step = tuple[PyTree, PyTree, Array, Array, Array, dict[str, PyTree]]
 
 
 class StepRecord(NamedTuple):
-    """One step of one game, as `Environment.measure` gets it; mapped, with leading axes of games."""
+    """One step of one game, as `Environment.measure` gets it."""
 
     action: Array  # int32
     mask: Array  # bool[A], before the step

@@ -9,6 +9,9 @@ import jax.numpy as jnp
 from hackmatrix.jaxgame import actions, batch, observation
 from hackmatrix.jaxgame.feature_rows import FeatureRows
 from hackmatrix.jaxgame.game import new_game
+from hackmatrix.jaxgame.metric_table import METRICS
+from hackmatrix.jaxgame.metrics import measure
+from hackmatrix.jaxgame.report import report
 from hackmatrix.jaxgame.state import RUNNING, WON, State
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.chance import EVALUATION_STREAM
@@ -40,6 +43,9 @@ class HackMatrixEnv:
 
     num_actions = NUM_ACTIONS
     observation_size = RECORD_SIZE
+    metrics = METRICS
+    measure = staticmethod(measure)
+    report = staticmethod(report)
 
     def __init__(
         self,

@@ -4,6 +4,7 @@ So a number depends neither on what was drawn before nor on how the work was cut
 """
 
 from enum import IntEnum
+from typing import NamedTuple
 
 import jax
 from jax.typing import ArrayLike
@@ -37,3 +38,18 @@ def keys_for(seed: ArrayLike, purpose: Purpose, *counters: ArrayLike, each: Arra
     return jax.vmap(lambda key, n: jax.random.fold_in(key, n), in_axes=(None, 0))(
         key_for(seed, purpose, *counters), each
     )
+
+
+class UpdateKeys(NamedTuple):
+    """The random keys of one update of a run."""
+
+    seed: Array  # uint32[], of the run
+    update: Array  # int32[], updates made before
+
+    def one(self, purpose: Purpose, *counters: ArrayLike) -> Array:
+        """The key of this purpose and these counters."""
+        return key_for(self.seed, purpose, self.update, *counters)
+
+    def many(self, purpose: Purpose, *counters: ArrayLike, each: Array) -> Array:
+        """Keys [N], one for each last counter in `each`: int[N]."""
+        return keys_for(self.seed, purpose, self.update, *counters, each=each)

@@ -1,125 +1,100 @@
-"""Metrics summed on the device: for each metric of the table a total and a weight, float32[2].
+"""Metrics summed on the device: for each metric a total and a weight, float32[2].
 
-A metric that nothing measures keeps the weight 0, so one structure serves every environment.
+A metric that nothing measures keeps the weight 0.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.interface.metric import Over
+from hackmatrix.interface.environment import Environment, StepRecord
+from hackmatrix.interface.metric import Metric, Over
 from hackmatrix.learner import mesh
-from hackmatrix.reporting.metrics import MEASURED, METRICS
-from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_ACTIONS, SIPHON
-from hackmatrix.rules.rewards import REWARD_PARTS
 
 Array = jax.Array
 Measures = dict[str, Array]
 
-_HIGHEST = {metric.name for metric in METRICS if metric.over is Over.HIGHEST}
-# What the environment may tell about a finished game, and the metric it goes into.
-_OF_EPISODES = {
-    "stage": "stats/mean_stage",
-    "won": "stats/win_rate",
-    "score": "stats/mean_score",
-    "programs_owned": "stats/programs_owned",
-}
+
+def zero_sums(metrics: Sequence[Metric]) -> Measures:
+    """Sums of no steps, for every metric that is summed on the device."""
+    not_here = (Over.LOOP, Over.EVALUATION)
+    return {metric.name: jnp.zeros(2) for metric in metrics if metric.over not in not_here}
 
 
-def nothing_measured() -> Measures:
-    """Zeros for every metric that is measured on the device."""
-    return {metric.name: jnp.zeros(2) for metric in MEASURED}
-
-
-def added(sums: Measures, *measures: Measures) -> Measures:
+def added(sums: Measures, measures: Measures, metrics: Sequence[Metric]) -> Measures:
     """`sums` with further measures."""
-    result = dict(sums)
-    for measured in measures:
-        for name, new in measured.items():
-            join = jnp.maximum if name in _HIGHEST else jnp.add
-            result[name] = join(result[name], new)
-    return result
+    highest = _highest(metrics)
+    return sums | {
+        name: (jnp.maximum if name in highest else jnp.add)(sums[name], new)
+        for name, new in measures.items()
+    }
 
 
-def over_time(measures: Measures) -> Measures:
+def over_time(measures: Measures, metrics: Sequence[Metric]) -> Measures:
     """Measures [T, 2] of T steps -> [2]."""
+    highest = _highest(metrics)
     return {
-        name: (jnp.max if name in _HIGHEST else jnp.sum)(steps, axis=0)
+        name: (jnp.max if name in highest else jnp.sum)(steps, axis=0)
         for name, steps in measures.items()
+    }
+
+
+def over_devices(measures: Measures, metrics: Sequence[Metric]) -> Measures:
+    """Measures of one device's games -> of all games."""
+    highest = _highest(metrics)
+    return {
+        name: (mesh.pmax if name in highest else mesh.psum)(values)
+        for name, values in measures.items()
     }
 
 
 def of_update(values: Mapping[str, Array]) -> Measures:
     """Measures of one update from scalars by name."""
-    return {f"train/{name}": _pair(value, 1.0) for name, value in values.items()}
+    return {f"train/{name}": jnp.stack([value, jnp.ones(())]) for name, value in values.items()}
 
 
-def of_step(
-    reward: Array, ended: Array, returns: Array, lengths: Array, info: Mapping[str, Array]
-) -> Measures:
-    """Measures of one step of N games.
+def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) -> Measures:
+    """Measures of one step of N games: return and length of episodes, and the environment's own.
 
     Args:
-        reward: float32[N].
-        ended: bool[N], whether the episode ended.
+        env: the environment.
+        step: what happened; its arrays have the leading axis N.
         returns: float32[N], the episode's rewards so far, this step's included.
         lengths: int32[N], the episode's steps so far, this one included.
-        info: what the environment tells, by name; see `Environment`.
     """
-    games = reward.size
-    episodes = jnp.sum(ended)
-    finished = {"train/mean_episode_return": returns, "train/mean_episode_length": lengths}
-    finished |= {metric: info[name] for name, metric in _OF_EPISODES.items() if name in info}
-    measures = {
-        name: _pair(jnp.sum(jnp.where(ended, value, 0)), episodes)
-        for name, value in finished.items()
+    numbers: dict[Over, dict[str, Any]] = {over: {} for over in Over}
+    numbers[Over.STEPS] = {"train/mean_reward": step.reward}
+    numbers[Over.EPISODES] = {
+        "train/mean_episode_return": returns,
+        "train/mean_episode_length": lengths,
     }
-    measures["train/mean_reward"] = _pair(jnp.sum(reward), games)
-    if "stage" in info:
-        highest = jnp.max(jnp.where(ended, info["stage"], 0))
-        measures["stats/highest_stage"] = _pair(highest, episodes > 0)
-    if "reward_parts" in info:
-        totals = jnp.sum(info["reward_parts"], axis=0)
-        for part, total in zip(REWARD_PARTS, totals, strict=True):
-            measures[f"reward/{part}"] = _pair(total, games)
+    if metrics := getattr(env, "metrics", ()):
+        measured = jax.vmap(env.measure)(step)  # type: ignore[attr-defined]
+        for metric in metrics:
+            if metric.name in measured:
+                numbers[metric.over][metric.name] = measured[metric.name]
+    ended = step.ended[:, None]
+    episodes = jnp.sum(step.ended, dtype=jnp.float32)
+
+    def summed(over: Over, weight: Any, total: Any) -> Measures:
+        """All metrics of one kind in one reduction: the fewer, the faster."""
+        if not numbers[over]:
+            return {}
+        totals = total(jnp.stack([x.astype(jnp.float32) for x in numbers[over].values()], axis=1))
+        pairs = jnp.stack([totals, jnp.broadcast_to(weight, totals.shape)], axis=1)
+        return {name: pairs[i] for i, name in enumerate(numbers[over])}
+
+    measures = summed(Over.STEPS, float(step.reward.size), lambda x: jnp.sum(x, axis=0))
+    measures |= summed(Over.EPISODES, episodes, lambda x: jnp.sum(jnp.where(ended, x, 0.0), axis=0))
+    measures |= summed(
+        Over.HIGHEST, episodes > 0, lambda x: jnp.max(jnp.where(ended, x, 0.0), axis=0)
+    )
+    for name, (number, chances) in numbers[Over.CHANCES].items():
+        measures[name] = jnp.stack([jnp.sum(x, dtype=jnp.float32) for x in (number, chances)])
     return measures
 
 
-def of_actions(actions: Array, masks: Array, ended: Array) -> Measures:
-    """How HackMatrix's actions were used in a rollout of T steps of N games.
-
-    Args:
-        actions: int[T, N].
-        masks: uint32[T, N], the valid actions as bits, before each step.
-        ended: bool[T, N], whether the episode ended with the step.
-    """
-    every = jnp.arange(NUM_ACTIONS, dtype=actions.dtype)
-    counts = jnp.sum(actions.reshape(-1, 1) == every, axis=0)
-    measures = {
-        "actions/move_frac": jnp.sum(counts[:SIPHON]),
-        "actions/siphon_frac": counts[SIPHON],
-        "actions/program_frac": jnp.sum(counts[FIRST_PROGRAM:]),
-    }
-    for name, count in zip(ACTION_NAMES[FIRST_PROGRAM:], counts[FIRST_PROGRAM:], strict=True):
-        measures[f"actions/program/{name}"] = count
-    result = {name: _pair(count, actions.size) for name, count in measures.items()}
-
-    can_siphon = masks >> SIPHON & 1 == 1
-    # Whether the rollout's first step begins a spell is not known, so it does not count.
-    first_chance = can_siphon[1:] & ~(can_siphon[:-1] & ~ended[:-1])
-    taken = first_chance & (actions[1:] == SIPHON)
-    result["stats/siphon_first_chance_frac"] = _pair(jnp.sum(taken), jnp.sum(first_chance))
-    return result
-
-
-def over_devices(measures: Measures) -> Measures:
-    """Measures of one device's games -> of all games."""
-    return {
-        name: (mesh.pmax if name in _HIGHEST else mesh.psum)(values)
-        for name, values in measures.items()
-    }
-
-
-def _pair(total: Array, weight: Array | float) -> Array:
-    return jnp.stack([jnp.asarray(total, jnp.float32), jnp.asarray(weight, jnp.float32)])
+def _highest(metrics: Sequence[Metric]) -> set[str]:
+    return {metric.name for metric in metrics if metric.over is Over.HIGHEST}

@@ -4,41 +4,60 @@ A device can shuffle its own groups without knowing the others, and every miniba
 transitions however many devices share the groups.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.learner.keys import Purpose, keys_for
+from hackmatrix.learner.keys import Purpose, UpdateKeys
+from hackmatrix.settings.config import TrainConfig, num_groups
 
 Array = jax.Array
 
 _NUMBER_BITS = 12  # of a word that is sorted: the other 20 are random
 
 
-def minibatch_indices(
-    seed: Array,
-    update: Array,
-    epoch: Array,
-    *,
-    num_steps: int,
-    num_envs: int,
-    num_minibatches: int,
-    groups: int,
-    first_group: Array,
-) -> Array:
-    """int32[M, B/M]: for each minibatch the transitions `step * num_envs + game`, each used once.
+class Shares(NamedTuple):
+    """How the samples of this device's games are spread over minibatches.
 
-    Of the `num_envs` games of this device, in `groups` groups of which `first_group` is the first:
-    group g holds the games g * N/G .. (g+1) * N/G - 1; its permutation follows from (seed, update,
-    epoch, g), and each minibatch takes the same number of transitions from every group.
+    A sample is a transition, `step * num_envs + game`; for a recurrent network it is a whole
+    sequence, which is as if every game had one step.
     """
+
+    num_steps: int
+    num_envs: int  # games of this device
+    num_groups: int  # of games of this device; see `num_groups`
+    num_minibatches: int
+
+    @classmethod
+    def of(cls, config: TrainConfig, num_envs: int, *, recurrent: bool) -> "Shares":
+        """Of a device that has `num_envs` of the games."""
+        num_steps = 1 if recurrent else config.num_steps
+        groups = num_groups(config.num_envs, num_steps, config.num_minibatches)
+        return cls(
+            num_steps, num_envs, groups * num_envs // config.num_envs, config.num_minibatches
+        )
+
+
+def minibatch_indices(keys: UpdateKeys, epoch: Array, shares: Shares, first_group: Array) -> Array:
+    """int32[M, B/M]: the samples of each minibatch, each used once an epoch.
+
+    Every minibatch takes the same number of samples from every group.
+
+    Args:
+        keys: of the update.
+        epoch: int32[].
+        shares: of this device.
+        first_group: int32[], the number of its first group.
+    """
+    num_steps, num_envs, groups, num_minibatches = shares
     width = num_envs // groups
-    numbers = jnp.arange(groups)
-    keys = keys_for(seed, Purpose.SHUFFLE, update, epoch, each=first_group + numbers)
-    place = jax.vmap(lambda key: _permutation(key, num_steps * width))(keys)
-    game = numbers[:, None] * width + place % width
+    shuffle = keys.many(Purpose.SHUFFLE, epoch, each=first_group + jnp.arange(groups))
+    place = jax.vmap(_permutation, in_axes=(0, None))(shuffle, num_steps * width)
+    game = jnp.arange(groups)[:, None] * width + place % width
     index = place // width * num_envs + game
-    shares = index.reshape(groups, num_minibatches, -1)
-    return shares.swapaxes(0, 1).reshape(num_minibatches, -1)
+    parts = index.reshape(groups, num_minibatches, -1)
+    return parts.swapaxes(0, 1).reshape(num_minibatches, -1)
 
 
 def _permutation(key: Array, size: int) -> Array:

@@ -9,20 +9,22 @@ import jax.numpy as jnp
 import optax
 
 from hackmatrix.agents import distribution
-from hackmatrix.agents.agent import Agent
+from hackmatrix.agents.network import Network, unroll
 from hackmatrix.interface.environment import PyTree
 from hackmatrix.learner import anomalies, mesh
 from hackmatrix.learner.advantages import generalized_advantages
-from hackmatrix.learner.minibatches import minibatch_indices
-from hackmatrix.learner.rollout import Rollout, Transition
+from hackmatrix.learner.keys import UpdateKeys
+from hackmatrix.learner.minibatches import Shares, minibatch_indices
+from hackmatrix.learner.rollout import Rollout
+from hackmatrix.learner.task import Task
 from hackmatrix.settings.config import Course, TrainConfig
 
 Array = jax.Array
 Scalars = dict[str, Array]
 
 
-class Batch(NamedTuple):
-    """What one gradient step reads of a transition; the leading axis counts transitions."""
+class Samples(NamedTuple):
+    """What gradient steps read of transitions, with the leading axis B, or of sequences, [T, B]."""
 
     obs: PyTree
     mask: Array  # uint32
@@ -30,13 +32,31 @@ class Batch(NamedTuple):
     log_prob: Array  # float32, of the policy that acted
     value: Array  # float32, of the network that acted, in scaled units
     advantage: Array  # float32, in scaled units
+    starts: Array | None  # bool, whether the step begins an episode; for recurrent networks
 
 
-class Learned(NamedTuple):
-    """What an update leaves."""
+class Batch(NamedTuple):
+    """The samples of one update.
+
+    For a recurrent network they are sequences of T steps, and `carry` is the network's before the
+    first one, leading axis B; else they are transitions, and it is the empty tree.
+    """
+
+    samples: Samples
+    carry: PyTree
+
+
+class Weights(NamedTuple):
+    """What gradient steps change."""
 
     params: PyTree
     opt_state: optax.OptState
+
+
+class Learned(NamedTuple):
+    """Result of one PPO update."""
+
+    weights: Weights
     scalars: Scalars  # means over the minibatches of the last epoch
     anomalies: Array  # int32[S], for each step of the optimizer; see `anomalies.py`
 
@@ -63,7 +83,7 @@ def learning_rate(config: TrainConfig, course: Course, update: Any, xp: ModuleTy
 
 
 def loss(
-    params: PyTree, batch: Batch, *, agent: Agent, config: TrainConfig
+    params: PyTree, batch: Batch, *, network: Network, config: TrainConfig
 ) -> tuple[Array, Scalars]:
     """Clipped surrogate + value loss - entropy bonus of a minibatch, and its parts by name.
 
@@ -74,14 +94,18 @@ def loss(
     probability ratio r: unbiased, of low variance and never negative
     (http://joschu.net/blog/kl-approx.html).
     """
-    logits, value = agent(params, batch.obs)
-    mask = distribution.unpack_mask(batch.mask, agent.num_actions)
+    samples = batch.samples
+    if samples.starts is None:
+        logits, value, _ = network(params, samples.obs)
+    else:
+        logits, value = unroll(network, params, samples.obs, samples.starts, batch.carry)
+    mask = distribution.unpack_mask(samples.mask, network.num_actions)
     log_probs = distribution.log_probabilities(logits, mask)
-    log_ratio = distribution.log_probability(log_probs, batch.action) - batch.log_prob
+    log_ratio = distribution.log_probability(log_probs, samples.action) - samples.log_prob
     ratio = jnp.exp(log_ratio)
     clipped = jnp.clip(ratio, 1 - config.clip_eps, 1 + config.clip_eps)
-    advantage = _normalised(batch.advantage)
-    returns = batch.advantage + batch.value
+    advantage = _normalised(samples.advantage)
+    returns = samples.advantage + samples.value
 
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
     vf_loss = 0.5 * jnp.mean((value - returns) ** 2)
@@ -100,44 +124,34 @@ def loss(
 
 
 def learn(
-    params: PyTree,
-    opt_state: optax.OptState,
+    task: Task,
+    weights: Weights,
     batch: Batch,
-    seed: Array,
-    update: Array,
-    *,
-    agent: Agent,
-    network_params: Callable[[PyTree], PyTree],
-    config: TrainConfig,
-    course: Course | None = None,
-    detect_anomaly: bool = False,
+    keys: UpdateKeys,
+    rate: Array,
+    network_params: Callable[[PyTree], PyTree] = lambda params: params,
 ) -> Learned:
     """Some epochs of minibatch gradient steps on this device's share of a batch.
 
     Minibatches are gathered by index from the rollout as it lies, compact observations and all.
 
     Args:
-        params: what is learned.
-        opt_state: of `optimizer`.
-        batch: leading axis T * N, N being the games of this device.
-        seed: uint32[], of the run.
-        update: int32[], updates made so far.
-        agent: the network.
+        task: the network and the settings; `num_envs` are the games of all devices.
+        weights: before the update.
+        batch: of the games of this device.
+        keys: of the update.
+        rate: float32[], the learning rate.
         network_params: the params that the network reads, from those that are learned.
-        config: settings; its `num_envs` are the games of all devices.
-        course: of the run; None: that of a fresh one.
-        detect_anomaly: whether every step is searched for numbers that are not finite.
     """
+    config, network = task.config, task.network
     adam = optimizer(config)
-    course = course or Course(config.batch_size, config.total_timesteps)
-    rate = learning_rate(config, course, update)
-    num_envs = batch.action.size // config.num_steps
-    groups = config.num_groups
-    groups = groups * num_envs // config.num_envs
+    num_envs = batch.samples.action.size // config.num_steps
+    shares = Shares.of(config, num_envs, recurrent=network.recurrent)
+    first_group = mesh.first_index(shares.num_groups)
 
     def objective(params: PyTree, indices: Array) -> tuple[Array, Scalars]:
-        minibatch = jax.tree.map(lambda x: x[indices], batch)
-        return loss(network_params(params), minibatch, agent=agent, config=config)
+        minibatch = _minibatch(batch, indices)
+        return loss(network_params(params), minibatch, network=network, config=config)
 
     def gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
         (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, indices)
@@ -155,48 +169,35 @@ def learn(
         sums, _ = jax.lax.scan(add, first, indices[1:])
         return jax.tree.map(lambda x: x / len(indices), sums)
 
-    def step(
-        carry: tuple[PyTree, optax.OptState], indices: Array
-    ) -> tuple[PyTree, tuple[Scalars, Array]]:
-        params, opt_state = carry
-        grads, scalars = mesh.pmean(mean_gradient(params, indices))
+    def step(weights: Weights, indices: Array) -> tuple[Weights, tuple[Scalars, Array]]:
+        grads, scalars = mesh.pmean(mean_gradient(weights.params, indices))
         scalars |= {"grad_norm": optax.tree.norm(grads)}
-        directions, opt_state = adam.update(grads, opt_state, params)
-        params = jax.tree.map(lambda p, d: p - rate * d, params, directions)
+        directions, opt_state = adam.update(grads, weights.opt_state, weights.params)
+        params = jax.tree.map(lambda p, d: p - rate * d, weights.params, directions)
         found = jnp.int32(anomalies.NONE)
-        if detect_anomaly:
+        if task.detect_anomaly:
             found = anomalies.first_of(anomalies.tensors_of_step(scalars, grads, params))
-        return (params, opt_state), (scalars, found)
+        return Weights(params, opt_state), (scalars, found)
 
-    def epoch(
-        carry: tuple[PyTree, optax.OptState], number: Array
-    ) -> tuple[PyTree, tuple[Scalars, Array]]:
-        indices = minibatch_indices(
-            seed,
-            update,
-            number,
-            num_steps=config.num_steps,
-            num_envs=num_envs,
-            num_minibatches=config.num_minibatches,
-            groups=groups,
-            first_group=mesh.first_index(groups),
-        )
+    def epoch(weights: Weights, number: Array) -> tuple[Weights, tuple[Scalars, Array]]:
+        indices = minibatch_indices(keys, number, shares, first_group)
         together = config.gradient_accumulation_steps
         indices = indices.reshape(-1, together, *indices.shape[1:])
-        carry, (scalars, found) = jax.lax.scan(step, carry, indices)
-        return carry, (jax.tree.map(jnp.mean, scalars), found)
+        weights, (scalars, found) = jax.lax.scan(step, weights, indices)
+        return weights, (jax.tree.map(jnp.mean, scalars), found)
 
-    (params, opt_state), (scalars, found) = jax.lax.scan(
-        epoch, (params, opt_state), jnp.arange(config.update_epochs)
-    )
+    weights, (scalars, found) = jax.lax.scan(epoch, weights, jnp.arange(config.update_epochs))
     scalars = jax.tree.map(lambda epochs: epochs[-1], scalars)
-    scalars |= {"explained_variance": _explained_variance(batch)}
-    return Learned(params, opt_state, scalars, found.reshape(-1))
+    scalars |= {"explained_variance": _explained_variance(batch.samples)}
+    return Learned(weights, scalars, found.reshape(-1))
 
 
-def flat_batch(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> Batch:
-    """The rollout's transitions as one axis [T * N], with advantages of the scaled rewards."""
-    steps: Transition = rollout.steps
+def batch_of(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> Batch:
+    """The rollout's samples, with advantages of the scaled rewards.
+
+    Transitions get one axis [T * N]; sequences stay [T, N].
+    """
+    steps = rollout.steps
     advantages = generalized_advantages(
         steps.reward / reward_deviation,
         steps.value,
@@ -207,8 +208,21 @@ def flat_batch(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -
         gamma=config.gamma,
         gae_lambda=config.gae_lambda,
     )
-    batch = Batch(steps.obs, steps.mask, steps.action, steps.log_prob, steps.value, advantages)
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
+    samples = Samples(
+        steps.obs, steps.mask, steps.action, steps.log_prob, steps.value, advantages, steps.starts
+    )
+    if steps.starts is None:
+        samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+    return Batch(samples, rollout.first_carry)
+
+
+def _minibatch(batch: Batch, indices: Array) -> Batch:
+    if batch.samples.starts is None:
+        return Batch(jax.tree.map(lambda x: x[indices], batch.samples), batch.carry)
+    return Batch(
+        jax.tree.map(lambda x: x[:, indices], batch.samples),
+        jax.tree.map(lambda x: x[indices], batch.carry),
+    )
 
 
 def _normalised(advantage: Array) -> Array:
@@ -217,10 +231,10 @@ def _normalised(advantage: Array) -> Array:
     return centred / (jnp.sqrt(mesh.pmean(jnp.mean(centred**2))) + 1e-8)
 
 
-def _explained_variance(batch: Batch) -> Array:
+def _explained_variance(samples: Samples) -> Array:
     """1 - Var(returns - values) / Var(returns); 0 where the returns do not vary."""
-    variance = _variance(batch.advantage + batch.value)
-    return jnp.where(variance > 0, 1 - _variance(batch.advantage) / variance, 0.0)
+    variance = _variance(samples.advantage + samples.value)
+    return jnp.where(variance > 0, 1 - _variance(samples.advantage) / variance, 0.0)
 
 
 def _variance(values: Array) -> Array:

@@ -8,11 +8,12 @@ import jax.numpy as jnp
 from flax import struct
 
 from hackmatrix.agents import distribution
-from hackmatrix.agents.agent import Agent
-from hackmatrix.interface.environment import Environment, PyTree
+from hackmatrix.agents.network import restarted
+from hackmatrix.interface.environment import Environment, PyTree, StepRecord
 from hackmatrix.learner import measures
-from hackmatrix.learner.keys import Purpose, keys_for
-from hackmatrix.rules.actions import NUM_ACTIONS
+from hackmatrix.learner.keys import Purpose, UpdateKeys
+from hackmatrix.learner.task import Task
+from hackmatrix.reporting.metrics import metrics_of
 
 Array = jax.Array
 
@@ -22,16 +23,23 @@ class Games(struct.PyTreeNode):
 
     env_state: PyTree
     obs: PyTree  # the compact observation that the next action answers
+    carry: PyTree  # of a recurrent network, before it sees `obs`; not yet anew where `starts`
+    previous_mask: Array  # uint32[N], actions that were valid before the last step; 0 at starts
     episode_return: Array  # float32[N], rewards of the episode so far
     episode_length: Array  # int32[N], its steps so far
     discounted_return: Array  # float32[N], as episode_return, older rewards discounted
+
+    @property
+    def starts(self) -> Array:
+        """bool[N], whether the next step is the first of its episode."""
+        return self.episode_length == 0
 
 
 class Transition(struct.PyTreeNode):
     """One step; in a rollout every array has the leading axes [T, N].
 
-    `obs`, `mask`, `log_prob` and `value` belong to the moment *before* the step, when `action` was
-    chosen; the other fields to what came of it.
+    `obs`, `starts`, `mask`, `log_prob` and `value` belong to the moment *before* the step, when
+    `action` was chosen; the other fields to what came of it.
     """
 
     obs: PyTree
@@ -43,21 +51,23 @@ class Transition(struct.PyTreeNode):
     terminated: Array  # bool
     truncated: Array  # bool
     final_value: Array  # float32, value of the final observation where truncated, else 0
+    starts: Array | None  # bool, whether the step begins an episode; None: the network forgets all
 
 
 class Rollout(struct.PyTreeNode):
     """T steps of N games, and the sums that need not be kept step by step."""
 
     steps: Transition
+    first_carry: PyTree  # of the network before the first step, leading axis N
     last_value: Array  # float32[N], of the observation after the last step
     sum_of_squares: Array  # float32[], of the discounted returns of all steps
     measures: measures.Measures
 
 
-def new_games(env: Environment, seed: Array, update: Array, numbers: Array) -> Games:
-    """Starts the games with these numbers int32[N] before the given update of a run."""
-    keys = keys_for(seed, Purpose.RESET, update, each=numbers)
-    obs, env_state = jax.vmap(env.reset)(keys)
+def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
+    """Starts the games with these numbers int32[N] before an update."""
+    reset_keys = keys.many(Purpose.RESET, each=numbers)
+    obs, env_state = jax.vmap(task.env.reset)(reset_keys)
     # A Python number in a state is of no type until the first step: then all would compile anew.
     obs, env_state = jax.tree.map(
         lambda x: jax.lax.convert_element_type(x, x.dtype), (obs, env_state)
@@ -66,6 +76,8 @@ def new_games(env: Environment, seed: Array, update: Array, numbers: Array) -> G
     return Games(
         env_state=env_state,
         obs=obs,
+        carry=task.network.initial_carry(num_envs),
+        previous_mask=jnp.zeros(num_envs, jnp.uint32),
         episode_return=jnp.zeros(num_envs),
         episode_length=jnp.zeros(num_envs, jnp.int32),
         discounted_return=jnp.zeros(num_envs),
@@ -73,40 +85,33 @@ def new_games(env: Environment, seed: Array, update: Array, numbers: Array) -> G
 
 
 def play(
-    env: Environment,
-    agent: Agent,
-    params: PyTree,
-    games: Games,
-    seed: Array,
-    update: Array,
-    *,
-    numbers: Array,
-    num_steps: int,
-    gamma: float,
+    task: Task, params: PyTree, games: Games, keys: UpdateKeys, numbers: Array
 ) -> tuple[Games, Rollout]:
-    """Plays `num_steps` in the games `numbers` int32[N].
+    """Plays `num_steps` steps in the games `numbers` int32[N].
 
-    Noise follows from (seed, update, step, game's number).
+    The randomness of a step follows from the keys, the step and the game's number.
     """
+    config = task.config
 
     def step(games: Games, t: Array) -> tuple[Games, _Step]:
-        noise = keys_for(seed, Purpose.ACTION, update, t, each=numbers)
-        env_noise = keys_for(seed, Purpose.ENVIRONMENT, update, t, each=numbers)
-        return _step(env, agent, params, games, noise, env_noise, gamma)
-
-    games, steps = jax.lax.scan(step, games, jnp.arange(num_steps))
-    measured = measures.over_time(steps.measures)
-    if "reward/step_penalty" in measured and env.num_actions == NUM_ACTIONS:  # it is HackMatrix
-        taken = steps.transition
-        measured |= measures.of_actions(
-            taken.action, taken.mask, taken.terminated | taken.truncated
+        return _step(
+            task,
+            params,
+            games,
+            choice_keys=keys.many(Purpose.ACTION, t, each=numbers),
+            env_keys=keys.many(Purpose.ENVIRONMENT, t, each=numbers),
         )
-    _, last_value = agent(params, games.obs)
+
+    first_carry = games.carry
+    games, steps = jax.lax.scan(step, games, jnp.arange(config.num_steps))
+    carry = restarted(task.network, games.carry, games.starts)
+    _, last_value, _ = task.network(params, games.obs, carry)
     return games, Rollout(
         steps=steps.transition,
+        first_carry=first_carry,
         last_value=last_value,
         sum_of_squares=jnp.sum(steps.sum_of_squares),
-        measures=measured,
+        measures=measures.over_time(steps.measures, metrics_of(task.env)),
     )
 
 
@@ -119,35 +124,33 @@ class _Step(NamedTuple):
 
 
 def _step(
-    env: Environment,
-    agent: Agent,
-    params: PyTree,
-    games: Games,
-    noise: Array,
-    env_noise: Array,
-    gamma: float,
+    task: Task, params: PyTree, games: Games, *, choice_keys: Array, env_keys: Array
 ) -> tuple[Games, _Step]:
-    logits, value = agent(params, games.obs)
+    env, network = task.env, task.network
+    logits, value, carry = network(params, games.obs, restarted(network, games.carry, games.starts))
     mask = jax.vmap(env.action_mask)(games.env_state)
     log_probs = distribution.log_probabilities(logits, mask)
-    action = distribution.sample(log_probs, mask, jax.vmap(jax.random.uniform)(noise))
+    action = distribution.sample(log_probs, mask, jax.vmap(jax.random.uniform)(choice_keys))
     obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
-        env_noise, games.env_state, action
+        env_keys, games.env_state, action
     )
     ended = terminated | truncated
     returns = games.episode_return + reward
     lengths = games.episode_length + 1
-    discounted = gamma * games.discounted_return + reward
+    discounted = task.config.gamma * games.discounted_return + reward
+    packed_mask = distribution.pack_mask(mask)
     after = Games(
         env_state=env_state,
         obs=obs,
+        carry=carry,
+        previous_mask=jnp.where(ended, jnp.uint32(0), packed_mask),
         episode_return=jnp.where(ended, 0.0, returns),
         episode_length=jnp.where(ended, 0, lengths),
         discounted_return=jnp.where(ended, 0.0, discounted),
     )
     transition = Transition(
         obs=games.obs,
-        mask=distribution.pack_mask(mask),
+        mask=packed_mask,
         action=action.astype(jnp.uint8),
         log_prob=distribution.log_probability(log_probs, action),
         value=value,
@@ -155,10 +158,21 @@ def _step(
         terminated=terminated,
         truncated=truncated,
         final_value=_final_values(
-            env, lambda: agent(params, info["final_observation"])[1], truncated & ~terminated
+            env,
+            lambda: network(params, info["final_observation"], carry)[1],
+            truncated & ~terminated,
         ),
+        starts=games.starts if network.recurrent else None,
     )
-    measured = measures.of_step(reward, ended, returns, lengths, info)
+    record = StepRecord(
+        action=action,
+        mask=mask,
+        previous_mask=distribution.unpack_mask(games.previous_mask, env.num_actions),
+        reward=reward,
+        ended=ended,
+        info=info,
+    )
+    measured = measures.of_step(env, record, returns, lengths)
     return after, _Step(transition, jnp.sum(discounted**2), measured)
 
 

@@ -11,14 +11,16 @@ import optax
 from flax import struct
 from jax.sharding import PartitionSpec
 
-from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.network import Network, make_network
 from hackmatrix.agents.normalisation import FeatureScale
+from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.learner import anomalies, measures, mesh, ppo, seeds
-from hackmatrix.learner.keys import Purpose, key_for
+from hackmatrix.learner.keys import Purpose, UpdateKeys, key_for
 from hackmatrix.learner.reward_scale import RewardScale
 from hackmatrix.learner.rollout import Games, Rollout, new_games, play
+from hackmatrix.learner.task import Task
+from hackmatrix.reporting.metrics import metrics_of
 from hackmatrix.settings.config import Course, TrainConfig
 
 Array = jax.Array
@@ -52,9 +54,10 @@ class Trainer:
         self,
         env: Environment,
         config: TrainConfig,
-        devices_: Sequence[jax.Device] | None = None,
+        devices: Sequence[jax.Device] | None = None,
         course: Course | None = None,
         *,
+        network: Network | None = None,
         detect_anomaly: bool = False,
         over_agents: seeds.OverAgents | None = None,
     ) -> None:
@@ -63,25 +66,25 @@ class Trainer:
         Args:
             env: what to train on.
             config: settings.
-            devices_: share the games, see `devices.find`; by default JAX's first one.
+            devices: share the games, see `settings/devices.py`; by default JAX's first one.
             course: of the run, where it goes on with another batch than it began with.
+            network: what learns; by default the one that `config` describes.
             detect_anomaly: whether every update is searched for numbers that are not finite.
             over_agents: makes of an update of one agent that of many; by default what is fastest on
                 the devices.
+
+        Raises:
+            UserError: this network's observations can't be normalised, but are to be; or it is
+                recurrent, and the minibatches can't have equally many games.
         """
-        network = ActorCritic(
-            env.num_actions,
-            config.hidden_dim,
-            config.num_layers,
-            activation=config.activation,
-            dtype=jnp.dtype(config.dtype),
-        )
+        network = network or make_network(env, config.network)
+        _check_network(network, config)
         self.config = config
-        self.agent = Agent(env, network)
-        self.mesh = mesh.mesh_of(devices_ or jax.devices()[:1])
-        self._env = env
-        self._course = course
-        self._detect_anomaly = detect_anomaly
+        self.network = network
+        self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
+        self.task = Task(env, network, config, detect_anomaly)
+        self._metrics = metrics_of(env)
+        self._course = course or Course(config.batch_size, config.total_timesteps)
         self._share = config.num_envs // self.mesh.size  # games of one device
         self._over_agents = over_agents or seeds.fastest(self.mesh.devices.flat[0].platform)
         specs = _specs(config.num_seeds)
@@ -104,7 +107,7 @@ class Trainer:
 
     def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
         """The sums of metrics so far, and the state with sums of nothing."""
-        nothing = measures.nothing_measured()
+        nothing = measures.zero_sums(self._metrics)
         if (count := self.config.num_seeds) > 1:
             nothing = {name: jnp.broadcast_to(x, (count, *x.shape)) for name, x in nothing.items()}
         nothing = jax.device_put(nothing, self._shardings.sums)
@@ -147,7 +150,7 @@ class Trainer:
         return states
 
     def _new_state(self, seed: Array, update: Array) -> TrainState:
-        params = self.agent.init(key_for(seed, Purpose.PARAMS))
+        params = self.network.init(key_for(seed, Purpose.PARAMS))
         config = self.config
         return TrainState(
             seed=seed,
@@ -156,12 +159,12 @@ class Trainer:
             opt_state=ppo.optimizer(config).init(params),
             reward_scale=RewardScale.create(),
             feature_scale=(
-                FeatureScale.create(self._env.feature_size)
+                FeatureScale.create(self.task.env.feature_size)
                 if config.normalize_observations
                 else None
             ),
-            games=new_games(self._env, seed, update, self._numbers()),
-            sums=measures.nothing_measured(),
+            games=new_games(self.task, UpdateKeys(seed, update), self._numbers()),
+            sums=measures.zero_sums(self._metrics),
             anomaly=anomalies.nothing_found(),
         )
 
@@ -175,18 +178,10 @@ class Trainer:
         return result
 
     def _update(self, state: TrainState) -> TrainState:
-        config = self.config
+        config, keys = self.config, UpdateKeys(state.seed, state.update)
         network_params = _network_params(state)
         games, rollout = play(
-            self._env,
-            self.agent,
-            network_params(state.params),
-            state.games,
-            state.seed,
-            state.update,
-            numbers=self._numbers(),
-            num_steps=config.num_steps,
-            gamma=config.gamma,
+            self.task, network_params(state.params), state.games, keys, self._numbers()
         )
         reward_scale = state.reward_scale
         if config.normalize_rewards:
@@ -194,31 +189,24 @@ class Trainer:
             reward_scale = reward_scale.updated(squares, config.batch_size)
         deviation = reward_scale.deviation if config.normalize_rewards else jnp.ones(())
         learned = ppo.learn(
-            state.params,
-            state.opt_state,
-            ppo.flat_batch(rollout, deviation, config),
-            state.seed,
-            state.update,
-            agent=self.agent,
-            network_params=network_params,
-            config=config,
-            course=self._course,
-            detect_anomaly=self._detect_anomaly,
+            self.task,
+            ppo.Weights(state.params, state.opt_state),
+            ppo.batch_of(rollout, deviation, config),
+            keys,
+            ppo.learning_rate(config, self._course, state.update),
+            network_params,
         )
-        scalars = learned.scalars | {"reward_scale": deviation}
+        measured = measures.over_devices(rollout.measures, self._metrics)
+        measured |= measures.of_update(learned.scalars | {"reward_scale": deviation})
         return TrainState(
             seed=state.seed,
             update=state.update + 1,
-            params=learned.params,
-            opt_state=learned.opt_state,
+            params=learned.weights.params,
+            opt_state=learned.weights.opt_state,
             reward_scale=reward_scale,
             feature_scale=self._rescaled(state.feature_scale, rollout),
             games=games,
-            sums=measures.added(
-                state.sums,
-                measures.over_devices(rollout.measures),
-                measures.of_update(scalars),
-            ),
+            sums=measures.added(state.sums, measured, self._metrics),
             anomaly=self._searched(state, rollout, learned),
         )
 
@@ -228,20 +216,33 @@ class Trainer:
             return None
 
         def add(sums: tuple[Array, Array], obs: PyTree) -> tuple[tuple[Array, Array], None]:
-            features = jax.vmap(self._env.features)(obs) - scale.mean
+            features = jax.vmap(self.task.env.features)(obs) - scale.mean
             return (sums[0] + features.sum(axis=0), sums[1] + (features**2).sum(axis=0)), None
 
-        zeros = jnp.zeros(self._env.feature_size)
+        zeros = jnp.zeros(self.task.env.feature_size)
         sums, _ = jax.lax.scan(add, (zeros, zeros), rollout.steps.obs)
         sums, squares = mesh.psum(sums)
         return scale.updated(sums, squares, self.config.batch_size)
 
     def _searched(self, state: TrainState, rollout: Rollout, learned: ppo.Learned) -> Array:
-        if not self._detect_anomaly:
+        if not self.task.detect_anomaly:
             return state.anomaly
         tensors = anomalies.tensors_before_learning(state.params, rollout)
         before = anomalies.first_of(tensors)
         return anomalies.earliest(state.anomaly, state.update, before, learned.anomalies)
+
+
+def _check_network(network: Network, config: TrainConfig) -> None:
+    if config.normalize_observations and not network.reads_features:
+        raise UserError(
+            "--normalize-observations works with networks that read feature vectors, such as mlp; "
+            "leave it off"
+        )
+    if network.recurrent and config.num_envs % config.num_minibatches:
+        raise UserError(
+            "a recurrent network learns from whole games: --num-minibatches "
+            f"{config.num_minibatches} must divide --num-envs {config.num_envs}"
+        )
 
 
 def _network_params(state: TrainState) -> Any:

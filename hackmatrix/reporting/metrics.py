@@ -97,18 +97,31 @@ METRICS = (
     Metric("eval/mean_length", Over.EVALUATION, "actions of a game"),
 )
 
+LEARNER_METRICS = tuple(
+    m
+    for m in METRICS
+    if m.name.startswith("train/") or m.name in ("eval/mean_return", "eval/mean_length")
+)
+
+
+def metrics_of(env):
+    return (*LEARNER_METRICS, *getattr(env, "metrics", ()))
+
+
 # Those summed on the device, see `measures.py`.
 MEASURED = tuple(metric for metric in METRICS if metric.over not in (Over.LOOP, Over.EVALUATION))
 
 
-def summarise(sums: Mapping[str, Sequence[float]]) -> dict[str, float | None]:
+def summarise(sums: Mapping[str, Sequence[float]], metrics) -> dict[str, float | None]:
     """The row of metrics of `sums`: name -> (total, weight), see `measures.py`.
 
     What could not be measured (no game was finished) is None; what the environment does not tell
     is None as well.
     """
     row: dict[str, float | None] = {}
-    for metric in MEASURED:
+    for metric in metrics:
+        if metric.over in (Over.LOOP, Over.EVALUATION):
+            continue
         total, weight = map(float, sums[metric.name])
         measured = total if metric.over is Over.HIGHEST else total / max(weight, 1.0)
         row[metric.name] = measured if weight else None

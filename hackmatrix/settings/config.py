@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
 from hackmatrix.errors import UserError
 from hackmatrix.options import check_ranges, option
 
@@ -252,7 +253,13 @@ class TrainConfig:
     @property
     def num_groups(self) -> int:
         """Fixed groups of games, each shuffled by itself; see `num_groups`."""
-        return num_groups(self.num_envs, self.num_steps, self.num_minibatches)
+        recurrent = ARCHITECTURES[self.architecture].recurrent
+        return num_groups(self.num_envs, 1 if recurrent else self.num_steps, self.num_minibatches)
+
+    @property
+    def network(self) -> NetworkConfig:
+        """The settings of the network."""
+        return NetworkConfig.of(dataclasses.asdict(self))
 
     @property
     def num_updates(self) -> int:

@@ -40,7 +40,7 @@ def from_params(trainer: Trainer, path: Path, console: Console) -> Begin:
     """
     config = trainer.config
     exported = sources.load_exported(path, config, environment_id(config.env))
-    shape = jax.eval_shape(trainer.agent.init, jax.random.key(0))
+    shape = jax.eval_shape(trainer.network.init, jax.random.key(0))
     theirs = _shapes(exported.params)
     if (ours := _shapes(shape)) != theirs:
         name = next(n for n in sorted(ours | theirs) if ours.get(n) != theirs.get(n))

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 import hackmatrix
-from hackmatrix.agents.agent import Agent
+from hackmatrix.agents.network import Network
 from hackmatrix.environments.registry import environment_id, make_environment
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.interface.metric import Severity
@@ -20,7 +20,7 @@ from hackmatrix.learner import ppo, seeds
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.reporting.console import Console
 from hackmatrix.reporting.health import RETURN, ROW_KEY, HealthOfAgents, recorded
-from hackmatrix.reporting.metrics import summarise
+from hackmatrix.reporting.metrics import metrics_of, summarise
 from hackmatrix.reporting.rows import AGENTS, joined, told
 from hackmatrix.runs.folder import LOG, PROFILES, RunFolder
 from hackmatrix.runs.saver import EVALUATION, SCORE, Saver, Snapshot, best_checkpoint, score_of
@@ -38,7 +38,7 @@ CALL_SECONDS = 1.0  # of one compiled call: signals and the display wait for its
 
 Evaluation = dict[str, Any]  # for many agents the means, and `agents`
 Evaluate = Callable[[PyTree], dict[str, float]]  # of params; `mean_return` says which are best
-MakeEvaluate = Callable[[Environment, Agent, TrainConfig], Evaluate]
+MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
 
 
 class End(Enum):
@@ -115,7 +115,7 @@ def train(
             console.say(f"run {run.path}")
             evaluate = None
             if config.eval_interval is not None and make_evaluate is not None:
-                evaluate = make_evaluate(env, trainer.agent, config)
+                evaluate = make_evaluate(env, trainer.network, config)
             first = first._replace(state=state)
             trackers = stack.enter_context(_trackers(config, options, run, first, console))
             loop = _Loop(trainer, course, run, console, trackers, options, first, evaluate, stop)
@@ -333,7 +333,9 @@ class _Loop:
         self._state, sums = self._trainer.take_sums(self._state)
         config = self._config
         agents = seeds.split(jax.device_get(sums), config.num_seeds)
-        row = joined([summarise(agent) for agent in agents], config.seeds)
+        row = joined(
+            [summarise(agent, metrics_of(self._trainer.task.env)) for agent in agents], config.seeds
+        )
         steps = self._calls.updates * config.batch_size * config.num_seeds
         row["train/steps_per_second"] = steps / self._calls.seconds
         row["train/learning_rate"] = float(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import hackmatrix
-from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.feature_network import FeatureNetwork
+from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.agents.normalisation import EPSILON, FeatureScale
 
 RANDOM = np.random.default_rng(0)
@@ -62,15 +62,15 @@ def test_before_anything_was_seen_nothing_changes() -> None:
 @pytest.mark.parametrize("observation", ["classic", "full"])
 def test_sums_of_table_rows_and_written_out_features_agree(observation: str) -> None:
     env = hackmatrix.make(observation=observation)
-    agent = Agent(env, ActorCritic(28, 8, 1))
+    network = FeatureNetwork(env, ActorCritic(28, 8, 1))
     observations = jnp.asarray(RANDOM.integers(0, 2, (4, env.observation_size), np.uint8))
     scale = FeatureScale(
         count=jnp.float32(10),
         mean=jnp.asarray(RANDOM.normal(size=env.feature_size), jnp.float32),
         variance=jnp.asarray(RANDOM.uniform(0.1, 2, env.feature_size), jnp.float32),
     )
-    params = scale.folded(agent.init(jax.random.key(1)))
-    network = ActorCritic(28, 8, 1)
-    expected = network.apply(params, jax.vmap(env.features)(observations))
-    for one, other in zip(agent(params, observations), expected, strict=True):
+    params = scale.folded(network.init(jax.random.key(1)))
+    expected = network.module.apply(params, jax.vmap(env.features)(observations))
+    answers = network(params, observations)[:2]
+    for one, other in zip(answers, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from jax.extend.core import jaxprs_in_params
 
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.agents.products import product
 
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.feature_network import FeatureNetwork
+from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.agents.sparse import SparseFeatures
 
 
@@ -103,14 +103,15 @@ class LettersInRows(Letters):
 def test_an_agent_reads_rows_where_they_are_offered_with_the_same_answers(dtype: str) -> None:
     table, dense, rows = random_case(40, 20, 0.3)
     observations = jnp.asarray(dense), jnp.asarray(rows)
-    network = ActorCritic(4, 16, 2, jnp.dtype(dtype))
-    plain, in_rows = (Agent(env, network) for env in (Letters(table), LettersInRows(table)))
+    module = ActorCritic(4, 16, 2, jnp.dtype(dtype))
+    plain, in_rows = (FeatureNetwork(env, module) for env in (Letters(table), LettersInRows(table)))
     params = plain.init(jax.random.key(0))
     assert jax.tree.map(jnp.shape, params) == jax.tree.map(
         jnp.shape, in_rows.init(jax.random.key(0))
     )
     tolerance = 1e-5 if dtype == "float32" else 0.05
-    for one, other in zip(plain(params, observations), in_rows(params, observations), strict=True):
+    answers = (network(params, observations)[:2] for network in (plain, in_rows))
+    for one, other in zip(*answers, strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance)
         assert one.dtype == other.dtype == jnp.float32
     reads = str(jax.make_jaxpr(in_rows)(params, observations))

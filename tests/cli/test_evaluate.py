@@ -11,7 +11,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.cli.main import main
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import save_params

@@ -15,10 +15,11 @@ from hackmatrix.environments.classic import NAMES, ClassicControl
 from hackmatrix.environments.registry import environment_id, make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.games import Limits, play
-from hackmatrix.evaluation.players import policy_player
+from hackmatrix.evaluation.players import network_player
 from hackmatrix.learner import rollout
+from hackmatrix.learner.keys import UpdateKeys
 from hackmatrix.learner.trainer import Trainer
-from hackmatrix.reporting.metrics import summarise
+from hackmatrix.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import read_config
 
@@ -177,11 +178,9 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     env = ClassicControl("MountainCar-v0", max_episode_steps=3)
     trainer = Trainer(env, TrainConfig(num_envs=8, num_steps=7, hidden_dim=8, num_layers=1))
     params, numbers = trainer.init(0).params, jnp.arange(8)
-    seed, update = jnp.uint32(0), jnp.int32(0)
-    games = rollout.new_games(env, seed, update, numbers)
-    _, played = rollout.play(
-        env, trainer.agent, params, games, seed, update, numbers=numbers, num_steps=7, gamma=0.99
-    )
+    keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))
+    games = rollout.new_games(trainer.task, keys, numbers)
+    _, played = rollout.play(trainer.task, params, games, keys, numbers)
     steps = played.steps
     assert not steps.terminated.any()
     np.testing.assert_array_equal(steps.truncated.all(axis=1), [0, 0, 1, 0, 0, 1, 0])
@@ -190,7 +189,7 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     _, state = started(env, len(obs))
     state = state.replace(position=obs[:, 0], velocity=obs[:, 1])
     info = stepped(env, state, steps.action.reshape(-1))[-1]
-    _, value = trainer.agent(params, info["final_observation"])
+    _, value, _ = trainer.network(params, info["final_observation"])
     expected = np.where(steps.truncated, value.reshape(7, 8), 0)
     np.testing.assert_allclose(steps.final_value, expected, rtol=1e-5, atol=1e-6)
     assert (steps.final_value[2] != 0).all()
@@ -237,7 +236,7 @@ def test_cartpole_is_learned_quickly() -> None:
     trainer = Trainer(make_environment(config.env), config)
     state, _ = trainer.take_sums(trainer.run(trainer.init(0), 40))
     _, sums = trainer.take_sums(trainer.run(state, 20))
-    mean_return = summarise(jax.device_get(sums))["train/mean_episode_return"]
+    mean_return = summarise(jax.device_get(sums), LEARNER_METRICS)["train/mean_episode_return"]
     assert mean_return is not None
     assert mean_return > 150  # 22 by random actions, 500 at most
 
@@ -251,5 +250,5 @@ def test_the_configurations_learn_what_they_say(file: str, mean_return: float) -
     env = make_environment(config.env)
     trainer = Trainer(env, config)
     state = trainer.run(trainer.init(0), config.num_updates)
-    player = policy_player(file, trainer.agent, trainer.network_params(state), greedy=False)
+    player = network_player(file, trainer.network, trainer.network_params(state), greedy=False)
     assert play(env, player, Limits(episodes=200)).returns.mean() > mean_return

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from paths import FROG
 
-from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.feature_network import FeatureNetwork
+from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.cli.main import main
 from hackmatrix.environments.registry import environment_id, make_environment
 from hackmatrix.errors import UserError
@@ -271,7 +271,7 @@ def tell(folder: Path, entries: list[str]) -> None:
 def test_info_may_tell_any_part_of_what_metrics_know(entries: list[str], folder: Path) -> None:
     tell(folder, entries)
     env = make_environment("frog:Frog")
-    agent = Agent(env, ActorCritic(env.num_actions, hidden_dim=8, num_layers=1))
+    agent = FeatureNetwork(env, ActorCritic(env.num_actions, hidden_dim=8, num_layers=1))
     numbers = jnp.arange(2)
 
     def played() -> rollout.Rollout:

@@ -8,12 +8,13 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
-from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.feature_network import FeatureNetwork
+from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.evaluation import games
-from hackmatrix.evaluation.games import Limits, Tally, play
-from hackmatrix.evaluation.players import policy_player, random_player
+from hackmatrix.evaluation.games import Limits, play
+from hackmatrix.evaluation.players import network_player, random_player
 from hackmatrix.interface.environment import Step
+from hackmatrix.interface.report import PlayedGames
 
 
 class Lengths(probes.Probe):
@@ -43,32 +44,32 @@ def test_every_game_counts_once_from_its_start_to_its_end(
     places: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(games, "PLACES", places)
-    tally = play(Lengths(), random_player(), Limits(episodes=20, seed=5))
+    played = play(Lengths(), random_player(), Limits(episodes=20, seed=5))
     length = 1 + np.arange(20) % 7
-    np.testing.assert_array_equal(tally.length, length)
-    np.testing.assert_array_equal(tally.returns, length * (length + 1) / 2)
-    np.testing.assert_array_equal(tally.stage, length)
-    np.testing.assert_array_equal(tally.actions.sum(axis=1), length)
-    np.testing.assert_array_equal(tally.last[:, 0], length)
-    assert tally.ended.all()
-    assert tally.won.all()
+    np.testing.assert_array_equal(played.lengths, length)
+    np.testing.assert_array_equal(played.returns, length * (length + 1) / 2)
+    np.testing.assert_array_equal(played.info["stage"], length)
+    np.testing.assert_array_equal(played.actions.sum(axis=1), length)
+    np.testing.assert_array_equal(played.final_observation[:, 0], length)
+    assert played.terminated.all()
+    assert played.info["won"].all()
 
 
 def test_games_are_cut_off_at_the_limit() -> None:
-    tally = play(Lengths(), random_player(), Limits(episodes=14, seed=5, max_steps=4))
+    played = play(Lengths(), random_player(), Limits(episodes=14, seed=5, max_steps=4))
     length = 1 + np.arange(14) % 7
-    np.testing.assert_array_equal(tally.length, np.minimum(length, 4))
-    np.testing.assert_array_equal(tally.ended, length <= 4)
+    np.testing.assert_array_equal(played.lengths, np.minimum(length, 4))
+    np.testing.assert_array_equal(played.terminated, length <= 4)
 
 
 def test_games_that_the_environment_cuts_off_are_not_ended() -> None:
-    tally = play(probes.Pairing(), random_player(), Limits(episodes=5))
-    assert not tally.ended.any()
-    assert (tally.length == probes.Pairing.max_episode_steps).all()
-    assert tally.stage is tally.won is tally.score is None  # this environment tells nothing
+    played = play(probes.Pairing(), random_player(), Limits(episodes=5))
+    assert not played.terminated.any()
+    assert (played.lengths == probes.Pairing.max_episode_steps).all()
+    assert played.info == {}  # this environment tells nothing
 
 
-def same(one: Tally, other: Tally) -> bool:
+def same(one: PlayedGames, other: PlayedGames) -> bool:
     return all(
         np.array_equal(a, b)
         for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
@@ -78,31 +79,31 @@ def same(one: Tally, other: Tally) -> bool:
 def test_the_seed_is_the_games_whatever_the_number_of_places(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def played(seed: int, episodes: int = 30) -> Tally:
+    def play_seed(seed: int, episodes: int = 30) -> PlayedGames:
         return play(probes.Grid(), random_player(), Limits(episodes=episodes, seed=seed))
 
-    one, other = played(1), played(2)
+    one, other = play_seed(1), play_seed(2)
     assert not same(one, other)
     first_ten = jax.tree.map(lambda x: x[:10], one)
-    assert same(played(1, episodes=10), first_ten)
+    assert same(play_seed(1, episodes=10), first_ten)
     monkeypatch.setattr(games, "PLACES", 7)
-    assert same(played(1), one)
+    assert same(play_seed(1), one)
 
 
 def test_random_play_takes_every_valid_action_alike() -> None:
-    tally = play(probes.Pairing(), random_player(), Limits(episodes=1_000))
-    share = tally.actions.sum(axis=0) / tally.actions.sum()
+    played = play(probes.Pairing(), random_player(), Limits(episodes=1_000))
+    share = played.actions.sum(axis=0) / played.actions.sum()
     np.testing.assert_allclose(share, 0.25, atol=0.02)
-    assert tally.returns.mean() == pytest.approx(4.0, abs=0.15)  # half of 8 answers are right
+    assert played.returns.mean() == pytest.approx(4.0, abs=0.15)  # half of 8 answers are right
 
 
 @pytest.mark.parametrize("greedy", [False, True])
 def test_a_policy_plays_by_its_probabilities_or_by_the_best(greedy: bool) -> None:
     env = probes.Action()
-    agent = Agent(env, ActorCritic(2, 4, 1))
-    params: Any = jax.tree.map(np.zeros_like, jax.device_get(agent.init(jax.random.key(0))))
+    network = FeatureNetwork(env, ActorCritic(2, 4, 1))
+    params: Any = jax.tree.map(np.zeros_like, jax.device_get(network.init(jax.random.key(0))))
     params["params"]["Dense_1"]["bias"] = np.log(np.array([0.7, 0.3], np.float32))
-    player = policy_player("it", agent, params, greedy=greedy)
-    tally = play(env, player, Limits(episodes=4_000))
-    share = tally.actions[:, 0].mean()
+    player = network_player("it", network, params, greedy=greedy)
+    played = play(env, player, Limits(episodes=4_000))
+    share = played.actions[:, 0].mean()
     assert share == (1.0 if greedy else pytest.approx(0.7, abs=0.03))

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.learner.minibatches import minibatch_indices
+from hackmatrix.learner.keys import UpdateKeys
+from hackmatrix.learner.minibatches import Shares, minibatch_indices
 from hackmatrix.settings.config import num_groups
 
 
@@ -14,16 +15,10 @@ def indices_of(
     seed: int, update: int, epoch: int, num_envs: int, num_steps: int, num_minibatches: int
 ) -> Any:
     """Of all games on one device."""
-    return minibatch_indices(
-        jnp.uint32(seed),
-        jnp.int32(update),
-        jnp.int32(epoch),
-        num_steps=num_steps,
-        num_envs=num_envs,
-        num_minibatches=num_minibatches,
-        groups=num_groups(num_envs, num_steps, num_minibatches),
-        first_group=jnp.int32(0),
-    )
+    keys = UpdateKeys(jnp.uint32(seed), jnp.int32(update))
+    groups = num_groups(num_envs, num_steps, num_minibatches)
+    shares = Shares(num_steps, num_envs, groups, num_minibatches)
+    return minibatch_indices(keys, jnp.int32(epoch), shares, jnp.int32(0))
 
 
 @pytest.mark.parametrize(
@@ -82,14 +77,10 @@ def test_devices_that_share_the_groups_fill_the_same_minibatches(shares: int) ->
     parts = []
     for share in range(shares):
         indices = minibatch_indices(
-            jnp.uint32(0),
-            jnp.int32(1),
+            UpdateKeys(jnp.uint32(0), jnp.int32(1)),
             jnp.int32(2),
-            num_steps=num_steps,
-            num_envs=games,
-            num_minibatches=num_minibatches,
-            groups=groups,
-            first_group=jnp.int32(share * groups),
+            Shares(num_steps, games, groups, num_minibatches),
+            jnp.int32(share * groups),
         )
         step, game = np.divmod(np.asarray(indices), games)
         parts.append(step * num_envs + share * games + game)

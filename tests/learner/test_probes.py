@@ -11,12 +11,12 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.agents import distribution
-from hackmatrix.agents.agent import Agent
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.feature_network import FeatureNetwork
+from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.interface.environment import Step
 from hackmatrix.learner import trainer as trainer_module
 from hackmatrix.learner.trainer import Trainer, TrainState
-from hackmatrix.reporting.metrics import summarise
+from hackmatrix.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.settings.config import TrainConfig
 
 GAMMA = 0.9
@@ -41,7 +41,7 @@ def trained(
 
 def answers(trainer: Trainer, state: TrainState, positions: list[int]) -> tuple[np.ndarray, ...]:
     """Probabilities [P, A] with every action valid, and values [P] in units of the rewards."""
-    logits, values = trainer.agent(state.params, jnp.array(positions, jnp.uint8)[:, None])
+    logits, values, _ = trainer.network(state.params, jnp.array(positions, jnp.uint8)[:, None])
     return np.asarray(jax.nn.softmax(logits)), np.asarray(values * state.reward_scale.deviation)
 
 
@@ -81,7 +81,7 @@ def mean_reward(updates: int) -> float:
     trainer, state = trained(probes.Pairing(), updates)
     state, _ = trainer.take_sums(state)
     _, sums = trainer.take_sums(trainer.run(state, 20))
-    reward = summarise(jax.device_get(sums))["train/mean_reward"]
+    reward = summarise(jax.device_get(sums), LEARNER_METRICS)["train/mean_reward"]
     assert reward is not None
     return reward
 
@@ -104,12 +104,12 @@ def test_pairing_wrongly_is_noticed(field: str, monkeypatch: pytest.MonkeyPatch)
     assert not mean_reward(150) > 0.7  # NaN is no success
 
 
-class UniformAgent(Agent):
+class UniformNetwork(FeatureNetwork):
     """Plays all valid actions alike, whatever it learns; only its values change."""
 
-    def __call__(self, params: object, observations: object) -> tuple[jax.Array, jax.Array]:
-        logits, values = super().__call__(params, observations)
-        return jnp.zeros_like(logits), values
+    def __call__(self, *args: object) -> tuple[jax.Array, jax.Array, object]:
+        logits, values, carry = super().__call__(*args)
+        return jnp.zeros_like(logits), values, carry
 
 
 def grid_values(trainer: Trainer, state: TrainState) -> np.ndarray:
@@ -135,8 +135,8 @@ GRID_CONFIG = TrainConfig(
 
 
 def error_of_random_moves(env: probes.Grid) -> float:
-    trainer = Trainer(env, GRID_CONFIG)
-    trainer.agent = UniformAgent(env, ActorCritic(env.num_actions, 64, 1))
+    network = UniformNetwork(env, ActorCritic(env.num_actions, 64, 1))
+    trainer = Trainer(env, GRID_CONFIG, network=network)
     state = trainer.run(trainer.init(0), 100)
     values = []  # of several updates: one wavers with the last games seen
     for _ in range(5):
@@ -171,7 +171,7 @@ def test_the_grid_is_solved_and_its_values_are_those_of_dynamic_programming() ->
 
     cells = jnp.arange(env.goal)
     mask = jax.vmap(env.valid)(cells)
-    logits, _ = trainer.agent(state.params, cells.astype(jnp.uint8)[:, None])
+    logits, _, _ = trainer.network(state.params, cells.astype(jnp.uint8)[:, None])
     greedy = distribution.most_probable(distribution.log_probabilities(logits, mask), mask)
     after = np.asarray(cells + jnp.asarray(env.moves)[greedy])
     distance = 8 - (np.arange(25) // 5 + np.arange(25) % 5)

@@ -12,35 +12,27 @@ import pytest
 
 from hackmatrix.agents import distribution
 from hackmatrix.learner import measures, ppo
+from hackmatrix.learner.keys import UpdateKeys
 from hackmatrix.learner.mesh import REPLICATED, on_devices
 from hackmatrix.learner.rollout import Rollout, new_games, play
+from hackmatrix.learner.task import Task
 from hackmatrix.learner.trainer import Trainer, TrainState
-from hackmatrix.reporting.metrics import MEASURED, summarise
+from hackmatrix.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.settings.config import TrainConfig
 
 CONFIG = TrainConfig(
     num_envs=12, num_steps=10, num_minibatches=3, update_epochs=2, hidden_dim=16, num_layers=1
 )
-SEED, UPDATE = jnp.uint32(0), jnp.int32(0)
+KEYS = UpdateKeys(jnp.uint32(0), jnp.int32(0))
 
 
 def rollout_of(env: probes.Probe, num_steps: int = 10) -> tuple[Trainer, Any, Rollout]:
     """A trainer, its first params and a rollout of 12 games."""
     trainer = Trainer(env, CONFIG)
     params = trainer.init(0).params
+    task = Task(env, trainer.network, dataclasses.replace(CONFIG, num_steps=num_steps, gamma=0.9))
     numbers = jnp.arange(12)
-    games = new_games(env, SEED, UPDATE, numbers)
-    _, rollout = play(
-        env,
-        trainer.agent,
-        params,
-        games,
-        SEED,
-        UPDATE,
-        numbers=numbers,
-        num_steps=num_steps,
-        gamma=0.9,
-    )
+    _, rollout = play(task, params, new_games(task, KEYS, numbers), KEYS, numbers)
     return trainer, params, rollout
 
 
@@ -52,7 +44,7 @@ def test_observation_mask_and_log_probability_belong_to_the_moment_of_choice() -
     env = probes.Pairing()
     trainer, params, rollout = rollout_of(env)
     steps = rollout.steps
-    logits, values = trainer.agent(params, steps.obs.reshape(-1, 1))
+    logits, values, _ = trainer.network(params, steps.obs.reshape(-1, 1))
     mask = distribution.unpack_mask(steps.mask.reshape(-1), env.num_actions)
     assert {tuple(row) for row in np.asarray(mask)} == {(1, 1, 0, 0), (0, 0, 1, 1)}
     action = steps.action.reshape(-1)
@@ -93,7 +85,7 @@ def test_a_final_value_is_kept_only_where_an_episode_is_cut_off(
     np.testing.assert_array_equal(steps.truncated[:, 0], last & truncated)
     if terminated or truncated:  # reset in the same call: the next step starts anew
         np.testing.assert_array_equal(steps.obs[:, 0, 0], [1, 2, 3, 1, 2, 3, 1])
-    _, after_last = trainer.agent(params, jnp.uint8([[4]]))
+    _, after_last, _ = trainer.network(params, jnp.uint8([[4]]))
     expected = np.where(last & truncated & (not terminated), after_last, 0.0)
     np.testing.assert_allclose(steps.final_value[:, 0], expected, rtol=1e-6)
 
@@ -103,17 +95,7 @@ def test_values_of_final_observations_cost_nothing_where_nothing_is_cut_off() ->
         trainer = Trainer(env, CONFIG)
         state = trainer.state_shape()
         jaxpr = jax.make_jaxpr(
-            lambda s: play(
-                env,
-                trainer.agent,
-                s.params,
-                s.games,
-                SEED,
-                UPDATE,
-                numbers=jnp.arange(12),
-                num_steps=3,
-                gamma=0.9,
-            )
+            lambda s: play(trainer.task, s.params, s.games, KEYS, jnp.arange(12))
         )(state)
         return str(jaxpr).count("dot_general")
 
@@ -126,12 +108,12 @@ def test_discounted_returns_and_episode_sums_restart_with_each_episode() -> None
     ramp = [1, 0.9 + 2, 0.81 + 1.8 + 3]
     squares = games * (2 * sum(r**2 for r in ramp) + 1)
     assert float(rollout.sum_of_squares) == pytest.approx(squares, rel=1e-6)
-    row = summarise(measures.added(measures.nothing_measured(), rollout.measures))
+    none = measures.zero_sums(LEARNER_METRICS)
+    row = summarise(measures.added(none, rollout.measures, LEARNER_METRICS), LEARNER_METRICS)
     assert row["train/num_episodes"] == 2 * games
     assert row["train/mean_episode_return"] == pytest.approx(6)
     assert row["train/mean_episode_length"] == pytest.approx(3)
     assert row["train/mean_reward"] == pytest.approx(13 / 7)
-    assert row["stats/mean_stage"] is None  # this environment has none
 
 
 def run_in_chunks(chunks: list[int]) -> TrainState:
@@ -161,7 +143,7 @@ def test_the_first_gradient_step_meets_the_policy_that_acted() -> None:
     config = dataclasses.replace(CONFIG, update_epochs=1, num_minibatches=1, lr=1e-6)
     trainer = Trainer(probes.Pairing(), config)
     _, sums = trainer.take_sums(trainer.run(trainer.init(0), 1))
-    row = summarise(jax.device_get(sums))
+    row = summarise(jax.device_get(sums), LEARNER_METRICS)
     assert row["train/approx_kl"] == pytest.approx(0, abs=1e-6)
     assert row["train/clip_frac"] == 0
     assert row["train/entropy"] == pytest.approx(np.log(2), abs=1e-3)  # two of four are valid
@@ -173,7 +155,7 @@ def test_the_last_epoch_is_reported() -> None:
     config = dataclasses.replace(CONFIG, update_epochs=4, num_minibatches=1, lr=1e-2)
     trainer = Trainer(probes.Policy(), config)
     _, sums = trainer.take_sums(trainer.run(trainer.init(0), 1))
-    assert summarise(jax.device_get(sums))["train/approx_kl"] > 1e-5
+    assert summarise(jax.device_get(sums), LEARNER_METRICS)["train/approx_kl"] > 1e-5
 
 
 def test_each_update_shuffles_anew() -> None:
@@ -192,11 +174,13 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     noise = np.random.default_rng(0)  # makes another policy than the one that acted
     params = jax.tree.map(lambda p: p + 0.1 * noise.normal(size=p.shape), params)
     config = dataclasses.replace(CONFIG, clip_eps=0.02, ent_coef=0.1, vf_coef=0.7)
-    batch = ppo.flat_batch(rollout, jnp.float32(2.0), config)
-    loss = partial(ppo.loss, agent=trainer.agent, config=config)
+    batch = ppo.batch_of(rollout, jnp.float32(2.0), config)
+    loss = partial(ppo.loss, network=trainer.network, config=config)
     total, parts = on_devices(loss, trainer.mesh, REPLICATED, REPLICATED)(params, batch)
 
-    logits, values = (np.float64(x) for x in trainer.agent(params, batch.obs))
+    batch = batch.samples
+    logits, values, _ = trainer.network(params, batch.obs)
+    logits, values = np.float64(logits), np.float64(values)
     mask = np.asarray(distribution.unpack_mask(batch.mask, env.num_actions))
     weights = np.exp(logits) * mask
     probs = weights / weights.sum(axis=1, keepdims=True)
@@ -221,7 +205,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
 def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
     # Without normalised advantages the mean of two minibatches' gradients is that of both.
     trainer, params, rollout = rollout_of(probes.Pairing())
-    batch = ppo.flat_batch(rollout, jnp.float32(1.0), CONFIG)
+    batch = ppo.batch_of(rollout, jnp.float32(1.0), CONFIG)
 
     def learned(minibatches: int, together: int) -> Any:
         config = dataclasses.replace(
@@ -233,19 +217,15 @@ def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
             vf_coef=0.0,
             ent_coef=0.5,
         )
-        learn = partial(
-            ppo.learn,
-            agent=trainer.agent,
-            network_params=lambda params: params,
-            config=config,
-        )
-        start = ppo.optimizer(config).init(params)
+        learn = partial(ppo.learn, Task(trainer.task.env, trainer.network, config))
+        start = ppo.Weights(params, ppo.optimizer(config).init(params))
         # Equal advantages are 0 when normalised, so that only the entropy is learned from.
-        same = batch._replace(advantage=jnp.ones_like(batch.advantage))
+        samples = batch.samples._replace(advantage=jnp.ones_like(batch.samples.advantage))
+        same = batch._replace(samples=samples)
         result = on_devices(learn, trainer.mesh, REPLICATED, REPLICATED)(
-            params, start, same, SEED, UPDATE
+            start, same, KEYS, jnp.float32(config.lr)
         )
-        return result.params, result.opt_state
+        return result.weights
 
     (accumulated, state), (whole, _) = learned(4, 4), learned(1, 1)
     assert int(state[1].count) == 1
@@ -264,7 +244,7 @@ def test_rewards_are_scaled_for_learning_and_reported_as_they_are() -> None:
     for env in (probes.Policy(), Thousandfold()):
         trainer = Trainer(env, config)
         _, sums = trainer.take_sums(trainer.run(trainer.init(0), 4))
-        rows.append(summarise(jax.device_get(sums)))
+        rows.append(summarise(jax.device_get(sums), LEARNER_METRICS))
     small, large = rows
     assert large["train/mean_reward"] == pytest.approx(1000 * small["train/mean_reward"])
     assert large["train/reward_scale"] == pytest.approx(1000 * small["train/reward_scale"])
@@ -317,7 +297,7 @@ def test_every_metric_of_an_update_is_finite() -> None:
     trainer = Trainer(probes.Grid(), CONFIG)
     state, sums = trainer.take_sums(trainer.run(trainer.init(0), 5))
     sums = jax.device_get(sums)
-    assert set(sums) == {metric.name for metric in MEASURED}
-    row = summarise(sums)
+    assert set(sums) == set(measures.zero_sums(LEARNER_METRICS))
+    row = summarise(sums, LEARNER_METRICS)
     assert all(np.isfinite(v) for v in row.values() if v is not None)
     assert all(float(v.sum()) == 0 for v in jax.device_get(state.sums).values())

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.errors import UserError
 from hackmatrix.runs.params import load_params, save_params

@@ -1,4 +1,4 @@
-"""Networks: features in, logits and value out."""
+"""The network `mlp`: features in, logits and value out."""
 
 import math
 
@@ -7,10 +7,26 @@ import jax
 import jax.numpy as jnp
 from jax.typing import DTypeLike
 
+from hackmatrix.agents.architectures import NetworkConfig
+from hackmatrix.agents.feature_network import FeatureNetwork
+from hackmatrix.agents.network import Network
 from hackmatrix.agents.products import product
 from hackmatrix.agents.sparse import SparseFeatures
+from hackmatrix.interface.environment import Environment
 
 Array = jax.Array
+
+
+def make(env: Environment, config: NetworkConfig) -> Network:
+    """An `ActorCritic` of this width, depth, activation and precision."""
+    module = ActorCritic(
+        env.num_actions,
+        config.hidden_dim,
+        config.num_layers,
+        activation=config.activation,
+        dtype=jnp.dtype(config.dtype),
+    )
+    return FeatureNetwork(env, module)
 
 
 class ActorCritic(nn.Module):

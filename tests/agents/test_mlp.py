@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.agents.networks import ActorCritic
+from hackmatrix.agents.mlp import ActorCritic
 
 
 @pytest.mark.parametrize(("hidden_dim", "num_layers"), [(256, 2), (8, 1), (16, 4)])

@@ -1,0 +1,63 @@
+"""A network without memory that reads the feature vectors of an environment."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from hackmatrix.agents.sparse import SparseFeatures
+from hackmatrix.interface.environment import Environment, PyTree
+
+Array = jax.Array
+
+
+class FeatureNetwork:
+    """A flax module on `Environment.features`; see `Network`."""
+
+    recurrent = False
+
+    def __init__(self, env: Environment, module: nn.Module, *, reads_features: bool = True) -> None:
+        """Prepares the features.
+
+        Args:
+            env: whose observations are read.
+            module: features float32[B, F], or `SparseFeatures`, to logits [B, A] and values [B].
+            reads_features: whether the module's `Dense_0` is its first layer.
+        """
+        self.num_actions = env.num_actions
+        self.reads_features = reads_features
+        self.module = module
+        self.features = _features(env)
+        self._feature_size = env.feature_size
+        self._apply: Callable[..., Any] = module.apply
+
+    def init(self, key: Array) -> PyTree:
+        """Fresh params, `{"params": {"Dense_0": ...}}`."""
+        return self.module.init(key, jnp.zeros((1, self._feature_size)))
+
+    def initial_carry(self, num_games: int) -> PyTree:
+        """The empty tree: nothing is remembered."""
+        return ()
+
+    def __call__(
+        self, params: PyTree, observations: PyTree, carry: PyTree = ()
+    ) -> tuple[Array, Array, PyTree]:
+        """Logits float32[B, A], values float32[B] and the carry as it was, of B observations."""
+        logits, values = self._apply(params, self.features(observations))
+        return logits, values, carry
+
+
+def _features(env: Environment) -> Callable[[PyTree], Array | SparseFeatures]:
+    """The features of B observations, in the form that is fastest on JAX's default backend."""
+    table = getattr(env, "feature_rows", None)
+    if table is None or jax.default_backend() != "cpu":
+        return jax.vmap(env.features)
+    split = jax.vmap(table)
+
+    def sparse_features(observations: PyTree) -> SparseFeatures:
+        dense, rows = split(observations)
+        return SparseFeatures.create(dense, rows, table)
+
+    return sparse_features
