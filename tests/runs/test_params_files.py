@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from hackmatrix.agents.architectures import NetworkConfig
 from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.errors import UserError
@@ -43,22 +44,33 @@ def test_the_names_are_those_of_the_originals_files(file: Path) -> None:
 
 def test_a_policy_comes_back_with_its_architecture(file: Path, params: dict[str, Any]) -> None:
     policy = load_policy(file)
-    assert policy.network == ActorCritic(28, hidden_dim=8, num_layers=3)
-    assert policy.observation == "classic"
+    assert policy.config == NetworkConfig("mlp", hidden_dim=8, num_layers=3)
+    assert (policy.environment, policy.observation) == ("HackMatrix-v1", "classic")
     assert policy.about["update"] == 7
     jax.tree.map(np.testing.assert_array_equal, policy.params, params)
-    features = jax.random.normal(jax.random.key(1), (4, FEATURES))
-    for one, other in zip(
-        policy.network.apply(policy.params, features),
-        policy.network.apply(params, features),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(one, other)
+    env, network = policy.make()
+    assert (env.feature_size, network.num_actions) == (FEATURES, 28)
+
+
+def test_settings_beside_the_params_are_believed(tmp_path: Path, params: dict[str, Any]) -> None:
+    path = tmp_path / "params_7.npz"
+    settings = {"hidden_dim": 8, "num_layers": 3, "activation": "tanh", "lr": 0.1}
+    save_params(path, params, {"observation": "classic", "config": settings})
+    policy = load_policy(path)
+    assert policy.config == NetworkConfig("mlp", 8, 3, "tanh")
+    assert policy.make()[1].num_actions == 28
+    save_params(path, params, {"observation": "classic", "config": settings | {"num_layers": 2}})
+    wanted = r"params.Dense_2.bias is \[8\], the network mlp for HackMatrix-v1 wants \[28\]"
+    with pytest.raises(UserError, match=wanted):
+        load_policy(path).make()
+    save_params(path, params, {"config": {"architecture": "transformer"}})
+    with pytest.raises(UserError, match="is of the network 'transformer', which this version"):
+        load_policy(path)
 
 
 def test_arrays_alone_are_enough(file: Path) -> None:
     file.with_suffix(".json").unlink()
-    assert load_policy(file).network.num_layers == 3
+    assert load_policy(file).config.num_layers == 3
     assert load_params(file).about == {}
 
 
@@ -73,9 +85,8 @@ def test_in_a_folder_the_newest_file_is_taken(file: Path, params: dict[str, Any]
 def test_an_observation_that_is_not_hackmatrixs_is_named(tmp_path: Path) -> None:
     network = ActorCritic(28, hidden_dim=8, num_layers=1)
     save_params(tmp_path / "other.npz", network.init(jax.random.key(0), jnp.zeros((1, 5))), {})
-    policy = load_policy(tmp_path / "other.npz")
     with pytest.raises(UserError, match=r"other.npz: reads 5 features; HackMatrix has 1545"):
-        _ = policy.observation
+        load_policy(tmp_path / "other.npz")
 
 
 class Malicious:

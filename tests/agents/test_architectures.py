@@ -1,0 +1,50 @@
+"""Every architecture of the table is there, and is what the table says."""
+
+import sys
+import types
+
+import jax
+import probe_environments as probes
+import pytest
+from memory_network import MemoryNetwork
+
+from hackmatrix.agents import architectures
+from hackmatrix.agents.architectures import ARCHITECTURES, Architecture, NetworkConfig
+from hackmatrix.agents.network import make_network
+from hackmatrix.learner.trainer import Trainer
+from hackmatrix.settings.config import TrainConfig
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_an_architecture_makes_a_network(name: str) -> None:
+    env = probes.Grid()
+    network = make_network(env, NetworkConfig(name, hidden_dim=8, num_layers=1))
+    assert network.recurrent == ARCHITECTURES[name].recurrent
+    assert network.num_actions == env.num_actions
+    observation, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 3))
+    params = network.init(jax.random.key(1))
+    logits, values, carry = network(params, observation, network.initial_carry(3))
+    assert (logits.shape, values.shape) == ((3, 4), (3,))
+    assert jax.tree.structure(carry) == jax.tree.structure(network.initial_carry(3))
+
+
+def test_a_row_of_the_table_is_all_that_a_new_one_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("memory")
+    module.make = lambda env, config: MemoryNetwork(env, config.hidden_dim)
+    monkeypatch.setitem(sys.modules, "memory", module)
+    table = ARCHITECTURES | {"memory": Architecture("memory", recurrent=True, meaning="")}
+    monkeypatch.setattr(architectures, "ARCHITECTURES", table)
+    for known in ("hackmatrix.agents.network", "hackmatrix.settings.config"):
+        monkeypatch.setattr(f"{known}.ARCHITECTURES", table)
+    config = TrainConfig(
+        num_envs=8, num_steps=4, num_minibatches=4, hidden_dim=3, architecture="memory"
+    )
+    assert config.num_groups == 2  # of 4 games, one for each minibatch
+    trainer = Trainer(probes.Grid(), config)
+    assert int(trainer.run(trainer.init(0), 1).update) == 1
+
+
+def test_settings_of_a_run_hold_those_of_its_network() -> None:
+    config = TrainConfig(hidden_dim=8, activation="tanh")
+    assert config.network == NetworkConfig("mlp", 8, 2, "tanh", "float32")
+    assert NetworkConfig.of(config.as_dict()) == config.network
