@@ -38,7 +38,7 @@ def _cell(seen: dict[str, Any], cell: int) -> Marks:
 
     yield from _ground(facts, in_fire=cell in seen["fire"])
     if here:
-        yield shape("plate", "frame", "player")
+        yield shape("plate", "frame", _player_colour(seen["player"]))
     if cell in seen["last_seen"]:
         yield shape("piece", "last_seen", "cryptog")
     yield from _content(facts, alone=not pieces and not coming)
@@ -48,17 +48,19 @@ def _cell(seen: dict[str, Any], cell: int) -> Marks:
 
 
 def _ground(facts: dict[str, Any], *, in_fire: bool) -> Marks:
-    """The plate of a cell; what has been siphoned is hollow."""
+    """The plate of a cell: filled on blocks, with only a frame where it has been siphoned."""
     content = facts["content"]
     is_block = content in _BLOCKS
     colour = "question" if facts.get("hidden") else content
-    if facts.get("siphoned"):
-        yield shape("plate", "plate", "hollow")
-        yield shape("plate", "frame", colour if is_block else "edge")
-    elif is_block:
+    siphoned = facts.get("siphoned", False)
+    if is_block and not siphoned:
         yield shape("plate", "plate", colour)
+    elif in_fire and not is_block:
+        yield shape("plate", "plate", "fire")
     else:
-        yield shape("plate", "plate", "fire" if in_fire else "plate")
+        yield shape("plate", "plate", "hollow" if siphoned else "plate")
+    if siphoned:
+        yield shape("plate", "frame", colour if is_block else "edge")
     if facts.get("center"):
         yield shape("plate", "center", "siphon")
 
@@ -79,9 +81,9 @@ def _content(facts: dict[str, Any], *, alone: bool) -> Marks:
     if facts.get("hidden"):
         yield text("hidden", "?", "label")
     if "spawn" in facts:
-        yield shape("tab", "tab", "background")
-        yield shape("spawn", "transmission", "danger")
-        yield text("spawn", str(facts["spawn"]), "danger")
+        yield shape(f"tab{foot}", f"tab{foot}", "background")
+        yield shape(f"spawn{foot}", "transmission", "danger")
+        yield text(f"spawn{foot}", str(facts["spawn"]), "danger")
     in_the_middle = alone and content == "empty"
     for name in ("credits", "energy"):
         place = "resource" if in_the_middle else "resource_foot"
@@ -91,8 +93,8 @@ def _content(facts: dict[str, Any], *, alone: bool) -> Marks:
 def _transmission(facts: dict[str, Any], *, alone: bool) -> Marks:
     kind = facts.get("type")
     yield shape("transmission", "transmission", "transmission")
-    if kind and alone:
-        yield shape("coming", kind, kind)
+    if kind:
+        yield shape("coming" if alone else "coming_corner", kind, kind)
     place = "turns_corner" if kind or not alone else "turns"
     yield text(place, str(facts["turns"]), "transmission")
     if facts.get("hidden"):
@@ -100,8 +102,13 @@ def _transmission(facts: dict[str, Any], *, alone: bool) -> Marks:
 
 
 def _player(facts: dict[str, Any]) -> Marks:
-    yield from _hp(facts["hp"], PLAYER_HP, "player")
-    yield shape("piece", "player", "player")
+    colour = _player_colour(facts)
+    yield from _hp(facts["hp"], PLAYER_HP, colour)
+    yield shape("piece", "player", colour)
+
+
+def _player_colour(facts: dict[str, Any]) -> str:
+    return "player" if facts["hp"] else "danger"
 
 
 def _enemy(facts: dict[str, Any]) -> Marks:

@@ -14,7 +14,7 @@ COLOURS = {
     "plate": "#161d28",
     "fire": "#232e3e",  # in the player's line of fire
     "hollow": "#0e131b",  # siphoned
-    "edge": "#2f3c4d",
+    "edge": "#3a4a5e",
     "faint": "#3d4b5e",
     "label": "#8a9bb0",
     "text": "#eaf1f8",
@@ -49,21 +49,25 @@ PLACES = {
     "from_siphon": (5, 4, 20),
     "transmission": (17, 12, 66),
     "coming": (34, 29, 32),  # the enemy that a transmission will be
+    "coming_corner": (50, 6, 22),
     "resource": (37, 37, 26),
     "resource_foot": (76, 75, 18),
     "tab": (55, 1, 44),
+    "tab_foot": (55, 55, 44),
     "spawn": (76, 5, 20),
+    "spawn_foot": (75, 76, 19),
 }
 STEPS = {"hp": (0, -17), "resource": (30, 0), "resource_foot": (-20, 0)}
 
 # Left, top, width and height of a text in a cell, and its alignment: 0 left, 0.5 middle, 1 right.
 TEXT_PLACES = {
-    "number": (25, 29, 50, 48, 0.5),
+    "number": (25, 33, 50, 46, 0.5),
     "number_foot": (7, 76, 28, 18, 0),
     "name": (10, 73, 80, 15, 0.5),
     "turns": (31, 32, 38, 26, 0.5),
     "turns_corner": (68, 8, 26, 18, 1),
     "spawn": (59, 7, 15, 16, 1),
+    "spawn_foot": (59, 78, 14, 15, 1),
     "hidden": (26, 6, 12, 12, 0),  # revealed, though the player does not see it
 }
 

@@ -10,6 +10,7 @@ from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
 STAT_HEIGHT = 52
 _ICON, _NUMBER, _LABEL = 32, 26, 10  # heights in a stat
+_NUMBER_LEFT = _ICON + 10
 
 _SLOTS = 1 + len(PROGRAMS)
 _COLUMNS, _SLOT, _GAP = 8, 67, 64 / 7  # eight slots are as wide as six cells
@@ -30,7 +31,7 @@ def stage_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
     box = width / 4
     number = f"{stage}/{LAST_STAGE}"
     yield _stat(0, box, "stairs", "exit", number, "STAGE", f"stage {stage} of {LAST_STAGE}")
-    yield _stat(box, box, "WAIT", "label", str(turn), "TURN", f"turn {turn}")
+    yield _stat(box, box, "hourglass", "label", str(turn), "TURN", f"turn {turn}")
     if seen["over"]:
         icon, colour, word = _ENDINGS[seen["over"]]
         yield _stat(2 * box, box, icon, colour, word, "GAME OVER", f"game over: {word.lower()}")
@@ -44,12 +45,13 @@ def _next_spawn(seen: dict[str, Any], x: float, width: float) -> Group:
     turns, owed = max(1, seen["next_task"] - seen["turn"]), seen["pending"]
     number = "-" if seen["calm"] else str(turns)
     when = "no scheduled spawns" if seen["calm"] else f"next scheduled spawn in {turns} turns"
-    stat = _stat(x, width, "transmission", "transmission", number, "SPAWN IN", when)
     if not owed:
-        return stat
-    left = _ICON + 22 + text_width(number, _NUMBER)
-    more = fitted(f"+{owed}", left, 14, width - left - 6, 18, 0, "danger")
-    return stat._replace(title=f"{when}, {owed} owed to siphoning", marks=(*stat.marks, more))
+        return _stat(x, width, "transmission", "transmission", number, "SPAWN IN", when)
+    title, room = f"{when}, {owed} owed to siphoning", width * 0.65
+    stat = _stat(x, room, "transmission", "transmission", number, "SPAWN IN", title)
+    left = min(_NUMBER_LEFT + text_width(number, _NUMBER) + 10, room)
+    more = fitted(f"+{owed}", left, 14, width - left - 8, 18, 0, "danger")
+    return stat._replace(marks=(*stat.marks, more))
 
 
 def player_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
@@ -75,10 +77,9 @@ def player_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
 def _stat(
     x: float, width: float, icon: str, colour: str, number: str, label: str, title: str
 ) -> Group:
-    left = _ICON + 10
     marks = (
         Mark(icon, 0, 3, _ICON, colour),
-        fitted(number, left, 6, width - left - 8, _NUMBER, 0, "text"),
+        fitted(number, _NUMBER_LEFT, 6, width - _NUMBER_LEFT - 8, _NUMBER, 0, "text"),
         _label(label, width),
     )
     return Group(title, x, 0, marks)

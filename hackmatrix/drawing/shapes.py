@@ -28,6 +28,7 @@ _HEART = "M50 92 L6 48 L6 26 L22 10 L36 10 L50 24 L64 10 L78 10 L94 26 L94 48 Z"
 _STAR = "M50 5 L62 37 L96 38 L69 59 L78 92 L50 73 L22 92 L31 59 L4 38 L38 37 Z"
 _HOURGLASS = "M22 8 L78 8 L78 18 L56 50 L78 82 L78 92 L22 92 L22 82 L44 50 L22 18 Z"
 _BOLT = "M62 2 L16 56 L46 56 L36 98 L84 40 L54 40 Z"
+_RETICLE = "M32 22 L50 4 L68 22 M78 32 L96 50 L78 68 M68 78 L50 96 L32 78 M22 68 L4 50 L22 32"
 _SWORD = "M94 6 L94 24 L46 72 L28 54 L76 6 Z"
 
 
@@ -40,6 +41,11 @@ def _strokes(path: str) -> tuple[Layer, ...]:
     return ((_INK, _PEN, path),)
 
 
+def _rimmed(width: float, path: str) -> tuple[Layer, ...]:
+    """Strokes with a dark rim."""
+    return ((_CUT, width + 12, path), (_INK, width, path))
+
+
 def _filled(path: str) -> tuple[Layer, ...]:
     return ((_INK, 0, path),)
 
@@ -48,6 +54,7 @@ BOARD: dict[str, tuple[Layer, ...]] = {
     "plate": _filled(_PLATE),
     "frame": ((_INK, 3, _PLATE),),
     "tab": _filled("M0 0 L100 0 L100 62 L16 62 L0 46 Z"),
+    "tab_foot": _filled("M16 38 L100 38 L100 100 L0 100 L0 54 Z"),
     "center": ((_INK, 5, "M50 4 L50 14 M50 86 L50 96 M4 50 L14 50 M86 50 L96 50"),),
     "siphon": _piece(_CROSS, (_CUT, 0, "M50 38 L62 50 L50 62 L38 50 Z")),
     "exit": (
@@ -56,18 +63,7 @@ BOARD: dict[str, tuple[Layer, ...]] = {
     ),
     "credits": _filled(_DIAMOND),
     "energy": _filled(_BOLT),
-    "transmission": (
-        (
-            _CUT,
-            15,
-            "M32 22 L50 4 L68 22 M78 32 L96 50 L78 68 M68 78 L50 96 L32 78 M22 68 L4 50 L22 32",
-        ),
-        (
-            _INK,
-            7,
-            "M32 22 L50 4 L68 22 M78 32 L96 50 L78 68 M68 78 L50 96 L32 78 M22 68 L4 50 L22 32",
-        ),
-    ),
+    "transmission": _rimmed(7, _RETICLE),
 }
 
 PIECES: dict[str, tuple[Layer, ...]] = {
@@ -93,14 +89,8 @@ PIECES: dict[str, tuple[Layer, ...]] = {
         ),
     ),
     "hp": _filled("M0 26 L74 0 L74 74 L0 100 Z"),
-    "stunned": (
-        (_CUT, 30, "M50 8 L50 92 M12 28 L88 72 M88 28 L12 72"),
-        (_INK, 14, "M50 8 L50 92 M12 28 L88 72 M88 28 L12 72"),
-    ),
-    "disabled": (
-        (_CUT, 34, "M28 16 L28 84 M72 16 L72 84"),
-        (_INK, 20, "M28 16 L28 84 M72 16 L72 84"),
-    ),
+    "stunned": _rimmed(14, "M50 8 L50 92 M12 28 L88 72 M88 28 L12 72"),
+    "disabled": _rimmed(20, "M28 16 L28 84 M72 16 L72 84"),
     "from_siphon": ((_CUT, 16, _CROSS), (_INK, 0, _CROSS)),
 }
 

@@ -130,7 +130,5 @@ def _mark_id(mark: Mark | Text) -> str:
 
 def _number(number: float) -> str:
     """As short as can be, to a hundredth."""
-    digits = f"{number:.2f}".rstrip("0").rstrip(".")
-    return (
-        "0" if digits in ("0", "-0") else digits.replace("0.", ".") if abs(number) < 1 else digits
-    )
+    digits = f"{abs(number):.2f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
+    return f"-{digits}" if number < 0 and digits != "0" else digits
