@@ -12,6 +12,8 @@ from hackmatrix.drawing.look import CELL, COLOURS
 from hackmatrix.drawing.marks import Group, Mark, Text
 from hackmatrix.drawing.shapes import SHAPES, Layer
 
+_PIXELS = 0.75  # for a unit, where nobody says how large the picture is to be
+
 
 def svg(width: float, height: float, groups: Sequence[Group], title: str, description: str) -> str:
     """A picture `width` x `height` units large.
@@ -25,10 +27,11 @@ def svg(width: float, height: float, groups: Sequence[Group], title: str, descri
     """
     marks = Counter(chain.from_iterable(map(_marks, groups)))
     repeated = {mark for mark, times in marks.items() if times > 1}
-    size = f"{_number(width)} {_number(height)}"
+    viewed = f"0 0 {_number(width)} {_number(height)}"
+    size = f'width="{_number(width * _PIXELS)}" height="{_number(height * _PIXELS)}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{viewed}" {size} role="img" '
             'fill="currentColor" stroke-linecap="round" stroke-linejoin="round">',
             f"<title>{escape(title)}</title>",
             f"<desc>{escape(description)}</desc>",

@@ -28,7 +28,7 @@ from hackmatrix.jaxgame.env import EnvState
 from hackmatrix.jaxgame.saving import state_from_engine
 from hackmatrix.rules.board import CELLS, SIZE, Content
 from hackmatrix.rules.enemies import EnemyType
-from hackmatrix.rules.programs import NUMBER
+from hackmatrix.rules.programs import NUMBER, PROGRAMS
 
 CROWDED = """
 s. .. .v .. .d X.
@@ -182,11 +182,18 @@ def test_every_piece_of_any_state_is_drawn(data: Data) -> None:
         assert drawn["exit"] == (state.exit == i)
         assert drawn["siphon"] == (state.cells[i].content == Content.SIPHON)
         assert drawn["center"] == state.cells[i].center
-        if not state.cells[i].is_block:
+        cell, texts = state.cells[i], [mark[0] for mark in in_group(group)]
+        question = cell.content == Content.QUESTION and not cell.siphoned
+        assert ("?" in texts) == question
+        names = set(texts) & set(NUMBER)
+        assert names == (
+            {PROGRAMS[cell.program].name} if cell.is_program and not question else set()
+        )
+        if not cell.is_block:
             assert drawn["transmission"] == (coming is not None)
             assert (drawn["credits"], drawn["energy"]) == (
-                state.cells[i].credits,
-                state.cells[i].energy,
+                cell.credits,
+                cell.energy,
             )
 
 
