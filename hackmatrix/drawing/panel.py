@@ -13,7 +13,7 @@ _ICON, _NUMBER, _LABEL = 32, 26, 10  # heights in a stat
 _NUMBER_LEFT = _ICON + 10
 
 _SLOTS = 1 + len(PROGRAMS)
-_COLUMNS, _SLOT, _GAP = 8, 67, 64 / 7  # eight slots are as wide as six cells
+_COLUMNS, _SLOT, _GAP = 8, 68, 8  # eight slots are as wide as six cells
 RACK_HEIGHT = -(-_SLOTS // _COLUMNS) * (_SLOT + _GAP) - _GAP
 
 # By how the game ended: icon, colour, word.
@@ -111,8 +111,8 @@ def _slot(
     ground = "program" if active else "fire" if lit else "hollow"
     marks = (
         Mark("slot", 0, 0, _SLOT, ground),
-        Mark(icon, 16, 9, 35, colour),
-        fitted(name, 5, 51, _SLOT - 10, 9, 0.5, colour),
+        Mark(icon, 16, 9, 36, colour),
+        fitted(name, 5, 52, _SLOT - 10, 9, 0.5, colour),
     )
     title = f"{name}: {state}" if state else name
     return Group(title, col * (_SLOT + _GAP), row * (_SLOT + _GAP), marks)
