@@ -1,0 +1,88 @@
+"""A picture of a game: the board between the numbers of the stage and those of the player."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from hackmatrix.drawing import panel, words
+from hackmatrix.drawing.board import board
+from hackmatrix.drawing.look import CELL
+from hackmatrix.drawing.marks import Group, Text
+from hackmatrix.drawing.svg import svg
+from hackmatrix.drawing.view import view
+from hackmatrix.engine.game import Game
+from hackmatrix.engine.state import State
+from hackmatrix.rules.board import SIZE
+
+_MARGIN, _GAP = 24, 16
+_BOARD = SIZE * CELL
+_BOARD_TOP = _MARGIN + panel.STAT_HEIGHT + _GAP
+_PLAYER_TOP = _BOARD_TOP + _BOARD + 2 * _GAP
+_RACK_TOP = _PLAYER_TOP + panel.STAT_HEIGHT + _GAP
+WIDTH = _BOARD + 2 * _MARGIN
+HEIGHT = _RACK_TOP + panel.RACK_HEIGHT + _MARGIN
+
+
+class Picture(str):
+    """SVG text that notebooks show as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def draw(state: Any, *, reveal: bool = False) -> Picture:
+    """A picture of a game as SVG text: what the player sees.
+
+    Args:
+        state: a `Game` or a state of either engine, or a state of the JAX environment; one game.
+        reveal: show what is hidden from the player too, marked with a question mark.
+
+    Raises:
+        TypeError: it is no state.
+        ValueError: it is a batch of games.
+    """
+    seen = view(_one_game(state), reveal=reveal)
+    return Picture(svg(WIDTH, HEIGHT, scene(seen), words.title(seen), words.description(seen)))
+
+
+def scene(seen: dict[str, Any]) -> list[Group]:
+    """The whole picture of what the player sees (`view`), back to front, in no format yet."""
+    return [
+        *_moved(panel.stage_stats(seen, _BOARD), _MARGIN),
+        Group("rows and columns", 0, _BOARD_TOP, tuple(_coordinates())),
+        *_moved(board(seen), _BOARD_TOP),
+        *_moved(panel.player_stats(seen, _BOARD), _PLAYER_TOP),
+        *_moved(panel.rack(seen), _RACK_TOP),
+    ]
+
+
+def _moved(groups: Iterable[Group], y: float) -> Iterator[Group]:
+    return (group._replace(x=_MARGIN + group.x, y=y + group.y) for group in groups)
+
+
+def _coordinates() -> Iterator[Text]:
+    for i in range(SIZE):
+        middle = (i + 0.5) * CELL
+        yield Text(str(SIZE - 1 - i), 8, middle - 5, 10, "faint")
+        yield Text(str(i), _MARGIN + middle - 3, _BOARD + 6, 10, "faint")
+
+
+def _one_game(state: Any) -> State:
+    """The game as a state of the Python engine."""
+    if isinstance(state, Game):
+        return state.state
+    if isinstance(state, State):
+        return state
+    from hackmatrix.jaxgame import state as jaxgame  # JAX is imported only for its own states
+    from hackmatrix.jaxgame.saving import state_to_engine
+
+    game = getattr(state, "game", state)
+    if not isinstance(game, jaxgame.State):
+        raise TypeError(f"expected a game or its state, got {type(state).__name__}")
+    if game.stage.ndim:
+        raise ValueError(
+            f"expected one game, got a batch of shape {game.stage.shape}; "
+            "take one by jax.tree.map(lambda x: x[0], state)"
+        )
+    return state_to_engine(game)
