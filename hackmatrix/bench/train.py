@@ -136,7 +136,7 @@ def measure(
         state, seconds = _timed(trainer.run, state, 1)
         rates.append(config.batch_size / seconds)
         product_rates.append(product())
-    row = summarise(jax.device_get(state.sums))
+    row = summarise(jax.device_get(state.sums), trainer.metrics)
     scalars = {name: row[f"train/{name}"] for name in _SCALARS}
     parts = seconds_of_parts(env, trainer, state, min(repeats, _PART_REPEATS))
     return Training(config, compile_seconds, rates, product_rates, parts, scalars)

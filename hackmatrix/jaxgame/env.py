@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from hackmatrix.jaxgame import actions, batch, observation
 from hackmatrix.jaxgame.feature_rows import FeatureRows
 from hackmatrix.jaxgame.game import new_game
+from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.jaxgame.state import RUNNING, WON, State
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.chance import EVALUATION_STREAM
@@ -39,6 +40,7 @@ class HackMatrixEnv:
     """
 
     num_actions = NUM_ACTIONS
+    metrics = METRICS
     observation_size = RECORD_SIZE
 
     def __init__(

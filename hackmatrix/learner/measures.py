@@ -3,21 +3,23 @@
 A metric that nothing measures keeps the weight 0, so one structure serves every environment.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.interface.metric import Over
+from hackmatrix.interface.metric import Metric, Over
+from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.learner import mesh
-from hackmatrix.reporting.metrics import MEASURED, METRICS
+from hackmatrix.reporting.metrics import LEARNER_METRICS, measured_on_device
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.rewards import REWARD_PARTS
 
 Array = jax.Array
 Measures = dict[str, Array]
 
-_HIGHEST = {metric.name for metric in METRICS if metric.over is Over.HIGHEST}
+_ALL = (*LEARNER_METRICS, *METRICS)
+_HIGHEST = {metric.name for metric in _ALL if metric.over is Over.HIGHEST}
 # What the environment may tell about a finished game, and the metric it goes into.
 _OF_EPISODES = {
     "stage": "stats/mean_stage",
@@ -27,9 +29,9 @@ _OF_EPISODES = {
 }
 
 
-def nothing_measured() -> Measures:
+def nothing_measured(metrics: Sequence[Metric] = _ALL) -> Measures:
     """Zeros for every metric that is measured on the device."""
-    return {metric.name: jnp.zeros(2) for metric in MEASURED}
+    return {metric.name: jnp.zeros(2) for metric in measured_on_device(metrics)}
 
 
 def added(sums: Measures, *measures: Measures) -> Measures:

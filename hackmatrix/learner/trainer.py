@@ -19,6 +19,7 @@ from hackmatrix.learner import anomalies, measures, mesh, ppo, seeds
 from hackmatrix.learner.keys import Purpose, key_for
 from hackmatrix.learner.reward_scale import RewardScale
 from hackmatrix.learner.rollout import Games, Rollout, new_games, play
+from hackmatrix.reporting.metrics import metrics_of
 from hackmatrix.settings.config import Course, TrainConfig
 
 Array = jax.Array
@@ -77,6 +78,7 @@ class Trainer:
             dtype=jnp.dtype(config.dtype),
         )
         self.config = config
+        self.metrics = metrics_of(env)
         self.agent = Agent(env, network)
         self.mesh = mesh.mesh_of(devices_ or jax.devices()[:1])
         self._env = env

@@ -202,7 +202,7 @@ class _Loop:
         self._profiled = max(options.profile_step, first.update + 1) if options.profile else None
         if self._profiled is not None and self._profiled > course.num_updates:
             console.warn(f"there is no update {self._profiled}: nothing will be profiled")
-        self._health = HealthOfAgents()
+        self._health = HealthOfAgents(self._trainer.metrics)
         for row in run.metrics():  # alarms that were told once are not told again
             self._health.check(row["update"], recorded(row))
         best = best_checkpoint(run.path)
@@ -228,7 +228,9 @@ class _Loop:
     def train(self) -> End:
         """Makes updates until the run ends, and leaves a checkpoint of its end."""
         config, console, total = self._config, self._console, self._course.num_updates
-        console.begin(self._run.path.name, total, config.batch_size, self._first)
+        console.begin(
+            self._run.path.name, self._trainer.metrics, total, config.batch_size, self._first
+        )
         if self._update >= total:
             console.say(f"all {total:,} updates are made; a higher --total-timesteps goes on")
         ahead = 1  # updates of the next call
@@ -333,7 +335,7 @@ class _Loop:
         self._state, sums = self._trainer.take_sums(self._state)
         config = self._config
         agents = seeds.split(jax.device_get(sums), config.num_seeds)
-        row = joined([summarise(agent) for agent in agents], config.seeds)
+        row = joined([summarise(agent, self._trainer.metrics) for agent in agents], config.seeds)
         steps = self._calls.updates * config.batch_size * config.num_seeds
         row["train/steps_per_second"] = steps / self._calls.seconds
         row["train/learning_rate"] = float(

@@ -237,7 +237,7 @@ def test_cartpole_is_learned_quickly() -> None:
     trainer = Trainer(make_environment(config.env), config)
     state, _ = trainer.take_sums(trainer.run(trainer.init(0), 40))
     _, sums = trainer.take_sums(trainer.run(state, 20))
-    mean_return = summarise(jax.device_get(sums))["train/mean_episode_return"]
+    mean_return = summarise(jax.device_get(sums), trainer.metrics)["train/mean_episode_return"]
     assert mean_return is not None
     assert mean_return > 150  # 22 by random actions, 500 at most
 

@@ -89,7 +89,7 @@ def trained() -> tuple[float, Player]:
     )
     trainer = Trainer(Watched(), config)
     state, sums = trainer.take_sums(trainer.run(trainer.init(0), config.num_updates))
-    mean_reward = summarise(jax.device_get(sums))["train/mean_reward"]
+    mean_reward = summarise(jax.device_get(sums), trainer.metrics)["train/mean_reward"]
     assert mean_reward is not None
     player = policy_player("frog", trainer.agent, trainer.network_params(state), greedy=False)
     return mean_reward, player

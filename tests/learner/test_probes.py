@@ -81,7 +81,7 @@ def mean_reward(updates: int) -> float:
     trainer, state = trained(probes.Pairing(), updates)
     state, _ = trainer.take_sums(state)
     _, sums = trainer.take_sums(trainer.run(state, 20))
-    reward = summarise(jax.device_get(sums))["train/mean_reward"]
+    reward = summarise(jax.device_get(sums), trainer.metrics)["train/mean_reward"]
     assert reward is not None
     return reward
 

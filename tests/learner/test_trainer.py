@@ -15,7 +15,7 @@ from hackmatrix.learner import measures, ppo
 from hackmatrix.learner.mesh import REPLICATED, on_devices
 from hackmatrix.learner.rollout import Rollout, new_games, play
 from hackmatrix.learner.trainer import Trainer, TrainState
-from hackmatrix.reporting.metrics import MEASURED, summarise
+from hackmatrix.reporting.metrics import LEARNER_METRICS, measured_on_device, summarise
 from hackmatrix.settings.config import TrainConfig
 
 CONFIG = TrainConfig(
@@ -126,12 +126,12 @@ def test_discounted_returns_and_episode_sums_restart_with_each_episode() -> None
     ramp = [1, 0.9 + 2, 0.81 + 1.8 + 3]
     squares = games * (2 * sum(r**2 for r in ramp) + 1)
     assert float(rollout.sum_of_squares) == pytest.approx(squares, rel=1e-6)
-    row = summarise(measures.added(measures.nothing_measured(), rollout.measures))
+    total = measures.added(measures.nothing_measured(), rollout.measures)
+    row = summarise(total, LEARNER_METRICS)
     assert row["train/num_episodes"] == 2 * games
     assert row["train/mean_episode_return"] == pytest.approx(6)
     assert row["train/mean_episode_length"] == pytest.approx(3)
     assert row["train/mean_reward"] == pytest.approx(13 / 7)
-    assert row["stats/mean_stage"] is None  # this environment has none
 
 
 def run_in_chunks(chunks: list[int]) -> TrainState:
@@ -161,7 +161,7 @@ def test_the_first_gradient_step_meets_the_policy_that_acted() -> None:
     config = dataclasses.replace(CONFIG, update_epochs=1, num_minibatches=1, lr=1e-6)
     trainer = Trainer(probes.Pairing(), config)
     _, sums = trainer.take_sums(trainer.run(trainer.init(0), 1))
-    row = summarise(jax.device_get(sums))
+    row = summarise(jax.device_get(sums), trainer.metrics)
     assert row["train/approx_kl"] == pytest.approx(0, abs=1e-6)
     assert row["train/clip_frac"] == 0
     assert row["train/entropy"] == pytest.approx(np.log(2), abs=1e-3)  # two of four are valid
@@ -173,7 +173,7 @@ def test_the_last_epoch_is_reported() -> None:
     config = dataclasses.replace(CONFIG, update_epochs=4, num_minibatches=1, lr=1e-2)
     trainer = Trainer(probes.Policy(), config)
     _, sums = trainer.take_sums(trainer.run(trainer.init(0), 1))
-    assert summarise(jax.device_get(sums))["train/approx_kl"] > 1e-5
+    assert summarise(jax.device_get(sums), trainer.metrics)["train/approx_kl"] > 1e-5
 
 
 def test_each_update_shuffles_anew() -> None:
@@ -264,7 +264,7 @@ def test_rewards_are_scaled_for_learning_and_reported_as_they_are() -> None:
     for env in (probes.Policy(), Thousandfold()):
         trainer = Trainer(env, config)
         _, sums = trainer.take_sums(trainer.run(trainer.init(0), 4))
-        rows.append(summarise(jax.device_get(sums)))
+        rows.append(summarise(jax.device_get(sums), trainer.metrics))
     small, large = rows
     assert large["train/mean_reward"] == pytest.approx(1000 * small["train/mean_reward"])
     assert large["train/reward_scale"] == pytest.approx(1000 * small["train/reward_scale"])
@@ -317,7 +317,7 @@ def test_every_metric_of_an_update_is_finite() -> None:
     trainer = Trainer(probes.Grid(), CONFIG)
     state, sums = trainer.take_sums(trainer.run(trainer.init(0), 5))
     sums = jax.device_get(sums)
-    assert set(sums) == {metric.name for metric in MEASURED}
-    row = summarise(sums)
+    assert set(sums) >= {metric.name for metric in measured_on_device(trainer.metrics)}
+    row = summarise(sums, trainer.metrics)
     assert all(np.isfinite(v) for v in row.values() if v is not None)
     assert all(float(v.sum()) == 0 for v in jax.device_get(state.sums).values())
