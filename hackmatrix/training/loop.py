@@ -24,7 +24,7 @@ from hackmatrix.reporting.metrics import summarise
 from hackmatrix.reporting.rows import AGENTS, joined, told
 from hackmatrix.runs.folder import LOG, PROFILES, RunFolder
 from hackmatrix.runs.saver import EVALUATION, SCORE, Saver, Snapshot, best_checkpoint, score_of
-from hackmatrix.runs.trackers import Trackers, WandbSettings
+from hackmatrix.runs.trackers import TrackedRun, Trackers
 from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.devices import choose_devices
 from hackmatrix.settings.options import TrainOptions
@@ -129,16 +129,8 @@ def train(
 def _trackers(
     config: TrainConfig, options: TrainOptions, run: RunFolder, first: Begin, console: Console
 ) -> Trackers:
-    settings = WandbSettings(config.project, config.entity, config.artifact, options.rewind)
-    return Trackers.open(
-        run.path,
-        config=config.as_dict(),
-        tensorboard=config.tensorboard,
-        wandb=settings if config.wandb else None,
-        update=first.update,
-        steps_per_update=config.batch_size,
-        say=console.say,
-    )
+    settings = {"version": hackmatrix.__version__, **config.as_dict()}
+    return Trackers.open(TrackedRun(run.path, settings, first.update, options.rewind), console.say)
 
 
 def _course(config: TrainConfig, source: Source | Path | None) -> Course:
