@@ -49,8 +49,6 @@ class WeightsAndBiases:
         except Exception as error:
             why = one_line(error)
             self._run = self._begin(known, mode="offline")
-        if self._run.disabled:
-            raise Unavailable("off, as WANDB_MODE says; --no-wandb leaves out this line")
         if known is None or not self._run.offline:
             identity = {"id": self._run.id, "url": self._run.url}
             write_atomically(self._ours.folder / IDENTITY, f"{json.dumps(identity)}\n".encode())
@@ -152,7 +150,7 @@ def import_wandb() -> Any:
     """The module `wandb`, ready to be used without a prompt; takes a second.
 
     Raises:
-        Unavailable: it is not installed, or nobody is logged in.
+        Unavailable: it is not installed, switched off, or nobody is logged in.
     """
     os.environ.setdefault("WANDB_SILENT", "true")  # it speaks before it can be told not to
     try:
@@ -160,8 +158,10 @@ def import_wandb() -> Any:
         setup = wandb.setup  # a folder of W&B's files passes for a module
     except (ImportError, AttributeError):
         raise Unavailable("not installed: pip install 'hackmatrix[wandb]' brings it") from None
-    online = setup().settings.mode not in ("offline", "dryrun", "disabled")
-    if online and not wandb.login(prompt=False, verify=False):
+    if (mode := setup().settings.mode) == "disabled":
+        raise Unavailable("off, as WANDB_MODE says")
+    if mode not in ("offline", "dryrun") and not wandb.login(prompt=False, verify=False):
+        wandb.teardown()  # it would not see a later login
         raise Unavailable("not logged in: `wandb login`, or an API key in WANDB_API_KEY, does it")
     return wandb
 
