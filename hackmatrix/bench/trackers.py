@@ -17,7 +17,7 @@ from hackmatrix.bench.options import TrackersOptions
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs import machine
 from hackmatrix.runs.folder import Row, read_metrics
-from hackmatrix.runs.trackers import Trackers, WandbSettings
+from hackmatrix.runs.trackers import TrackedRun, Trackers
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import read_config
 from hackmatrix.settings.options import TrainOptions as RunOptions
@@ -101,20 +101,20 @@ def measure(
     settings = dataclasses.replace(settings, tensorboard=False, wandb=False)
     seconds, lines = _run(settings)
     told = [lines[i % len(lines)] for i in range(rows)]
-    ways: dict[str, dict[str, Any]] = {"TensorBoard": {"tensorboard": True, "wandb": None}}
+    ways = {"TensorBoard": dataclasses.replace(settings, tensorboard=True)}
     if importlib.util.find_spec("wandb") is not None:
-        ways["W&B, offline"] = {"tensorboard": False, "wandb": WandbSettings("hackmatrix")}
+        ways["W&B, offline"] = dataclasses.replace(settings, wandb=True)
     with mock.patch.dict(os.environ, _OFFLINE):
         for way in ways.values():  # what is imported and cached at the first use
-            _told(way, settings, told[:1])
-        costs = {name: _cost(way, settings, told, repeats) for name, way in ways.items()}
+            _told(way, told[:1])
+        costs = {name: _cost(way, told, repeats) for name, way in ways.items()}
     return Costs(settings, seconds, len(lines), costs)
 
 
-def _cost(way: dict[str, Any], settings: TrainConfig, rows: list[Row], repeats: int) -> Cost:
-    once = statistics.median(_told(way, settings, [])[0] for _ in range(repeats))
-    all_rows, waited = zip(*(_told(way, settings, rows) for _ in range(repeats)), strict=True)
-    idle, _ = _told(way, settings, [], _IDLE_SECONDS)
+def _cost(settings: TrainConfig, rows: list[Row], repeats: int) -> Cost:
+    once = statistics.median(_told(settings, [])[0] for _ in range(repeats))
+    all_rows, waited = zip(*(_told(settings, rows) for _ in range(repeats)), strict=True)
+    idle, _ = _told(settings, [], _IDLE_SECONDS)
     return Cost(
         once=once,
         row=max(0.0, statistics.median(all_rows) - once) / len(rows),
@@ -123,23 +123,15 @@ def _cost(way: dict[str, Any], settings: TrainConfig, rows: list[Row], repeats: 
     )
 
 
-def _told(
-    way: dict[str, Any], settings: TrainConfig, rows: list[Row], idle: float = 0.0
-) -> tuple[float, float]:
+def _told(settings: TrainConfig, rows: list[Row], idle: float = 0.0) -> tuple[float, float]:
     """Seconds of one core that a tracker takes for some rows, and those that the teller waits."""
     with tempfile.TemporaryDirectory() as folder:
         before = _core_seconds()
-        with Trackers.open(
-            Path(folder),
-            config=settings.as_dict(),
-            update=0,
-            steps_per_update=settings.batch_size,
-            say=lambda _: None,
-            **way,
-        ) as trackers:
+        run = TrackedRun(Path(folder), settings.as_dict())
+        with Trackers.open(run, lambda _: None) as trackers:
             waited = _seconds(lambda: _tell(trackers, settings, rows))
             time.sleep(idle)
-        if way["wandb"] is not None:
+        if settings.wandb:
             import wandb
 
             wandb.teardown()  # ends its process: only those that have ended are counted

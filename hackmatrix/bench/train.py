@@ -12,7 +12,7 @@ import hackmatrix
 from hackmatrix.bench.settings import train_config
 from hackmatrix.bench.update_parts import PARTS, seconds_of_parts
 from hackmatrix.learner.trainer import Trainer
-from hackmatrix.reporting.metrics import LEARNER_METRICS, summarise
+from hackmatrix.reporting.metrics import summarise
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs import machine
@@ -135,7 +135,7 @@ def measure(
         state, seconds = _timed(trainer.run, state, 1)
         rates.append(config.batch_size / seconds)
         product_rates.append(product())
-    row = summarise(jax.device_get(state.sums), LEARNER_METRICS)
+    row = summarise(jax.device_get(state.sums), trainer.metrics)
     scalars = {name: row[f"train/{name}"] for name in _SCALARS}
     parts = seconds_of_parts(trainer, state, min(repeats, _PART_REPEATS))
     return Training(config, compile_seconds, rates, product_rates, parts, scalars)

@@ -49,6 +49,7 @@ class Shown(NamedTuple):
     label: str
     form: str  # a format specification, such as ".1%"
     ranked: bool = False  # shown only if it is among the largest of its group
+    in_summary: bool = False  # also in the one line that a log shows
 
 
 class Metric(NamedTuple):

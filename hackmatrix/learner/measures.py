@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from hackmatrix.interface.environment import Environment, StepRecord
 from hackmatrix.interface.metric import Metric, Over
 from hackmatrix.learner import mesh
+from hackmatrix.reporting.metrics import measured_on_device
 
 Array = jax.Array
 Measures = dict[str, Array]
@@ -19,8 +20,7 @@ Measures = dict[str, Array]
 
 def zero_sums(metrics: Sequence[Metric]) -> Measures:
     """Sums of no steps, for every metric that is summed on the device."""
-    not_here = (Over.LOOP, Over.EVALUATION)
-    return {metric.name: jnp.zeros(2) for metric in metrics if metric.over not in not_here}
+    return {metric.name: jnp.zeros(2) for metric in measured_on_device(metrics)}
 
 
 def added(sums: Measures, measures: Measures, metrics: Sequence[Metric]) -> Measures:

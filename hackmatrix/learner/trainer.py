@@ -83,7 +83,7 @@ class Trainer:
         self.network = network
         self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
         self.task = Task(env, network, config, detect_anomaly)
-        self._metrics = metrics_of(env)
+        self.metrics = metrics_of(env)
         self._course = course or Course(config.batch_size, config.total_timesteps)
         self._share = config.num_envs // self.mesh.size  # games of one device
         self._over_agents = over_agents or seeds.fastest(self.mesh.devices.flat[0].platform)
@@ -107,7 +107,7 @@ class Trainer:
 
     def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
         """The sums of metrics so far, and the state with sums of nothing."""
-        nothing = measures.zero_sums(self._metrics)
+        nothing = measures.zero_sums(self.metrics)
         if (count := self.config.num_seeds) > 1:
             nothing = {name: jnp.broadcast_to(x, (count, *x.shape)) for name, x in nothing.items()}
         nothing = jax.device_put(nothing, self._shardings.sums)
@@ -164,7 +164,7 @@ class Trainer:
                 else None
             ),
             games=new_games(self.task, UpdateKeys(seed, update), self._numbers()),
-            sums=measures.zero_sums(self._metrics),
+            sums=measures.zero_sums(self.metrics),
             anomaly=anomalies.nothing_found(),
         )
 
@@ -196,7 +196,7 @@ class Trainer:
             ppo.learning_rate(config, self._course, state.update),
             network_params,
         )
-        measured = measures.over_devices(rollout.measures, self._metrics)
+        measured = measures.over_devices(rollout.measures, self.metrics)
         measured |= measures.of_update(learned.scalars | {"reward_scale": deviation})
         return TrainState(
             seed=state.seed,
@@ -206,7 +206,7 @@ class Trainer:
             reward_scale=reward_scale,
             feature_scale=self._rescaled(state.feature_scale, rollout),
             games=games,
-            sums=measures.added(state.sums, measured, self._metrics),
+            sums=measures.added(state.sums, measured, self.metrics),
             anomaly=self._searched(state, rollout, learned),
         )
 

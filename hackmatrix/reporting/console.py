@@ -1,70 +1,69 @@
 """What a training run shows: a live table on a terminal, plain lines elsewhere; all is logged."""
 
-import math
 import os
-import shutil
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TextIO, cast
+from typing import Self, TextIO, cast
 
-from hackmatrix.reporting.table import MAX_TREND, Line, Progress, Row, View, summary, table_of
+from rich.console import Console as RichConsole
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.text import Text
+from hackmatrix.interface.metric import Metric
+from hackmatrix.reporting.table import LiveTable, groups_of, summary
 
-
-_REFRESH_SECONDS = 0.25
-_REMEMBERED = 1_000  # lines
+_REFRESH_SECONDS = 0.5
 
 
 class Console:
     """Shows a run, from its first line on; a context manager, which leaves the terminal tidy.
 
-    On a terminal a thread draws, so that the clock goes on while the device works. Threads and
-    handlers of signals may speak at any time.
+    Other threads and handlers of signals may use it at any time. A full disk or a terminal that
+    goes away ends nothing: the run and its log go on.
+
+    Args:
+        file: what to write to; by default standard output.
     """
 
     def __init__(self, file: TextIO | None = None) -> None:
-        self._file = file or sys.stdout
-        self.closed = False  # whether the reader of a pipe is gone
-        self._screen = _Screen(self._file) if _draws(self._file) else None
-        self._said: deque[tuple[str, str]] = deque()  # lines to be written, and their styles
-        self._writing = threading.Lock()
+        self._output = _Output(file or sys.stdout)
+        self._table = LiveTable()
+        self._live = _live(self._table, self._output) if self._output.can_draw else None
+        self._refresher = threading.Thread(target=self._refresh, daemon=True)
         self._ended = threading.Event()
+        self._said: deque[tuple[str, str]] = deque()  # lines to be shown, and their styles
+        self._showing = threading.Lock()
+        self._metrics: Sequence[Metric] = ()
         self._log: Path | None = None
         self._log_failed = False
-        self._unlogged: deque[str] = deque(maxlen=_REMEMBERED)
-        self._progress: Progress | None = None
-        self._row: Row | None = None
-        self._trends: dict[str, tuple[float, ...]] = {}
-        self._notes: dict[str, str] = {}
-        self._waiting: tuple[str, float] | None = None
-        self._cleanup = ExitStack()
+        self._unlogged: list[str] = []
+
+    @property
+    def closed(self) -> bool:
+        """Whether the reader of a pipe is gone, as in `hackmatrix train | head`."""
+        return self._output.closed
 
     def __enter__(self) -> Self:
-        if self._screen is not None:
-            drawer = threading.Thread(target=self._refresh, daemon=True)
-            drawer.start()
-            self._cleanup.callback(self._leave)
-            self._cleanup.callback(self._write)
-            self._cleanup.callback(drawer.join)
-            self._cleanup.callback(self._ended.set)
-            self._redirect()
+        if self._live is not None:
+            self._live.start()
+            self._refresher.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._cleanup.close()
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._ended.set()
+            self._refresher.join()
+            with suppress(OSError):
+                sys.stdout.flush()  # else what others printed without an end of line is lost
+                sys.stderr.flush()
+            self._show()
+            self._live.stop()
 
     def say(self, text: str) -> None:
         """Shows a line of text."""
@@ -75,248 +74,142 @@ class Console:
         self._say(f"warning: {text}", "yellow")
 
     def keep_log(self, path: Path) -> None:
-        """Appends what was shown and from now on is shown to a file, with the time of each line.
+        """Appends to a file what was and will be shown, each line with its time.
 
-        A file that can't be written to is told once and ends nothing.
+        If the file can't be written to, that is said once and the run goes on.
         """
-        self._log = path
-        self._log_failed = False
-        stamped = "".join(self._unlogged)
-        self._unlogged.clear()
-        self._append_to_log(stamped)
+        self._log, self._log_failed = path, False
+        lines, self._unlogged = "".join(self._unlogged), []
+        self._append_to_log(lines)
 
     def begin(
-        self, name: str, total_updates: int, steps_per_update: int, first_update: int = 0
+        self,
+        name: str,
+        metrics: Sequence[Metric],
+        total_updates: int,
+        steps_per_update: int,
+        first_update: int = 0,
     ) -> None:
-        """Training begins: a terminal shows the table from now on.
+        """Training begins: a terminal shows its progress from now on.
 
         Args:
             name: the run's.
-            total_updates: the run's length, earlier sessions included.
-            steps_per_update: environment steps of an update.
-            first_update: updates done by earlier sessions.
+            metrics: the run's.
+            total_updates: length of the run, earlier sessions included.
+            steps_per_update: environment steps of one update.
+            first_update: updates made by earlier sessions.
         """
-        now = time.monotonic()
-        self._progress = Progress(
-            name, total_updates, steps_per_update, first_update, first_update, now, now
-        )
-        self._write()
+        self._metrics = metrics
+        self._table.begin(name, total_updates, steps_per_update, first_update)
 
     def advance(self, update: int) -> None:
-        """`update` updates are done."""
-        self._progress = self._begun()._replace(update=update, advanced=time.monotonic())
+        """Shows that `update` updates are made."""
+        self._table.advance(update)
 
-    def log(self, update: int, row: Row) -> None:
-        """Shows a row of metrics, those of the updates up to `update`."""
-        progress = self._begun()
-        for name, value in row.items():
-            if value is not None and math.isfinite(value):
-                self._trends[name] = (*self._trends.get(name, ()), value)[-MAX_TREND:]
-        self._row = dict(row)
-        done = f"update {update:,}/{progress.total:,}"
-        steps = f"{update * progress.steps_per_update:,} steps"
-        self._tell(f"{done}  {steps}  {summary(row)}")
+    def log(self, update: int, row: Mapping[str, float | None]) -> None:
+        """Shows a row of metrics, that of the updates up to `update`; None: not measured."""
+        self._table.groups = groups_of(self._metrics, row)
+        self._tell(f"{self._table.heading(update)}  {summary(self._metrics, row)}")
 
     def note(self, label: str, text: str) -> None:
-        """Shows how something stands; takes the place of the last note of this label."""
-        if self._notes.get(label) != text:
-            self._notes[label] = text
-            self._tell(f"{label}: {text}")
+        """Shows how something stands, in place of the last note with this label."""
+        self._table.notes = {**self._table.notes, label: text}
+        self._tell(f"{label}: {text}")
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
-        """Shows what is waited for while entered, on a terminal with the seconds it takes."""
+        """Shows what is waited for; on a terminal with the seconds that it takes."""
         self._tell(text)
-        self._waiting = text, time.monotonic()
+        task = self._table.waiting.add_task(text)
         try:
             yield
         finally:
-            self._waiting = None
-
-    def _begun(self) -> Progress:
-        if self._progress is None:
-            raise RuntimeError("begin() comes before advance() and log()")
-        return self._progress
+            self._table.waiting.remove_task(task)
 
     def _tell(self, text: str) -> None:
-        """Logs what a terminal shows in its table, and what is a line elsewhere."""
-        if self._screen is None:
-            self.say(text)
-        else:
+        """Logs what the table shows; without a table it is a line like others."""
+        if self._live is not None and self._live.is_started:
             self._keep(text)
+        else:
+            self.say(text)
 
     def _say(self, text: str, style: str) -> None:
         self._keep(text)
         self._said.append((text, style))
-        self._write()
+        self._show()
 
-    def _write(self) -> None:
-        """Writes what was said and draws the table, unless that is under way.
+    def _show(self) -> None:
+        """Shows what was said, unless that is under way: whoever is at it goes on to what is new.
 
-        Whoever is at it, another thread or what a signal interrupted, goes on to what is new.
+        It never waits, so that the handler of a signal may call it while it is at work itself.
         """
-        while self._writing.acquire(blocking=False):
+        while self._showing.acquire(blocking=False):
             try:
                 said = [self._said.popleft() for _ in range(len(self._said))]
-                if self._screen is None:
-                    _write(self._file, "".join(f"{text}\n" for text, _ in said))
-                else:
-                    self._screen.draw(said, self._view())
-            except BrokenPipeError:
-                self.closed = True  # the run ends as after Ctrl+C
+                if self._live is None:
+                    self._output.write("".join(f"{text}\n" for text, _ in said))
+                elif said:
+                    texts = [Text(t, style, no_wrap=True, overflow="ignore") for t, style in said]
+                    self._live.console.print(Group(*texts), crop=False)
+                elif self._live.is_started:
+                    self._live.refresh()
             finally:
-                self._writing.release()
+                self._showing.release()
             if not self._said:
                 return
 
-    def _view(self) -> View:
-        """A copy, so that nothing changes while it is drawn."""
-        return View(
-            self._progress, self._row, self._trends.copy(), self._notes.copy(), self._waiting
-        )
-
     def _refresh(self) -> None:
         while not self._ended.wait(_REFRESH_SECONDS):
-            self._write()
-
-    def _leave(self) -> None:
-        if self._screen is not None:
-            self._screen.end()
-        self._screen = None  # what is said from now on stands under the table
-
-    def _redirect(self) -> None:
-        """What others print goes above the table instead of through it."""
-
-        def pass_on(line: str) -> None:
-            self._said.append((line, ""))  # the thread writes it: a flood costs a draw, not many
-
-        if sys.stdout is self._file:
-            stdout = self._cleanup.enter_context(_Lines(sys.stdout, pass_on))
-            self._cleanup.enter_context(redirect_stdout(cast(TextIO, stdout)))
-        if sys.stderr.isatty():
-            stderr = self._cleanup.enter_context(_Lines(sys.stderr, pass_on))
-            self._cleanup.enter_context(redirect_stderr(cast(TextIO, stderr)))
+            self._show()
 
     def _keep(self, text: str) -> None:
         now = time.strftime("%Y-%m-%d %H:%M:%S")
-        stamped = "".join(f"{now}  {line}\n" for line in text.splitlines() or [""])
+        lines = "".join(f"{now}  {line}\n" for line in text.splitlines() or [""])
         if self._log is None:
-            self._unlogged.append(stamped)
+            self._unlogged.append(lines)
         else:
-            self._append_to_log(stamped)
+            self._append_to_log(lines)
 
-    def _append_to_log(self, stamped: str) -> None:
+    def _append_to_log(self, lines: str) -> None:
         try:
             with cast(Path, self._log).open("a", encoding="utf-8", errors="replace") as file:
-                file.write(stamped)
+                file.write(lines)
         except OSError as error:
             if not self._log_failed:
                 self._log_failed = True
                 self.warn(f"can't write {self._log}: {error.strerror or error}; the run goes on")
 
 
-def _draws(file: TextIO) -> bool:
-    """Whether a file is a terminal that can show a table."""
-    utf = (getattr(file, "encoding", None) or "utf-8").lower().startswith("utf")
-    return file.isatty() and utf and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+class _Output:
+    """A file that takes any text at once and never raises."""
 
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+        self.closed = False  # whether it is a pipe without a reader
+        self._encoding = getattr(file, "encoding", None) or "utf-8"
+        is_dumb = os.environ.get("TERM", "") in ("", "dumb", "unknown")
+        self.can_draw = file.isatty() and self._encoding.lower().startswith("utf") and not is_dumb
 
-def _write(file: TextIO, text: str) -> None:
-    """Writes at once. A full disk or a terminal that is gone ends no run, a closed pipe does."""
-    encoding = getattr(file, "encoding", None) or "utf-8"
-    try:
-        file.write(text.encode(encoding, "replace").decode(encoding))
-        file.flush()
-    except BrokenPipeError:
-        raise
-    except OSError:
-        pass
-
-
-class _Lines:
-    """In the place of a stream: passes on what is printed, line by line."""
-
-    def __init__(self, stream: TextIO, pass_on: Callable[[str], None]) -> None:
-        self._stream = stream
-        self._pass_on = pass_on
-        self._rest = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._rest:
-            self._pass_on(self._rest)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            self._pass_on(line)
-        return len(text)
+    def write(self, text: str) -> None:
+        try:
+            self.file.write(text.encode(self._encoding, "replace").decode(self._encoding))
+            self.file.flush()
+        except BrokenPipeError:
+            self.closed = True
+        except OSError:
+            pass
 
     def flush(self) -> None:
         pass
 
 
-class _Screen:
-    """A terminal: lines that scroll, and under them the table, drawn anew in its place.
-
-    A window that became too small for its table has broken and scrolled it, each terminal in its
-    own way, and `rich.live` leaves the remnants. Here the screen is cleared then, and shows the
-    newest lines again.
-    """
-
-    def __init__(self, file: TextIO) -> None:
-        from rich.console import Console as RichConsole
-
-        self._file = file
-        self._rich = RichConsole(file=file, force_terminal=True)
-        self._newest: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
-        self._cells: list[int] = []  # of each line of the table that is on the screen
-        self._shown: tuple[list[Line], os.terminal_size] | None = None
-
-    def draw(self, said: Sequence[tuple[str, str]], view: View) -> None:
-        """Adds lines, and draws the table under them."""
-        from rich.text import Text
-
-        size = _size(self._file)
-        lines = table_of(view, time.monotonic(), size)
-        if not said and (lines, size) == self._shown:
-            return
-        self._shown = lines, size
-        table = [Text.assemble(*line) for line in lines]
-        for line in table:
-            line.truncate(size.columns, overflow="ellipsis")
-        self._newest += said
-        clear = f"\r\x1b[{len(self._cells)}A\x1b[J" if self._cells else ""
-        if len(self._cells) >= size.lines or max(self._cells, default=0) > size.columns:
-            clear = "\x1b[H\x1b[J"
-            free = size.lines - 1 - len(table)
-            said = list(self._newest)[-free:] if free > 0 else []
-        above = self._rendered([Text(text, style) for text, style in said])
-        cursor = "\x1b[?25l" if table else "\x1b[?25h" if self._cells else ""
-        # Terminals that know the brackets show all of it at once, the others ignore them.
-        _write(self._file, f"\x1b[?2026h{clear}{above}{cursor}{self._rendered(table)}\x1b[?2026l")
-        self._cells = [line.cell_len for line in table]
-
-    def end(self) -> None:
-        """Leaves the table where it is and shows the cursor again."""
-        if self._cells:
-            _write(self._file, "\x1b[?25h")
-
-    def _rendered(self, lines: Sequence["Text"]) -> str:
-        with self._rich.capture() as rendered:
-            for line in lines:
-                self._rich.print(line, soft_wrap=True)
-        return rendered.get()
-
-
-def _size(file: TextIO) -> os.terminal_size:
-    try:
-        size = os.get_terminal_size(file.fileno())
-    except OSError:
-        size = shutil.get_terminal_size()
-    return os.terminal_size((size.columns or 80, size.lines or 24))
+def _live(table: LiveTable, output: _Output) -> Live:
+    """The table at the bottom of a terminal; what others print goes above it."""
+    screen = RichConsole(file=cast(TextIO, output), force_terminal=True, markup=False)
+    return Live(
+        table,
+        console=screen,
+        auto_refresh=False,
+        redirect_stdout=output.file is sys.stdout,
+        redirect_stderr=output.file is sys.stdout and sys.stderr.isatty(),
+    )

@@ -1,8 +1,8 @@
 """Alarms: what the metrics of a run say is wrong, and what to do about it. Imports no JAX.
 
-Limits of single metrics stand in the table of metrics; here are the rules that need more than one
-value, and the monitor that tells each alarm once. It knows nothing but the rows it was fed, so
-that a resumed run which feeds it the lines of `metrics.jsonl` goes on as if it had never stopped.
+Limits of single metrics stand with the metrics; here are the rules that need more than one value,
+and the monitor that raises each alarm once. It knows nothing but the rows it was fed, so that a
+resumed run which feeds it the lines of `metrics.jsonl` goes on as if it had never stopped.
 """
 
 import math
@@ -14,7 +14,6 @@ from statistics import fmean, median, variance
 from typing import Any, NamedTuple
 
 from hackmatrix.interface.metric import Limit, Metric, Severity
-from hackmatrix.reporting.metrics import METRICS
 from hackmatrix.reporting.rows import AGENTS, SEED
 
 RETURN = "train/mean_episode_return"
@@ -38,7 +37,7 @@ class Rule(NamedTuple):
 
 
 class Alarm(NamedTuple):
-    """A rule that fired."""
+    """A rule that a row of metrics broke, for the first time in the run."""
 
     name: str
     severity: Severity
@@ -80,20 +79,18 @@ THROUGHPUT_FALLING = Rule(
     f"`{SPEED}` is below {SLOW:.0%} of the median of the rows before, {SLOW_ROWS} rows in a row",
     "training slows down; see what else the machine does, and with --profile where the time goes",
 )
-ALARMS = (
-    *(_of_limit(metric, limit) for metric in METRICS for limit in metric.limits),
-    NOT_FINITE,
-    RETURN_FLAT,
-    RETURN_OSCILLATING,
-    THROUGHPUT_FALLING,
-)
-
 
 ROW_KEY = "alarms"  # of a line of `metrics.jsonl`: names of the alarms that fired with it
 
 
+def alarms_of(metrics: Sequence[Metric]) -> tuple[Rule, ...]:
+    """All rules that a run with these metrics is watched by."""
+    limits = (_of_limit(metric, limit) for metric in metrics for limit in metric.limits)
+    return (*limits, NOT_FINITE, RETURN_FLAT, RETURN_OSCILLATING, THROUGHPUT_FALLING)
+
+
 def recorded(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of `metrics.jsonl` as a row for `Health.check`: there null was a number not finite."""
+    """A line of `metrics.jsonl` as a row for `Health.check`: its nulls were not finite numbers."""
     row: dict[str, Any] = {n: math.nan if value is None else value for n, value in line.items()}
     row.pop(ROW_KEY, None)
     if AGENTS in row:
@@ -104,10 +101,15 @@ def recorded(line: Mapping[str, Any]) -> dict[str, Any]:
 class Health:
     """The monitor of one run: feed it every row of metrics, in order.
 
-    `worst` is the severity of the worst that holds for the last row, told before or not.
+    `worst` is the severity of the worst alarm that holds for the last row, whether it was raised
+    before or not; None: all is well.
+
+    Args:
+        metrics: of the run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
         self._told: set[str] = set()
         self._returns: deque[float] = deque(maxlen=WINDOW)
         self._speeds: list[float] = []
@@ -115,12 +117,12 @@ class Health:
         self.worst: Severity | None = None
 
     def check(self, update: int, row: Mapping[str, float | None]) -> list[Alarm]:
-        """The alarms that fire with this row and did not fire before.
+        """The alarms that this row raises and no row raised before.
 
         Args:
-            update: of the row.
+            update: the row's.
             row: metrics by name; None, or absent: not measured. Rows of an evaluation may come in
-                between, and names that are no metrics are no trouble.
+                between, and names that are no metrics are ignored.
         """
         values = {name: value for name, value in row.items() if value is not None}
         finite = {name: value for name, value in values.items() if math.isfinite(value)}
@@ -140,7 +142,7 @@ class Health:
         return alarms
 
     def _limits(self, finite: Mapping[str, float]) -> Iterator[Finding]:
-        for metric in METRICS:
+        for metric in self._metrics:
             if metric.name not in finite:
                 continue
             value = finite[metric.name]
@@ -169,11 +171,15 @@ class Health:
 class HealthOfAgents:
     """The monitors of a run's agents, and one of what they share.
 
-    `worst` is what holds for all of them: a run of many agents is as well as its best one.
+    A run of many agents is as well as its best one: `worst` is what holds for all of them.
+
+    Args:
+        metrics: of the run.
     """
 
-    def __init__(self) -> None:
-        self._shared = Health()
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
+        self._shared = Health(metrics)
         self._agents: dict[int, Health] = {}
 
     @property
@@ -185,7 +191,7 @@ class HealthOfAgents:
         return next((each for each in (None, *Severity) if each in every), None)
 
     def check(self, update: int, row: Mapping[str, Any]) -> list[Alarm]:
-        """As `Health.check`; what several agents raise with one row is one alarm."""
+        """As `Health.check`; what several agents raise with the same row is one alarm."""
         if AGENTS not in row:
             return self._shared.check(update, row)
         alarms = self._shared.check(update, {SPEED: row.get(SPEED)})
@@ -193,7 +199,8 @@ class HealthOfAgents:
         for agent in row[AGENTS]:
             seed = agent[SEED]
             values = {name: value for name, value in agent.items() if name != SEED}
-            for alarm in self._agents.setdefault(seed, Health()).check(update, values):
+            agent_health = self._agents.setdefault(seed, Health(self._metrics))
+            for alarm in agent_health.check(update, values):
                 raised.setdefault(alarm.name, []).append((seed, alarm))
         for same in raised.values():
             seeds = ", ".join(str(seed) for seed, _ in same)

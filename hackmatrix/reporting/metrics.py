@@ -1,13 +1,12 @@
-"""The table of metrics: names, what they average over, meaning, healthy ranges. Imports no JAX.
+"""The learner's own metrics, and the row that sums of metrics become. Imports no JAX.
 
-The console, `metrics.jsonl`, trackers, the health monitor and docs/metrics.md take them from here.
+The metrics of a run are these and the environment's (`metrics_of`). The console, `metrics.jsonl`,
+trackers, the health monitor and docs/metrics.md all take names and healthy ranges from there.
 """
 
 from collections.abc import Mapping, Sequence
 
-from hackmatrix.interface.metric import Limit, Metric, Over, Severity
-from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM
-from hackmatrix.rules.rewards import REWARD_PARTS
+from hackmatrix.interface.metric import Limit, Metric, Over, Severity, Shown
 
 # The original's limit of 1.0 nats is out of reach: a random policy has 0.8 in HackMatrix, where few
 # actions are valid, and 0.7 in CartPole, where there are two.
@@ -39,91 +38,122 @@ _CLIP_FRAC = (
 )
 
 
-def _reward_part(part: str) -> Metric:
-    return Metric(f"reward/{part}", Over.STEPS, f"reward part `{part}`")
+def _shown(label: str, form: str, in_summary: bool = False) -> Shown:
+    return Shown("LEARNING", label, form, in_summary=in_summary)
 
 
-def _program_use(action: str) -> Metric:
-    return Metric(f"actions/program/{action}", Over.STEPS, f"fraction of actions that run {action}")
-
-
-METRICS = (
-    Metric("train/total_loss", Over.UPDATES, "what the gradient descends, in the last epoch"),
-    Metric("train/pg_loss", Over.UPDATES, "clipped surrogate loss of the policy, last epoch"),
-    Metric("train/vf_loss", Over.UPDATES, "half the squared error of scaled values, last epoch"),
-    Metric("train/entropy", Over.UPDATES, "nats over the valid actions, last epoch"),
+LEARNER_METRICS = (
+    Metric(
+        "train/steps_per_second",
+        Over.LOOP,
+        "actions in all games, learning included",
+        shown=_shown("steps/s", ",.0f", in_summary=True),
+    ),
+    Metric(
+        "train/mean_episode_return",
+        Over.EPISODES,
+        "sum of a game's rewards",
+        shown=_shown("return", ",.2f", in_summary=True),
+    ),
+    Metric(
+        "train/mean_episode_length",
+        Over.EPISODES,
+        "actions of a game",
+        shown=_shown("length", ",.1f"),
+    ),
+    Metric("train/num_episodes", Over.LOOP, "finished games", shown=_shown("episodes", ",.0f")),
+    Metric("train/mean_reward", Over.STEPS, "reward of an action", shown=_shown("reward", "+.4f")),
+    Metric(
+        "train/entropy",
+        Over.UPDATES,
+        "entropy of the policy over the valid actions, nats, last epoch",
+        shown=_shown("entropy", ".3f", in_summary=True),
+    ),
     Metric(
         "train/entropy_frac",
         Over.UPDATES,
-        "entropy over that of random play in the same positions, last epoch",
+        "entropy as a fraction of that of random play in the same positions, last epoch",
         _ENTROPY_FRAC,
+        _shown("- of random", ".1%"),
     ),
     Metric(
-        "train/approx_kl", Over.UPDATES, "mean of (r - 1) - log r, nats, last epoch", _APPROX_KL
+        "train/approx_kl",
+        Over.UPDATES,
+        "mean of (r - 1) - log r over the ratios r of new to old policy, nats, last epoch",
+        _APPROX_KL,
+        _shown("KL", ".4f", in_summary=True),
     ),
     Metric(
         "train/clip_frac",
         Over.UPDATES,
         "fraction of ratios that were clipped, last epoch",
         _CLIP_FRAC,
+        _shown("clipped", ".1%"),
     ),
-    Metric("train/grad_norm", Over.UPDATES, "global norm before clipping, last epoch"),
-    Metric("train/explained_variance", Over.UPDATES, "1: values predict returns; 0: as a constant"),
-    Metric("train/reward_scale", Over.UPDATES, "what rewards are divided by"),
-    Metric("train/mean_reward", Over.STEPS, "reward of an action"),
-    Metric("train/mean_episode_return", Over.EPISODES, "sum of a game's rewards"),
-    Metric("train/mean_episode_length", Over.EPISODES, "actions of a game"),
-    Metric("train/num_episodes", Over.LOOP, "finished games"),
-    Metric("train/steps_per_second", Over.LOOP, "actions in all games, learning included"),
-    Metric("train/learning_rate", Over.LOOP, "of Adam"),
-    *map(_reward_part, REWARD_PARTS),
-    Metric("actions/move_frac", Over.STEPS, "fraction of actions that are directions"),
-    Metric("actions/siphon_frac", Over.STEPS, "fraction of actions that siphon"),
-    Metric("actions/program_frac", Over.STEPS, "fraction of actions that run a program"),
-    *map(_program_use, ACTION_NAMES[FIRST_PROGRAM:]),
-    Metric("stats/highest_stage", Over.HIGHEST, "highest stage reached, 1..8"),
-    Metric("stats/mean_stage", Over.EPISODES, "highest stage reached, 1..8"),
-    Metric("stats/win_rate", Over.EPISODES, "fraction of games won"),
-    Metric("stats/mean_score", Over.EPISODES, "score at the end of a game"),
-    Metric("stats/programs_owned", Over.EPISODES, "programs owned at the end of a game"),
     Metric(
-        "stats/siphon_first_chance_frac",
-        Over.CHANCES,
-        "of the spells in which siphoning was valid, the fraction that began with siphoning",
+        "train/explained_variance",
+        Over.UPDATES,
+        "fraction of the returns' variance that the values explain",
+        shown=_shown("expl. var.", ".3f"),
     ),
+    Metric(
+        "train/total_loss",
+        Over.UPDATES,
+        "loss of policy, values and entropy together, last epoch",
+        shown=_shown("total loss", ".4f"),
+    ),
+    Metric(
+        "train/pg_loss",
+        Over.UPDATES,
+        "clipped surrogate loss of the policy, last epoch",
+        shown=_shown("policy loss", ".4f"),
+    ),
+    Metric(
+        "train/vf_loss",
+        Over.UPDATES,
+        "half the squared error of scaled values, last epoch",
+        shown=_shown("value loss", ".4f"),
+    ),
+    Metric(
+        "train/grad_norm",
+        Over.UPDATES,
+        "global norm of the gradient before clipping, last epoch",
+        shown=_shown("grad norm", ",.3f"),
+    ),
+    Metric("train/learning_rate", Over.LOOP, "step size of Adam", shown=_shown("lr", ".3g")),
+    Metric("train/reward_scale", Over.UPDATES, "what rewards are divided by"),
     Metric("eval/mean_return", Over.EVALUATION, "sum of a game's rewards"),
-    Metric("eval/mean_stages_cleared", Over.EVALUATION, "stages completed in a game, 0..8"),
-    Metric("eval/win_rate", Over.EVALUATION, "fraction of games won"),
     Metric("eval/mean_length", Over.EVALUATION, "actions of a game"),
 )
 
-LEARNER_METRICS = tuple(
-    m
-    for m in METRICS
-    if m.name.startswith("train/") or m.name in ("eval/mean_return", "eval/mean_length")
-)
 
-
-def metrics_of(env):
+def metrics_of(env: object) -> tuple[Metric, ...]:
+    """The metrics of a run on this environment: the learner's, then the environment's own."""
     return (*LEARNER_METRICS, *getattr(env, "metrics", ()))
 
 
-# Those summed on the device, see `measures.py`.
-MEASURED = tuple(metric for metric in METRICS if metric.over not in (Over.LOOP, Over.EVALUATION))
+def measured_on_device(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
+    """Those that are summed on the device, step by step or update by update."""
+    return tuple(m for m in metrics if m.over not in (Over.LOOP, Over.EVALUATION))
 
 
-def summarise(sums: Mapping[str, Sequence[float]], metrics) -> dict[str, float | None]:
-    """The row of metrics of `sums`: name -> (total, weight), see `measures.py`.
+def summarise(
+    sums: Mapping[str, Sequence[float]], metrics: Sequence[Metric]
+) -> dict[str, float | None]:
+    """The row of metrics that sums become.
 
-    What could not be measured (no game was finished) is None; what the environment does not tell
-    is None as well.
+    Args:
+        sums: for each metric that is measured on the device its total and its weight.
+        metrics: of the run.
+
+    Returns:
+        A value for each of them, and the number of finished games. None: there was nothing to
+        measure, such as the length of games where none was finished.
     """
     row: dict[str, float | None] = {}
-    for metric in metrics:
-        if metric.over in (Over.LOOP, Over.EVALUATION):
-            continue
+    for metric in measured_on_device(metrics):
         total, weight = map(float, sums[metric.name])
-        measured = total if metric.over is Over.HIGHEST else total / max(weight, 1.0)
-        row[metric.name] = measured if weight else None
+        value = total if metric.over is Over.HIGHEST else total / max(weight, 1.0)
+        row[metric.name] = value if weight else None
     row["train/num_episodes"] = float(sums["train/mean_episode_return"][1])
     return row

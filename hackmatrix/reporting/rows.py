@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
@@ -20,13 +20,13 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Interval":
-        """By Student's t distribution; of a single value nothing but the value is known."""
+        """By Student's t distribution; a single value tells nothing about the mean of others."""
         mean = fmean(values)
         if len(values) < 2:
             return cls(mean, -math.inf, math.inf)
-        from scipy.special import stdtrit
+        from scipy.stats import sem, t  # takes a second, and most runs have one agent
 
-        reach = float(stdtrit(len(values) - 1, 0.975)) * stdev(values) / math.sqrt(len(values))
+        reach = float(t.ppf(0.975, len(values) - 1) * sem(values))
         return cls(mean, mean - reach, mean + reach)
 
 
@@ -53,7 +53,7 @@ def joined(rows: Sequence[Mapping[str, float | None]], seeds: Sequence[int]) -> 
 
 
 def told(row: Mapping[str, Any], name: str) -> str | None:
-    """A line on a metric of many agents; None where there is but one, or nothing to tell."""
+    """A line on how a metric is spread over the agents; None where fewer than two measured it."""
     known = [
         (value, agent[SEED])
         for agent in row.get(AGENTS, ())

@@ -20,11 +20,11 @@ from hackmatrix.learner import ppo, seeds
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.reporting.console import Console
 from hackmatrix.reporting.health import RETURN, ROW_KEY, HealthOfAgents, recorded
-from hackmatrix.reporting.metrics import metrics_of, summarise
+from hackmatrix.reporting.metrics import summarise
 from hackmatrix.reporting.rows import AGENTS, joined, told
 from hackmatrix.runs.folder import LOG, PROFILES, RunFolder
 from hackmatrix.runs.saver import EVALUATION, SCORE, Saver, Snapshot, best_checkpoint, score_of
-from hackmatrix.runs.trackers import Trackers, WandbSettings
+from hackmatrix.runs.trackers import TrackedRun, Trackers
 from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.devices import choose_devices
 from hackmatrix.settings.options import TrainOptions
@@ -129,16 +129,8 @@ def train(
 def _trackers(
     config: TrainConfig, options: TrainOptions, run: RunFolder, first: Begin, console: Console
 ) -> Trackers:
-    settings = WandbSettings(config.project, config.entity, config.artifact, options.rewind)
-    return Trackers.open(
-        run.path,
-        config=config.as_dict(),
-        tensorboard=config.tensorboard,
-        wandb=settings if config.wandb else None,
-        update=first.update,
-        steps_per_update=config.batch_size,
-        say=console.say,
-    )
+    settings = {"version": hackmatrix.__version__, **config.as_dict()}
+    return Trackers.open(TrackedRun(run.path, settings, first.update, options.rewind), console.say)
 
 
 def _course(config: TrainConfig, source: Source | Path | None) -> Course:
@@ -202,7 +194,7 @@ class _Loop:
         self._profiled = max(options.profile_step, first.update + 1) if options.profile else None
         if self._profiled is not None and self._profiled > course.num_updates:
             console.warn(f"there is no update {self._profiled}: nothing will be profiled")
-        self._health = HealthOfAgents()
+        self._health = HealthOfAgents(self._trainer.metrics)
         for row in run.metrics():  # alarms that were told once are not told again
             self._health.check(row["update"], recorded(row))
         best = best_checkpoint(run.path)
@@ -228,7 +220,9 @@ class _Loop:
     def train(self) -> End:
         """Makes updates until the run ends, and leaves a checkpoint of its end."""
         config, console, total = self._config, self._console, self._course.num_updates
-        console.begin(self._run.path.name, total, config.batch_size, self._first)
+        console.begin(
+            self._run.path.name, self._trainer.metrics, total, config.batch_size, self._first
+        )
         if self._update >= total:
             console.say(f"all {total:,} updates are made; a higher --total-timesteps goes on")
         ahead = 1  # updates of the next call
@@ -333,9 +327,7 @@ class _Loop:
         self._state, sums = self._trainer.take_sums(self._state)
         config = self._config
         agents = seeds.split(jax.device_get(sums), config.num_seeds)
-        row = joined(
-            [summarise(agent, metrics_of(self._trainer.task.env)) for agent in agents], config.seeds
-        )
+        row = joined([summarise(agent, self._trainer.metrics) for agent in agents], config.seeds)
         steps = self._calls.updates * config.batch_size * config.num_seeds
         row["train/steps_per_second"] = steps / self._calls.seconds
         row["train/learning_rate"] = float(

@@ -23,6 +23,7 @@ from hackmatrix.interface.metric import Severity
 from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.reporting.health import HealthOfAgents
+from hackmatrix.reporting.metrics import LEARNER_METRICS
 from hackmatrix.reporting.rows import Interval, joined, told
 from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.runs.saver import best_checkpoint
@@ -225,7 +226,7 @@ def test_an_agent_that_is_lost_does_not_hold_up_the_others(
     text = output.getvalue()
     assert text.count("params are not finite") == 1
     assert text.count("seed 1: params are not finite at update 6: not exported") == 1
-    assert text.count("seed 1: train/total_loss") == 1
+    assert text.count("seed 1: train/entropy") == 1
     row = rows_of(outcome.run)[1]
     assert row["agents"][1]["train/total_loss"] is None
     assert math.isfinite(row["agents"][2]["train/total_loss"])
@@ -246,7 +247,7 @@ def row_of(**entropies: float) -> dict[str, Any]:
 
 
 def test_an_alarm_names_the_agents_that_raise_it_and_stops_only_all_of_them() -> None:
-    health = HealthOfAgents()
+    health = HealthOfAgents(LEARNER_METRICS)
     assert health.check(1, row_of(s3=0.7, s4=0.7, s5=0.7)) == []
     assert health.worst is None
     told_of = [alarm.message for alarm in health.check(2, row_of(s3=0.08, s4=0.7, s5=0.08))]

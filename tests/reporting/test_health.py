@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hackmatrix.interface.metric import Severity
-from hackmatrix.reporting.health import ALARMS, RETURN, SPEED, WINDOW, Alarm, Health, recorded
-from hackmatrix.reporting.metrics import METRICS
+from hackmatrix.reporting.health import RETURN, SPEED, WINDOW, Alarm, Health, alarms_of, recorded
+from hackmatrix.reporting.metrics import LEARNER_METRICS
 from hackmatrix.runs.folder import RunFolder, read_metrics
 
 Row = dict[str, float | None]
@@ -21,7 +21,7 @@ CRITICAL = {"entropy_collapse", "kl_too_high", "clip_too_high", "not_finite"}
 
 def alarms(rows: Iterable[Row]) -> list[Alarm]:
     """All alarms of a run with these rows."""
-    health = Health()
+    health = Health(LEARNER_METRICS)
     return [alarm for update, row in enumerate(rows, 1) for alarm in health.check(update, row)]
 
 
@@ -38,7 +38,7 @@ def healthy_rows(count: int = 100) -> list[Row]:
     chance = random.Random(0)
     return [
         {
-            **{metric.name: 0.0 for metric in METRICS},
+            **{metric.name: 0.0 for metric in LEARNER_METRICS},
             ENTROPY: 1.5 + chance.gauss(0, 0.1),
             KL: 0.04 + chance.gauss(0, 0.004),
             CLIP: 0.25 + chance.gauss(0, 0.01),
@@ -101,9 +101,13 @@ def test_a_message_says_what_is_wrong_and_what_to_do() -> None:
 
 
 def test_the_table_of_alarms_tells_which_ones_may_stop_a_run() -> None:
-    assert {rule.name for rule in ALARMS if rule.severity is Severity.CRITICAL} == CRITICAL
-    assert len({rule.name for rule in ALARMS}) == len(ALARMS)
-    assert all("\n" not in rule.advice for rule in ALARMS)
+    assert {
+        rule.name for rule in alarms_of(LEARNER_METRICS) if rule.severity is Severity.CRITICAL
+    } == CRITICAL
+    assert len({rule.name for rule in alarms_of(LEARNER_METRICS)}) == len(
+        alarms_of(LEARNER_METRICS)
+    )
+    assert all("\n" not in rule.advice for rule in alarms_of(LEARNER_METRICS))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -116,7 +120,7 @@ def test_a_value_that_is_not_finite_is_critical_and_nothing_else(metric: str, va
 
 
 def test_what_was_not_measured_is_no_alarm() -> None:
-    assert alarms([{metric.name: None for metric in METRICS}, {}]) == []
+    assert alarms([{metric.name: None for metric in LEARNER_METRICS}, {}]) == []
 
 
 def test_few_of_many_broken_metrics_are_named() -> None:
@@ -242,7 +246,7 @@ def sick_rows() -> list[Row]:
 
 
 def test_evaluations_in_between_change_nothing() -> None:
-    plain, mixed = Health(), Health()
+    plain, mixed = Health(LEARNER_METRICS), Health(LEARNER_METRICS)
     evaluation = {"update": 7, "timesteps": 7e6, "eval/mean_return": 1.0, "eval/win_rate": None}
     told = []
     for update, row in enumerate(sick_rows()):
@@ -250,7 +254,7 @@ def test_evaluations_in_between_change_nothing() -> None:
         assert mixed.check(update, evaluation) == []
         told_too = mixed.check(update, row)
         assert told_too == [alarm for alarm in told if alarm.update == update]
-    assert {alarm.name for alarm in told} == {rule.name for rule in ALARMS}
+    assert {alarm.name for alarm in told} == {rule.name for rule in alarms_of(LEARNER_METRICS)}
 
 
 @pytest.mark.parametrize("stopped_after", [0, 61, 62, 71, 76, 100, 131, 150])
@@ -262,7 +266,7 @@ def test_a_resumed_run_goes_on_from_its_lines_of_metrics(
     for update, row in enumerate(rows[:stopped_after]):
         run.add_metrics({"update": update, "timesteps": 100 * update, **row})
 
-    one_go, resumed = Health(), Health()
+    one_go, resumed = Health(LEARNER_METRICS), Health(LEARNER_METRICS)
     for update, line in enumerate(read_metrics(run.path)):
         assert resumed.check(line["update"], recorded(line)) == one_go.check(update, rows[update])
     for update in range(stopped_after, len(rows)):
@@ -273,4 +277,4 @@ def test_null_in_a_line_was_a_number_that_is_not_finite() -> None:
     line = json.loads('{"update": 3, "train/entropy": null, "train/approx_kl": 0.02}')
     row = recorded(line)
     assert row["train/approx_kl"] == 0.02
-    assert [alarm.name for alarm in Health().check(3, row)] == ["not_finite"]
+    assert [alarm.name for alarm in Health(LEARNER_METRICS).check(3, row)] == ["not_finite"]

@@ -1,28 +1,38 @@
-"""The table of metrics, and the sums they come from."""
+"""The tables of metrics, and the sums they come from."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from paths import DOCS
 
-from hackmatrix.interface.metric import Limit, Metric, Severity
+import hackmatrix
+from hackmatrix.interface.metric import Limit, Metric, Over, Severity
+from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.learner import measures
-from hackmatrix.reporting.health import ALARMS
-from hackmatrix.reporting.metrics import MEASURED, METRICS, summarise
+from hackmatrix.reporting.health import alarms_of
+from hackmatrix.reporting.metrics import (
+    LEARNER_METRICS,
+    measured_on_device,
+    metrics_of,
+    summarise,
+)
 from hackmatrix.rules.actions import ACTION_NAMES, SIPHON
 from hackmatrix.rules.rewards import REWARD_PARTS
 
 Row = dict[str, float | None]
 
+ALL = (*LEARNER_METRICS, *METRICS)
+
 PAGE = (DOCS / "metrics.md").read_text()
 
 
 def test_names_are_unique_and_those_of_the_requirements() -> None:
-    names = [metric.name for metric in METRICS]
+    names = [metric.name for metric in ALL]
     assert len(set(names)) == len(names)
     train = "total_loss pg_loss vf_loss entropy approx_kl clip_frac mean_reward num_episodes"
     train += " mean_episode_return mean_episode_length steps_per_second explained_variance"
@@ -36,29 +46,40 @@ def test_names_are_unique_and_those_of_the_requirements() -> None:
     assert {f"eval/{name}" for name in evaluation.split()} <= set(names)
 
 
+def test_the_learner_knows_nothing_of_hackmatrix() -> None:
+    assert {m.name.split("/")[0] for m in LEARNER_METRICS} == {"train", "eval"}
+
+
+def test_the_metrics_of_a_run_are_the_learners_and_the_environments() -> None:
+    jumps = Metric("frog/jumps", Over.EPISODES, "jumps of a game")
+    assert metrics_of(SimpleNamespace(metrics=(jumps,))) == (*LEARNER_METRICS, jumps)
+    assert metrics_of(SimpleNamespace()) == LEARNER_METRICS
+    assert metrics_of(hackmatrix.make()) == ALL
+
+
 def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None:
-    others = {metric.name for metric in METRICS} - {metric.name for metric in MEASURED}
+    others = {metric.name for metric in ALL} - {m.name for m in measured_on_device(ALL)}
     assert {name for name in others if not name.startswith("eval/")} == {
         "train/num_episodes",
         "train/steps_per_second",
         "train/learning_rate",
     }
-    assert {metric.name for metric in METRICS if metric.name.startswith("eval/")} <= others
+    assert {metric.name for metric in ALL if metric.name.startswith("eval/")} <= others
 
 
 def test_sums_become_means_and_nothing_becomes_none() -> None:
-    row = summarise(measures.nothing_measured())
-    assert set(row) == {metric.name for metric in MEASURED} | {"train/num_episodes"}
+    row = summarise(measures.nothing_measured(ALL), ALL)
+    assert set(row) == {m.name for m in measured_on_device(ALL)} | {"train/num_episodes"}
     assert row.pop("train/num_episodes") == 0
     assert all(value is None for value in row.values())
 
 
 @pytest.mark.parametrize("name", ["train/entropy", "stats/siphon_first_chance_frac"])
 def test_sums_without_a_measured_metric_are_an_error(name: str) -> None:
-    sums = measures.nothing_measured()
+    sums = measures.nothing_measured(ALL)
     del sums[name]
     with pytest.raises(KeyError, match=name):
-        summarise(sums)
+        summarise(sums, ALL)
 
 
 def test_steps_of_hackmatrix_are_measured_by_name() -> None:
@@ -75,8 +96,8 @@ def test_steps_of_hackmatrix_are_measured_by_name() -> None:
     step = measures.of_step(
         reward, ended, jnp.array([5.0, 100.0, 7.0]), jnp.array([3, 90, 5]), info
     )
-    sums = measures.added(measures.nothing_measured(), step, step)
-    row = summarise(sums)
+    sums = measures.added(measures.nothing_measured(ALL), step, step)
+    row = summarise(sums, ALL)
     assert row["reward/kills"] == pytest.approx(0.3)
     assert row["reward/victory"] == 0
     assert row["train/mean_reward"] == pytest.approx(0.3)
@@ -95,7 +116,7 @@ def of_actions(actions: list[list[int]], masks: list[list[int]], ended: list[lis
     used = measures.of_actions(
         jnp.array(actions, jnp.uint8), jnp.array(masks, jnp.uint32), jnp.array(ended, bool)
     )
-    return summarise(measures.added(measures.nothing_measured(), used))
+    return summarise(measures.added(measures.nothing_measured(ALL), used), ALL)
 
 
 def test_fractions_are_of_all_actions() -> None:
@@ -131,8 +152,8 @@ def test_a_spell_counts_by_its_first_step() -> None:
 
 def test_the_highest_is_kept_over_time() -> None:
     steps = {"stats/highest_stage": jnp.array([[2.0, 1.0], [5.0, 3.0], [0.0, 0.0]])}
-    total = measures.added(measures.nothing_measured(), measures.over_time(steps))
-    assert summarise(total)["stats/highest_stage"] == 5
+    total = measures.added(measures.nothing_measured(ALL), measures.over_time(steps))
+    assert summarise(total, ALL)["stats/highest_stage"] == 5
 
 
 def test_a_limit_itself_is_healthy() -> None:
@@ -144,9 +165,7 @@ def test_a_limit_itself_is_healthy() -> None:
 
 
 def test_the_limits_are_those_of_the_requirements() -> None:
-    limits = {
-        limit.alarm: (m.name, limit.below, limit.above) for m in METRICS for limit in m.limits
-    }
+    limits = {limit.alarm: (m.name, limit.below, limit.above) for m in ALL for limit in m.limits}
     assert limits == {
         "entropy_low": ("train/entropy_frac", 0.1, None),
         "entropy_collapse": ("train/entropy_frac", 0.05, None),
@@ -158,7 +177,7 @@ def test_the_limits_are_those_of_the_requirements() -> None:
 
 
 def test_limits_go_from_the_mildest_to_the_worst() -> None:
-    for metric in METRICS:
+    for metric in ALL:
         for mild, worse in pairwise(metric.limits):
             assert (mild.severity, worse.severity) == (Severity.WARNING, Severity.CRITICAL)
             bound = worse.above if worse.below is None else worse.below
@@ -180,9 +199,16 @@ def table(header: str, rows: Iterable[Iterable[str]]) -> str:
     return "\n".join([*lines, *(f"| {' | '.join(row)} |".replace("  ", " ") for row in rows)])
 
 
-@pytest.mark.parametrize("group", ["train", "reward", "actions", "stats", "eval"])
-def test_the_page_has_the_metrics_as_they_are(group: str) -> None:
-    metrics = [metric for metric in METRICS if metric.name.startswith(f"{group}/")]
+@pytest.mark.parametrize(
+    ("metrics", "group"),
+    [
+        (LEARNER_METRICS, "train"),
+        (LEARNER_METRICS, "eval"),
+        *((METRICS, group) for group in ("stats", "actions", "reward", "eval")),
+    ],
+)
+def test_the_page_has_the_metrics_as_they_are(metrics: Sequence[Metric], group: str) -> None:
+    metrics = [metric for metric in metrics if metric.name.startswith(f"{group}/")]
     with_range = any(metric.limits for metric in metrics)
     rows = [
         (f"`{m.name}`", m.over.value, m.meaning, *([healthy(m)] if with_range else []))
@@ -193,10 +219,11 @@ def test_the_page_has_the_metrics_as_they_are(group: str) -> None:
 
 
 def test_the_page_has_the_alarms_as_they_are() -> None:
-    rows = [(f"`{rule.name}`", rule.severity.value, rule.when, rule.advice) for rule in ALARMS]
+    rules = alarms_of(ALL)
+    rows = [(f"`{rule.name}`", rule.severity.value, rule.when, rule.advice) for rule in rules]
     assert table("| alarm | severity | when | what to do |", rows) in PAGE
 
 
 def test_the_page_has_nothing_else() -> None:
     names = re.findall(r"^\| `([^`]+)` \|", PAGE, flags=re.MULTILINE)
-    assert sorted(names) == sorted([m.name for m in METRICS] + [rule.name for rule in ALARMS])
+    assert sorted(names) == sorted([m.name for m in ALL] + [rule.name for rule in alarms_of(ALL)])

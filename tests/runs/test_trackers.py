@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from hackmatrix.reporting.metrics import METRICS
-from hackmatrix.runs.trackers import Trackers, background
-from hackmatrix.runs.trackers.background import Tracker, Unavailable
+from hackmatrix.jaxgame.metric_table import METRICS
+from hackmatrix.runs.trackers import TrackedRun, Trackers, background, trackers
+from hackmatrix.runs.trackers.tracker import Tracker, Unavailable
 
 Said = list[str]
 
@@ -23,12 +23,9 @@ class Recorder:
     """A tracker that keeps what it is told."""
 
     name = "recorder"
-    finish_seconds = 0.0
-    rest = ""
 
     def __init__(self) -> None:
         self.told: list[Any] = []
-        self.abandoned = False
 
     def start(self, say: Callable[[str], None]) -> None:
         self.told.append("start")
@@ -42,14 +39,8 @@ class Recorder:
     def artifact(self, update: int, files: Sequence[Path]) -> None:
         self.told.append((update, *files))
 
-    def flush(self) -> None:
-        pass
-
     def finish(self, failed: bool) -> None:
         self.told.append("failed" if failed else "finished")
-
-    def abandon(self) -> None:
-        self.abandoned = True
 
 
 def track(
@@ -57,18 +48,17 @@ def track(
 ) -> list[str]:
     said: Said = []
     run.mkdir(exist_ok=True)
-    with Trackers.open(
-        run,
-        config=config,
-        tensorboard=True,
-        wandb=None,
-        update=update,
-        steps_per_update=32,
-        say=said.append,
-    ) as trackers:
+    with open_board(run, said.append, update, **config) as all_of_them:
         for number, row in rows.items():
-            trackers.log(number, number * 32, row)
+            all_of_them.log(number, number * 32, row)
     return said
+
+
+def open_board(
+    run: Path, say: Callable[[str], None] = print, update: int = 0, **config: Any
+) -> Trackers:
+    """TensorBoard alone."""
+    return Trackers.open(TrackedRun(run, {"wandb": False, **config}, update), say)
 
 
 def events_of(run: Path) -> EventAccumulator:
@@ -118,43 +108,26 @@ def test_what_was_not_measured_is_skipped_and_what_is_not_finite_is_not(tmp_path
 
 
 def test_config_and_alarms_are_texts(tmp_path: Path) -> None:
-    with Trackers.open(
-        tmp_path,
-        config={"lr": 0.5},
-        tensorboard=True,
-        wandb=None,
-        update=0,
-        steps_per_update=32,
-        say=print,
-    ) as trackers:
-        trackers.alarm(20, "kl_high", "too fast")
+    with open_board(tmp_path, lr=0.5) as all_of_them:
+        all_of_them.alarm(20, "kl_high", "too fast")
     assert texts_of(tmp_path, "alarm/kl_high") == [(20, "too fast")]
     ((step, text),) = texts_of(tmp_path, "config")
     assert step == 0
     assert "| lr | 0.5 |" in text
-    assert "| steps_per_update | 32 |" in text
 
 
-def test_a_run_that_goes_on_has_no_points_of_the_attempt_before(tmp_path: Path) -> None:
+def test_a_run_that_goes_on_shows_no_points_of_the_attempt_before(tmp_path: Path) -> None:
     run = tmp_path / "run"
     track(run, {10: {"a": 1.0}, 20: {"a": 2.0}, 30: {"a": 3.0, "seldom": 1.0}, 40: {"a": 4.0}})
-    track(run, {30: {"a": 30.0}}, update=20)
-    assert scalars_of(run, "a") == [(10, 1.0), (20, 2.0), (30, 30.0)]
-    assert "seldom" not in events_of(run).Tags()["scalars"]
-    track(run, {20: {"a": 20.0}}, update=10)
-    assert scalars_of(run, "a") == [(10, 1.0), (20, 20.0)]
-    assert len(list((run / "events").iterdir())) == 3
-
-
-def test_a_reader_that_was_open_before_hides_what_was_removed(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    track(run, {10: {"a": 1.0}, 20: {"a": 2.0}, 30: {"seldom": 3.0}})
     before = events_of(run)
     assert len(before.Scalars("seldom")) == 1
-    track(run, {}, update=10)
-    before.Reload()
-    assert [event.step for event in before.Scalars("a")] == [10]
-    assert before.Scalars("seldom") == []
+    track(run, {30: {"a": 30.0}}, update=20)
+    assert scalars_of(run, "a") == [(10, 1.0), (20, 2.0), (30, 30.0)]
+    track(run, {20: {"a": 20.0}}, update=10)
+    for events in (before.Reload(), events_of(run)):  # a reader that was open, and a new one
+        assert [(e.step, e.value) for e in events.Scalars("a")] == [(10, 1.0), (20, 20.0)]
+        assert events.Scalars("seldom") == []
+    assert len(list((run / "events").iterdir())) == 3
 
 
 @pytest.mark.parametrize("missing", [1, 8, 20])
@@ -167,11 +140,9 @@ def test_a_file_that_a_kill_has_cut_short_is_no_trouble(tmp_path: Path, missing:
 
 
 def test_a_row_can_be_seen_at_once(tmp_path: Path) -> None:
-    with Trackers.open(
-        tmp_path, config={}, tensorboard=True, wandb=None, update=0, steps_per_update=1, say=print
-    ) as trackers:
+    with open_board(tmp_path) as all_of_them:
         for update in (1, 2):
-            trackers.log(update, update, {"a": 1.0})
+            all_of_them.log(update, update, {"a": 1.0})
             wait_for(lambda: bool((tmp_path / "events").is_dir()))
             wait_for(lambda: "a" in events_of(tmp_path).Tags()["scalars"])
             wait_for(lambda: len(scalars_of(tmp_path, "a")) == update)  # noqa: B023
@@ -187,14 +158,12 @@ def test_event_files_that_cannot_be_written_are_said_once(tmp_path: Path) -> Non
 
 
 def test_no_trackers_are_no_trouble(tmp_path: Path) -> None:
-    with Trackers.open(
-        tmp_path, config={}, tensorboard=False, wandb=None, update=0, steps_per_update=1, say=print
-    ) as trackers:
-        trackers.log(1, 1, {"a": 1.0})
+    with open_board(tmp_path, tensorboard=False) as all_of_them:
+        all_of_them.log(1, 1, {"a": 1.0})
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("failing", ["start", "log", "alarm", "artifact", "flush", "finish"])
+@pytest.mark.parametrize("failing", ["start", "log", "alarm", "artifact", "finish"])
 @pytest.mark.parametrize("error", [ValueError("no\n such thing"), SystemExit(1), KeyError()])
 def test_a_tracker_that_raises_is_off_and_the_others_go_on(
     failing: str, error: BaseException
@@ -213,8 +182,6 @@ def test_a_tracker_that_raises_is_off_and_the_others_go_on(
             trackers.log(update, update, {"a": update})
             trackers.alarm(update, "name", "message")
             trackers.artifact(update, [Path("file")])
-        if failing == "flush":
-            wait_for(lambda: bool(said))
     what = " ".join(str(error).split()) or type(error).__name__
     assert said == [f"raising: {what}; it is off for the rest of this run"]
     rows = [(u, u, {"a": u}) for u in range(3)]
@@ -236,35 +203,33 @@ def test_a_tracker_that_is_unavailable_says_why_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("hanging", ["start", "log", "finish"])
 def test_a_tracker_that_hangs_is_left_behind(hanging: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "PATIENCE", 0.2)
-    monkeypatch.setattr(background, "_GRACE", 0.0)
+    monkeypatch.setattr(background, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(background, "END_SECONDS", 0.2)
     for_ever = threading.Event()
 
     class Hanging(Recorder):
         name = "hanging"
-        rest = "; look there"
 
     said: Said = []
     tracker, other = Hanging(), Recorder()
     setattr(tracker, hanging, lambda *_: for_ever.wait())
-    trackers = Trackers([tracker, other], said.append)
-    trackers.log(1, 1, {"a": 1.0})
+    both = Trackers([tracker, other], said.append)
+    both.log(1, 1, {"a": 1.0})
     began = time.monotonic()
-    trackers.close()
+    both.close()
     assert time.monotonic() - began < 20
-    assert said == ["hanging: does not answer, and is left behind; look there"]
-    assert tracker.abandoned
-    assert not other.abandoned
+    assert said == [
+        "hanging: takes what is left, for 0 s at most",
+        "hanging: does not answer, and is left behind",
+    ]
     assert other.told == ["start", (1, 1, {"a": 1.0}), "finished"]
     for_ever.set()  # what it says when nobody waits any more is not heard
 
 
 def test_an_end_that_takes_its_time_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "PATIENCE", 0.05)
+    monkeypatch.setattr(background, "QUIET_SECONDS", 0.05)
 
     class Slow(Recorder):
-        finish_seconds = 60.0
-
         def finish(self, failed: bool) -> None:
             time.sleep(0.5)
             super().finish(failed)
@@ -273,8 +238,7 @@ def test_an_end_that_takes_its_time_is_waited_for(monkeypatch: pytest.MonkeyPatc
     tracker = Slow()
     Trackers([tracker], said.append).close()
     assert tracker.told == ["start", "finished"]
-    assert said == ["recorder: takes what is left, for 60 s at most"]
-    assert not tracker.abandoned
+    assert said == ["recorder: takes what is left, for 40 s at most"]
 
 
 def test_rows_that_a_slow_tracker_cannot_take_are_left_out(
@@ -306,32 +270,34 @@ def test_a_run_that_fails_is_told() -> None:
     assert tracker.told == ["start", "failed"]
 
 
-def test_ctrl_c_at_the_end_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+def test_a_tracker_of_ones_own_is_a_line_in_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Recorder] = []
 
-    for_ever = threading.Event()
-    tracker = Recorder()
-    monkeypatch.setattr(tracker, "finish", lambda _: for_ever.wait())
-    trackers = Trackers([tracker], lambda _: None)
-    monkeypatch.setattr(threading.Thread, "join", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        trackers.close()
-    assert tracker.abandoned
-    for_ever.set()
+    class Own(Recorder):
+        def __init__(self, run: TrackedRun) -> None:
+            super().__init__()
+            self.told.append(run.folder.name)
+            made.append(self)
+
+    monkeypatch.setitem(trackers.TRACKERS, "own", Own)
+    config = {"tensorboard": False, "wandb": False}
+    with Trackers.open(TrackedRun(tmp_path / "run", config), print) as all_of_them:
+        all_of_them.log(1, 1, {"a": 1.0})
+    Trackers.open(TrackedRun(tmp_path / "run", config | {"own": False}), print).close()
+    assert [each.told for each in made] == [["run", "start", (1, 1, {"a": 1.0}), "finished"]]
 
 
 def test_a_row_is_told_in_no_time(tmp_path: Path) -> None:
     row = {metric.name: 0.5 for metric in METRICS}
-    trackers = Trackers.open(
-        tmp_path, config={}, tensorboard=True, wandb=None, update=0, steps_per_update=1, say=print
-    )
+    all_of_them = open_board(tmp_path)
     seconds = []
     for update in range(500):
         began = time.perf_counter()
-        trackers.log(update, update, row)
+        all_of_them.log(update, update, row)
         seconds.append(time.perf_counter() - began)
-    trackers.close()
+    all_of_them.close()
     assert statistics.median(seconds) < 1e-3  # measured: 0.02e-3
 
 

@@ -4,35 +4,23 @@
 its files by the second, and its own thread dies of a full disk, after which every call blocks.
 """
 
-import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.runs.trackers.background import Row, Say
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.runs.trackers.tracker import Say, TrackedRun
 
 FOLDER = "events"
 
 
 class TensorBoard:
-    """Writes event files.
-
-    Args:
-        run: the run's folder.
-        config: shown as text.
-        update: where the run goes on; what an earlier attempt wrote after it is removed.
-    """
+    """Writes one event file for each session of a run."""
 
     name = "TensorBoard"
-    finish_seconds = 0.0
-    rest = ""
 
-    def __init__(self, run: Path, config: Mapping[str, Any], update: int) -> None:
-        self._folder = run / FOLDER
-        self._config = config
-        self._update = update
+    def __init__(self, run: TrackedRun) -> None:
+        self._run = run
 
     def start(self, say: Say) -> None:
         """Begins a file."""
@@ -44,21 +32,19 @@ class TensorBoard:
         from tensorboardX.summary import text  # type: ignore[import-untyped]
 
         self._event, self._summary, self._text_of = event_pb2.Event, summary_pb2.Summary, text
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._cut()
+        folder = self._run.folder / FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
         # TensorBoard reads files in the order of their names, which begin with the second.
-        self._writer = EventsWriter(str(self._folder / "events"), f".{time.time_ns() % 10**9:09}")
-        # Hides what was removed from a TensorBoard that has read it before.
+        self._writer = EventsWriter(str(folder / "events"), f".{time.time_ns() % 10**9:09}")
+        # Has TensorBoard forget what an earlier session wrote after the update of its checkpoint.
         restart = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-        self._write(self._update + 1, time.time(), session_log=restart)
-        self._text(self._update, "config", self._table())
-        self.flush()
+        self._write(self._run.update + 1, time.time(), session_log=restart)
+        rows = "".join(f"| {name} | {value} |\n" for name, value in self._run.config.items())
+        self._text(self._run.update, "config", f"| setting | value |\n|---|---|\n{rows}")
 
-    def log(self, update: int, timesteps: int, row: Row, when: float) -> None:
+    def log(self, update: int, timesteps: int, row: Mapping[str, float], when: float) -> None:
         """Writes all values in one event."""
-        values = [
-            self._summary.Value(tag=name, simple_value=float(value)) for name, value in row.items()
-        ]
+        values = [self._summary.Value(tag=name, simple_value=row[name]) for name in row]
         self._write(update, when, summary=self._summary(value=values))
 
     def alarm(self, update: int, name: str, message: str) -> None:
@@ -68,46 +54,13 @@ class TensorBoard:
     def artifact(self, update: int, files: Sequence[Path]) -> None:
         """Has no place for files."""
 
-    def flush(self) -> None:
-        """Brings all to the disk."""
-        self._writer.flush()
-
     def finish(self, failed: bool) -> None:
         """Closes the file."""
         self._writer.close()
-
-    def abandon(self) -> None:
-        """Nothing of it outlives its thread."""
-
-    def _cut(self) -> None:
-        for path in self._folder.glob("*.tfevents.*"):
-            content = path.read_bytes()
-            kept = b"".join(
-                record
-                for record in _records(content)
-                if self._event.FromString(record[12:-4]).step <= self._update
-            )
-            if kept != content:
-                write_atomically(path, kept)
 
     def _text(self, update: int, name: str, text: str) -> None:
         self._write(update, time.time(), summary=self._text_of(name, text))
 
     def _write(self, update: int, when: float, **content: Any) -> None:
         self._writer.write_event(self._event(wall_time=when, step=update, **content))
-
-    def _table(self) -> str:
-        rows = "".join(f"| {name} | {value} |\n" for name, value in self._config.items())
-        return f"| setting | value |\n|---|---|\n{rows}"
-
-
-def _records(content: bytes) -> Iterator[bytes]:
-    """Records of an event file, up to one that a kill has cut short."""
-    start = 0
-    while start + 12 <= len(content):
-        (size,) = struct.unpack_from("<Q", content, start)
-        end = start + 12 + size + 4  # each with its length before it, and two checksums
-        if end > len(content):
-            return
-        yield content[start:end]
-        start = end
+        self._writer.flush()

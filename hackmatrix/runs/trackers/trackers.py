@@ -7,55 +7,37 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import hackmatrix
-from hackmatrix.runs.trackers.background import Background, Tracker
+from hackmatrix.runs.trackers.background import Background
 from hackmatrix.runs.trackers.tensorboard import TensorBoard
-from hackmatrix.runs.trackers.weights_and_biases import WandbSettings, WeightsAndBiases
+from hackmatrix.runs.trackers.tracker import Say, TrackedRun, Tracker
+from hackmatrix.runs.trackers.weights_and_biases import WeightsAndBiases
+
+# By the setting that switches each off; one without such a setting is always asked.
+TRACKERS: dict[str, Callable[[TrackedRun], Tracker]] = {
+    "tensorboard": TensorBoard,
+    "wandb": WeightsAndBiases,
+}
 
 
 class Trackers:
-    """What is told to all of them; a context manager that ends them.
+    """Passes on what is told to all trackers; a context manager that ends them.
 
     No method raises or waits, whatever a tracker does; only the end waits, for some seconds.
     """
 
-    def __init__(self, trackers: Sequence[Tracker], say: Callable[[str], None]) -> None:
+    def __init__(self, trackers: Sequence[Tracker], say: Say) -> None:
         self._all = [Background(tracker, say) for tracker in trackers]
 
     @classmethod
-    def open(
-        cls,
-        run: Path,
-        *,
-        config: Mapping[str, Any],
-        tensorboard: bool,
-        wandb: WandbSettings | None,
-        update: int,
-        steps_per_update: int,
-        say: Callable[[str], None],
-    ) -> Self:
-        """Starts those that are wanted; returns at once.
+    def open(cls, run: TrackedRun, say: Say) -> Self:
+        """Starts those that the run's settings do not switch off; returns at once.
 
         Args:
-            run: the run's folder; its name is the run's.
-            config: settings that they show.
-            tensorboard: whether to write event files.
-            wandb: how to use Weights & Biases; None: not at all.
-            update: where the run begins or goes on.
-            steps_per_update: actions in all games.
+            run: what they know of the run.
             say: takes lines for the user, from any thread.
         """
-        about = {
-            "version": hackmatrix.__version__,
-            **config,
-            "steps_per_update": steps_per_update,
-        }
-        trackers: list[Tracker] = []
-        if tensorboard:
-            trackers.append(TensorBoard(run, about, update))
-        if wandb is not None:
-            trackers.append(WeightsAndBiases(run, about, update, wandb))
-        return cls(trackers, say)
+        wanted = [make for setting, make in TRACKERS.items() if run.config.get(setting, True)]
+        return cls([make(run) for make in wanted], say)
 
     def __enter__(self) -> Self:
         return self
@@ -70,7 +52,7 @@ class Trackers:
 
     def log(self, update: int, timesteps: int, row: Mapping[str, Any]) -> None:
         """Tells a row of metrics; what is no number is left out."""
-        numbers = {name: value for name, value in row.items() if isinstance(value, Real)}
+        numbers = {name: float(value) for name, value in row.items() if isinstance(value, Real)}
         now = time.time()
         for each in self._all:
             each.call(each.tracker.log, update, timesteps, numbers, now)
@@ -89,6 +71,6 @@ class Trackers:
         """Ends all of them, and waits some seconds for what they still have to do."""
         ending, self._all = self._all, []
         for each in ending:
-            each.stop(failed)
+            each.end(failed)
         for each in ending:
             each.wait()

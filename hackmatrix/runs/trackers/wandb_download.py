@@ -8,11 +8,10 @@ from typing import Any
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import checkpoints_of
-from hackmatrix.runs.trackers.background import Unavailable, one_line
-from hackmatrix.runs.trackers.wandb_access import open_wandb
-from hackmatrix.runs.trackers.weights_and_biases import CHECKPOINT, IDENTITY
+from hackmatrix.runs.trackers.tracker import Unavailable, one_line
+from hackmatrix.runs.trackers.weights_and_biases import CHECKPOINT, IDENTITY, import_wandb
 
-PROBE_SECONDS = 5.0
+_ANSWER_SECONDS = 10  # for W&B to answer a question
 
 
 def download_run(run_id: str, folder: Path, *, project: str, entity: str | None) -> Path:
@@ -34,10 +33,10 @@ def download_run(run_id: str, folder: Path, *, project: str, entity: str | None)
     path = "/".join(part for part in (entity, project, run_id) if part)
     partial = folder.with_name(f".{folder.name}.download-{os.getpid()}")
     try:
-        wandb, offline = open_wandb(PROBE_SECONDS)
-        if offline is not None:
-            raise UserError(f"{problem}: {offline}")
-        artifact = _newest_checkpoint(wandb.Api().run(path))
+        wandb = import_wandb()
+        if (mode := wandb.setup().settings.mode) != "online":
+            raise UserError(f"{problem} is not asked, as WANDB_MODE is {mode}")
+        artifact = _newest_checkpoint(wandb.Api(timeout=_ANSWER_SECONDS).run(path))
         if artifact is None:
             raise UserError(f"{problem} has no checkpoint of {path}")
         artifact.download(root=str(partial), skip_cache=True)

@@ -1,100 +1,71 @@
-"""Weights & Biases: online where it can be reached, else in `{run}/wandb/` for `wandb sync`."""
+"""Weights & Biases: online where it answers, else in `{run}/wandb/` for `wandb sync`."""
 
-import contextlib
-import hashlib
 import json
 import os
 import re
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from hackmatrix.runs.trackers.background import Row, Say, Unavailable, one_line
-from hackmatrix.runs.trackers.wandb_access import open_wandb
+from hackmatrix.runs.trackers.tracker import Say, TrackedRun, Unavailable, one_line
 from hackmatrix.storage.files import write_atomically
 
-PROBE_SECONDS = 2.0  # for the host to answer
 INIT_SECONDS = 15.0  # for W&B to begin a run; it would take 90
-UPLOAD_SECONDS = 15.0  # for what is left at the run's end; the rest stays on the disk
+FINISH_SECONDS = 15.0  # for what is left at the run's end; the rest stays on the disk
 CHECKPOINT = "checkpoint"  # type of artifact
 IDENTITY = "wandb.json"  # in the run's folder: which run it is at W&B
 
 _MAX_ID = 64  # characters
 
 
-class WandbSettings(NamedTuple):
-    """How a run uses W&B."""
-
-    project: str
-    entity: str | None = None  # a team; None: the user's default
-    artifact: bool = True  # upload checkpoints
-    rewind: bool = False  # cut the history back to where the run goes on
-
-
 class WeightsAndBiases:
-    """Logs a run; one that goes on is the same run at W&B, with the updates as steps.
-
-    Args:
-        run: the run's folder.
-        config: shown with the run.
-        update: where it goes on.
-        settings: how W&B is used.
-    """
+    """Logs a run; one that goes on is the same run at W&B, with the updates as steps."""
 
     name = "W&B"
-    finish_seconds = UPLOAD_SECONDS + 1
-    rest = ""
 
-    def __init__(
-        self, run: Path, config: Mapping[str, Any], update: int, settings: WandbSettings
-    ) -> None:
-        self._path = run
-        self._config = dict(config)
-        self._update = update
-        self._settings = settings
-        self._newest: tuple[int, Sequence[Path]] | None = None
-        self._upload_failed = self._abandoned = False
+    def __init__(self, run: TrackedRun) -> None:
+        self._ours = run
+        self._name = run.folder.resolve().name
+        self._last: tuple[int, Sequence[Path]] | None = None  # checkpoint of an offline run
 
     def start(self, say: Say) -> None:
-        """Begins the run, or goes on with it.
+        """Begins the run, or goes on with it; offline where W&B can't be reached.
 
         Raises:
             Unavailable: W&B can't be used here.
         """
         self._say = say
         try:
-            self._wandb, offline = open_wandb(PROBE_SECONDS)
+            self._wandb = import_wandb()
         except Unavailable as reason:
             raise Unavailable(f"{reason}; --no-wandb leaves out this line") from None
-        known = known_id(self._path)
-        if offline is None:
-            try:
-                self._run = self._begin(known, None)
-            except Exception as error:
-                offline = one_line(error)
-        if offline is not None:
-            self._run = self._begin(known, "offline")
-        self._online = offline is None
-        if self._online or known is None:
+        known = known_id(self._ours.folder)
+        why = "offline, as WANDB_MODE says"
+        try:
+            self._run = self._begin(known)
+        except Exception as error:
+            why = one_line(error)
+            self._run = self._begin(known, mode="offline")
+        if known is None or not self._run.offline:
             identity = {"id": self._run.id, "url": self._run.url}
-            write_atomically(self._path / IDENTITY, f"{json.dumps(identity)}\n".encode())
-        sync = f"`wandb sync {shlex.quote(str(Path(self._run.dir).parent))}`"
-        self.rest = f"; {sync} uploads what it has"
-        if offline is None:
+            write_atomically(self._ours.folder / IDENTITY, f"{json.dumps(identity)}\n".encode())
+        self._sync = f"`wandb sync {shlex.quote(str(Path(self._run.dir).parent))}` uploads"
+        update = self._ours.update
+        if not self._run.offline:
             say(self._run.url)
+        elif known is not None and self._ours.rewind:
+            say(f"{why}; {self._sync} the run later and cuts its history back to update {update:,}")
         else:
-            cuts = known is not None and self._settings.rewind
-            also = f" and cuts its history back to update {self._update:,}" if cuts else ""
-            say(f"{offline}; {sync} uploads the run later{also}")
-        if (kept := self._run.starting_step - 1) > self._update:
+            say(f"{why}; {self._sync} the run later")
+        if (kept := self._run.starting_step - 1) > update:
             say(f"has rows up to update {kept:,}, which stay as they are; --rewind cuts them off")
 
-    def log(self, update: int, timesteps: int, row: Row, when: float) -> None:
+    def log(self, update: int, timesteps: int, row: Mapping[str, float], when: float) -> None:
         """Logs all values; W&B shows them when it gets those of another update."""
-        values = {name: float(value) for name, value in row.items()}
-        self._run.log({"timesteps": timesteps, **values}, step=update)
+        self._run.log({"timesteps": timesteps, **row}, step=update)
 
     def alarm(self, update: int, name: str, message: str) -> None:
         """Alerts the user as they have set up at W&B, and notes it in the run's summary."""
@@ -103,101 +74,96 @@ class WeightsAndBiases:
 
     def artifact(self, update: int, files: Sequence[Path]) -> None:
         """Uploads a checkpoint; offline only the last one is kept, as each is a copy."""
-        if not self._settings.artifact:
+        if not self._ours.config.get("artifact", True):
             return
-        if self._online:
-            self._upload(update, files)
+        if self._run.offline:
+            self._last = update, files
         else:
-            self._newest = update, files
-
-    def flush(self) -> None:
-        """W&B sends when it likes."""
+            self._upload(update, files)
 
     def finish(self, failed: bool) -> None:
         """Ends the run at W&B."""
-        if self._newest is not None:
-            self._upload(*self._newest)
+        if self._last is not None:
+            self._upload(*self._last)
         try:
             self._run.finish(exit_code=int(failed))
         except TimeoutError:
-            self._say(f"not all was sent in time{self.rest}")
+            self._say(f"not all was sent in time; {self._sync} what it has")
 
-    def abandon(self) -> None:
-        """Ends W&B's process, for which this one would wait at its exit."""
-        self._abandoned = True
-        with contextlib.suppress(BaseException):  # W&B offers no other way
-            self._wandb.sdk.wandb_setup._singleton._connection._proc._process.kill()
-            self._wandb.teardown()
-
-    def _begin(self, known: str | None, mode: str | None) -> Any:
+    def _begin(self, known: str | None, mode: str | None = None) -> Any:
         if known is None:
-            new = id_of(self._path.resolve().name)
+            plain = re.sub(r"[^A-Za-z0-9._-]", "-", self._name)[:_MAX_ID]
             try:
-                return self._init(new, mode, resume="never")
-            except self._wandb.errors.UsageError:  # a run on another machine has this name
-                other = f"{new[: _MAX_ID - 7]}-{secrets.token_hex(3)}"
+                return self._init(plain, mode, resume="never")
+            except self._wandb.errors.UsageError:  # a run on another machine has this id
+                other = f"{plain[: _MAX_ID - 7]}-{secrets.token_hex(3)}"
                 return self._init(other, mode, resume="never")
-        if self._settings.rewind:
+        if self._ours.rewind:
+            update = self._ours.update
             try:
-                return self._init(known, mode, resume_from=f"{known}?_step={self._update}")
+                return self._init(known, mode, resume_from=f"{known}?_step={update}")
             except Exception as error:
-                self._say(
-                    f"can't cut its history back to update {self._update:,}: {one_line(error)}"
-                )
+                self._say(f"can't cut its history back to update {update:,}: {one_line(error)}")
         return self._init(known, mode, resume="allow")
 
     def _init(self, run_id: str, mode: str | None, **how: str) -> Any:
-        if self._abandoned:
-            raise Unavailable("left behind")
-        wandb = self._wandb
+        wandb, config = self._wandb, self._ours.config
         try:
             return wandb.init(
                 id=run_id,
-                name=self._path.resolve().name,
-                project=self._settings.project,
-                entity=self._settings.entity,
-                config=self._config,
+                name=self._name,
+                project=config.get("project"),
+                entity=config.get("entity"),
+                config=dict(config),
                 allow_val_change=True,  # settings may change when a run goes on
                 mode=mode,
-                dir=None if "WANDB_DIR" in os.environ else str(self._path),
+                dir=None if "WANDB_DIR" in os.environ else str(self._ours.folder),
                 reinit="create_new",  # leaves other runs of this process alone
                 settings=wandb.Settings(
                     silent=True,
                     console="off",
                     init_timeout=INIT_SECONDS,
-                    finish_timeout=UPLOAD_SECONDS,
+                    finish_timeout=FINISH_SECONDS,
                     finish_timeout_raises=True,
                     git_root=os.getcwd(),  # the run's folder may lie outside the repository
                 ),
                 **how,
             )
-        except BaseException:
-            with contextlib.suppress(BaseException):
-                wandb.teardown()  # else the id would be in use
+        except Exception:
+            wandb.teardown()  # else the id would be in use
             raise
 
     def _upload(self, update: int, files: Sequence[Path]) -> None:
         try:
-            artifact = self._wandb.Artifact(
-                f"{CHECKPOINT}-{self._run.id}", CHECKPOINT, metadata={"update": update}
-            )
+            name = f"{CHECKPOINT}-{self._run.id}"
+            artifact = self._wandb.Artifact(name, CHECKPOINT, metadata={"update": update})
             for path in files:
                 add = artifact.add_dir if path.is_dir() else artifact.add_file
-                add(str(path), name=path.relative_to(self._path).as_posix(), skip_cache=True)
+                inside = path.relative_to(self._ours.folder).as_posix()
+                add(str(path), name=inside, skip_cache=True)
             self._run.log_artifact(artifact, aliases=["latest", f"update-{update}"])
-        except Exception as error:
-            if not self._upload_failed:
-                self._upload_failed = True
-                self._say(f"the checkpoint of update {update:,} is not uploaded: {one_line(error)}")
+        except Exception as error:  # such as a checkpoint that is no longer kept
+            self._say(f"the checkpoint of update {update:,} is not uploaded: {one_line(error)}")
 
 
-def id_of(name: str) -> str:
-    """The id that follows from a run's name: the name itself where W&B can take it."""
-    plain = re.sub(r"[^A-Za-z0-9._-]", "-", name)
-    if plain == name and len(name) <= _MAX_ID:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{plain[: _MAX_ID - 9]}-{digest}"
+def import_wandb() -> Any:
+    """The module `wandb`, ready to be used without a prompt; takes a second.
+
+    Raises:
+        Unavailable: it is not installed, switched off, or nobody is logged in.
+    """
+    os.environ.setdefault("WANDB_SILENT", "true")  # it speaks before it can be told not to
+    try:
+        wandb: Any = import_module("wandb")
+        setup = wandb.setup  # a folder of W&B's files passes for a module
+    except (ImportError, AttributeError):
+        raise Unavailable("not installed: pip install 'hackmatrix[wandb]' brings it") from None
+    if (mode := setup().settings.mode) == "disabled":
+        raise Unavailable("off, as WANDB_MODE says")
+    if mode not in ("offline", "dryrun") and not wandb.login(prompt=False, verify=False):
+        wandb.teardown()  # it would not see a later login
+        raise Unavailable("not logged in: `wandb login`, or an API key in WANDB_API_KEY, does it")
+    return wandb
 
 
 def known_id(run: Path) -> str | None:
