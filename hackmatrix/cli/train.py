@@ -14,7 +14,7 @@ from hackmatrix.settings.options import TrainOptions
 if TYPE_CHECKING:
     from hackmatrix.agents.agent import Agent
     from hackmatrix.interface.environment import Environment, PyTree
-    from hackmatrix.training.loop import Evaluate, Evaluation, Outcome
+    from hackmatrix.training.loop import Evaluate, Outcome
 
 FAILED = 1
 SIGNALLED = 128  # and the number of the signal, as shells count
@@ -122,7 +122,7 @@ def _make_evaluate(env: "Environment", agent: "Agent", config: TrainConfig) -> "
     choose = policy_player("", agent, None, greedy=False).choose
     games = Games(env, choose, Limits(config.eval_episodes, config.seed))
 
-    def evaluate(params: "PyTree") -> "Evaluation":
+    def evaluate(params: "PyTree") -> dict[str, float]:
         report = summarise(games.play(params)).as_dict()
         names = ("mean_return", "mean_stages_cleared", "win_rate", "mean_length")
         return {name: report[name] for name in names if report[name] is not None}

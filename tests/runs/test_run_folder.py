@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from hackmatrix.errors import UserError
+from hackmatrix.runs.exports import remove_exported_after
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import (
     agent_folders,
     newest_params,
-    remove_params_after,
     save_params,
 )
 
@@ -131,7 +131,7 @@ def test_params_after_an_update_can_be_dropped(tmp_path: Path) -> None:
     for name in ("params_2", "params_4", "params_6", "final_params"):
         save_params(tmp_path / f"{name}.npz", {"params": {"a": [1.0]}}, {})
     assert newest_params(tmp_path) == tmp_path / "final_params.npz"
-    remove_params_after(tmp_path, 4)
+    remove_exported_after(tmp_path, 4)
     assert newest_params(tmp_path) == tmp_path / "params_4.npz"
     assert sorted(p.name for p in tmp_path.glob("*params*.json")) == [
         "params_2.json",

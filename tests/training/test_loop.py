@@ -38,7 +38,8 @@ from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.settings.config_file import read_config
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.settings.resolve import resolve
-from hackmatrix.training.loop import End, _Loop, train
+from hackmatrix.training.chunks import Chunks
+from hackmatrix.training.loop import End, train
 from hackmatrix.training.sources import find_source
 
 
@@ -93,7 +94,7 @@ def test_the_length_of_calls_changes_neither_metrics_nor_params(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_of(tmp_path / "plain", save_interval=4)
-    monkeypatch.setattr(_Loop, "_updates_per_call", lambda *_: ahead)
+    monkeypatch.setattr("hackmatrix.training.chunks.updates_per_call", lambda *_: ahead)
     run_of(tmp_path / "changed", save_interval=4)
     assert updates_of(tmp_path / "changed" / "mine") == [4, 7]
     for update in (4, 7):
@@ -157,7 +158,7 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(
     with (folder / "metrics.jsonl").open("a") as metrics:
         metrics.write('{"update": 12, "train/ent')
 
-    monkeypatch.setattr(_Loop, "_updates_per_call", lambda *_: ahead)
+    monkeypatch.setattr("hackmatrix.training.chunks.updates_per_call", lambda *_: ahead)
     outcome = run_of(tmp_path / "killed", TrainOptions(resume=str(folder)))
     assert outcome.updates == 12
     assert updates_of(folder) == [5, 10, 12]
@@ -250,7 +251,7 @@ def test_with_other_games_the_params_go_on_and_the_optimizer_is_warned_of(tmp_pa
     assert text.index("--reset-optimizer") < text.index("compiled in")  # before anything runs
     arrays, facts = load_checkpoint(tmp_path / "more" / "checkpoints" / "12")
     assert arrays["games.episode_length"].shape == (16,)
-    assert facts["timesteps"] == 7 * 64 + 5 * 128
+    assert facts.timesteps == 7 * 64 + 5 * 128
     assert [row["timesteps"] for row in rows_of(tmp_path / "more")] == [192, 384, 448, 704, 1088]
     steps = 4 * 4  # of the optimizer in an update
     assert arrays["opt_state.1.count"] == 12 * steps
@@ -387,7 +388,7 @@ def test_what_a_resumed_run_was_last_asked_for_outlives_a_kill(
         raise SystemExit  # stands for a kill after the folder was prepared
 
     with monkeypatch.context() as patched:
-        patched.setattr(_Loop, "_call", killed)
+        patched.setattr(Chunks, "advance", killed)
         with pytest.raises(SystemExit):
             run_of(tmp_path, options, total_timesteps=9 * 64, lr=0.5)
     outcome = run_of(tmp_path, options)
@@ -540,7 +541,7 @@ def test_the_best_checkpoint_is_the_one_that_was_evaluated(tmp_path: Path) -> No
     assert updates_of(run) == [4, 7]
     assert outcome.best == run / "checkpoints" / "4"
     arrays, facts = load_checkpoint(run / "checkpoints" / "4")
-    assert facts["evaluation"] == {"mean_return": 3.0}
+    assert facts.evaluation == {"mean_return": 3.0}
     kernel = arrays["params.params.Dense_0.kernel"]
     np.testing.assert_array_equal(kernel, seen[1]["params"]["Dense_0"]["kernel"])
     best = load_policy(run / "best_params.npz")
