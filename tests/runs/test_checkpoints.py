@@ -36,9 +36,11 @@ ARRAYS = {
 }
 
 
-def facts_of(update: int, score: float | None = None) -> Facts:
-    evaluation = None if score is None else {"mean_return": score}
-    config = {"seed": 0, "lr": 0.1}
+def facts_of(update: int, score: float | None = None, num_agents: int = 1) -> Facts:
+    evaluation = None
+    if score is not None:
+        evaluation = {"mean_return": score, "agents": [{"mean_return": score}] * num_agents}
+    config = {"seed": 0, "num_seeds": num_agents}
     return Facts(update, 64 * update, update, "Grid", "0.1", config, evaluation)
 
 
@@ -127,9 +129,10 @@ def test_what_a_killed_save_left_is_no_checkpoint_and_goes(tmp_path: Path) -> No
     assert os.listdir(tmp_path / "checkpoints") == ["3"]
 
 
-def snapshot(update: int, score: float | None = None) -> Snapshot:
+def snapshot(update: int, score: float | None = None, num_agents: int = 1) -> Snapshot:
     params = {"params": {"a": np.full(2, update, np.float32)}}
-    return Snapshot({"a": np.full(2, update)}, facts_of(update, score), [params])
+    facts = facts_of(update, score, num_agents)
+    return Snapshot({"a": np.full(2, update)}, facts, [params] * num_agents)
 
 
 def saver(run: Path, keep: int, told: list[Any]) -> Saver:
@@ -151,6 +154,23 @@ def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
     assert best is not None
     assert best.update == 2
     assert told == [(update, str(update)) for update in range(1, 8)]
+
+
+@pytest.mark.parametrize("num_agents", [1, 2])
+def test_params_go_with_their_checkpoints(num_agents: int, tmp_path: Path) -> None:
+    with saver(tmp_path, 2, []) as saving:
+        for update, score in enumerate([1.0, 5.0, None, 3.0, None, 2.0, None], start=1):
+            saving.save(snapshot(update, score, num_agents))
+    folders = [tmp_path] if num_agents == 1 else [tmp_path / "seed_0", tmp_path / "seed_1"]
+    for folder in folders:
+        for suffix in ("npz", "json"):
+            assert {path.stem for path in folder.glob(f"*.{suffix}")} == {
+                "best_params",
+                "params_2",
+                "params_6",
+                "params_7",
+            }
+        assert json.loads((folder / "best_params.json").read_text())["update"] == 2
 
 
 def test_the_newest_stays_though_another_is_better(tmp_path: Path) -> None:

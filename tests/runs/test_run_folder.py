@@ -1,6 +1,8 @@
 """Names and folders of runs."""
 
 import json
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -61,6 +63,30 @@ def test_only_one_process_at_a_time_has_a_run(tmp_path: Path) -> None:
         RunFolder(tmp_path / "mine")
     first.close()
     RunFolder(tmp_path / "mine").close()
+
+
+_HOLD = """
+import sys, time
+from pathlib import Path
+from hackmatrix.runs.folder import RunFolder
+run = RunFolder(Path(sys.argv[1]))
+print("locked", flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_lock_of_a_process_goes_when_it_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "locked\n"
+            with pytest.raises(UserError) as raised:
+                RunFolder(tmp_path)
+            assert str(raised.value) == f"{tmp_path} is being trained by another process"
+        finally:
+            process.kill()
+    RunFolder(tmp_path).close()
 
 
 def test_a_folder_that_was_made_for_nothing_goes(tmp_path: Path) -> None:
