@@ -481,6 +481,8 @@ def test_a_checkpoint_of_a_version_that_knew_of_one_agent_is_resumed(tmp_path: P
     del facts["config"]["num_seeds"]
     file.write_text(json.dumps(facts))
     write_manifest(file.parent)
+    with pytest.raises(UserError, match="holds 1 agents, --num-seeds asks for 2"):
+        run_of(tmp_path / "old", TrainOptions(resume=str(folder)), num_seeds=2)
     run_of(tmp_path / "old", TrainOptions(resume=str(folder)), total_timesteps=9 * 64)
     (held, _), (expected, _) = (
         load_checkpoint(tmp_path / name / "mine" / "checkpoints" / "9") for name in ("old", "whole")
