@@ -8,7 +8,7 @@ from typing import Any, Self
 from hackmatrix.errors import UserError
 
 SCORE = "mean_return"  # of an evaluation: the checkpoint with the highest one is the best
-AGENTS = "agents"  # of an evaluation of many agents: the evaluation of each, beside the means
+OF_AGENTS = "agents"  # of an evaluation of many agents: the evaluation of each, beside the means
 
 Evaluation = dict[str, Any]
 
@@ -50,7 +50,7 @@ class Facts:
         if self.num_agents == 1:
             return self
         config = self.config | {"seed": self.config["seed"] + k, "num_seeds": 1}
-        own = None if self.evaluation is None else self.evaluation[AGENTS][k]
+        own = None if self.evaluation is None else self.evaluation[OF_AGENTS][k]
         return dataclasses.replace(self, config=config, evaluation=own)
 
     def as_json(self) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Keeper:
         self._last_update: int | None = None  # the update of the last checkpoint
         self._last_time = time.perf_counter()
         self._any_finite = True  # whether some agent's params were, when last they were to be saved
+        self._final_failed = False
         self._broken: set[int] = set()  # seeds of agents that are known not to be finite
 
     def __enter__(self) -> Self:
@@ -75,8 +76,8 @@ class Keeper:
 
     @property
     def is_saved(self) -> bool:
-        """Whether the last snapshot was written; wait for `finish` before asking."""
-        return self._any_finite and not self._saver.failed
+        """Whether all of the run's end was written; ask after `finish`."""
+        return self._any_finite and not self._saver.failed and not self._final_failed
 
     def is_best(self, score: float) -> bool:
         """Whether an evaluation with this score is better than all before."""
@@ -118,15 +119,22 @@ class Keeper:
             self.keep(now)
         self._saver.wait()
         if now.update >= self._course.num_updates:
-            if not exports.is_exported(self._run, now.update):  # the checkpoint was not written
-                params = self._finite(self.agents_params(now))
-                exports.export_params(self._run, self._facts(now), params)
-            exports.export_final(self._run, now.update)
+            try:
+                self._export_final(now)
+            except OSError as error:
+                self._final_failed = True
+                self._console.warn(f"final_params can't be written: {error.strerror or error}")
 
     def agents_params(self, now: LoopState) -> list[Any]:
         """For each agent, the params with which the network reads features as they are."""
         params = jax.device_get(self._trainer.network_params(now.train))
         return seeds.split(params, self._config.num_seeds)
+
+    def _export_final(self, now: LoopState) -> None:
+        if not exports.is_exported(self._run, now.update):  # the checkpoint was not written
+            params = self._finite(self.agents_params(now))
+            exports.export_params(self._run, self._facts(now), params)
+        exports.export_final(self._run, now.update)
 
     def _snapshot(self, now: LoopState, evaluation: Evaluation | None) -> Snapshot | None:
         """The state, copied off the devices; None if no agent is finite."""

@@ -13,8 +13,8 @@ from hackmatrix.learner.anomalies import Anomaly
 from hackmatrix.reporting.console import Console
 from hackmatrix.reporting.health import RETURN, ROW_KEY, HealthOfAgents, recorded
 from hackmatrix.reporting.metrics import summarise
-from hackmatrix.reporting.rows import joined, told
-from hackmatrix.runs.facts import AGENTS, Evaluation
+from hackmatrix.reporting.rows import AGENTS, joined, told
+from hackmatrix.runs.facts import OF_AGENTS, Evaluation
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.trackers import Trackers
 from hackmatrix.settings.config import Course, TrainConfig
@@ -105,7 +105,7 @@ class Reporter:
 
         Returns:
             The evaluation as the facts of a checkpoint have it: the results of a single agent; of
-            many the means, and the results of each under `AGENTS`.
+            many the means, and the results of each under `OF_AGENTS`.
         """
         prefixed = [{EVAL + name: value for name, value in each.items()} for each in results]
         row = joined(prefixed, self._config.seeds)
@@ -113,7 +113,7 @@ class Reporter:
         means = {name: row[EVAL + name] for name in results[0]}
         shown = ", ".join(f"{name} {value:.3g}" for name, value in means.items())
         self._console.note("evaluation", f"update {update:,}: {shown}" + best * ", the best")
-        return means if len(results) == 1 else means | {AGENTS: [dict(each) for each in results]}
+        return means if len(results) == 1 else means | {OF_AGENTS: [dict(each) for each in results]}
 
     def anomaly(self, seed: int, anomaly: Anomaly) -> None:
         """Warns of the first number that was not finite, with its place in the update."""

@@ -1,6 +1,7 @@
 """A run from its first line to its files, on a tiny environment."""
 
 import dataclasses
+import errno
 import hashlib
 import io
 import json
@@ -599,6 +600,20 @@ def test_a_disk_that_is_full_does_not_end_the_run(
     outcome = run_of(tmp_path, output=output, save_interval=3)
     assert (outcome.updates, outcome.saved) == (7, False)
     assert "the checkpoint of update 3 can't be written: No space left" in output.getvalue()
+
+
+def test_a_disk_that_is_full_at_the_very_end_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("hackmatrix.runs.exports.write_atomically", no_space)
+    output = io.StringIO()
+    outcome = run_of(tmp_path, output=output)
+    assert (outcome.end, outcome.saved) == (End.FINISHED, False)
+    assert outcome.params == outcome.run / "params_7.npz"
+    assert "warning: final_params can't be written: No space left" in output.getvalue()
 
 
 def best_at(scores: dict[int, float]) -> Any:
