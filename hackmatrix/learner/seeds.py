@@ -1,7 +1,7 @@
 """Many agents in one program, each with a seed of its own (`--num-seeds`).
 
-An agent is what its seed alone would make: nothing is shared with the others. Trees of K agents
-have arrays with a leading axis K; those of a single agent have no such axis.
+Each agent is what a run of its seed alone would make: agents share nothing. The arrays of K agents
+have a leading axis K; those of a single agent have no such axis.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ OverAgents = Callable[[Callable[[Tree], Tree]], Callable[[Tree], Tree]]
 
 
 def one_by_one(rule: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:
-    """A rule of one agent for many: the very program of a single one, run for each."""
+    """Maps a function of one agent over many: runs the program of a single agent for each."""
     return lambda agents: jax.lax.map(rule, agents)
 
 
 def side_by_side(rule: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:
-    """A rule of one agent for many, all at once."""
+    """Maps a function of one agent over many, all in one batch."""
     return jax.vmap(rule)
 
 
@@ -30,12 +30,12 @@ def fastest(platform: str) -> OverAgents:
 
 
 def split(tree: Tree, count: int) -> list[Tree]:
-    """The trees of `count` agents, from arrays of NumPy."""
+    """The trees of `count` agents, from one tree of NumPy arrays for all of them."""
     if count == 1:
         return [tree]
     return [jax.tree.map(lambda x, k=k: x[k], tree) for k in range(count)]
 
 
 def are_finite(tree: Tree) -> bool:
-    """Whether all numbers of a tree of NumPy arrays are."""
+    """Whether all numbers of a tree of NumPy arrays are finite."""
     return all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))

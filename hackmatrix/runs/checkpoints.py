@@ -2,7 +2,7 @@
 
 A checkpoint holds arrays by name (`arrays/`, written by Orbax), facts about them (`facts.json`) and
 a manifest of checksums. It is made in a folder of another name and renamed when it is complete, so
-a kill at any moment leaves the ones before it as they were.
+a kill at any moment leaves the earlier ones as they were.
 """
 
 import contextlib
@@ -10,30 +10,46 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hackmatrix.errors import UserError
+from hackmatrix.runs.facts import Facts
 from hackmatrix.storage.files import sync
 from hackmatrix.storage.manifest import DamagedError, check_manifest, write_manifest
 
 FORMAT = 1
 FOLDER = "checkpoints"
+FACTS = "facts.json"
 _PARTIAL = ".saving-"
-_SHAPES = "arrays"
 
 Arrays = dict[str, np.ndarray]
-Facts = dict[str, Any]
+Shapes = dict[str, list[Any]]  # of each array its dtype, then its shape
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint by its place."""
+    """Where a checkpoint lies; nothing of it was read."""
 
     path: Path
     update: int
+
+
+@dataclass(frozen=True)
+class CheckedCheckpoint:
+    """A checkpoint whose files were all found to be as they were written."""
+
+    path: Path
+    facts: Facts
+    _shapes: Shapes
+
+    def read_arrays(self) -> Arrays:
+        """The arrays by name. The files are not checked again."""
+        arrays = {name: np.zeros(shape, dtype) for name, (dtype, *shape) in self._shapes.items()}
+        filled = {name: array for name, array in arrays.items() if array.size}
+        return arrays | _read_arrays(self.path / "arrays", filled)
 
 
 def checkpoints_of(run: Path) -> list[Checkpoint]:
@@ -49,31 +65,48 @@ def checkpoints_of(run: Path) -> list[Checkpoint]:
     return sorted(found, key=lambda checkpoint: checkpoint.update)
 
 
-def save_checkpoint(run: Path, update: int, arrays: Arrays, facts: Mapping[str, Any]) -> Path:
-    """Writes a checkpoint of an update that has none yet.
+def best_checkpoint(run: Path) -> Checkpoint | None:
+    """The checkpoint with the highest score, the oldest among equals; None if none has a score."""
+    scores = [(score_of(checkpoint), checkpoint) for checkpoint in checkpoints_of(run)]
+    evaluated = [(score, checkpoint) for score, checkpoint in scores if score is not None]
+    return max(evaluated, key=lambda pair: pair[0])[1] if evaluated else None
+
+
+def score_of(checkpoint: Checkpoint) -> float | None:
+    """The score of a checkpoint's evaluation; None if it has none or can't be read."""
+    try:
+        return read_facts(checkpoint.path).score
+    except UserError:  # a damaged checkpoint is reported when it is used
+        return None
+
+
+def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
+    """Writes the checkpoint of an update that has none yet.
 
     Args:
         run: the run's folder.
-        update: its name.
         arrays: by name, without slashes.
-        facts: what JSON can hold.
+        facts: about them; `facts.update` names the checkpoint.
+
+    Returns:
+        The checkpoint's folder.
 
     Raises:
-        OSError: it can't be written; what was there is still there.
+        OSError: it can't be written; what was there before is still there.
     """
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
-    partial = folder / f"{_PARTIAL}{update}-{os.getpid()}"
+    partial = folder / f"{_PARTIAL}{facts.update}-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    shapes = {name: [str(array.dtype), *array.shape] for name, array in arrays.items()}
+    shapes: Shapes = {name: [str(array.dtype), *array.shape] for name, array in arrays.items()}
     try:
         # Orbax refuses arrays without elements; the shape is all there is to know of them.
         _write_arrays(partial / "arrays", {n: a for n, a in arrays.items() if a.size})
-        text = json.dumps({"format": FORMAT, "update": update, **facts, _SHAPES: shapes}, indent=1)
-        (partial / "facts.json").write_text(text + "\n", encoding="utf-8")
+        text = json.dumps({"format": FORMAT, **facts.as_json(), "arrays": shapes}, indent=1)
+        (partial / FACTS).write_text(text + "\n", encoding="utf-8")
         write_manifest(partial)
-        path = folder / str(update)
+        path = folder / str(facts.update)
         partial.rename(path)
         sync(folder)
     finally:
@@ -82,63 +115,81 @@ def save_checkpoint(run: Path, update: int, arrays: Arrays, facts: Mapping[str, 
 
 
 def remove_partial(run: Path) -> None:
-    """Removes what a kill in the middle of a save has left. Nothing else may be saving."""
+    """Removes what a kill in the middle of a save has left. No other process may be saving."""
     for path in (run / FOLDER).glob(f"{_PARTIAL}*"):
         shutil.rmtree(path, ignore_errors=True)
 
 
+def remove_checkpoint(checkpoint: Checkpoint) -> None:
+    """Removes a checkpoint: first its name, at once, then its many files."""
+    doomed = checkpoint.path.with_name(f"{_PARTIAL}doomed-{checkpoint.update}-{os.getpid()}")
+    with contextlib.suppress(OSError):
+        checkpoint.path.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
 def read_facts(path: Path) -> Facts:
-    """The facts of a checkpoint, without its arrays and without a check of its files.
+    """The facts of a checkpoint; its arrays are not read and its files not checked.
 
     Raises:
         DamagedError: they can't be read.
         UserError: another version wrote them.
     """
-    try:
-        facts = json.loads((path / "facts.json").read_text(encoding="utf-8"))
-        known = facts["format"] == FORMAT
-    except FileNotFoundError:
-        raise DamagedError(f"{path} is damaged: the file facts.json is missing") from None
-    except (OSError, ValueError, TypeError, KeyError):
-        raise DamagedError(f"{path} is damaged: the file facts.json can't be read") from None
-    if not known:
-        raise UserError(
-            f"{path} has the format {facts['format']}; this version reads format {FORMAT}"
-        )
-    return facts
+    return _facts(path, _read_json(path))
 
 
-def load_checkpoint(path: Path) -> tuple[Arrays, Facts]:
-    """Arrays by name and facts of a checkpoint, all of whose files are checked first.
+def check_checkpoint(path: Path) -> CheckedCheckpoint:
+    """Reads all files of a checkpoint once and compares them with its manifest.
 
     Raises:
         DamagedError: a file is not as it was written; says which.
         UserError: another version wrote it.
     """
     check_manifest(path)
-    facts = read_facts(path)
-    shapes = {name: (shape, dtype) for name, (dtype, *shape) in facts[_SHAPES].items()}
-    arrays = {name: np.zeros(shape, dtype) for name, (shape, dtype) in shapes.items()}
-    filled = {name: array for name, array in arrays.items() if array.size}
-    return arrays | _read_arrays(path / "arrays", filled), facts
+    content = _read_json(path)
+    facts, shapes = _facts(path, content), content.get("arrays")
+    if not isinstance(shapes, dict):
+        raise DamagedError(f"{path} is damaged: the file {FACTS} does not list the arrays")
+    return CheckedCheckpoint(path, facts, shapes)
 
 
-def check_checkpoint(path: Path) -> str | None:
-    """What is wrong with a checkpoint's files; None where all is well."""
+def load_checkpoint(path: Path) -> tuple[Arrays, Facts]:
+    """Arrays by name and facts of a checkpoint, after a check of its files.
+
+    Raises:
+        DamagedError: a file is not as it was written; says which.
+        UserError: another version wrote it.
+    """
+    checkpoint = check_checkpoint(path)
+    return checkpoint.read_arrays(), checkpoint.facts
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a checkpoint can be loaded, by its manifest and its facts."""
     try:
-        check_manifest(path)
-        read_facts(path)
-    except UserError as error:
-        return str(error)
-    return None
+        check_checkpoint(path)
+    except UserError:
+        return False
+    return True
 
 
-def remove_checkpoint(checkpoint: Checkpoint) -> None:
-    """Removes a checkpoint at once, also where its many files take a while."""
-    doomed = checkpoint.path.with_name(f"{_PARTIAL}doomed-{checkpoint.update}-{os.getpid()}")
-    with contextlib.suppress(OSError):
-        checkpoint.path.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((path / FACTS).read_text(encoding="utf-8"))
+        known = content["format"] == FORMAT
+    except FileNotFoundError:
+        raise DamagedError(f"{path} is damaged: the file {FACTS} is missing") from None
+    except (OSError, ValueError, TypeError, KeyError):
+        raise DamagedError(f"{path} is damaged: the file {FACTS} can't be read") from None
+    if not known:
+        raise UserError(
+            f"{path} has the format {content['format']}; this version reads format {FORMAT}"
+        )
+    return content
+
+
+def _facts(path: Path, content: dict[str, Any]) -> Facts:
+    return Facts.from_json(content, str(path / FACTS))
 
 
 def _write_arrays(path: Path, arrays: Arrays) -> None:
@@ -149,12 +200,12 @@ def _write_arrays(path: Path, arrays: Arrays) -> None:
             checkpointer.save(path.absolute(), args=ocp.args.StandardSave(arrays))
     except OSError:
         raise
-    except Exception as error:  # it has no exception of its own: a full disk is a ValueError
+    except Exception as error:  # Orbax has no exception of its own: a full disk is a ValueError
         raise OSError(errno.EIO, _cause(error)) from error
 
 
 def _cause(error: Exception) -> str:
-    """In one short line: Orbax's messages have kilobytes."""
+    """One short line; Orbax's messages have kilobytes."""
     text = " ".join(str(error).split())
     return "No space left on device" if "No space left" in text else text[:200]
 

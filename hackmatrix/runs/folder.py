@@ -1,6 +1,5 @@
 """The folder of a run: config.yaml, metrics.jsonl, log.txt, checkpoints/, params."""
 
-import fcntl
 import json
 import math
 import os
@@ -8,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from filelock import FileLock, Timeout
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import checkpoints_of
@@ -28,22 +29,21 @@ class RunFolder:
         """Locks a folder that is there.
 
         Raises:
-            UserError: another process is training this run, or it can't be written to.
+            UserError: another process is training this run, or the folder can't be written to.
         """
         self.path = path
         self._made = False
+        self._lock = FileLock(path / _LOCK, blocking=False)
         try:
-            self._lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._lock)
+            self._lock.acquire()
+        except Timeout:
             raise UserError(f"{path} is being trained by another process") from None
         except OSError as error:
-            raise UserError(f"{path}: {error.strerror}") from error
+            raise UserError(f"{path}: {error.strerror or error}") from error
 
     def close(self) -> None:
         """Unlocks the folder."""
-        os.close(self._lock)
+        self._lock.release()
 
     @classmethod
     def create(cls, parent: Path, name: str | None, suffix: str | None) -> "RunFolder":
@@ -51,11 +51,11 @@ class RunFolder:
 
         Args:
             parent: folder of runs, made if missing.
-            name: of the run; None: the next free one of today.
+            name: of the run; None takes the next free name of today.
             suffix: added to the name after a dash.
 
         Raises:
-            UserError: there is one of this name already, or it can't be made.
+            UserError: there is a run of this name already, or the folder can't be made.
         """
         run = cls(_new_folder(parent, name, f"-{suffix}" if suffix else ""))
         run._made = True
@@ -63,10 +63,10 @@ class RunFolder:
 
     @classmethod
     def create_at(cls, path: Path) -> "RunFolder":
-        """Makes the folder `path`, or takes one that is empty.
+        """Makes the folder `path`, or takes an empty one.
 
         Raises:
-            UserError: there is a run or something else in it, or it can't be made.
+            UserError: the folder has a run or something else in it, or can't be made.
         """
         made = not path.exists()
         try:
@@ -83,23 +83,23 @@ class RunFolder:
         return run
 
     def remove_if_unused(self) -> None:
-        """Removes a folder that was made for a run which has not begun."""
+        """Removes the folder if it was made for a run that did not begin after all."""
         if not (self.path / CONFIG).exists():
             (self.path / _LOCK).unlink(missing_ok=True)
             if self._made:
                 self.path.rmdir()
 
     def has_checkpoint(self, update: int) -> bool:
-        """Whether there is one of this update."""
+        """Whether the run has a checkpoint of this update."""
         return any(checkpoint.update == update for checkpoint in checkpoints_of(self.path))
 
     def newest_checkpoint(self) -> Path | None:
-        """Its folder."""
+        """The folder of the newest checkpoint; None if there is none."""
         checkpoints = checkpoints_of(self.path)
         return checkpoints[-1].path if checkpoints else None
 
     def write_config(self, text: str) -> None:
-        """Writes config.yaml anew."""
+        """Replaces config.yaml."""
         write_atomically(self.path / CONFIG, text.encode())
 
     def add_start(self, facts: Mapping[str, Any]) -> None:
@@ -108,15 +108,17 @@ class RunFolder:
             file.write(json.dumps(facts) + "\n")
 
     def add_metrics(self, row: Mapping[str, Any]) -> None:
-        """Appends a line to metrics.jsonl, without what is None; what is not finite is null."""
+        """Appends a line to metrics.jsonl, without values that are None; NaN becomes null."""
         line = _recorded(row)
         with (self.path / METRICS).open("ab+") as file:
-            if file.tell() and not _ends_a_line(file):  # a full disk took only part of the last one
+            if file.tell() and not _ends_a_line(
+                file
+            ):  # a full disk took only part of the last line
                 file.write(b"\n")
             file.write(json.dumps(line).encode() + b"\n")
 
     def metrics(self) -> list[Row]:
-        """All rows of metrics.jsonl; one that a kill has cut short is left out."""
+        """All rows of metrics.jsonl, but for a line that a kill has cut short."""
         return list(read_metrics(self.path))
 
     def cut_metrics(self, update: int) -> None:
@@ -124,13 +126,13 @@ class RunFolder:
         self.write_metrics([row for row in self.metrics() if row["update"] <= update])
 
     def write_metrics(self, rows: list[Row]) -> None:
-        """Writes metrics.jsonl anew."""
+        """Replaces metrics.jsonl."""
         text = "".join(json.dumps(row) + "\n" for row in rows)
         write_atomically(self.path / METRICS, text.encode())
 
 
 def read_metrics(run: Path) -> Iterator[Row]:
-    """The rows of a run's metrics.jsonl; a line that was cut short is left out."""
+    """The rows of a run's metrics.jsonl, but for a line that was cut short."""
     path = run / METRICS
     if not path.exists():
         return
@@ -150,7 +152,7 @@ def _ends_a_line(file: BinaryIO) -> bool:
 
 
 def _recorded(row: Mapping[str, Any]) -> Row:
-    """As JSON can hold it."""
+    """The row as JSON can hold it."""
     return {name: _finite(value) for name, value in row.items() if value is not None}
 
 

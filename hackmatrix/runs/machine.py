@@ -14,11 +14,11 @@ import hackmatrix
 
 
 def machine() -> dict[str, Any]:
-    """For `--json`: the device, the processor and the date."""
+    """For `--json`: JAX's device, the processor, the cores this process may use, and the date."""
     return {
         "device": jax.devices()[0].device_kind,
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": _cores(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 
@@ -31,9 +31,9 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The commit of this package's sources, "+" behind it if they were changed since.
+    """The commit of this package's sources, with a "+" after it if files were changed since.
 
-    None where they are not in a git checkout of their own.
+    None if they are not in a git checkout of their own.
     """
     root = Path(hackmatrix.__file__).parents[1]
     if not (root / ".git").exists():
@@ -52,12 +52,18 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def line(machine: dict[str, Any], versions: dict[str, str]) -> str:
-    """The two in one line for people."""
+    """Machine and versions in one line for people."""
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
         f"{machine['device']} ({machine['processor']}), {machine['cores']} cores, {packages}, "
         f"{machine['date']}"
     )
+
+
+def _cores() -> int | None:
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
 
 
 def _processor() -> str:

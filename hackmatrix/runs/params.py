@@ -1,7 +1,8 @@
-"""Params of a network for sharing: arrays in an `.npz`, and facts in a `.json` beside it.
+"""Files of params for sharing: arrays in an `.npz`, and facts in a `.json` beside it.
 
 `params_10.npz` holds `params.Dense_0.kernel`, `params.Dense_0.bias`, ...; `params_10.json` says
-what they are. Reading never runs code from the file, and needs the arrays only.
+where they come from. Reading never runs code from the file, and needs only the arrays: files of
+others have no facts, or some of them.
 """
 
 import io
@@ -18,6 +19,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.storage.files import write_atomically
 
 FORMAT = 1  # of the JSON file
+FINAL = "final_params"
 
 Arrays = dict[str, np.ndarray]
 
@@ -27,16 +29,19 @@ class Exported(NamedTuple):
 
     path: Path  # of the arrays
     params: dict[str, Any]  # nested: {"params": {"Dense_0": {"kernel": ...}}}
-    about: dict[str, Any]  # the facts beside it; empty where there are none
+    about: dict[str, Any]  # the facts beside it, see `Facts.as_json`; empty if there are none
 
 
 def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Writes nested `params` to `path` and `about` beside it, each at once or not at all.
+    """Writes `params` to `path` and `about` beside it; each file is replaced at once or not at all.
 
     Args:
         path: ends in `.npz`.
         params: nested dicts of arrays.
-        about: what JSON can hold; `format` is added.
+        about: JSON object with facts; `format` is added.
+
+    Raises:
+        OSError: a file can't be written.
     """
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **dict(_flat(params)))
@@ -46,15 +51,18 @@ def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any])
 
 
 def load_params(path: Path) -> Exported:
-    """Reads what `save_params` wrote, or arrays alone. In a run's folder it takes the newest file.
+    """Reads what `save_params` wrote, or arrays alone.
+
+    Args:
+        path: a file, or the folder of a run, of which it takes the newest one.
 
     Raises:
-        UserError: no such file, a damaged one, or one that holds something else.
+        UserError: the file is missing or damaged, or holds something else.
     """
     if path.is_dir() and (folders := agent_folders(path)):
         raise UserError(f"{path}: has {len(folders)} agents: choose one, such as {folders[0]}")
     if path.is_dir():
-        path = newest_params(path) or path / "final_params.npz"
+        path = newest_params(path) or path / f"{FINAL}.npz"
     arrays = _read_arrays(path)
     for name, array in arrays.items():
         if not np.issubdtype(array.dtype, np.floating):
@@ -66,7 +74,7 @@ def load_params(path: Path) -> Exported:
 
 def newest_params(run: Path) -> Path | None:
     """`final_params.npz` of a run's folder, else the file of its highest update, if any."""
-    final = run / "final_params.npz"
+    final = run / f"{FINAL}.npz"
     numbered = numbered_params(run)
     if final.exists():
         return final
@@ -88,15 +96,8 @@ def remove_params(folder: Path, name: str) -> None:
         (folder / f"{name}{suffix}").unlink(missing_ok=True)
 
 
-def remove_params_after(folder: Path, update: int) -> None:
-    """Removes exported params of later updates, and those of the run's end."""
-    later = [f"params_{number}" for number in numbered_params(folder) if number > update]
-    for name in (*later, "final_params"):
-        remove_params(folder, name)
-
-
 def update_of_params(folder: Path, name: str) -> int | None:
-    """The update of the params exported as `{name}.npz`; None where there are none."""
+    """The update of the params `{name}.npz`, by the facts beside it; None if a file is missing."""
     try:
         about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         return about["update"] if (folder / f"{name}.npz").exists() else None
@@ -105,20 +106,20 @@ def update_of_params(folder: Path, name: str) -> int | None:
 
 
 def agent_folders(run: Path) -> list[Path]:
-    """The folders `seed_{s}` of a run of many agents, by seed; none for a single agent."""
+    """The folders `seed_{s}` of a run of many agents, by seed; empty for a single agent."""
     numbered = [p for p in run.glob("seed_*") if p.name.removeprefix("seed_").isdecimal()]
     return sorted(numbered, key=seed_of)
 
 
 def seed_of(folder: Path) -> int:
-    """The seed of the agent whose folder it is."""
+    """The seed of the agent that has this folder."""
     return int(folder.name.removeprefix("seed_"))
 
 
 def _read_arrays(path: Path) -> Arrays:
     try:
         with path.open("rb") as file:
-            if not zipfile.is_zipfile(file):  # asked first: NumPy's word on it advises pickle
+            if not zipfile.is_zipfile(file):  # asked first: NumPy's own error advises pickle
                 raise UserError(f"{path}: is no .npz file of params, or a damaged one")
             file.seek(0)
             arrays = np.load(file, allow_pickle=False)

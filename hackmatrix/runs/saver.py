@@ -1,4 +1,4 @@
-"""Saves checkpoints while training goes on, and keeps as many as are wanted."""
+"""Saves checkpoints and their params while training goes on, and removes old ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -6,33 +6,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from hackmatrix.errors import UserError
+from hackmatrix.runs import exports
 from hackmatrix.runs.checkpoints import (
     Arrays,
-    Checkpoint,
+    best_checkpoint,
     checkpoints_of,
-    read_facts,
     remove_checkpoint,
     save_checkpoint,
 )
-
-EVALUATION = "evaluation"
-SCORE = "mean_return"  # of an evaluation: the highest is the best
+from hackmatrix.runs.facts import Facts
 
 
 class Snapshot(NamedTuple):
-    """A moment of a run, copied off the devices."""
+    """A run between two updates, copied off the devices."""
 
-    update: int
     arrays: Arrays
-    facts: Mapping[str, Any]  # `evaluation` among them: None, or that of this moment
-    params: Sequence[Mapping[str, Any] | None]  # for sharing, of each agent that is finite
+    facts: Facts
+    params: Sequence[Mapping[str, Any] | None]  # for sharing, of each agent; None: not finite
 
 
 class Saver:
     """One thread that writes snapshots, one after the other; a context manager that waits for it.
 
-    Kept are the newest checkpoints and the one whose evaluation was best.
+    It keeps the newest checkpoints and the one with the best evaluation. Params of a checkpoint
+    come after it and go with it.
     """
 
     def __init__(
@@ -40,16 +37,16 @@ class Saver:
         run: Path,
         keep: int,
         *,
-        on_saved: Callable[[Snapshot, Path], None],
-        on_failed: Callable[[Snapshot, OSError], None],
+        on_saved: Callable[[Facts, list[Path]], None],
+        on_failed: Callable[[Facts, OSError], None],
     ) -> None:
-        """Prepares to save.
+        """Starts the thread.
 
         Args:
             run: the run's folder.
-            keep: newest checkpoints to keep.
-            on_saved: called with the snapshot and its path, in the thread.
-            on_failed: called where the snapshot could not be written, in the thread.
+            keep: how many of the newest checkpoints to keep.
+            on_saved: called in the thread, with the checkpoint's folder and its params' files.
+            on_failed: called in the thread if the snapshot can't be written.
         """
         self._run = run
         self._keep = keep
@@ -73,46 +70,34 @@ class Saver:
         self._thread.shutdown()
 
     def save(self, snapshot: Snapshot) -> None:
-        """Starts to write, after the snapshot before is written."""
+        """Starts to write a snapshot, as soon as the one before is written."""
         self.wait()
         self._pending = self._thread.submit(self._save, snapshot)
 
     def wait(self) -> None:
-        """Waits for the snapshot under way."""
+        """Waits until the snapshot under way is written."""
         if self._pending is not None:
             pending, self._pending = self._pending, None
             pending.result()
 
     def _save(self, snapshot: Snapshot) -> None:
+        facts = snapshot.facts
         try:
-            path = save_checkpoint(self._run, snapshot.update, snapshot.arrays, snapshot.facts)
+            path = save_checkpoint(self._run, snapshot.arrays, facts)
+            files = exports.export_params(self._run, facts, snapshot.params)
+            if facts.evaluation is not None:
+                exports.export_best(self._run)
             self._remove_old()
-            self._on_saved(snapshot, path)
+            self._on_saved(facts, [path, *files])
         except OSError as error:
             self.failed = True
-            self._on_failed(snapshot, error)
+            self._on_failed(facts, error)
         else:
             self.failed = False
 
     def _remove_old(self) -> None:
-        checkpoints = checkpoints_of(self._run)
         best = best_checkpoint(self._run)
-        for checkpoint in checkpoints[: -self._keep]:
+        for checkpoint in checkpoints_of(self._run)[: -self._keep]:
             if checkpoint != best:
+                exports.remove_exported(self._run, checkpoint.update)
                 remove_checkpoint(checkpoint)
-
-
-def best_checkpoint(run: Path) -> Checkpoint | None:
-    """The checkpoint with the highest evaluation, the oldest among equals; None without any."""
-    scores = [(score_of(checkpoint), checkpoint) for checkpoint in checkpoints_of(run)]
-    evaluated = [(score, checkpoint) for score, checkpoint in scores if score is not None]
-    return max(evaluated, key=lambda pair: pair[0])[1] if evaluated else None
-
-
-def score_of(checkpoint: Checkpoint) -> float | None:
-    """The score of the evaluation that belongs to a checkpoint, if there is one."""
-    try:
-        evaluation = read_facts(checkpoint.path).get(EVALUATION)
-    except UserError:  # damaged ones are told when they are used
-        return None
-    return None if evaluation is None else float(evaluation[SCORE])

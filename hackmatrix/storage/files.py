@@ -5,10 +5,10 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replaces the file at once.
+    """Replaces a file at once.
 
     Raises:
-        OSError: it can't be written; what was there is still there.
+        OSError: it can't be written; what was there before is still there.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -22,7 +22,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Waits until the file, or the names in a folder, are on the disk."""
+    """Waits until a file, or the names in a folder, are on the disk."""
+    if os.name == "nt" and path.is_dir():  # Windows can't open folders, nor needs to
+        return
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,6 +1,6 @@
 """A folder's manifest: size and SHA-256 of each of its files.
 
-Orbax restores arrays whose bytes have changed without a word; the manifest finds every change.
+Orbax restores arrays whose bytes have changed without a warning; the manifest finds every change.
 """
 
 import hashlib

@@ -1,1 +1,1 @@
-"""PPO with action masks: configuration, rollout, update, metrics and the loop around them."""
+"""A run under way: where it begins, the loop, what is due, reported and kept."""

@@ -1,111 +1,108 @@
-"""The first state of a run: fresh, from exported params, or from a checkpoint."""
+"""The state that a run begins with: new, with exported params, or that of a checkpoint."""
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
-from hackmatrix.environments.registry import environment_id
-from hackmatrix.errors import UserError
-from hackmatrix.learner.trainer import Trainer, TrainState
+from hackmatrix.learner.trainer import Trainer
 from hackmatrix.reporting.console import Console
-from hackmatrix.runs.checkpoints import Checkpoint, Facts
-from hackmatrix.training import sources
+from hackmatrix.runs.checkpoints import CheckedCheckpoint
+from hackmatrix.runs.params import load_params
+from hackmatrix.training.compatibility import Changes, changes_since, check_exported, check_shapes
+from hackmatrix.training.loop_state import LoopState
 from hackmatrix.training.snapshots import arrays_of, named_leaves, state_of
-
-LAST_LOGGED = "last_logged"  # fact of a checkpoint: the update of the last row of metrics
-
-
-class Begin(NamedTuple):
-    """Where a run begins."""
-
-    state: TrainState
-    update: int  # updates made so far
-    logged: int  # the update of the last row of metrics
+from hackmatrix.training.sources import Source
 
 
-def fresh(trainer: Trainer) -> Begin:
-    """From the run's seed alone."""
-    return Begin(trainer.init(trainer.config.seed), 0, 0)
+def make_initial_state(
+    trainer: Trainer, source: Source | Path | None, console: Console, *, reset_optimizer: bool
+) -> LoopState:
+    """The state that a run begins with, on the trainer's devices.
+
+    Args:
+        trainer: of the run.
+        source: what the run goes on from; a path is a file of params.
+        console: is told what is taken over and what is not.
+        reset_optimizer: whether the optimizer of a checkpoint starts afresh.
+
+    Raises:
+        UserError: the source is damaged or does not fit the configuration; nothing was changed.
+    """
+    if source is None:
+        return new_state(trainer)
+    if isinstance(source, Path):
+        return state_from_params(trainer, source, console)
+    if source.checkpoint is None:
+        console.say(f"{source.run} has no checkpoint yet: it starts from its beginning")
+        return new_state(trainer)
+    return state_from_checkpoint(
+        trainer, source.checkpoint, console, reset_optimizer=reset_optimizer
+    )
 
 
-def from_params(trainer: Trainer, path: Path, console: Console) -> Begin:
-    """From params of a file; everything else is as in a fresh run.
+def new_state(trainer: Trainer) -> LoopState:
+    """A state that follows from the run's seed alone."""
+    return LoopState(trainer.init(trainer.config.seed), 0, 0)
+
+
+def state_from_params(trainer: Trainer, path: Path, console: Console) -> LoopState:
+    """A new state, but with the params of a file for every agent.
 
     Raises:
         UserError: they can't be read, or belong to another network or environment.
     """
-    config = trainer.config
-    exported = sources.load_exported(path, config, environment_id(config.env))
-    shape = jax.eval_shape(trainer.network.init, jax.random.key(0))
-    theirs = _shapes(exported.params)
-    if (ours := _shapes(shape)) != theirs:
-        name = next(n for n in sorted(ours | theirs) if ours.get(n) != theirs.get(n))
-        raise UserError(
-            f"{path}: {name} is {theirs.get(name, 'missing')}, the network of this configuration "
-            f"wants {ours.get(name, 'none')}; see --hidden-dim, --num-layers and --observation"
-        )
+    exported = load_params(path)
+    check_exported(exported, trainer.config)
+    network = jax.eval_shape(trainer.network.init, jax.random.key(0))
+    check_shapes(_shapes(exported.params), _shapes(network), path)
     console.say(f"params of {path}; optimizer, normalisation, games and counters start afresh")
-    state = _on_host(fresh(trainer).state)
-    params = jax.tree.map(  # the same for every agent
+    new = new_state(trainer)
+    state = jax.tree.map(np.array, new.train)
+    params = jax.tree.map(
         lambda like, array: np.broadcast_to(np.asarray(array, like.dtype), like.shape),
         state.params,
         exported.params,
     )
-    state = dataclasses.replace(state, params=params)
-    return Begin(trainer.on_devices(state), 0, 0)
+    return new._replace(train=trainer.on_devices(dataclasses.replace(state, params=params)))
 
 
-def from_checkpoint(
-    trainer: Trainer,
-    checkpoint: Checkpoint,
-    facts: Facts,
-    console: Console,
-    *,
-    reset_optimizer: bool,
-) -> Begin:
-    """From a checkpoint: exactly where it was if the configuration is the same.
+def state_from_checkpoint(
+    trainer: Trainer, checkpoint: CheckedCheckpoint, console: Console, *, reset_optimizer: bool
+) -> LoopState:
+    """The state of a checkpoint: exactly that one if the configuration is the same.
 
     Raises:
-        UserError: it is damaged, or the network is another one; nothing was changed.
+        UserError: its params don't fit the configuration's network or environment.
     """
-    config, update = trainer.config, checkpoint.update
-    changed = sources.changes(config, {"num_seeds": 1} | facts[sources.CONFIG])
-    sources.check_environment(facts, environment_id(config.env), checkpoint.path)
-    sources.check_network(changed)
-    arrays = sources.load_arrays(checkpoint)
-    _tell(console, checkpoint, changed, reset_optimizer=reset_optimizer)
+    config, facts = trainer.config, checkpoint.facts
+    changes = changes_since(facts, config, checkpoint.path)
+    arrays = checkpoint.read_arrays()
+    _tell(console, checkpoint, changes, reset_optimizer=reset_optimizer)
 
-    afresh = set()
-    if "num_envs" in changed:
-        afresh |= {"games", "sums"}
+    afresh = {"games", "sums"} if "num_envs" in changes else set()
     if reset_optimizer:
         afresh.add("opt_state")
     if afresh:
-        begun = arrays_of(trainer.init(config.seed, update))
-        kept = {name: each for name, each in arrays.items() if name.split(".")[0] not in afresh}
-        arrays = begun | kept
+        new = arrays_of(trainer.init(config.seed, facts.update))
+        kept = {name: array for name, array in arrays.items() if name.split(".")[0] not in afresh}
+        arrays = new | kept
     seeds = config.seed + np.arange(config.num_seeds, dtype=np.uint32)
     arrays["seed"] = seeds.reshape(arrays["seed"].shape)
     state = state_of(trainer.state_shape(), arrays, checkpoint.path)
-    logged = update if "sums" in afresh else facts[LAST_LOGGED]
-    return Begin(trainer.on_devices(state), update, logged)
+    last_logged = facts.update if "sums" in afresh else facts.last_logged
+    return LoopState(trainer.on_devices(state), facts.update, last_logged)
 
 
 def _tell(
-    console: Console,
-    checkpoint: Checkpoint,
-    changed: Mapping[str, tuple[Any, Any]],
-    *,
-    reset_optimizer: bool,
+    console: Console, checkpoint: CheckedCheckpoint, changes: Changes, *, reset_optimizer: bool
 ) -> None:
-    console.say(f"resuming {checkpoint.path}, after update {checkpoint.update:,}")
-    for name, (then, now) in changed.items():
+    console.say(f"resuming {checkpoint.path}, after update {checkpoint.facts.update:,}")
+    for name, (then, now) in changes.items():
         console.say(f"changed since: {name} {then} -> {now}")
-    if "num_envs" in changed:
+    if "num_envs" in changes:
         console.say(
             "params, optimizer and normalisation carry over; the games are others and start anew"
         )
@@ -116,12 +113,8 @@ def _tell(
             )
     if reset_optimizer:
         console.say("the optimizer starts afresh")
-    if "normalize_rewards" in changed:
+    if "normalize_rewards" in changes:
         console.warn("values were learned in other units; they take some updates to follow")
-
-
-def _on_host(state: TrainState) -> TrainState:
-    return jax.tree.map(np.array, state)
 
 
 def _shapes(tree: Any) -> dict[str, list[int]]:

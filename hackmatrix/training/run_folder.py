@@ -1,4 +1,4 @@
-"""The folder of a run: made or found, locked, and brought to where the run begins."""
+"""The folder of a run: made or found, locked, and brought to the update where the run begins."""
 
 import contextlib
 import datetime
@@ -9,83 +9,103 @@ from typing import Any
 
 import jax
 
+from hackmatrix.errors import UserError
 from hackmatrix.runs import machine
-from hackmatrix.runs.checkpoints import remove_checkpoint, remove_partial
+from hackmatrix.runs.checkpoints import (
+    Checkpoint,
+    checkpoints_of,
+    remove_checkpoint,
+    remove_partial,
+)
+from hackmatrix.runs.exports import remove_exported_after
 from hackmatrix.runs.folder import RunFolder, read_metrics
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import dump_config
 from hackmatrix.settings.options import TrainOptions
-from hackmatrix.training import exports, sources
 from hackmatrix.training.sources import Source
 
 
 @contextlib.contextmanager
-def open_run(
+def open_run_folder(
     config: TrainConfig, options: TrainOptions, source: Source | Path | None
 ) -> Iterator[RunFolder]:
-    """The run's folder, locked. One that was made for nothing is removed.
+    """The run's folder, locked while entered. It is removed if the run does not begin after all.
 
     Raises:
-        UserError: it can't be made, or holds what the source must not go on over.
+        UserError: it can't be made, or has checkpoints that the run would go on over.
     """
-    run = _run_folder(config, options, source)
+    run = _locked(config, options, source)
     try:
+        if isinstance(source, Source) and source.is_of(run.path):
+            _check_may_drop(checkpoints_after(source.update, run.path), source, options)
         yield run
     finally:
         run.close()
         run.remove_if_unused()
 
 
-def _run_folder(
-    config: TrainConfig, options: TrainOptions, source: Source | Path | None
-) -> RunFolder:
+def prepare_run_folder(run: RunFolder, config: TrainConfig, source: Source | Path | None) -> None:
+    """Writes the configuration, and brings the folder to the update where the run begins.
+
+    What the folder has of later updates is removed, as it is made again; the metrics of a run that
+    goes on from another folder are copied.
+    """
+    run.write_config(dump_config(config))
+    if not isinstance(source, Source):
+        return
+    remove_partial(run.path)
+    if source.is_of(run.path):
+        for checkpoint in checkpoints_after(source.update, run.path):
+            remove_checkpoint(checkpoint)
+        remove_exported_after(run.path, source.update)
+        run.cut_metrics(source.update)
+    elif source.run is not None:
+        rows = [row for row in read_metrics(source.run) if row["update"] <= source.update]
+        run.write_metrics(rows)
+
+
+def checkpoints_after(update: int, run: Path) -> list[Checkpoint]:
+    """The checkpoints of a run that are later than an update."""
+    return [checkpoint for checkpoint in checkpoints_of(run) if checkpoint.update > update]
+
+
+def start_facts(update: int, devices: list[jax.Device]) -> dict[str, Any]:
+    """What the folder keeps of each process that trained the run, see `RunFolder.add_start`."""
+    return {
+        "update": update,
+        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "devices": len(devices),
+        **machine.machine(),
+        "versions": machine.versions("jaxlib", "numpy", "flax", "optax", "orbax-checkpoint"),
+        "commit": machine.commit(),
+    }
+
+
+def _locked(config: TrainConfig, options: TrainOptions, source: Source | Path | None) -> RunFolder:
     if isinstance(source, Source) and (own := _own_folder(config, options, source)) is not None:
-        run = RunFolder(own)
-        try:
-            sources.check_rewind(source, run.path, options.rewind)
-        except BaseException:
-            run.close()
-            raise
-        return run
+        return RunFolder(own)
     if options.output_dir is not None:
         return RunFolder.create_at(options.output_dir)
     return RunFolder.create(config.checkpoint_dir, options.run_name, options.run_suffix)
 
 
 def _own_folder(config: TrainConfig, options: TrainOptions, source: Source) -> Path | None:
-    """The folder of the run that goes on; None where it goes on in another one."""
+    """The folder of the run that goes on; None if it goes on in another one."""
     if source.run is None or options.run_suffix:
         return None
     named = options.output_dir
     if options.run_name is not None:
         named = config.checkpoint_dir / options.run_name
-    return source.run if named is None or named.resolve() == source.run.resolve() else None
+    return source.run if named is None or source.is_of(named) else None
 
 
-def prepare(run: RunFolder, config: TrainConfig, source: Source | Path | None, update: int) -> None:
-    """Brings the folder to where the run begins: what came after that is made again."""
-    run.write_config(dump_config(config))
-    if not isinstance(source, Source):
-        return
-    remove_partial(run.path)
-    if source.run is not None and source.run.resolve() == run.path.resolve():
-        for checkpoint in sources.check_rewind(source, run.path, rewind=True):
-            remove_checkpoint(checkpoint)
-        exports.cut(run.path, update)
-        run.cut_metrics(update)
-    elif source.run is not None:
-        rows = [row for row in read_metrics(source.run) if row["update"] <= update]
-        run.write_metrics(rows)
-
-
-def start_facts(update: int, chosen: list[jax.Device]) -> dict[str, Any]:
-    """What a run's folder keeps of each process that trained it."""
-    return {
-        "update": update,
-        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": sys.argv,
-        "devices": len(chosen),
-        **machine.machine(),
-        "versions": machine.versions("jaxlib", "numpy", "flax", "optax", "orbax-checkpoint"),
-        "commit": machine.commit(),
-    }
+def _check_may_drop(later: list[Checkpoint], source: Source, options: TrainOptions) -> None:
+    """Refuses to go on over later checkpoints unless `--rewind` allows it."""
+    if later and not options.rewind:
+        newer = ", ".join(str(checkpoint.update) for checkpoint in later)
+        raise UserError(
+            f"{source.run} has newer checkpoints than {source.update} ({newer}): "
+            f"--resume {source.run} goes on from the newest, --rewind drops what came after "
+            f"{source.update}, --run-name or --output-dir goes on in a new folder"
+        )

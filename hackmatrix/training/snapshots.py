@@ -1,4 +1,4 @@
-"""A training state as arrays by name, and back."""
+"""The state of the trainer as arrays by name, and back: what a checkpoint holds."""
 
 from pathlib import Path
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from hackmatrix.agents.normalisation import FeatureScale
 from hackmatrix.errors import UserError
 from hackmatrix.learner.trainer import TrainState
 from hackmatrix.runs.checkpoints import Arrays
 
-_SUMS, _PARAMS, _SCALE = "sums.", "params.", "feature_scale."
+# Arrays that older checkpoints may lack: they start at zero.
+_MAY_BE_MISSING = ("sums.", "games.previous_mask")
 
 
 def arrays_of(state: TrainState) -> Arrays:
@@ -23,14 +23,14 @@ def arrays_of(state: TrainState) -> Arrays:
 
 
 def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
-    """The state (of NumPy arrays) with these arrays.
+    """The state of NumPy arrays that `arrays_of` took apart.
 
-    Sums of metrics that the arrays do not hold start at nothing: another version may measure more.
+    What older versions did not measure starts at zero.
 
     Args:
         shape: shapes and dtypes of the state.
         arrays: by name.
-        path: of the checkpoint, for errors.
+        path: of the checkpoint; errors name it.
 
     Raises:
         UserError: an array is missing, or has another shape or dtype.
@@ -38,7 +38,7 @@ def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
     leaves = []
     for name, wanted in named_leaves(shape):
         array = arrays.get(name)
-        if array is None and name.startswith(_SUMS):
+        if array is None and name.startswith(_MAY_BE_MISSING):
             array = np.zeros(wanted.shape, wanted.dtype)
         if array is None:
             raise UserError(f"{path}: holds no {name}; another version of hackmatrix wrote it")
@@ -48,22 +48,6 @@ def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
             )
         leaves.append(array)
     return jax.tree.unflatten(jax.tree.structure(shape), leaves)
-
-
-def params_of(arrays: Arrays) -> dict[str, Any]:
-    """The params for sharing that the arrays of a state make: normalisation is built in."""
-    params: dict[str, Any] = {}
-    for name, array in arrays.items():
-        if name.startswith(_PARAMS):
-            *parents, leaf = name.removeprefix(_PARAMS).split(".")
-            node = params
-            for parent in parents:
-                node = node.setdefault(parent, {})
-            node[leaf] = array
-    scale: dict[str, Any] = {
-        name.removeprefix(_SCALE): a for name, a in arrays.items() if name.startswith(_SCALE)
-    }
-    return jax.device_get(FeatureScale(**scale).folded(params)) if scale else params
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:

@@ -25,8 +25,7 @@ from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.reporting.health import HealthOfAgents
 from hackmatrix.reporting.metrics import LEARNER_METRICS
 from hackmatrix.reporting.rows import Interval, joined, told
-from hackmatrix.runs.checkpoints import load_checkpoint
-from hackmatrix.runs.saver import best_checkpoint
+from hackmatrix.runs.checkpoints import best_checkpoint, load_checkpoint
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.training.loop import End, MakeEvaluate
@@ -95,7 +94,7 @@ def test_the_speed_is_that_of_all_agents_together(
 ) -> None:
     seconds = itertools.count()  # each call of the trainer takes one
     clock = SimpleNamespace(perf_counter=lambda: next(seconds))
-    monkeypatch.setattr("hackmatrix.training.loop.time", clock)
+    monkeypatch.setattr("hackmatrix.training.chunks.time", clock)
     rows = rows_of(run_of(tmp_path, num_seeds=3).run)
     assert [row["train/steps_per_second"] for row in rows] == [3 * 64] * 3
 
@@ -167,7 +166,7 @@ def test_the_length_of_calls_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_of(tmp_path / "one", num_seeds=2)
-    monkeypatch.setattr("hackmatrix.training.loop._Loop._updates_per_call", lambda *_: 5)
+    monkeypatch.setattr("hackmatrix.training.chunks.updates_per_call", lambda *_: 5)
     run_of(tmp_path / "five", num_seeds=2)
     assert_same_run(tmp_path / "one" / "mine", tmp_path / "five" / "mine", 7)
 

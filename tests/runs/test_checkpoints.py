@@ -13,14 +13,16 @@ import pytest
 from hackmatrix.errors import UserError
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.checkpoints import (
-    check_checkpoint,
+    best_checkpoint,
     checkpoints_of,
+    is_whole,
     load_checkpoint,
     read_facts,
     remove_partial,
     save_checkpoint,
 )
-from hackmatrix.runs.saver import Saver, Snapshot, best_checkpoint
+from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.saver import Saver, Snapshot
 from hackmatrix.storage.manifest import DamagedError
 
 ARRAYS = {
@@ -34,6 +36,14 @@ ARRAYS = {
 }
 
 
+def facts_of(update: int, score: float | None = None, num_agents: int = 1) -> Facts:
+    evaluation = None
+    if score is not None:
+        evaluation = {"mean_return": score, "agents": [{"mean_return": score}] * num_agents}
+    config = {"seed": 0, "num_seeds": num_agents}
+    return Facts(update, 64 * update, update, "Grid", "0.1", config, evaluation)
+
+
 def updates_of(run: Path) -> list[int]:
     return [checkpoint.update for checkpoint in checkpoints_of(run)]
 
@@ -43,20 +53,19 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def test_arrays_come_back_bit_for_bit_with_their_facts(tmp_path: Path) -> None:
-    path = save_checkpoint(tmp_path, 7, ARRAYS, {"config": {"lr": 0.1}})
+    path = save_checkpoint(tmp_path, ARRAYS, facts_of(7, score=2.0))
     assert path == tmp_path / "checkpoints" / "7"
     arrays, facts = load_checkpoint(path)
     assert set(arrays) == set(ARRAYS)
     for name, array in ARRAYS.items():
         assert (arrays[name].dtype, arrays[name].shape) == (array.dtype, array.shape)
         assert arrays[name].tobytes() == array.tobytes()
-    assert facts["config"] == {"lr": 0.1}
-    assert facts["update"] == 7
-    assert check_checkpoint(path) is None
+    assert facts == facts_of(7, score=2.0)
+    assert is_whole(path)
 
 
 def test_every_damaged_file_is_found_and_named(tmp_path: Path) -> None:
-    path = save_checkpoint(tmp_path, 3, ARRAYS, {})
+    path = save_checkpoint(tmp_path, ARRAYS, facts_of(3))
     files = files_of(path)
     assert len(files) > 5
     for file in files:
@@ -82,7 +91,7 @@ def test_every_damaged_file_is_found_and_named(tmp_path: Path) -> None:
 
 def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "FORMAT", 99)
-    path = save_checkpoint(tmp_path, 3, ARRAYS, {})
+    path = save_checkpoint(tmp_path, ARRAYS, facts_of(3))
     monkeypatch.undo()
     with pytest.raises(UserError, match="has the format 99; this version reads format 1"):
         read_facts(path)
@@ -100,18 +109,18 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_save_that_fails_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save_checkpoint(tmp_path, 3, {"a": np.ones(2)}, {})
+    save_checkpoint(tmp_path, {"a": np.ones(2)}, facts_of(3))
     with pytest.raises(OSError, match="not empty"):
-        save_checkpoint(tmp_path, 3, {"a": np.zeros(2)}, {})
+        save_checkpoint(tmp_path, {"a": np.zeros(2)}, facts_of(3))
     full_disk(monkeypatch)
     with pytest.raises(OSError, match=r"^\[Errno 5\] No space left on device$"):
-        save_checkpoint(tmp_path, 4, {"a": np.zeros(2)}, {})
+        save_checkpoint(tmp_path, {"a": np.zeros(2)}, facts_of(4))
     assert load_checkpoint(tmp_path / "checkpoints" / "3")[0]["a"].tolist() == [1, 1]
     assert os.listdir(tmp_path / "checkpoints") == ["3"]
 
 
 def test_what_a_killed_save_left_is_no_checkpoint_and_goes(tmp_path: Path) -> None:
-    save_checkpoint(tmp_path, 3, ARRAYS, {})
+    save_checkpoint(tmp_path, ARRAYS, facts_of(3))
     left = tmp_path / "checkpoints" / ".saving-4-123"
     left.mkdir()
     (left / "facts.json").touch()
@@ -120,17 +129,18 @@ def test_what_a_killed_save_left_is_no_checkpoint_and_goes(tmp_path: Path) -> No
     assert os.listdir(tmp_path / "checkpoints") == ["3"]
 
 
-def snapshot(update: int, score: float | None = None) -> Snapshot:
-    evaluation = None if score is None else {"mean_return": score}
-    return Snapshot(update, {"a": np.full(2, update)}, {"evaluation": evaluation}, {})
+def snapshot(update: int, score: float | None = None, num_agents: int = 1) -> Snapshot:
+    params = {"params": {"a": np.full(2, update, np.float32)}}
+    facts = facts_of(update, score, num_agents)
+    return Snapshot({"a": np.full(2, update)}, facts, [params] * num_agents)
 
 
 def saver(run: Path, keep: int, told: list[Any]) -> Saver:
     return Saver(
         run,
         keep,
-        on_saved=lambda snapshot, path: told.append((snapshot.update, path.name)),
-        on_failed=lambda snapshot, error: told.append((snapshot.update, error.strerror)),
+        on_saved=lambda facts, files: told.append((facts.update, files[0].name)),
+        on_failed=lambda facts, error: told.append((facts.update, error.strerror)),
     )
 
 
@@ -144,6 +154,23 @@ def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
     assert best is not None
     assert best.update == 2
     assert told == [(update, str(update)) for update in range(1, 8)]
+
+
+@pytest.mark.parametrize("num_agents", [1, 2])
+def test_params_go_with_their_checkpoints(num_agents: int, tmp_path: Path) -> None:
+    with saver(tmp_path, 2, []) as saving:
+        for update, score in enumerate([1.0, 5.0, None, 3.0, None, 2.0, None], start=1):
+            saving.save(snapshot(update, score, num_agents))
+    folders = [tmp_path] if num_agents == 1 else [tmp_path / "seed_0", tmp_path / "seed_1"]
+    for folder in folders:
+        for suffix in ("npz", "json"):
+            assert {path.stem for path in folder.glob(f"*.{suffix}")} == {
+                "best_params",
+                "params_2",
+                "params_6",
+                "params_7",
+            }
+        assert json.loads((folder / "best_params.json").read_text())["update"] == 2
 
 
 def test_the_newest_stays_though_another_is_better(tmp_path: Path) -> None:
@@ -188,6 +215,6 @@ def test_a_save_that_fails_is_told_and_the_next_one_tries_again(
 
 
 def test_facts_are_readable_json(tmp_path: Path) -> None:
-    path = save_checkpoint(tmp_path, 3, ARRAYS, {"note": "ä"})
+    path = save_checkpoint(tmp_path, ARRAYS, facts_of(3))
     facts = json.loads((path / "facts.json").read_text(encoding="utf-8"))
     assert facts["arrays"]["params.Dense_0.kernel"] == ["float32", 3, 4]

@@ -1,18 +1,20 @@
 """Names and folders of runs."""
 
 import json
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from hackmatrix.errors import UserError
+from hackmatrix.runs.exports import remove_exported_after
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import (
     agent_folders,
     newest_params,
-    remove_params_after,
     save_params,
 )
 
@@ -61,6 +63,30 @@ def test_only_one_process_at_a_time_has_a_run(tmp_path: Path) -> None:
         RunFolder(tmp_path / "mine")
     first.close()
     RunFolder(tmp_path / "mine").close()
+
+
+_HOLD = """
+import sys, time
+from pathlib import Path
+from hackmatrix.runs.folder import RunFolder
+run = RunFolder(Path(sys.argv[1]))
+print("locked", flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_lock_of_a_process_goes_when_it_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "locked\n"
+            with pytest.raises(UserError) as raised:
+                RunFolder(tmp_path)
+            assert str(raised.value) == f"{tmp_path} is being trained by another process"
+        finally:
+            process.kill()
+    RunFolder(tmp_path).close()
 
 
 def test_a_folder_that_was_made_for_nothing_goes(tmp_path: Path) -> None:
@@ -131,7 +157,7 @@ def test_params_after_an_update_can_be_dropped(tmp_path: Path) -> None:
     for name in ("params_2", "params_4", "params_6", "final_params"):
         save_params(tmp_path / f"{name}.npz", {"params": {"a": [1.0]}}, {})
     assert newest_params(tmp_path) == tmp_path / "final_params.npz"
-    remove_params_after(tmp_path, 4)
+    remove_exported_after(tmp_path, 4)
     assert newest_params(tmp_path) == tmp_path / "params_4.npz"
     assert sorted(p.name for p in tmp_path.glob("*params*.json")) == [
         "params_2.json",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from grid_processes import SETTINGS, finish, rows_of, training, wait_for_update
 
-from hackmatrix.runs.checkpoints import check_checkpoint, checkpoints_of, load_checkpoint
+from hackmatrix.runs.checkpoints import checkpoints_of, is_whole, load_checkpoint
 
 
 def assert_same_run(one: Path, other: Path, update: int) -> None:
@@ -70,7 +70,7 @@ def test_a_run_survives_thirty_kills_at_any_moment(tmp_path: Path) -> None:
         last_told = max(updates_told, default=before + 1)
         checkpoints = checkpoints_of(run)
         for checkpoint in checkpoints:
-            assert check_checkpoint(checkpoint.path) is None
+            assert is_whole(checkpoint.path)
         newest = checkpoints[-1].update if checkpoints else 0
         # One may be under way, and training goes on meanwhile as far as the next.
         assert newest >= last_told - 2 * interval, (kill, newest, last_told)

@@ -1,6 +1,8 @@
 """A run from its first line to its files, on a tiny environment."""
 
 import dataclasses
+import errno
+import hashlib
 import io
 import json
 import os
@@ -38,7 +40,9 @@ from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.settings.config_file import read_config
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.settings.resolve import resolve
-from hackmatrix.training.loop import End, _Loop, train
+from hackmatrix.storage.manifest import write_manifest
+from hackmatrix.training.chunks import Chunks
+from hackmatrix.training.loop import End, train
 from hackmatrix.training.sources import find_source
 
 
@@ -93,7 +97,7 @@ def test_the_length_of_calls_changes_neither_metrics_nor_params(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_of(tmp_path / "plain", save_interval=4)
-    monkeypatch.setattr(_Loop, "_updates_per_call", lambda *_: ahead)
+    monkeypatch.setattr("hackmatrix.training.chunks.updates_per_call", lambda *_: ahead)
     run_of(tmp_path / "changed", save_interval=4)
     assert updates_of(tmp_path / "changed" / "mine") == [4, 7]
     for update in (4, 7):
@@ -157,7 +161,7 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(
     with (folder / "metrics.jsonl").open("a") as metrics:
         metrics.write('{"update": 12, "train/ent')
 
-    monkeypatch.setattr(_Loop, "_updates_per_call", lambda *_: ahead)
+    monkeypatch.setattr("hackmatrix.training.chunks.updates_per_call", lambda *_: ahead)
     outcome = run_of(tmp_path / "killed", TrainOptions(resume=str(folder)))
     assert outcome.updates == 12
     assert updates_of(folder) == [5, 10, 12]
@@ -250,7 +254,7 @@ def test_with_other_games_the_params_go_on_and_the_optimizer_is_warned_of(tmp_pa
     assert text.index("--reset-optimizer") < text.index("compiled in")  # before anything runs
     arrays, facts = load_checkpoint(tmp_path / "more" / "checkpoints" / "12")
     assert arrays["games.episode_length"].shape == (16,)
-    assert facts["timesteps"] == 7 * 64 + 5 * 128
+    assert facts.timesteps == 7 * 64 + 5 * 128
     assert [row["timesteps"] for row in rows_of(tmp_path / "more")] == [192, 384, 448, 704, 1088]
     steps = 4 * 4  # of the optimizer in an update
     assert arrays["opt_state.1.count"] == 12 * steps
@@ -387,7 +391,7 @@ def test_what_a_resumed_run_was_last_asked_for_outlives_a_kill(
         raise SystemExit  # stands for a kill after the folder was prepared
 
     with monkeypatch.context() as patched:
-        patched.setattr(_Loop, "_call", killed)
+        patched.setattr(Chunks, "advance", killed)
         with pytest.raises(SystemExit):
             run_of(tmp_path, options, total_timesteps=9 * 64, lr=0.5)
     outcome = run_of(tmp_path, options)
@@ -424,6 +428,88 @@ def test_best_params_belong_to_the_best_checkpoint_that_is_left(tmp_path: Path) 
     best = load_policy(folder / "best_params.npz")
     assert best.about["update"] == 4
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6), best.params, expected)
+
+
+def test_each_file_of_a_checkpoint_is_hashed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, _ = best_at({2: 1.0, 4: 3.0, 6: 5.0, 7: 0.0})
+    run_of(tmp_path, make_evaluate=make, eval_interval=2)
+    folder = tmp_path / "mine" / "checkpoints"
+    copy = tmp_path / "copy"
+    shutil.copytree(folder / "4", copy)
+    hashed: list[Path] = []
+    digest = hashlib.file_digest
+
+    def counted(file: Any, name: str) -> Any:
+        hashed.append(Path(file.name))
+        return digest(file, name)
+
+    monkeypatch.setattr("hackmatrix.storage.manifest.hashlib.file_digest", counted)
+    for path, options in (
+        (copy, TrainOptions(resume=str(copy), run_name="other")),
+        # The run goes back: update 4 becomes the best again.
+        (folder / "4", TrainOptions(resume=str(folder / "4"), rewind=True)),
+    ):
+        hashed.clear()
+        run_of(tmp_path, options, eval_interval=None, total_timesteps=5 * 64)
+        expected = [p for p in path.rglob("*") if p.is_file() and p.name != "manifest.json"]
+        assert len(expected) > 3
+        assert sorted(p for p in hashed if p.is_relative_to(path)) == sorted(expected)
+        assert len(hashed) == len(set(hashed))
+
+
+def test_params_that_a_kill_has_prevented_are_made_when_the_run_goes_on(tmp_path: Path) -> None:
+    make, _ = best_at({6: 1.0, 7: 2.0})
+    run_of(tmp_path, make_evaluate=make, eval_interval=6)
+    folder = tmp_path / "mine"
+    expected = {path.name: path.read_bytes() for path in folder.glob("*params*")}
+    assert {"params_7.npz", "best_params.npz", "final_params.json"} < expected.keys()
+    for name in ("params_7", "best_params", "final_params"):
+        for suffix in (".npz", ".json"):
+            (folder / (name + suffix)).unlink()
+    run_of(tmp_path, TrainOptions(resume=str(folder)))
+    assert {path.name: path.read_bytes() for path in folder.glob("*params*")} == expected
+
+
+def test_a_checkpoint_of_a_version_that_knew_of_one_agent_is_resumed(tmp_path: Path) -> None:
+    run_of(tmp_path / "whole", total_timesteps=9 * 64)
+    run_of(tmp_path / "old")
+    folder = tmp_path / "old" / "mine"
+    file = folder / "checkpoints" / "7" / "facts.json"
+    facts = json.loads(file.read_text())
+    assert facts["format"] == 1
+    del facts["config"]["num_seeds"]
+    file.write_text(json.dumps(facts))
+    write_manifest(file.parent)
+    with pytest.raises(UserError, match="holds 1 agents, --num-seeds asks for 2"):
+        run_of(tmp_path / "old", TrainOptions(resume=str(folder)), num_seeds=2)
+    run_of(tmp_path / "old", TrainOptions(resume=str(folder)), total_timesteps=9 * 64)
+    (held, _), (expected, _) = (
+        load_checkpoint(tmp_path / name / "mine" / "checkpoints" / "9") for name in ("old", "whole")
+    )
+    for name in expected:
+        if not name.startswith("sums."):  # rows were logged at other updates
+            np.testing.assert_array_equal(held[name], expected[name], err_msg=name)
+
+
+def test_a_checkpoint_without_a_fact_is_refused_in_one_line(tmp_path: Path) -> None:
+    run_of(tmp_path)
+    file = tmp_path / "mine" / "checkpoints" / "7" / "facts.json"
+    facts = json.loads(file.read_text())
+    del facts["timesteps"]
+    file.write_text(json.dumps(facts))
+    write_manifest(file.parent)
+    with pytest.raises(
+        UserError, match=r"^\S+7/facts.json: holds no timesteps; another version .*$"
+    ):
+        run_of(tmp_path, TrainOptions(resume=str(tmp_path / "mine")))
+
+
+def test_an_evaluation_that_is_not_finite_is_never_the_best(tmp_path: Path) -> None:
+    make, _ = best_at({2: float("nan"), 4: 1.0, 6: float("nan"), 7: 0.0})
+    outcome = run_of(tmp_path, make_evaluate=make, eval_interval=2)
+    assert outcome.best == outcome.run / "checkpoints" / "4"
 
 
 def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_offered(tmp_path: Path) -> None:
@@ -516,6 +602,20 @@ def test_a_disk_that_is_full_does_not_end_the_run(
     assert "the checkpoint of update 3 can't be written: No space left" in output.getvalue()
 
 
+def test_a_disk_that_is_full_at_the_very_end_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("hackmatrix.runs.exports.write_atomically", no_space)
+    output = io.StringIO()
+    outcome = run_of(tmp_path, output=output)
+    assert (outcome.end, outcome.saved) == (End.FINISHED, False)
+    assert outcome.params == outcome.run / "params_7.npz"
+    assert "warning: final_params can't be written: No space left" in output.getvalue()
+
+
 def best_at(scores: dict[int, float]) -> Any:
     """An evaluation that gives these scores in turn, and keeps the params that it saw."""
     seen: list[Any] = []
@@ -540,7 +640,7 @@ def test_the_best_checkpoint_is_the_one_that_was_evaluated(tmp_path: Path) -> No
     assert updates_of(run) == [4, 7]
     assert outcome.best == run / "checkpoints" / "4"
     arrays, facts = load_checkpoint(run / "checkpoints" / "4")
-    assert facts["evaluation"] == {"mean_return": 3.0}
+    assert facts.evaluation == {"mean_return": 3.0}
     kernel = arrays["params.params.Dense_0.kernel"]
     np.testing.assert_array_equal(kernel, seen[1]["params"]["Dense_0"]["kernel"])
     best = load_policy(run / "best_params.npz")

@@ -1,0 +1,105 @@
+"""What of an earlier run fits the configuration, and what is refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hackmatrix.environments.registry import environment_id
+from hackmatrix.errors import UserError
+from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.params import Exported
+from hackmatrix.settings.config import TrainConfig
+
+Changes = dict[str, tuple[Any, Any]]  # setting -> (then, now)
+
+_OF_NETWORK = ("observation", "architecture", "hidden_dim", "num_layers", "activation")
+
+
+def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
+    """The settings that are not those of a checkpoint.
+
+    Args:
+        facts: of the checkpoint.
+        config: settings of the run that goes on from it.
+        path: of the checkpoint; errors name it.
+
+    Raises:
+        UserError: params can't be carried over, because the environment, the network or the number
+            of agents is another one.
+    """
+    _check_environment(facts.environment, config, path)
+    before = {"num_seeds": facts.num_agents} | facts.config
+    settings = config.as_dict()
+    now = {name: settings[name] for name in before if name in settings and name != "env"}
+    changes = {name: (before[name], now[name]) for name in now if before[name] != now[name]}
+    _check_network(changes)
+    return changes
+
+
+def check_exported(exported: Exported, config: TrainConfig) -> None:
+    """Refuses params of a file that do not belong to the configuration's environment or network.
+
+    Raises:
+        UserError: they are of another environment or activation, or features are to be normalised.
+    """
+    about, path = exported.about, exported.path
+    if "environment" in about:  # files of others may not say
+        _check_environment(about["environment"], config, path)
+    activation = about.get("config", {}).get("activation", config.activation)
+    if activation != config.activation:
+        raise UserError(f"{path}: was trained with --activation {activation}")
+    if config.normalize_observations:
+        raise UserError(
+            f"{path}: exported params read observations as they are; leave "
+            "--normalize-observations off"
+        )
+
+
+def check_shapes(
+    theirs: Mapping[str, list[int]], ours: Mapping[str, list[int]], path: Path
+) -> None:
+    """Refuses params whose arrays are not those of the configuration's network.
+
+    Args:
+        theirs: shapes by name, of the file.
+        ours: shapes by name, of the network.
+        path: of the file; errors name it.
+
+    Raises:
+        UserError: an array is missing, does not belong there, or has another shape; names it.
+    """
+    for name in sorted({*ours, *theirs}):
+        if ours.get(name) != theirs.get(name):
+            raise UserError(
+                f"{path}: {name} is {theirs.get(name, 'missing')}, the network of this "
+                f"configuration wants {ours.get(name, 'none')}; see --hidden-dim, --num-layers and "
+                "--observation"
+            )
+
+
+def _check_environment(known: str, config: TrainConfig, path: Path) -> None:
+    """Refuses another environment, or another version of the same."""
+    if known != (environment := environment_id(config.env)):
+        raise UserError(f"{path}: was trained on {known}, not on {environment}")
+
+
+def _check_network(changes: Changes) -> None:
+    for name in _OF_NETWORK:
+        if name in changes:
+            then, now = changes[name]
+            raise UserError(
+                f"{name} was {then} in the checkpoint and is {now} now: the network's params "
+                f"don't fit, so nothing would carry over; leave {name} as it was, or start afresh"
+            )
+    if "num_seeds" in changes:
+        then, now = changes["num_seeds"]
+        raise UserError(
+            f"the checkpoint holds {then} agents, --num-seeds asks for {now}: leave it as it was; "
+            "a new run can start from the params of one of them (--resume FILE.npz)"
+        )
+    if "normalize_observations" in changes:
+        then, now = (("off", "on")[value] for value in changes["normalize_observations"])
+        raise UserError(
+            f"--normalize-observations was {then} in the checkpoint and is {now} now: its network "
+            "would read other numbers than it has learned to; leave it as it was"
+        )

@@ -1,0 +1,186 @@
+"""What is kept of a run: checkpoints, params for sharing, and which of them are the best."""
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import jax
+
+import hackmatrix
+from hackmatrix.environments.registry import environment_id
+from hackmatrix.learner import seeds
+from hackmatrix.learner.trainer import Trainer
+from hackmatrix.reporting.console import Console
+from hackmatrix.runs import exports
+from hackmatrix.runs.checkpoints import best_checkpoint, score_of
+from hackmatrix.runs.facts import Evaluation, Facts
+from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.saver import Saver, Snapshot
+from hackmatrix.runs.trackers import Trackers
+from hackmatrix.settings.config import Course
+from hackmatrix.training.loop_state import LoopState
+from hackmatrix.training.snapshots import arrays_of
+from hackmatrix.training.sources import Source
+
+
+class Keeper:
+    """Saves a run beside training; a context manager that waits until all is written."""
+
+    def __init__(
+        self,
+        run: RunFolder,
+        trainer: Trainer,
+        course: Course,
+        console: Console,
+        trackers: Trackers,
+    ) -> None:
+        """Saves nothing yet."""
+        self._run = run.path
+        self._trainer = trainer
+        self._config = trainer.config
+        self._course = course
+        self._console = console
+        self._trackers = trackers
+        self._saver = Saver(
+            run.path,
+            self._config.keep_checkpoints,
+            on_saved=self._saved,
+            on_failed=self._failed,
+        )
+        best = best_checkpoint(run.path)
+        self._best_score = None if best is None else score_of(best)
+        self._last_update: int | None = None  # the update of the last checkpoint
+        self._last_time = time.perf_counter()
+        self._any_finite = True  # whether some agent's params were, when last they were to be saved
+        self._final_failed = False
+        self._broken: set[int] = set()  # seeds of agents that are known not to be finite
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._saver.__exit__(kind, error, trace)
+
+    @property
+    def seconds_since_save(self) -> float:
+        """Seconds since the last checkpoint, or since the start of this process."""
+        return time.perf_counter() - self._last_time
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether all of the run's end was written; ask after `finish`."""
+        return self._any_finite and not self._saver.failed and not self._final_failed
+
+    def is_best(self, score: float) -> bool:
+        """Whether an evaluation with this score is better than all before."""
+        return math.isfinite(score) and (self._best_score is None or score > self._best_score)
+
+    def keep_first(self, first: LoopState, source: Source | Path) -> None:
+        """Makes sure that the folder holds what the run goes on from.
+
+        Args:
+            first: where the run begins.
+            source: what it goes on from.
+        """
+        facts = source.facts_in(self._run) if isinstance(source, Source) else None
+        if facts is None:
+            self.keep(first)
+            return
+        self._last_update = first.update
+        # A kill may have come after the checkpoint and before its params.
+        exports.export_params(self._run, facts, self._finite(self.agents_params(first)))
+        exports.export_best(self._run)
+
+    def keep(self, now: LoopState, evaluation: Evaluation | None = None) -> None:
+        """Copies the state off the devices, and has it written while training goes on.
+
+        Args:
+            now: a run between two updates.
+            evaluation: of this update, if it is the best so far.
+        """
+        self._last_time = time.perf_counter()
+        self._last_update = now.update
+        if (snapshot := self._snapshot(now, evaluation)) is not None:
+            self._saver.save(snapshot)
+            if evaluation is not None:
+                self._best_score = snapshot.facts.score
+
+    def finish(self, now: LoopState) -> None:
+        """Leaves a checkpoint of the run's end, and waits until it is written."""
+        if now.update > 0 and now.update != self._last_update:
+            self.keep(now)
+        self._saver.wait()
+        if now.update >= self._course.num_updates:
+            try:
+                self._export_final(now)
+            except OSError as error:
+                self._final_failed = True
+                self._console.warn(f"final_params can't be written: {error.strerror or error}")
+
+    def agents_params(self, now: LoopState) -> list[Any]:
+        """For each agent, the params with which the network reads features as they are."""
+        params = jax.device_get(self._trainer.network_params(now.train))
+        return seeds.split(params, self._config.num_seeds)
+
+    def _export_final(self, now: LoopState) -> None:
+        if not exports.is_exported(self._run, now.update):  # the checkpoint was not written
+            params = self._finite(self.agents_params(now))
+            exports.export_params(self._run, self._facts(now), params)
+        exports.export_final(self._run, now.update)
+
+    def _snapshot(self, now: LoopState, evaluation: Evaluation | None) -> Snapshot | None:
+        """The state, copied off the devices; None if no agent is finite."""
+        params = self._finite(self.agents_params(now))
+        self._any_finite = any(each is not None for each in params)
+        if not self._any_finite:
+            self._console.warn(
+                f"params are not finite at update {now.update}: not saved, what was saved before "
+                "stays"
+            )
+            return None
+        self._tell_broken(now.update, params)
+        return Snapshot(arrays_of(now.train), self._facts(now, evaluation), params)
+
+    def _facts(self, now: LoopState, evaluation: Evaluation | None = None) -> Facts:
+        return Facts(
+            update=now.update,
+            timesteps=self._course.timesteps(now.update),
+            last_logged=now.last_logged,
+            environment=environment_id(self._config.env),
+            version=hackmatrix.__version__,
+            config=self._config.as_dict(),
+            evaluation=evaluation,
+        )
+
+    def _finite(self, agents: Sequence[Any]) -> list[Any | None]:
+        """The params of each agent; None for those that are not finite, which nobody can use."""
+        return [params if seeds.are_finite(params) else None for params in agents]
+
+    def _tell_broken(self, update: int, agents: Sequence[Any | None]) -> None:
+        """Warns once of each agent that has no params worth sharing."""
+        seeds_of_agents = zip(self._config.seeds, agents, strict=True)
+        broken = {seed for seed, params in seeds_of_agents if params is None}
+        for seed in sorted(broken - self._broken):
+            self._console.warn(
+                f"seed {seed}: params are not finite at update {update}: not exported; the other "
+                "agents go on"
+            )
+        self._broken |= broken
+
+    def _saved(self, facts: Facts, files: list[Path]) -> None:
+        self._console.note("checkpoint", f"update {facts.update:,} saved to {files[0]}")
+        self._trackers.artifact(facts.update, files)
+
+    def _failed(self, facts: Facts, error: OSError) -> None:
+        self._console.warn(
+            f"the checkpoint of update {facts.update:,} can't be written: "
+            f"{error.strerror or error}; what was saved before stays, training goes on"
+        )

@@ -1,0 +1,74 @@
+"""What is due after which update. Knows neither trainer nor files."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from hackmatrix.settings.config import Course, TrainConfig
+from hackmatrix.settings.options import TrainOptions
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When a run logs, evaluates, saves, profiles and ends; all of it counted in updates."""
+
+    num_updates: int  # the run's last update
+    log_interval: int
+    eval_interval: int | None = None  # None: never
+    save_interval: int | None = None  # None: by the clock
+    save_seconds: float = float("inf")  # between two saves by the clock
+    profiled: int | None = None  # the update to trace, counted from 1; None: none
+
+    @classmethod
+    def of(
+        cls, config: TrainConfig, course: Course, options: TrainOptions, first_update: int
+    ) -> Self:
+        """The schedule that configuration and options ask for.
+
+        Args:
+            config: has the intervals.
+            course: has the run's length.
+            options: say which update to trace, if any; where that is over, it is the first one.
+            first_update: updates made before this process.
+        """
+        profiled = max(options.profile_step, first_update + 1) if options.profile else None
+        return cls(
+            course.num_updates,
+            config.log_interval,
+            config.eval_interval,
+            config.save_updates,
+            60 * config.save_interval_minutes,
+            profiled,
+        )
+
+    def next_due(self, update: int) -> int:
+        """The next update after which something is due, so that a call of many has to end there.
+
+        The update before a traced one counts too, as that has a call of its own. Saves by the
+        clock do not: they wait for the end of a call.
+        """
+        intervals = (self.log_interval, self.eval_interval, self.save_interval)
+        due = [(update // each + 1) * each for each in intervals if each is not None]
+        if self.profiled is not None:
+            due += [each for each in (self.profiled - 1, self.profiled) if each > update]
+        return min(self.num_updates, *due)
+
+    def is_log_due(self, update: int) -> bool:
+        """Whether metrics are due after this update."""
+        return update % self.log_interval == 0 or update == self.num_updates
+
+    def is_evaluation_due(self, update: int) -> bool:
+        """Whether an evaluation is due after this update."""
+        if self.eval_interval is None:
+            return False
+        return update % self.eval_interval == 0 or update == self.num_updates
+
+    def is_save_due(self, update: int, seconds: float) -> bool:
+        """Whether a checkpoint is due after this update.
+
+        Args:
+            update: updates made so far.
+            seconds: since the last checkpoint.
+        """
+        if self.save_interval is not None:
+            return update % self.save_interval == 0
+        return seconds >= self.save_seconds

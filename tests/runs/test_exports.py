@@ -1,0 +1,113 @@
+"""Params in a run's folder: those of each update, of the best checkpoint and of the end."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hackmatrix.runs.checkpoints import save_checkpoint
+from hackmatrix.runs.exports import (
+    export_best,
+    export_final,
+    export_params,
+    is_exported,
+    newest_exported,
+    remove_exported,
+    remove_exported_after,
+)
+from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.params import load_params
+
+
+def facts_of(update: int, score: float | None = None, agents: int = 1) -> Facts:
+    evaluation: dict[str, Any] | None = None
+    if score is not None:
+        each = [{"mean_return": score + k} for k in range(agents)]
+        evaluation = {"mean_return": score} | ({"agents": each} if agents > 1 else {})
+    config = {"seed": 4, "num_seeds": agents}
+    return Facts(update, 64 * update, update, "Grid", "0.1.0", config, evaluation)
+
+
+def params_of(update: int) -> dict[str, Any]:
+    return {"params": {"a": np.full(2, update, np.float32)}}
+
+
+def made(run: Path, facts: Facts) -> None:
+    """A checkpoint and its params."""
+    save_checkpoint(run, {"update": np.int32(facts.update)}, facts)
+    export_params(run, facts, [params_of(facts.update)] * facts.num_agents)
+
+
+def names_of(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*params*"))
+
+
+def test_params_say_what_they_are(tmp_path: Path) -> None:
+    facts = facts_of(7, score=2.0)
+    files = export_params(tmp_path, facts, [params_of(7)])
+    assert files == [tmp_path / "params_7.npz", tmp_path / "params_7.json"]
+    exported = load_params(files[0])
+    assert exported.params["params"]["a"].tolist() == [7, 7]
+    assert Facts.from_json(exported.about, "") == facts
+
+
+def test_each_of_many_agents_has_a_folder_and_one_that_is_lost_has_no_file(tmp_path: Path) -> None:
+    export_params(tmp_path, facts_of(7, 1.0, agents=3), [params_of(1), None, params_of(3)])
+    assert {path.name: names_of(path) for path in tmp_path.iterdir()} == {
+        "seed_4": ["params_7.json", "params_7.npz"],
+        "seed_6": ["params_7.json", "params_7.npz"],
+    }
+    about = load_params(tmp_path / "seed_6").about
+    assert about["config"] == {"seed": 6, "num_seeds": 1}
+    assert about["evaluation"] == {"mean_return": 3.0}
+    assert newest_exported(tmp_path) == tmp_path
+    assert is_exported(tmp_path, 7)
+    assert not is_exported(tmp_path, 6)
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+def test_best_and_final_params_are_those_of_their_update(agents: int, tmp_path: Path) -> None:
+    for update, score in ((2, 1.0), (4, 5.0), (6, 3.0)):
+        made(tmp_path, facts_of(update, score, agents))
+    export_best(tmp_path)
+    export_final(tmp_path, 6)
+    for folder in [tmp_path] if agents == 1 else [tmp_path / "seed_4", tmp_path / "seed_5"]:
+        for suffix in (".npz", ".json"):
+            for name, update in (("best_params", 4), ("final_params", 6)):
+                copy, original = folder / f"{name}{suffix}", folder / f"params_{update}{suffix}"
+                assert copy.read_bytes() == original.read_bytes()
+
+
+def test_best_params_go_back_with_the_run(tmp_path: Path) -> None:
+    for update, score in ((2, 1.0), (4, 5.0)):
+        made(tmp_path, facts_of(update, score))
+    export_best(tmp_path)
+    export_final(tmp_path, 4)
+    (tmp_path / "checkpoints" / "4").rename(tmp_path / "gone")
+    remove_exported_after(tmp_path, 2)
+    export_best(tmp_path)
+    assert names_of(tmp_path) == [
+        "best_params.json",
+        "best_params.npz",
+        "params_2.json",
+        "params_2.npz",
+    ]
+    assert json.loads((tmp_path / "best_params.json").read_text())["update"] == 2
+    (tmp_path / "checkpoints" / "2").rename(tmp_path / "gone too")
+    export_best(tmp_path)
+    assert names_of(tmp_path) == ["params_2.json", "params_2.npz"]
+
+
+def test_best_params_that_nothing_can_replace_do_not_outlive_their_checkpoint(
+    tmp_path: Path,
+) -> None:
+    for update, score in ((2, 1.0), (4, 5.0)):
+        made(tmp_path, facts_of(update, score))
+    export_best(tmp_path)
+    (tmp_path / "checkpoints" / "4").rename(tmp_path / "gone")
+    remove_exported_after(tmp_path, 2)
+    remove_exported(tmp_path, 2)
+    export_best(tmp_path)
+    assert names_of(tmp_path) == []
