@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackmatrix.evaluation.games import Tally
-from hackmatrix.evaluation.statistics import Estimate, bootstrap
+from hackmatrix.evaluation.statistics import Estimate, estimate
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.rules.board import CELLS, NEIGHBOURS
 from hackmatrix.rules.enemies import EnemyType
@@ -70,10 +70,10 @@ def summarise(tally: Tally) -> Report:
         causes = death_causes(tally.last[tally.ended & ~won])
     return Report(
         episodes=len(tally.returns),
-        returns=bootstrap(np.asarray(tally.returns)),
-        stages_cleared=None if cleared is None else bootstrap(np.asarray(cleared)),
-        win_rate=None if won is None else bootstrap(np.asarray(won)),
-        length=bootstrap(np.asarray(tally.length)),
+        returns=estimate(np.asarray(tally.returns)),
+        stages_cleared=None if cleared is None else estimate(np.asarray(cleared)),
+        win_rate=None if won is None else estimate(np.asarray(won)),
+        length=estimate(np.asarray(tally.length)),
         mean_score=None if score is None else float(score.mean()),
         truncated=int((~tally.ended).sum()),
         program_use=program_use,
