@@ -186,7 +186,7 @@ def test_flags_go_before_the_file_and_the_file_before_the_checkpoint(tmp_path: P
 
 def test_settings_of_a_resumed_run_that_this_version_does_not_have_are_left_out() -> None:
     assert resolve({}, None, {"colour": "red", "gamma": 0.5})[0] == TrainConfig(gamma=0.5)
-    with pytest.raises(UserError, match="^architecture of the resumed run must be one of mlp"):
+    with pytest.raises(UserError, match=r"^architecture of the resumed run must be one of mlp"):
         resolve({}, None, {"architecture": "of the future"})
     assert resolve({"gamma": 0.5}, None, {"gamma": "none"})[0].gamma == 0.5
 
