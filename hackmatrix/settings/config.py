@@ -116,7 +116,11 @@ class TrainConfig:
     )
 
     seed: int = option(
-        0, "the same seed gives the same run", at_least=0, at_most=MAX_SEED, section=TRAINING
+        0,
+        "random seed; the same seed gives the same run",
+        at_least=0,
+        at_most=MAX_SEED,
+        section=TRAINING,
     )
     num_seeds: int = option(
         1,
