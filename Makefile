@@ -30,10 +30,10 @@ lint: $(READY)  ## style, format and types
 	$(BIN)/mypy
 
 bench: $(BENCH)/.ready  ## speed beside environments of other libraries, which go into .venv-bench
-	PYTHONPATH=. $(BENCH)/bin/python -m hackmatrix bench peers
+	$(BENCH)/bin/python -m benchmarks.peers
 
 classic: $(READY)  ## learning curves of classic control over ten seeds, next to published ones
-	$(BIN)/hackmatrix bench classic
+	$(BIN)/python -m benchmarks.classic
 
 lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest versions)
 	$(LOCK) --extra dev --output-file requirements.lock $(LOCK_FLAGS)
@@ -42,7 +42,7 @@ lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest
 
 clean:  ## remove .venv and caches; runs stay
 	rm -rf .venv .venv-bench .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
-	find hackmatrix tests -name __pycache__ -exec rm -rf {} +
+	find benchmarks hackmatrix tests -name __pycache__ -exec rm -rf {} +
 
 # Written last, so that an interrupted setup is not taken for a finished one.
 $(READY): pyproject.toml requirements.lock

@@ -1,13 +1,13 @@
-"""Options of a command as fields of a frozen dataclass: default, meaning and range in one place.
+"""Options of a command as fields of a frozen dataclass: default, meaning and valid values.
 
-The command line (`cli/arguments.py`), its help text and configuration files
-(`settings/config_file.py`) read them from there.
+The command line (`cli/arguments.py`), its help texts and configuration files
+(`settings/config_file.py`) are made from these fields.
 """
 
 import dataclasses
 import math
-import types
 import typing
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -15,19 +15,17 @@ from hackmatrix.errors import UserError
 
 
 class Range(NamedTuple):
-    """The values a number may take; None: no bound on that side."""
+    """The values a number may take; a bound that is None does not exist."""
 
     at_least: float | None = None
     above: float | None = None
     at_most: float | None = None
 
     def __contains__(self, value: object) -> bool:
-        if not isinstance(value, int | float) or (
-            isinstance(value, float) and not math.isfinite(value)
-        ):
-            return False
         return (
-            (self.at_least is None or value >= self.at_least)
+            isinstance(value, int | float)
+            and (isinstance(value, int) or math.isfinite(value))
+            and (self.at_least is None or value >= self.at_least)
             and (self.above is None or value > self.above)
             and (self.at_most is None or value <= self.at_most)
         )
@@ -39,6 +37,41 @@ class Range(NamedTuple):
         return " and ".join(filter(None, (low, high)))
 
 
+class Option(NamedTuple):
+    """A field of a dataclass of options, with its type taken apart."""
+
+    name: str
+    kind: type  # str, int, float, bool or Path
+    optional: bool  # whether None is a valid value
+    repeated: bool  # whether it is a tuple of values, given one after the other
+    default: Any  # dataclasses.MISSING for a positional argument
+    meaning: str
+    limits: Range | None
+    choices: Collection[str] | None
+    section: str | None
+    aliases: tuple[str, ...]
+
+    def convert(self, value: Any) -> Any:
+        """A valid value of the option from one given as text or by YAML.
+
+        Raises:
+            ValueError: the value is not valid. The message continues a sentence that begins with
+                the option's name.
+        """
+        if value is None and self.optional:
+            return None
+        value = convert(self.kind, value) if self.choices is None else value
+        self.check(value)
+        return value
+
+    def check(self, value: Any) -> None:
+        """Raises `ValueError` if `value` is outside the range or not among the choices."""
+        if self.choices is not None and value not in tuple(self.choices):
+            raise ValueError(f"must be one of {', '.join(self.choices)}, got {value!r}")
+        if self.limits is not None and value not in self.limits:
+            raise ValueError(f"must be {self.limits}, got {value}")
+
+
 def option(
     default: Any,
     meaning: str,
@@ -46,22 +79,59 @@ def option(
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
+    choices: Collection[str] | None = None,
     section: str | None = None,
-    also: tuple[str, ...] = (),
+    aliases: tuple[str, ...] = (),
 ) -> Any:
-    """A dataclass field with its default, what it means (for `--help`) and its range.
+    """A dataclass field with its default, its meaning and its valid values.
 
-    Without a default (`dataclasses.MISSING`) it is a positional argument. `section` is its place
-    in a configuration file; `also` are other names of its flag.
+    Args:
+        default: the default; `dataclasses.MISSING` makes the field a positional argument.
+        meaning: what the option does, for `--help`.
+        at_least: smallest value of a number.
+        above: bound that a number must exceed.
+        at_most: largest value of a number.
+        choices: the valid values of a `str`, for example the keys of a table. They are looked up
+            at each use, so what is added to the table later is valid too. A field of a `Literal`
+            type has its choices already.
+        section: the section of a configuration file in which the option stands.
+        aliases: other names of its flag.
     """
     limits = Range(at_least, above, at_most)
     metadata = {
         "meaning": meaning,
-        "range": limits if any(b is not None for b in limits) else None,
+        "limits": None if limits == Range() else limits,
+        "choices": choices,
         "section": section,
-        "also": also,
+        "aliases": aliases,
     }
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def options_of(kind: type) -> dict[str, Option]:
+    """The options of a dataclass whose fields are made by `option`, by name."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: _option_of(field, hints[field.name]) for field in dataclasses.fields(kind)}
+
+
+def _option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
+    optional = type(None) in typing.get_args(hint)
+    if optional:
+        (hint,) = (each for each in typing.get_args(hint) if each is not type(None))
+    repeated = typing.get_origin(hint) is tuple
+    if repeated:
+        hint = typing.get_args(hint)[0]
+    metadata = dict(field.metadata)
+    if typing.get_origin(hint) is Literal:
+        metadata["choices"], hint = typing.get_args(hint), str
+    return Option(
+        name=field.name,
+        kind=hint,
+        optional=optional,
+        repeated=repeated,
+        default=field.default,
+        **metadata,
+    )
 
 
 def flag(name: str) -> str:
@@ -69,35 +139,26 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def check_ranges(options: Any) -> None:
-    """Raises `UserError` for the first field out of its range; a field that is None has none."""
-    for field in dataclasses.fields(options):
-        value, limits = getattr(options, field.name), field.metadata.get("range")
-        if limits is not None and value is not None and value not in limits:
-            raise UserError(f"{flag(field.name)} must be {limits}, got {value}")
-
-
-def without_none(hint: Any) -> Any:
-    """The type of a value that is there: `int` of `int | None`."""
-    if isinstance(hint, types.UnionType):
-        (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))
-    return hint
-
-
-def convert(hint: Any, value: Any) -> Any:
-    """`value`, as text or as YAML gives it, as a value of the field's type.
+def check(options: object) -> None:
+    """Checks every field of a dataclass of options; None is not checked.
 
     Raises:
-        ValueError: it is none; the message goes on after the field's name.
+        UserError: a value is outside its range or not among its choices.
     """
-    kind = without_none(hint)
-    if value is None and kind is not hint:
-        return None
-    if typing.get_origin(kind) is Literal:
-        choices = typing.get_args(kind)
-        if value not in choices:
-            raise ValueError(f"must be one of {', '.join(choices)}, got {value!r}")
-        return value
+    for each in options_of(type(options)).values():
+        if (value := getattr(options, each.name)) is not None:
+            try:
+                each.check(value)
+            except ValueError as error:
+                raise UserError(f"{flag(each.name)} {error}") from None
+
+
+def convert(kind: type, value: Any) -> Any:
+    """A `kind` (str, int, float, bool or Path) from a value given as text or by YAML.
+
+    Raises:
+        ValueError: as `Option.convert`.
+    """
     if kind is bool:
         if not isinstance(value, bool):
             raise ValueError(f"must be true or false, got {value!r}")
@@ -115,18 +176,18 @@ def _whole_number(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     try:
-        return int(str(value))  # with underscores
+        return int(str(value))  # underscores are fine, as in 1_000
     except ValueError:
         number = _number(value)
     if not number.is_integer():
         raise ValueError(f"must be a whole number, got {value!r}")
-    return int(number)  # 1e6
+    return int(number)  # as in 1e6
 
 
 def _number(value: Any) -> float:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         try:
-            return float(value)  # YAML takes 1e-3 for a word
+            return float(value)  # YAML reads 1e-3 as text
         except (ValueError, OverflowError):
             pass
     raise ValueError(f"must be a number, got {value!r}")

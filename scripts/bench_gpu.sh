@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Measures all on a machine with an accelerator, in one call of less than ten minutes.
+# Measures everything on a machine with an accelerator, in one call of less than ten minutes.
 #
-# Needs a checkout and a Python with JAX, flax and optax; no network, and nothing is installed.
+# Needs a checkout and a Python with JAX, flax and optax; it needs no network and installs nothing.
 #
 #   scripts/bench_gpu.sh [FOLDER]      results go there (default: bench-gpu)
 #
-# PYTHON, ENVS (numbers of games to try), TRAIN_ENVS, STEPS and LIMIT (seconds for all) can be set. A
-# part that fails or takes longer than its share leaves its error in its log, and the others still run;
-# what no time is left for is skipped. The exit code tells whether all came through.
+# PYTHON, ENVS (numbers of games to try), TRAIN_ENVS, STEPS and LIMIT (seconds for all) can be set. If a
+# part fails or takes longer than its share, its error is in its log and the others still run; parts for
+# which no time is left are skipped. The exit code is 0 if all parts succeeded.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +18,7 @@ envs=${ENVS:-65536 262144 16384 1048576 4096}
 train_envs=${TRAIN_ENVS:-8192 2048 32768}
 limit=${LIMIT:-570}
 steps=${STEPS:-64}
-export PYTHONPATH=.:tests
+export PYTHONPATH=.:tests/helpers
 export JAX_COMPILATION_CACHE_DIR=${JAX_COMPILATION_CACHE_DIR:-$out/cache}
 export XLA_PYTHON_CLIENT_PREALLOCATE=false # so that parts that start processes can share the device
 failed=0
@@ -42,9 +42,7 @@ part() {
     fi
 }
 
-bench() {
-    echo "$python" -m hackmatrix bench "$@"
-}
+bench=("$python" -m hackmatrix bench)
 
 {
     nvidia-smi 2>/dev/null
@@ -63,7 +61,7 @@ print(dict(play(states, any_action, rng, 20)))
 PY
 
 for n in $envs; do
-    part "env-$n.json" 60 $(bench env --json --num-envs "$n" --num-steps "$steps" --repeats 3)
+    part "env-$n.json" 60 "${bench[@]}" env --json --num-envs "$n" --num-steps "$steps" --repeats 3
 done
 best=$("$python" - "$out" <<'PY'
 import json, pathlib, sys
@@ -73,16 +71,17 @@ print(max(found, key=lambda it: it.get("median", 0)).get("num_envs", 4096))
 PY
 )
 for n in $train_envs; do
-    part "train-$n.json" 90 $(bench train --json --num-envs "$n" --num-steps "$steps" --repeats 3)
+    part "train-$n.json" 90 "${bench[@]}" train --json --num-envs "$n" --num-steps "$steps" --repeats 3
 done
-part seeds.json 120 $(bench seeds --json --num-seeds 8)
-part env-harder.json 60 $(bench env --json --play harder --num-envs "$best" --num-steps "$steps")
+part seeds.json 120 "$python" -m benchmarks.seeds --json --num-seeds 8
+part env-harder.json 60 "${bench[@]}" env --json --play harder --num-envs "$best" --num-steps "$steps"
 part env-features.json 60 \
-    $(bench env --json --observation features --num-envs $((best < 65536 ? best : 65536)) \
-        --num-steps "$steps")
-part memory.json 90 $(bench memory --json)
-part profile-env.txt 60 $(bench profile --num-envs "$best" --output "$out/profile-env")
-part profile-train.txt 90 $(bench profile --what train --num-steps "$steps" --output "$out/profile-train")
+    "${bench[@]}" env --json --observation features --num-envs $((best < 65536 ? best : 65536)) \
+        --num-steps "$steps"
+part memory.json 90 "${bench[@]}" memory --json
+part profile-env.txt 60 "$python" -m benchmarks.profile --num-envs "$best" --output "$out/profile-env"
+part profile-train.txt 90 "$python" -m benchmarks.profile --what train --num-steps "$steps" \
+    --output "$out/profile-train"
 
 "$python" - "$out" <<'PY' | tee "$out/summary.txt"
 import json

@@ -63,6 +63,7 @@ def load_policy(path: Path) -> Policy:
     settings = about.get("config")
     if isinstance(settings, dict):
         config = NetworkConfig.of(settings)
+        observation = str(settings.get("observation", observation))
     else:
         config, num_features = _recognised(exported.path, exported.params)
         if environment == ENVIRONMENT_ID:

@@ -1,1 +1,1 @@
-"""Speed of the environment, measured so that nothing can be optimised away."""
+"""Speed and memory of the environment and of training, as `hackmatrix bench` measures them."""

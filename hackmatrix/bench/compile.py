@@ -14,11 +14,11 @@ import hackmatrix
 from hackmatrix.bench.options import NUM_ENVS, CompileOptions
 from hackmatrix.errors import UserError
 
-_LOOK = 0.005  # seconds from one look for a result to the next
+_LOOK = 0.005  # seconds between two looks for a result
 
 
 class Times(NamedTuple):
-    """Seconds to the first result, one number for each repeat."""
+    """Seconds to the first result in each repeat."""
 
     empty: list[float]  # the cache folder is empty
     filled: list[float]  # the run before has filled it
@@ -29,13 +29,13 @@ class Times(NamedTuple):
 
 
 class Compile(NamedTuple):
-    """What was measured."""
+    """Seconds to the first result, by process."""
 
     times: dict[str, Times]
     repeats: int
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         from hackmatrix.runs import machine
 
         return {
@@ -46,7 +46,7 @@ class Compile(NamedTuple):
         }
 
     def text(self) -> str:
-        """For people."""
+        """The figures as a table."""
         width = max(map(len, self.times))
         lines = [f"{'seconds to the first result':<{width}}  empty cache  filled cache"]
         for what, times in self.times.items():
@@ -55,24 +55,24 @@ class Compile(NamedTuple):
         return "\n".join(lines)
 
 
-def measure(repeats: int = CompileOptions().repeats) -> Compile:
-    """Start each process with an empty cache folder, and again with the folder that it filled."""
+def measure(options: CompileOptions) -> Compile:
+    """Starts each process with an empty cache folder, and again with the folder that it filled."""
     times = {what: Times([], []) for what in _PROCESSES}
-    for _ in range(repeats):
+    for _ in range(options.repeats):
         for what, seconds in _PROCESSES.items():
             with tempfile.TemporaryDirectory() as folder:
                 for kept in times[what]:
                     kept.append(seconds(Path(folder)))
-    return Compile(times, repeats)
+    return Compile(times, options.repeats)
 
 
 def _to_first_output(*argv: str) -> Callable[[Path], float]:
-    """Measures a process until it prints something."""
+    """A function that times a process until it prints something."""
     return lambda folder: _seconds(argv, folder, lambda: bool(_output(folder).stat().st_size))
 
 
 def _to_first_update(folder: Path) -> float:
-    """Measures `hackmatrix train` until the metrics of its first update are written."""
+    """Times `hackmatrix train` until the metrics of its first update are written."""
     runs = folder / f"runs-{time.time_ns()}"
     options = ["--log-interval", "1", "--total-timesteps", "1", "--checkpoint-dir", str(runs)]
 
@@ -83,7 +83,7 @@ def _to_first_update(folder: Path) -> float:
 
 
 def _seconds(argv: Sequence[str], folder: Path, is_there: Callable[[], bool]) -> float:
-    """Seconds until a new `python -m ...` has made a result; it then has to end well."""
+    """Seconds until a new `python -m ...` has made a result; its exit code must then be 0."""
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(folder / "cache")}
     command = [sys.executable, "-m", *argv]
     errors = folder / "errors"
@@ -112,7 +112,7 @@ _PROCESSES = {
 
 
 def step() -> None:
-    """Start games and take one action in each."""
+    """Starts games and takes one action in each."""
     import jax
     import jax.numpy as jnp
 
@@ -125,7 +125,7 @@ def step() -> None:
 
 
 def update() -> None:
-    """One whole training update by the default settings."""
+    """Makes one training update with the default settings."""
     import jax
 
     from hackmatrix.learner.trainer import Trainer

@@ -1,25 +1,25 @@
-"""All devices at once, each with its share of the games: on CPU every core is a device."""
+"""All devices, each with its share of the games: on CPU every core is a device."""
 
 import contextlib
-import os
 
 import jax
 from jax.sharding import Mesh
 
 from hackmatrix.learner.mesh import mesh_of
+from hackmatrix.settings.devices import num_cores
 
 
 def use_all_cores() -> None:
-    """Makes every core a device of its own, unless JAX has already started with fewer.
+    """Makes every core a device, unless JAX has been used before in this process.
 
-    XLA runs the many small operations of a step one after the other; a second core helps little
-    unless it has games of its own.
+    XLA runs the many small operations of a step one after the other, so a second core helps little
+    unless it has its own games.
     """
     with contextlib.suppress(RuntimeError):
-        jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
+        jax.config.update("jax_num_cpu_devices", num_cores())
 
 
 def devices_for(games: int) -> Mesh:
-    """The devices that share so many games: all, or one where they can't share equally."""
+    """All devices, or a single one if all cannot share `games` games evenly."""
     devices = jax.devices()
     return mesh_of(devices[:1] if games % len(devices) else devices)

@@ -1,4 +1,7 @@
-"""Environment steps per second, measured so that nothing can be optimised away or be wrong."""
+"""Environment steps per second, measured so that XLA can leave nothing out.
+
+Some of the timed games are played again by the Python engine, which must agree.
+"""
 
 import math
 import statistics
@@ -42,7 +45,7 @@ SEGMENT = 8  # actions after which a rich game is put back to its start, so that
 
 @dataclass(frozen=True)
 class Speed:
-    """What was measured."""
+    """Steps per second, and what happened in the games."""
 
     num_envs: int
     num_steps: int
@@ -54,11 +57,11 @@ class Speed:
 
     @property
     def mean_episode_length(self) -> float:
-        """Steps for each game that ended."""
+        """Steps per game that ended."""
         return len(self.rates) * self.num_envs * self.num_steps / max(self.episodes, 1)
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         median = statistics.median(self.rates)
         return {
             "steps_per_second": median,
@@ -82,7 +85,7 @@ class Speed:
         }
 
     def text(self) -> str:
-        """For people."""
+        """The figures in a few lines."""
         figures = self.as_dict()
         return (
             f"{figures['median']:,.0f} env steps/s (median of {figures['repeats']}; "
@@ -98,27 +101,21 @@ class Speed:
         )
 
 
-def measure(
-    num_envs: int = _DEFAULT.num_envs,
-    num_steps: int = _DEFAULT.num_steps,
-    repeats: int = _DEFAULT.repeats,
-    play: str = "random",
-    observation: str = "compact",
-) -> Speed:
-    """Time `repeats` runs of `num_steps` steps of `num_envs` games, after one that compiles.
+def measure(options: EnvOptions) -> Speed:
+    """Times some runs of all games, after one that compiles.
 
     Raises:
         ReplayError: the Python engine plays the timed games differently.
     """
     use_all_cores()
-    bench = EnvBench(num_envs, num_steps, play, observation)
-    for _ in range(repeats):
+    bench = EnvBench(options.num_envs, options.num_steps, options.play, options.observation)
+    for _ in range(options.repeats):
         bench.repeat()
     return bench.result()
 
 
 class _Carry(NamedTuple):
-    """What goes on from step to step. Being carried, observations and features are really made."""
+    """State of the loop over steps. XLA must compute observations and features to carry them."""
 
     state: EnvState
     observation: Array  # uint8[games, RECORD_SIZE]
@@ -134,11 +131,11 @@ class _Run(NamedTuple):
 
 
 class EnvBench:
-    """Games under way: `repeat` times some steps of them, `result` replays and reports.
+    """Games in progress: `repeat` times some steps of them, `result` replays and reports.
 
-    In random play all begin at stage 1. In harder play the first half walks to the exit, and the
-    second half plays random actions from rich positions, to which it goes back every few steps.
-    Each device has an equal share of both.
+    In random play all games start at stage 1. In harder play the first half walks to the exit, and
+    the second half plays random actions from crowded positions of later stages, to which it is
+    put back every few steps. Each device has an equal share of both.
     """
 
     def __init__(
@@ -149,14 +146,15 @@ class EnvBench:
         observation: str = "compact",
         positions: list[State] | None = None,
     ) -> None:
-        """Start the games and run them once, which compiles.
+        """Starts the games and runs them once, which compiles.
 
         Args:
-            num_envs: games at once.
+            num_envs: games in parallel.
             num_steps: steps of each game in one repeat.
             play: "random" or "harder".
             observation: "compact", or "features", which makes the float features at each step.
-            positions: play all games at random from these instead, put back every few steps.
+            positions: start all games from these instead, play at random, and put them back
+                every few steps.
         """
         self.num_envs, self.num_steps = num_envs, num_steps
         self.play, self.observation = play, observation
@@ -189,7 +187,7 @@ class EnvBench:
         self._repeat()
 
     def repeat(self) -> float:
-        """One timed run; returns its steps/s."""
+        """Times one run and returns its steps per second."""
         seconds, episodes = self._repeat()
         self._episodes += episodes
         self.rates.append(self.num_envs * self.num_steps / seconds)
@@ -214,7 +212,7 @@ class EnvBench:
         return self._timed.lower(self._carry, self._starts, number).compile().as_text() or ""
 
     def result(self, games: int = REPLAYED) -> Speed:
-        """Replay some of the games and report.
+        """Replays some of the games and returns the figures.
 
         Args:
             games: the most to replay, up to `REPLAYED`.
@@ -245,7 +243,7 @@ class EnvBench:
         for got, record in zip(made, observations, strict=True):
             expected = np.array(features(record.tobytes(), self._env.observation), np.float32)
             if not np.allclose(got, expected, rtol=1e-6, atol=1e-6):  # XLA divides its own way
-                raise ReplayError("the Python engine makes other features of an observation")
+                raise ReplayError("the Python engine makes other features from an observation")
 
     def _features(self, observation: Array) -> Array | None:
         if self.observation == "compact":

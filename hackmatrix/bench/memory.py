@@ -1,5 +1,6 @@
 """Memory of training: rollout buffers, the process, and XLA's temporary buffers."""
 
+import dataclasses
 import json
 import resource
 import subprocess
@@ -11,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 import hackmatrix
-from hackmatrix.bench.settings import train_config
+from hackmatrix.bench.options import MemoryOptions, train_config
 from hackmatrix.learner import ppo
 from hackmatrix.learner.keys import UpdateKeys
 from hackmatrix.learner.rollout import Rollout, play
@@ -23,15 +24,15 @@ Array = jax.Array
 
 
 class Memory(NamedTuple):
-    """What was measured."""
+    """Bytes of a transition, of the process and of XLA."""
 
     config: TrainConfig
     bytes_per_transition: float  # of a rollout and its advantages
-    peak_rss: int  # bytes, of a fresh process that compiles and trains for some updates
-    xla_temporary: int | None  # bytes, of the compiled update; None where XLA can't tell
+    peak_rss: int  # bytes, of a new process that compiles and trains for some updates
+    xla_temporary: int | None  # bytes, of the compiled update; None if XLA does not say
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         return {
             "num_envs": self.config.num_envs,
             "num_steps": self.config.num_steps,
@@ -43,38 +44,28 @@ class Memory(NamedTuple):
         }
 
     def text(self) -> str:
-        """For people."""
+        """The figures in two lines."""
         temporary = "unknown"
         if self.xla_temporary is not None:
             temporary = f"{self.xla_temporary / 1e6:,.0f} MB"
         return (
             f"{self.config.num_envs} x {self.config.num_steps} transitions of "
-            f"{self.bytes_per_transition:.0f} bytes, advantages included (returns are made where "
-            "they are read)\n"
-            f"peak memory of a fresh training process {self.peak_rss / 1e6:,.0f} MB, compiling "
+            f"{self.bytes_per_transition:.0f} bytes, advantages included\n"
+            f"peak memory of a new training process {self.peak_rss / 1e6:,.0f} MB, compiling "
             f"included; XLA's temporary buffers {temporary}"
         )
 
 
-def measure(
-    num_envs: int = 2_048,
-    num_steps: int = 128,
-    epochs: int | None = None,
-    minibatches: int | None = None,
-    updates: int = 2,
-    dtype: str = "float32",
-    observation: str = "classic",
-) -> Memory:
-    """Compiles and trains in a fresh process, which tells its peak."""
-    settings = (num_envs, num_steps, epochs, minibatches, dtype, observation)
-    config = train_config(*settings)
-    command = [sys.executable, "-m", __name__, json.dumps(settings), str(updates)]
+def measure(options: MemoryOptions) -> Memory:
+    """Compiles and trains in a new process, which reports its peak."""
+    config = train_config(options)
+    command = [sys.executable, "-m", __name__, json.dumps(dataclasses.asdict(options))]
     told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return Memory(config, _rollout_bytes(config) / config.batch_size, **told)
 
 
 def _rollout_bytes(config: TrainConfig) -> int:
-    """Bytes of all arrays that a rollout hands to learning."""
+    """Bytes of all arrays that are kept from a rollout for the epochs."""
     trainer = Trainer(hackmatrix.make(observation=config.observation), config)
 
     def buffers(state: TrainState) -> tuple[Rollout, Array]:
@@ -88,7 +79,7 @@ def _rollout_bytes(config: TrainConfig) -> int:
 
 
 def _train(config: TrainConfig, updates: int) -> dict[str, int | None]:
-    """Trains here, and tells the process's peak and XLA's temporary buffers in bytes."""
+    """Trains in this process; its peak and XLA's temporary buffers in bytes."""
     trainer = Trainer(hackmatrix.make(observation=config.observation), config)
     state = trainer.init(config.seed)
     run = jax.jit(trainer.run, donate_argnums=0).lower(state, jnp.int32(0)).compile()
@@ -100,7 +91,7 @@ def _train(config: TrainConfig, updates: int) -> dict[str, int | None]:
 
 
 def _peak_rss() -> int:
-    """Bytes. Linux's getrusage would count the process that started this one as well."""
+    """Peak memory in bytes. On Linux getrusage counts the process that started this one too."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
@@ -109,4 +100,5 @@ def _peak_rss() -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_train(train_config(*json.loads(sys.argv[1])), int(sys.argv[2]))))
+    watched = MemoryOptions(**json.loads(sys.argv[1]))
+    print(json.dumps(_train(train_config(watched), watched.updates)))

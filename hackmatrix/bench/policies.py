@@ -1,4 +1,4 @@
-"""Policies that cost next to nothing beside the games: they work on bits and bytes."""
+"""Policies that cost almost nothing compared to a step of the game: they work on bits and bytes."""
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +15,11 @@ Array = jax.Array
 
 _NEIGHBOURS = np.array([[-1 if c is None else c for c in row] for row in NEIGHBOUR], np.int32)
 _FAR = 99  # further than any walk
-_STRAYS = 8  # one in so many actions of a walker is a random one, so that programs run too
+_STRAYS = 8  # one in 8 actions of a walker is random, so that programs run too
 
 
 def random_words(games: Array, run: Array, step: Array) -> Array:
-    """uint32[n]: a word for each of these games at each step, by the hash that throws the dice."""
+    """uint32[n]: a random word for each game at each step, by the hash that the dice use."""
     return draw(games.astype(jnp.uint32), run, step, 0, 0)
 
 
@@ -28,18 +28,18 @@ def random_actions(bits: Array, words: Array) -> Array:
 
     Args:
         bits: uint32[n], the valid actions, at least one.
-        words: uint32[n], chance.
+        words: uint32[n], random words.
     """
     return nth_bit(bits, bounded(words, lax.population_count(bits)))
 
 
 def walks_to_exit(observations: Array, bits: Array, words: Array) -> Array:
-    """int32[n]: mostly the direction nearest to the exit by walking, else a random valid action.
+    """int32[n]: mostly the direction that is nearest to the exit, else a random valid action.
 
     Args:
         observations: uint8[n, RECORD_SIZE].
         bits: uint32[n], the valid actions, at least one.
-        words: uint32[n], chance.
+        words: uint32[n], random words.
     """
     cells = jnp.asarray(_NEIGHBOURS)[observations[:, BYTE["cell"]]]  # int32[n, 4]
     there = jnp.take_along_axis(observations, RESOURCE + jnp.maximum(cells, 0), axis=1)

@@ -20,23 +20,23 @@ from hackmatrix.rules.stages import LAST_STAGE, STAGE_INTERVAL
 
 FIRST_RICH_STAGE = 3
 RICH_ENEMIES = range(6, 15)
-STREAM = 1 << 30  # of the positions' games: not those of the games that begin at stage 1
+STREAM = 1 << 30  # of the first position; the games that start at stage 1 have smaller ones
 
 
 def rich_position(number: int) -> State:
-    """One of the positions of harder play: stage 3 to 8 and 6 to 14 enemies."""
+    """Position `number` of harder play: stage 3 to 8 and 6 to 14 enemies."""
     rng = random.Random(number)
     stage = rng.randint(FIRST_RICH_STAGE, LAST_STAGE)
     return crowded_position(number, stage, rng.choice(RICH_ENEMIES))
 
 
 def crowded_position(number: int, stage: int, enemies: int) -> State:
-    """The start of a stage with so many enemies on the board and nothing on its way.
+    """The start of a stage with a number of enemies on the board and no transmissions.
 
     Args:
-        number: another number, another position.
+        number: seed of the position.
         stage: 1..8.
-        enemies: 0..32; on free cells while there are any, then several on one.
+        enemies: 0..32; they share cells only when no cell is free.
     """
     rng = random.Random(number)
     state = Game.new(STREAM + number).state
@@ -57,12 +57,12 @@ def crowded_position(number: int, stage: int, enemies: int) -> State:
 
 
 def load(positions: Sequence[State], like: EnvState, games: int) -> EnvState:
-    """The positions in turn, over and over, as the states of `games` games.
+    """The positions, repeated in turn, as the states of `games` games.
 
     Args:
-        positions: games of the Python engine.
-        like: any states of the environment, for all that is no part of the game.
-        games: how many.
+        positions: states of the Python engine.
+        like: states of the environment, for the fields that are not part of the game.
+        games: number of games.
     """
     turns = np.arange(games) % len(positions)
     loaded = jax.tree.map(

@@ -17,11 +17,11 @@ Array = np.ndarray | jax.Array  # of the host when replayed, of the device when 
 
 
 class ReplayError(Exception):
-    """The timed games are not those of the Python engine."""
+    """The Python engine plays the timed games differently."""
 
 
 class Record(NamedTuple):
-    """What the timed function did in some of its games; arrays [steps, games, ...]."""
+    """Actions and results of some of the timed games; arrays [steps, games, ...]."""
 
     mask: Array  # uint32, valid actions as bits, before the action
     action: Array  # int32
@@ -33,20 +33,20 @@ class Record(NamedTuple):
 
 @dataclass
 class Seen:
-    """What happened in the games that were replayed."""
+    """Totals over the games that were replayed."""
 
     games: int = 0
     steps: int = 0
-    enemies: int = 0  # on the board before each step, summed
-    stages: int = 0  # laid out, those of new games included
-    stage: int = 0  # before each step, summed
+    enemies: int = 0  # sum of the numbers on the board before each step
+    stages: int = 0  # boards laid out, those of new games included
+    stage: int = 0  # sum of the stages before each step
 
 
 class Start(NamedTuple):
     """How a recorded game began."""
 
-    make: Callable[[], State]  # a new copy at each call
-    again_after: int | None  # steps after which it was put back to its start; None: never
+    make: Callable[[], State]  # returns a new copy at each call
+    again_after: int | None  # steps after which the game was put back to its start; None: never
 
 
 def new_game(stream: int) -> Start:
@@ -55,16 +55,16 @@ def new_game(stream: int) -> Start:
 
 
 def position(state: State, again_after: int) -> Start:
-    """A position, to which the game goes back every few steps."""
+    """A position, to which the game is put back every `again_after` steps."""
     return Start(lambda: copy.deepcopy(state), again_after)
 
 
 def replay(record: Record, starts: Sequence[Start]) -> Seen:
-    """Play the recorded actions in the Python engine and compare all that was recorded.
+    """Plays the recorded actions in the Python engine and compares everything in the record.
 
     Args:
-        record: of G games from their start on.
-        starts: of the G games.
+        record: G games from their start on.
+        starts: how the G games began.
 
     Raises:
         ReplayError: something differs.

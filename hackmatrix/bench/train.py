@@ -1,4 +1,4 @@
-"""Training steps per second, beside the limit that the network's products set."""
+"""Training steps per second, and the limit that the network's matrix products set."""
 
 import statistics
 import time
@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 
 import hackmatrix
-from hackmatrix.bench.settings import train_config
-from hackmatrix.bench.update_parts import PARTS, seconds_of_parts
+from hackmatrix.bench.options import TrainOptions, train_config
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.reporting.metrics import summarise
 from hackmatrix.rules.actions import NUM_ACTIONS
@@ -20,29 +19,27 @@ from hackmatrix.settings.config import TrainConfig
 
 Array = jax.Array
 
-_PRODUCT = (8192, 1545, 256)  # the product that stands for the machine: [a, b] x [b, c]
+_PRODUCT = (8192, 1545, 256)  # the product by which the machine is judged: [a, b] x [b, c]
 _PRODUCTS = 10  # in a row, between two updates
-_PART_REPEATS = 3  # enough to see where the time goes
 _SCALARS = ("total_loss", "pg_loss", "vf_loss", "entropy", "mean_episode_length")
 
 
 class Training(NamedTuple):
-    """What was measured."""
+    """Steps per second, and the rate that the products of the network's matrices allow."""
 
     config: TrainConfig
     compile_seconds: float  # tracing, compiling and the first update
     rates: list[float]  # steps/s of each update
     product_rates: list[float]  # GFLOP/s of the product after each update
-    seconds: dict[str, float]  # in an update, by part
     scalars: dict[str, float | None]  # metrics of the timed updates
 
     @property
     def limit(self) -> float:
-        """Steps/s if there were nothing but the network's products, at the product's rate."""
+        """Steps/s if the matrix products were all there is, at the rate of the timed product."""
         return statistics.median(self.product_rates) * 1e3 / megaflops_per_step(self.config)
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         config, median = self.config, statistics.median(self.rates)
         return {
             "steps_per_second": median,
@@ -61,14 +58,13 @@ class Training(NamedTuple):
             "megaflops_per_step": megaflops_per_step(config),
             "limit": self.limit,
             "fraction_of_limit": median / self.limit,
-            "seconds": self.seconds,
             **self.scalars,
             **machine.machine(),
             "versions": machine.versions(),
         }
 
     def text(self) -> str:
-        """For people."""
+        """The figures in a few lines."""
         it = self.as_dict()
         layers = "-".join(map(str, it["network"]))
         lines = [
@@ -80,8 +76,6 @@ class Training(NamedTuple):
             f"{it['fraction_of_limit']:.0%} of it",
             f"first update after {it['compile_seconds']:.1f} s; "
             + ", ".join(f"{name} {_number(value)}" for name, value in self.scalars.items()),
-            "milliseconds in an update, each part compiled by itself:",
-            *(f"{line:32}{self.seconds[part] * 1e3:9,.0f}" for part, line in PARTS.items()),
             f"on {it['device']}, jax {it['versions']['jax']}",
         ]
         return "\n".join(lines)
@@ -92,10 +86,10 @@ def _number(value: float | None) -> str:
 
 
 def megaflops_per_step(config: TrainConfig) -> float:
-    """What the network's products cost for each step: 2 for a multiplication with its addition.
+    """Millions of floating-point operations of the network's matrix products for each step.
 
-    The rollout runs forward once. An epoch runs forward, and backward for the params and for what
-    goes into each layer but the first.
+    A multiplication with its addition counts as 2. The rollout takes a forward pass, each epoch a
+    forward pass and the gradients of the params and of the inputs of all layers but the first.
     """
     width, layers = config.hidden_dim, config.num_layers
     first = FEATURE_SIZE[config.observation] * width
@@ -103,42 +97,23 @@ def megaflops_per_step(config: TrainConfig) -> float:
     return 2e-6 * (forward + config.update_epochs * (3 * forward - first))
 
 
-def measure(
-    num_envs: int = 2_048,
-    num_steps: int = 128,
-    epochs: int | None = None,
-    minibatches: int | None = None,
-    repeats: int = 5,
-    dtype: str = "float32",
-    observation: str = "classic",
-) -> Training:
-    """Times `repeats` updates after one that compiles, and products after each of them.
-
-    Args:
-        num_envs: games side by side.
-        num_steps: actions in each game between updates.
-        epochs: passes over a batch; None: as many as `hackmatrix train` would choose.
-        minibatches: of a batch; None: as many as `hackmatrix train` would choose.
-        repeats: timed updates.
-        dtype: precision of the network's products, "float32" or "bfloat16".
-        observation: layout of the features, "classic" or "full".
-    """
-    config = train_config(num_envs, num_steps, epochs, minibatches, dtype, observation)
-    trainer = Trainer(hackmatrix.make(observation=observation), config)
+def measure(options: TrainOptions) -> Training:
+    """Times some updates after one that compiles, and a matrix product after each of them."""
+    config = train_config(options)
+    trainer = Trainer(hackmatrix.make(observation=config.observation), config)
     product = _product()
 
     state = trainer.init(config.seed)
     state, compile_seconds = _timed(trainer.run, state, 1)
     state, _ = trainer.take_sums(state)
     rates, product_rates = [], []
-    for _ in range(repeats):
+    for _ in range(options.repeats):
         state, seconds = _timed(trainer.run, state, 1)
         rates.append(config.batch_size / seconds)
         product_rates.append(product())
     row = summarise(jax.device_get(state.sums), trainer.metrics)
     scalars = {name: row[f"train/{name}"] for name in _SCALARS}
-    parts = seconds_of_parts(trainer, state, min(repeats, _PART_REPEATS))
-    return Training(config, compile_seconds, rates, product_rates, parts, scalars)
+    return Training(config, compile_seconds, rates, product_rates, scalars)
 
 
 def _timed(work: Callable[..., Any], *args: Any) -> tuple[Any, float]:
@@ -148,7 +123,7 @@ def _timed(work: Callable[..., Any], *args: Any) -> tuple[Any, float]:
 
 
 def _product() -> Callable[[], float]:
-    """A function that multiplies some matrices and tells the GFLOP/s."""
+    """A function that multiplies some matrices and returns the GFLOP/s."""
     rows, inner, columns = _PRODUCT
     one, other = jnp.ones((rows, inner)), jnp.ones((inner, columns))
     multiply = jax.jit(jnp.matmul)

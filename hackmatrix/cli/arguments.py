@@ -1,17 +1,16 @@
-"""The flags of a command, read into its dataclass of options (`hackmatrix/options.py`).
+"""Reads a command line into a dataclass of options (`hackmatrix/options.py`), with argparse.
 
-argparse, with one-line errors: an unknown flag is answered with the nearest known one.
+Errors are one line, and an unknown flag is answered with the nearest known one.
 """
 
 import argparse
 import dataclasses
 import difflib
-import typing
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from hackmatrix.errors import UserError
-from hackmatrix.options import convert, flag, without_none
+from hackmatrix.options import Option, flag, options_of
 
 Options = TypeVar("Options")
 
@@ -19,27 +18,27 @@ Options = TypeVar("Options")
 def parse(
     options: type[Options], argv: Sequence[str], *, command: str, purpose: str, example: str
 ) -> Options:
-    """Reads `argv` into a dataclass of options; a field without a default is a positional argument.
+    """The options that a command line gives. Fields without a default are positional arguments.
 
     Args:
         options: the dataclass.
-        argv: the command line behind the command's name.
-        command: its name, as "hackmatrix train".
-        purpose: what it does, for `--help`.
-        example: a command line with a word on what it does, for `--help`.
+        argv: the words after the command's name.
+        command: the command's name, for example "hackmatrix train".
+        purpose: what the command does, for `--help`.
+        example: a command line and what it does, for `--help`.
 
     Raises:
-        UserError: an unknown flag, or a value of the wrong kind or out of range.
+        UserError: a flag is unknown, or a value is not valid.
         SystemExit: after `--help`.
     """
-    given = parse_given([options], argv, command=command, purpose=purpose, example=example)
+    (given,) = parse_given([options], argv, command=command, purpose=purpose, example=example)
     return options(**given)
 
 
 def parse_given(
-    options: Sequence[type], argv: Sequence[str], *, command: str, purpose: str, example: str
-) -> dict[str, Any]:
-    """As `parse`, for the fields of several dataclasses: the values that were given, by field."""
+    kinds: Sequence[type], argv: Sequence[str], *, command: str, purpose: str, example: str
+) -> list[dict[str, Any]]:
+    """As `parse` for several dataclasses: for each the fields that the command line gives."""
     parser = _Parser(
         prog=command,
         description=purpose,
@@ -48,63 +47,51 @@ def parse_given(
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
-    groups: dict[str, argparse._ArgumentGroup] = {}
-    for kind in options:
-        hints = typing.get_type_hints(kind)
-        for field in dataclasses.fields(kind):
-            section = field.metadata.get("section")
-            if section is None:
-                _add(parser, field, hints[field.name])
-            else:
-                group = groups.setdefault(section, parser.add_argument_group(section))
-                _add(group, field, hints[field.name])
-    return vars(parser.parse_args(list(argv)))
+    groups: dict[str | None, argparse._ActionsContainer] = {None: parser}
+    for kind in kinds:
+        for option in options_of(kind).values():
+            if option.section not in groups:
+                groups[option.section] = parser.add_argument_group(option.section)
+            _add(groups[option.section], option)
+    found = vars(parser.parse_args(list(argv))).items()
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in found}
+    return [{name: given[name] for name in options_of(kind) if name in given} for kind in kinds]
 
 
-def _add(parser: argparse._ActionsContainer, field: dataclasses.Field[Any], hint: Any) -> None:
-    kind = without_none(hint)
-    limits = field.metadata.get("range")
-    notes = [str(limits)] if limits else []
-    if field.default is dataclasses.MISSING:
-        parser.add_argument(field.name, help=_help(field, notes), type=_converter(kind))
-        return
-    flags = [flag(name) for name in (field.name, *field.metadata["also"])]
-    if kind is bool:
-        # What a file or a default may turn on, a flag can turn off.
-        switch = field.default or field.metadata["section"] is not None
-        if field.default:
-            notes.append("on unless turned off")
-        parser.add_argument(
-            *flags,
-            dest=field.name,
-            action=argparse.BooleanOptionalAction if switch else "store_true",
-            help=_help(field, notes),
-        )
-        return
-    if field.default is not None:
-        notes.append(f"default {field.default}")
-    if typing.get_origin(kind) is Literal:
-        choices = typing.get_args(kind)
-        parser.add_argument(*flags, dest=field.name, choices=choices, help=_help(field, notes))
+def _add(parser: argparse._ActionsContainer, option: Option) -> None:
+    settings: dict[str, Any] = {"help": _help(option)}
+    if option.kind is bool:
+        # A flag can turn off what a configuration file or the default turns on.
+        switch = option.default or option.section is not None
+        settings["action"] = argparse.BooleanOptionalAction if switch else "store_true"
     else:
-        parser.add_argument(
-            *flags,
-            dest=field.name,
-            type=_converter(kind),
-            metavar=kind.__name__.upper(),
-            help=_help(field, notes),
-        )
+        settings["type"] = _converter(option)
+    if option.repeated:
+        settings["nargs"] = "+"
+    if option.default is dataclasses.MISSING:
+        parser.add_argument(option.name, **settings)
+        return
+    if option.kind is not bool:
+        choices = option.choices and f"{{{','.join(option.choices)}}}"
+        settings["metavar"] = choices or option.kind.__name__.upper()
+    flags = [flag(name) for name in (option.name, *option.aliases)]
+    parser.add_argument(*flags, dest=option.name, **settings)
 
 
-def _help(field: dataclasses.Field[Any], notes: list[str]) -> str:
-    meaning = field.metadata["meaning"]
-    return (f"{meaning} ({', '.join(notes)})" if notes else meaning).replace("%", "%%")
+def _help(option: Option) -> str:
+    notes = [str(option.limits)] if option.limits else []
+    if option.kind is bool:
+        notes += ["on unless turned off"] if option.default else []
+    elif option.default not in (None, dataclasses.MISSING):
+        notes.append(f"default {option.default}")
+    text = f"{option.meaning} ({', '.join(notes)})" if notes else option.meaning
+    return text.replace("%", "%%")
 
 
-def _converter(kind: type) -> Callable[[str], Any]:
+def _converter(option: Option) -> Callable[[str], Any]:
     def converted(text: str) -> Any:
         try:
-            return convert(kind, text)
+            return option.convert(text)
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 

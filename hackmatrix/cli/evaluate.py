@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.errors import UserError
-from hackmatrix.options import check_ranges, option
+from hackmatrix.options import check, option
 from hackmatrix.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
@@ -25,26 +25,26 @@ _EXAMPLE = """\
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """The command's arguments."""
+    """The command's options."""
 
     agent: str = option(
         dataclasses.MISSING,
         "a file of params, a run's folder (its agents are ranked, if it has many), or one of the "
         "built-in players: `random` takes random valid actions, `exit` walks to the exit",
     )
-    episodes: int = option(1_000, "games", at_least=1, at_most=10_000_000)
-    env: str = option(DEFAULT_ENV, "what `random` plays; params know what they were trained on")
-    seed: int = option(0, "another seed, other games", at_least=0, at_most=MAX_SEED)
-    max_steps: int = option(2_000, "actions after which a game is cut off", at_least=1)
-    greedy: bool = option(False, "take the most probable action instead of sampling")
+    episodes: int = option(1_000, "number of games", at_least=1, at_most=10_000_000)
+    env: str = option(DEFAULT_ENV, "environment that `random` plays; params know theirs")
+    seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
+    max_steps: int = option(2_000, "actions after which a game is truncated", at_least=1)
+    greedy: bool = option(False, "always take the most probable action instead of sampling one")
     json: bool = option(False, "print one JSON object")
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        check(self)
         if self.agent != "random" and self.env != DEFAULT_ENV:
             raise UserError(
                 f"--env {self.env} goes with `random` alone: `exit` plays HackMatrix, and params "
-                "what they were trained on"
+                "play what they were trained on"
             )
 
 
@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
         EvaluateOptions,
         argv,
         command="hackmatrix evaluate",
-        purpose="Plays games with fixed seeds, never seen in training, and says how well.",
+        purpose="Plays games with fixed seeds, never used in training, and reports how well.",
         example=_EXAMPLE,
     )
     result = _evaluate(options)

@@ -1,13 +1,13 @@
-"""The `hackmatrix` command: a table of subcommands, each of which is imported only when it runs.
+"""The `hackmatrix` command: a table of subcommands, each imported only when it runs.
 
-So `hackmatrix --help` is immediate, and playing the Python engine never waits for JAX.
+So `hackmatrix --help` answers at once, and the game in plain Python never waits for JAX.
 """
 
 import difflib
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hackmatrix import __version__
@@ -29,7 +29,7 @@ COMMANDS = {
     "train": Command("train", "train an agent by PPO"),
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
     "conformance": Command("conformance", "check the engine against recorded games"),
-    "bench": Command("bench", "measure speed"),
+    "bench": Command("bench", "measure speed and memory"),
     "serve": Command("serve", "run the game as a process that speaks JSON lines"),
 }
 
@@ -37,19 +37,31 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line `argv` (default: the process's own) and returns its exit code."""
     name, *rest = list(sys.argv[1:] if argv is None else argv) or [""]
+    return exit_code(f"hackmatrix {name}", lambda: _run(name, rest))
+
+
+def exit_code(command: str, work: Callable[[], int]) -> int:
+    """The exit code of `work`, which is the whole of a command.
+
+    A `UserError` becomes one line on stderr, Ctrl+C and a closed pipe end the command quietly.
+    """
     try:
-        code = _run(name, rest)
-        sys.stdout.flush()  # so that a closed pipe shows here, not at shutdown
+        code = work()
+        sys.stdout.flush()  # a closed pipe must show here, not when the interpreter shuts down
         return code
     except UserError as error:
-        print(f"hackmatrix {name}: error: {error}", file=sys.stderr)
+        print(f"{command}: error: {error}", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone, as in `hackmatrix ... | head`. What is still buffered goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         return PIPE_CLOSED
+
+
+def discard_output() -> None:
+    """Lets what is still buffered for stdout go nowhere: its reader is gone, as in `... | head`."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(name: str, rest: list[str]) -> int:

@@ -1,6 +1,5 @@
 """`hackmatrix train`: trains an agent by PPO."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from hackmatrix.agents.network import Network
     from hackmatrix.interface.environment import Environment
     from hackmatrix.training.loop import Evaluate, Outcome
+    from hackmatrix.training.sources import Source
 
 FAILED = 1
 SIGNALLED = 128  # and the number of the signal, as shells count
@@ -25,25 +25,43 @@ _EXAMPLE = """\
   hackmatrix train --config configs/cpu.yaml --seed 1
       takes settings from a file; flags override it
   hackmatrix train --resume checkpoints/my-run
-      goes on where the run was stopped, or killed
+      goes on from where the run was stopped or killed
 
 Exits with 0 when the run is finished, 130 or 143 when Ctrl+C or SIGTERM stopped it (a checkpoint is
-saved), 1 when a critical alarm or a number that is not finite ended it, 2 for wrong usage."""
+saved), 1 when a critical alarm or a NaN or infinity ended it, 2 when an option is wrong."""
 
 
 def main(argv: list[str]) -> int:
     """Runs the command."""
-    arguments = parse_given(
+    flags, given = parse_given(
         [TrainConfig, TrainOptions],
         argv,
         command="hackmatrix train",
-        purpose="Trains an agent by PPO, with checkpoints from which it can go on exactly.",
+        purpose="Trains an agent by PPO, with checkpoints from which training can go on exactly.",
         example=_EXAMPLE,
     )
-    options = TrainOptions(**_of(TrainOptions, arguments))
-    flags = _of(TrainConfig, arguments)
+    options = TrainOptions(**given)
+    config, source, notes = _settle(flags, options)
+    if options.print_config:
+        from hackmatrix.settings.config_file import dump_config
 
-    from hackmatrix.settings.config_file import dump_config, read_config
+        print(dump_config(config), end="")
+        return 0
+    course = _course(config, source)
+    with Console() as console:
+        for note in [*notes, _plan(config, course)]:
+            console.say(note)
+        outcome = _train(config, options, source, console)
+    for line in _summary(outcome, course):
+        print(line)
+    return _exit_code(outcome)
+
+
+def _settle(
+    flags: dict[str, Any], options: TrainOptions
+) -> tuple[TrainConfig, "Source | Path | None", list[str]]:
+    """The configuration, what the run resumes or starts from, and lines about what was chosen."""
+    from hackmatrix.settings.config_file import read_config
     from hackmatrix.settings.resolve import resolve
     from hackmatrix.training.sources import Source, find_source
 
@@ -51,57 +69,52 @@ def main(argv: list[str]) -> int:
     given = {**in_file, **flags}
     folder = given.get("checkpoint_dir", TrainConfig.checkpoint_dir)
     source = find_source(options, folder, _fetcher(given) if given.get("wandb", True) else None)
-    saved = None
+    resumed = None
     if isinstance(source, Source):
-        saved = source.settings
+        resumed = source.settings
         if source.run is not None and "checkpoint_dir" not in given:
-            flags["checkpoint_dir"] = source.run.parent  # where it may go on under another name
+            flags = flags | {"checkpoint_dir": source.run.parent}  # also if it has been moved
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
-    config, notes = resolve(flags, in_file, saved, auto_tune=options.auto_tune)
-    course = Course(config.batch_size, config.total_timesteps)
-    if isinstance(source, Source):
-        course = source.course(config)
-    if options.print_config:
-        print(dump_config(config), end="")
-        return 0
-    with Console() as console:
-        for note in notes:
-            console.say(note)
-        total = course.timesteps(course.num_updates)
-        rounded = " (rounded up to whole updates)" if total > config.total_timesteps else ""
-        agents = f" of {config.num_seeds} agents" if config.num_seeds > 1 else ""
-        console.say(
-            f"{course.num_updates:,} updates{agents}, {total:,} steps{rounded}; loading JAX ..."
-        )
-
-        import jax
-
-        from hackmatrix.storage.compilation_cache import enable_compilation_cache
-        from hackmatrix.training.loop import train
-
-        enable_compilation_cache()
-        try:
-            outcome = train(config, options, console, source=source, make_evaluate=_make_evaluate)
-        except jax.errors.JaxRuntimeError as error:
-            if "RESOURCE_EXHAUSTED" not in str(error):
-                raise
-            raise UserError(
-                "out of memory on the device: take fewer --num-envs or --num-steps, or more "
-                "--num-minibatches with --gradient-accumulation-steps"
-            ) from error
-    for line in _summary(outcome, course):
-        print(line)
-    return _exit_code(outcome)
+    config, notes = resolve(flags, in_file, resumed, auto_tune=options.auto_tune)
+    return config, source, notes
 
 
-def _of(options: type, given: dict[str, Any]) -> dict[str, Any]:
-    names = {field.name for field in dataclasses.fields(options)}
-    return {name: value for name, value in given.items() if name in names}
+def _course(config: TrainConfig, source: "Source | Path | None") -> Course:
+    if source is None or isinstance(source, Path):
+        return Course(config.batch_size, config.total_timesteps)
+    return source.course(config)
+
+
+def _plan(config: TrainConfig, course: Course) -> str:
+    total = course.timesteps(course.num_updates)
+    rounded = " (rounded up to whole updates)" if total > config.total_timesteps else ""
+    agents = f" of {config.num_seeds} agents" if config.num_seeds > 1 else ""
+    return f"{course.num_updates:,} updates{agents}, {total:,} steps{rounded}; loading JAX ..."
+
+
+def _train(
+    config: TrainConfig, options: TrainOptions, source: "Source | Path | None", console: Console
+) -> "Outcome":
+    import jax
+
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.training.loop import train
+
+    enable_compilation_cache()
+    try:
+        return train(config, options, console, source=source, make_evaluate=_make_evaluate)
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        raise UserError(
+            "out of memory on the device: give a smaller --num-envs or --num-steps, or a larger "
+            "--num-minibatches with --gradient-accumulation-steps"
+        ) from error
 
 
 def _fetcher(given: dict[str, Any]) -> Callable[[str, Path], Path]:
-    """Fetches a run that is not here from Weights & Biases."""
+    """A function that downloads a run from Weights & Biases."""
 
     def fetch(run_id: str, folder: Path) -> Path:
         from hackmatrix.runs.trackers import download_run
@@ -125,7 +138,7 @@ def _make_evaluate(env: "Environment", network: "Network", config: TrainConfig) 
 
 
 def _summary(outcome: "Outcome", course: Course) -> list[str]:
-    """What was made, where it is, and what one would do next."""
+    """Lines that say how the run ended, where its files are, and what to do next."""
     how = {
         "finished": "done",
         "signal": "stopped",
@@ -152,7 +165,7 @@ def _summary(outcome: "Outcome", course: Course) -> list[str]:
 
 
 def _place_of(params: Path) -> Path:
-    """Of one agent the file, of many what stands for their folders."""
+    """The file of params of one agent; of many agents a pattern that matches their folders."""
     return params / "seed_*" if params.is_dir() else params
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from hackmatrix.evaluation.statistics import Estimate, bootstrap
+from hackmatrix.evaluation.statistics import Estimate, estimate
 from hackmatrix.interface.environment import Environment
 from hackmatrix.interface.report import Breakdown, Column, PlayedGames
 
@@ -23,8 +23,8 @@ class Report(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """What `--json` prints."""
         told: dict[str, Any] = {"episodes": self.episodes}
-        for column, estimate in zip(self.columns, self.estimates, strict=True):
-            told |= {column.key: estimate.mean, column.interval_key: [estimate.low, estimate.high]}
+        for column, (mean, low, high) in zip(self.columns, self.estimates, strict=True):
+            told |= {column.key: mean, column.interval_key: [low, high]}
         told["truncated"] = self.truncated
         return told | {each.key: each.values for each in self.breakdowns}
 
@@ -48,7 +48,7 @@ def report_on(env: Environment, games: PlayedGames) -> Report:
     return Report(
         episodes=len(games.returns),
         columns=columns,
-        estimates=[bootstrap(column.values) for column in columns],
+        estimates=[estimate(column.values) for column in columns],
         truncated=int((~games.terminated).sum()),
         breakdowns=[each for each in own if isinstance(each, Breakdown)],
     )

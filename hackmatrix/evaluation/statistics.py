@@ -1,12 +1,13 @@
-"""Means with bootstrap intervals."""
+"""Means with 95 % intervals."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+CONFIDENCE = 0.95
 RESAMPLES = 5_000
-_AT_ONCE = 250  # resamples in memory
+_DRAWN_AT_ONCE = 2_500_000  # values of resamples in memory
 
 
 class Estimate(NamedTuple):
@@ -20,15 +21,29 @@ class Estimate(NamedTuple):
         return f"{self.mean:.3f}  [{self.low:.3f}, {self.high:.3f}]"
 
 
-def bootstrap(values: NDArray[Any]) -> Estimate:
-    """The mean of `values` [n] and its 95 % percentile bootstrap interval (Efron 1979)."""
-    values = np.asarray(values, np.float64)
-    random = np.random.default_rng(0)
-    means = np.concatenate(
-        [
-            values[random.integers(len(values), size=(_AT_ONCE, len(values)))].mean(axis=1)
-            for _ in range(RESAMPLES // _AT_ONCE)
-        ]
+def estimate(values: NDArray[Any]) -> Estimate:
+    """The mean of `values` [n], n >= 1, with its interval; the same values give the same interval.
+
+    Of bools it is the Wilson interval of a rate (Wilson 1927), which allows for outcomes that have
+    not been seen yet. Of numbers it is the percentile bootstrap interval (Efron 1979); values that
+    are all equal, or a single one, have an interval of length 0.
+    """
+    from scipy import stats  # slow to import
+
+    values = np.asarray(values)
+    mean = float(values.mean(dtype=np.float64))
+    if values.dtype == bool:
+        test = stats.binomtest(int(values.sum()), len(values))
+        return Estimate(mean, *map(float, test.proportion_ci(CONFIDENCE, method="wilson")))
+    if len(values) == 1:
+        return Estimate(mean, mean, mean)
+    result = stats.bootstrap(
+        (values.astype(np.float64),),
+        np.mean,
+        method="percentile",
+        confidence_level=CONFIDENCE,
+        n_resamples=RESAMPLES,
+        batch=max(1, _DRAWN_AT_ONCE // len(values)),
+        rng=np.random.default_rng(0),
     )
-    low, high = np.quantile(means, [0.025, 0.975])
-    return Estimate(float(values.mean()), float(low), float(high))
+    return Estimate(mean, *map(float, result.confidence_interval))

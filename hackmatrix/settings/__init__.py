@@ -1,1 +1,1 @@
-"""What a run is asked: its configuration, from flags, files, a run it continues and the device."""
+"""What a run is asked: its configuration, from flags, files, a run it resumes and the device."""

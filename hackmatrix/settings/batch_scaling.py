@@ -5,25 +5,29 @@ from collections.abc import Collection
 
 from hackmatrix.settings.config import TrainConfig
 
-REFERENCE_BATCH = 256 * 128  # for which the defaults below were chosen
+REFERENCE_BATCH = 256 * 128  # transitions, for which the next three were chosen
 REFERENCE_MINIBATCHES = 4
 REFERENCE_EPOCHS = 4
 REFERENCE_LR = 2.5e-4
-MIN_EPOCHS = 2  # with one, rare events are seen once and forgotten
+MIN_EPOCHS = 2  # with one, rare events are learned from only once
 
 
 def auto_scale_for_batch_size(
     config: TrainConfig, given: Collection[str] = (), accumulation: int = 1
 ) -> tuple[TrainConfig, list[str]]:
-    """Keeps the minibatch near 8,192 transitions and the policy's change per update as it was.
+    """Keeps minibatches near 8,192 transitions, and the policy's change in an update as it was.
 
-    With k whole reference batches in a batch, k >= 2: k times the minibatches (down to the next
-    divisor of the batch), epochs over k but at least 2, and the learning rate over the growth of
-    gradient steps. What the user has `given` (names of fields) stays. `accumulation` minibatches
-    make one gradient step; it is part of the result.
+    For a batch of k >= 2 whole reference batches: k times the minibatches (or the next smaller
+    divisor of the batch), epochs divided by k but at least 2, and the learning rate divided by the
+    growth of the number of gradient steps.
+
+    Args:
+        config: the settings before.
+        given: fields that the user has set; they are kept.
+        accumulation: minibatches that make one gradient step; the result has it too.
 
     Returns:
-        The scaled configuration, and a line on each change.
+        The scaled configuration, and a line about each change.
     """
     factor = config.batch_size // REFERENCE_BATCH
     if factor < 2:

@@ -1,4 +1,4 @@
-"""The configuration of a training run. Imports no JAX, so that `--help` is quick."""
+"""The configuration of a training run. Imports no JAX, so that `--help` answers at once."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
 from hackmatrix.errors import UserError
-from hackmatrix.options import check_ranges, option
+from hackmatrix.options import check, option
 
 MAX_SEED = 2**31 - 1
 DEFAULT_FOLDER = Path("checkpoints")
@@ -23,15 +23,15 @@ MODEL, ENVIRONMENT, TRAINING, TPU, LOGGING = (
 
 
 class Course(NamedTuple):
-    """How a run's updates and timesteps go together.
+    """The relation of updates to timesteps in a run, which may have been resumed.
 
-    A run that is resumed may have had another batch before.
+    The updates before `first_update` may have had another batch size.
     """
 
-    batch_size: int  # transitions of an update, from now on
-    total_timesteps: int  # since the run's start, to be rounded up to whole updates
-    first_update: int = 0  # updates made so far
-    first_timesteps: int = 0  # transitions so far
+    batch_size: int  # transitions of an update, from `first_update` on
+    total_timesteps: int  # of the whole run, to be rounded up to whole updates
+    first_update: int = 0  # updates made before
+    first_timesteps: int = 0  # transitions of those updates
 
     @property
     def num_updates(self) -> int:
@@ -40,12 +40,18 @@ class Course(NamedTuple):
         return self.first_update - (-left // self.batch_size)
 
     def timesteps(self, update: int) -> int:
-        """Transitions since the run's start, after so many updates."""
+        """Transitions since the run's start after `update` updates, at least `first_update`."""
         return self.first_timesteps + (update - self.first_update) * self.batch_size
 
 
 def num_groups(num_envs: int, num_steps: int, num_minibatches: int) -> int:
-    """The most groups, at most 64, that divide the games and give each minibatch an equal share."""
+    """The largest number of equal groups of games, at most 64, that minibatches can share evenly.
+
+    Args:
+        num_envs: games.
+        num_steps: steps of each game in a batch.
+        num_minibatches: each takes the same number of transitions from every group.
+    """
     return next(
         groups
         for groups in range(min(MAX_GROUPS, num_envs), 0, -1)
@@ -55,70 +61,78 @@ def num_groups(num_envs: int, num_steps: int, num_minibatches: int) -> int:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Every setting of a run. One that exists is valid: making a wrong one raises `UserError`.
+    """Every setting of a run. It is checked when it is made: an invalid one raises `UserError`.
 
     A field's section is its place in a configuration file. What belongs to one call of the command
     and not to the run (resuming, profiling, names) is in `TrainOptions`.
     """
 
-    architecture: Literal["mlp"] = option(
-        "mlp", "network: dense layers shared by policy and value", section=MODEL
+    architecture: str = option(
+        "mlp", "kind of network, see docs/training.md", choices=ARCHITECTURES, section=MODEL
     )
     hidden_dim: int = option(256, "width of the network's layers", at_least=1, section=MODEL)
     num_layers: int = option(2, "layers of the network's trunk", at_least=1, section=MODEL)
     activation: Literal["relu", "tanh"] = option(
-        "relu", "function between the layers", section=MODEL
+        "relu", "activation function between the layers", section=MODEL
     )
     dtype: Literal["float32", "bfloat16"] = option(
         "float32",
-        "precision of the network's products; params and loss stay float32",
+        "precision of the network's matrix products; params and loss stay float32",
         section=MODEL,
     )
 
     env: str = option(
-        "HackMatrix", "what to train on; module:function for one of your own", section=ENVIRONMENT
+        "HackMatrix",
+        "environment to train on; module:function for one of your own",
+        section=ENVIRONMENT,
     )
     observation: Literal["classic", "full"] = option(
         "full",
-        "what the agent sees: as in the original, or all that a player can work out",
+        "what the agent observes: as in the original, or all that a player can work out",
         section=ENVIRONMENT,
     )
     max_episode_steps: int | None = option(
         None,
-        "cut games off after so many actions; never unless given",
+        "actions after which a game is truncated; never unless given",
         at_least=1,
         at_most=2**31 - 1,
         section=ENVIRONMENT,
     )
     num_envs: int = option(
         256,
-        "games that an agent plays side by side",
+        "games that each agent plays in parallel",
         at_least=1,
         at_most=2**24,
         section=ENVIRONMENT,
     )
     normalize_observations: bool = option(
         False,
-        "features reach the network with running mean 0 and deviation 1",
+        "normalize features to mean 0 and standard deviation 1, as seen so far",
         section=ENVIRONMENT,
     )
     normalize_rewards: bool = option(
-        True, "learn from rewards divided by the running size of returns", section=ENVIRONMENT
+        True,
+        "divide rewards by the standard deviation of the returns seen so far",
+        section=ENVIRONMENT,
     )
 
     seed: int = option(
-        0, "the same seed gives the same run", at_least=0, at_most=MAX_SEED, section=TRAINING
+        0,
+        "random seed; the same seed gives the same run",
+        at_least=0,
+        at_most=MAX_SEED,
+        section=TRAINING,
     )
     num_seeds: int = option(
         1,
-        "agents that are trained in one program, with the seeds seed, seed + 1, ...",
+        "agents trained by one program, with the seeds seed, seed + 1, ...",
         at_least=1,
         at_most=1024,
         section=TRAINING,
     )
     total_timesteps: int = option(
         10_000_000,
-        "actions in all games of an agent since the run's start, rounded up to whole updates",
+        "actions of an agent in all of its games, rounded up to whole updates",
         at_least=1,
         at_most=2**53,
         section=TRAINING,
@@ -128,106 +142,113 @@ class TrainConfig:
     )
     lr: float = option(
         2.5e-4,
-        "learning rate of Adam; unless given, scaled for large batches",
+        "learning rate of Adam; scaled for large batches unless given",
         above=0,
         section=TRAINING,
     )
     lr_schedule: Literal["constant", "linear", "cosine"] = option(
-        "constant", "how the learning rate goes to 0 by the run's end, if at all", section=TRAINING
+        "constant",
+        "how the learning rate falls to 0 by the end of the run, if it does",
+        section=TRAINING,
     )
-    gamma: float = option(
-        0.99, "discount of the next step's value", at_least=0, at_most=1, section=TRAINING
-    )
+    gamma: float = option(0.99, "discount factor", at_least=0, at_most=1, section=TRAINING)
     gae_lambda: float = option(
-        0.95, "how far advantages look ahead", at_least=0, at_most=1, section=TRAINING
+        0.95, "lambda of generalized advantage estimation", at_least=0, at_most=1, section=TRAINING
     )
     num_minibatches: int = option(
-        4, "parts of a batch; unless given, scaled for large batches", at_least=1, section=TRAINING
+        4,
+        "minibatches of a batch; scaled for large batches unless given",
+        at_least=1,
+        section=TRAINING,
     )
     update_epochs: int = option(
         4,
-        "passes over a batch; unless given, scaled for large batches",
+        "passes over a batch; scaled for large batches unless given",
         at_least=1,
         section=TRAINING,
     )
     gradient_accumulation_steps: int = option(
         1,
-        "minibatches whose mean gradient makes one step of the optimizer",
+        "minibatches whose mean gradient makes one optimizer step",
         at_least=1,
         section=TRAINING,
     )
-    clip_eps: float = option(0.2, "how far a probability ratio counts", above=0, section=TRAINING)
+    clip_eps: float = option(0.2, "clip range of the probability ratio", above=0, section=TRAINING)
     vf_coef: float = option(0.5, "weight of the value loss", at_least=0, section=TRAINING)
     ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0, section=TRAINING)
     max_grad_norm: float = option(
-        0.5, "longest gradient, by its global norm", above=0, section=TRAINING
+        0.5, "global norm above which a gradient is scaled down", above=0, section=TRAINING
     )
     device: Literal["auto", "cpu", "gpu", "tpu"] = option(
-        "auto", "where to train; auto: the fastest that JAX finds", section=TRAINING
+        "auto", "kind of device to train on; auto: the fastest that JAX finds", section=TRAINING
     )
     num_devices: int | None = option(
         None,
-        "devices that share the games; all of them unless given, on CPU one",
+        "devices that share the games; unless given all of them, on CPU one",
         at_least=1,
         at_most=4096,
         section=TRAINING,
     )
     on_unhealthy: Literal["warn", "stop"] = option(
-        "warn", "what a critical alarm does besides being told", section=TRAINING
+        "warn",
+        "what a critical alarm does: print a warning, or also stop the run",
+        section=TRAINING,
     )
 
     tpu: bool = option(
-        False, "a TPU is expected; without one a warning, and training goes on", section=TPU
+        False,
+        "a TPU is expected; without one there is a warning, and training goes on",
+        section=TPU,
     )
     tpu_cores: int | None = option(
         None, "--num-devices where the device is a TPU", at_least=1, at_most=4096, section=TPU
     )
     distributed: bool = option(False, "the TPU spans several hosts", section=TPU)
 
-    log_interval: int = option(
-        10, "updates from one line of metrics to the next", at_least=1, section=LOGGING
-    )
+    log_interval: int = option(10, "updates between lines of metrics", at_least=1, section=LOGGING)
     save_interval_minutes: float = option(
-        10.0, "minutes from one checkpoint to the next", above=0, section=LOGGING
+        10.0, "minutes between checkpoints", above=0, section=LOGGING
     )
     save_interval: int | None = option(
-        None, "updates between checkpoints, in place of minutes", at_least=1, section=LOGGING
+        None, "updates between checkpoints, instead of minutes", at_least=1, section=LOGGING
     )
     save_interval_timesteps: int | None = option(
         None,
-        "actions between checkpoints, rounded up to whole updates, in place of minutes",
+        "actions between checkpoints, rounded up to whole updates, instead of minutes",
         at_least=1,
         section=LOGGING,
     )
     keep_checkpoints: int = option(
-        5, "newest checkpoints to keep, besides the best one", at_least=1, section=LOGGING
+        5, "number of newest checkpoints to keep, besides the best one", at_least=1, section=LOGGING
     )
     eval_interval: int | None = option(
         None,
-        "updates between evaluations on games never trained on; none unless given",
+        "updates between evaluations; none unless given",
         at_least=1,
         section=LOGGING,
     )
-    eval_episodes: int = option(256, "games of an evaluation", at_least=1, section=LOGGING)
+    eval_episodes: int = option(
+        256, "games of an evaluation, none of them trained on", at_least=1, section=LOGGING
+    )
     tensorboard: bool = option(True, "write event files for TensorBoard", section=LOGGING)
     wandb: bool = option(
-        True, "tell Weights & Biases, where it is installed and logged in", section=LOGGING
+        True, "log to Weights & Biases, if it is installed and logged in", section=LOGGING
     )
     project: str = option("hackmatrix", "project at Weights & Biases", section=LOGGING)
     entity: str | None = option(
         None, "team at Weights & Biases; the user's own unless given", section=LOGGING
     )
     artifact: bool = option(True, "upload checkpoints to Weights & Biases", section=LOGGING)
-    checkpoint_dir: Path = option(DEFAULT_FOLDER, "folder in which runs are kept", section=LOGGING)
+    checkpoint_dir: Path = option(DEFAULT_FOLDER, "folder of the runs", section=LOGGING)
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        check(self)
         if str(self.checkpoint_dir).startswith("gs:"):
             raise UserError(f"--checkpoint-dir must be a local folder, got {self.checkpoint_dir}")
         if self.seed + self.num_seeds - 1 > MAX_SEED:
             raise UserError(
-                f"--seed {self.seed} with --num-seeds {self.num_seeds} goes beyond the last seed, "
-                f"{MAX_SEED}"
+                f"--seed {self.seed} with --num-seeds {self.num_seeds} goes beyond the largest "
+                f"seed, {MAX_SEED}"
             )
         if self.batch_size % self.num_minibatches:
             raise UserError(
@@ -242,7 +263,7 @@ class TrainConfig:
 
     @property
     def seeds(self) -> range:
-        """Those of the agents."""
+        """The seeds of the agents."""
         return range(self.seed, self.seed + self.num_seeds)
 
     @property
@@ -252,7 +273,7 @@ class TrainConfig:
 
     @property
     def num_groups(self) -> int:
-        """Fixed groups of games, each shuffled by itself; see `num_groups`."""
+        """Number of groups of games, each of which is shuffled by itself; see `num_groups`."""
         recurrent = ARCHITECTURES[self.architecture].recurrent
         return num_groups(self.num_envs, 1 if recurrent else self.num_steps, self.num_minibatches)
 
@@ -263,17 +284,17 @@ class TrainConfig:
 
     @property
     def num_updates(self) -> int:
-        """Updates of a whole run with this batch: `total_timesteps` rounded up."""
+        """Updates of a run that has this batch size from the start."""
         return Course(self.batch_size, self.total_timesteps).num_updates
 
     def as_dict(self) -> dict[str, Any]:
-        """What JSON and YAML can hold, by field."""
+        """The settings by field, as values that JSON and YAML can hold."""
         settings = dataclasses.asdict(self)
         return {name: str(v) if isinstance(v, Path) else v for name, v in settings.items()}
 
     @property
     def save_updates(self) -> int | None:
-        """Updates between checkpoints; None where they are saved by the clock."""
+        """Updates between checkpoints; None if they are saved by the clock."""
         intervals = []
         if self.save_interval is not None:
             intervals.append(self.save_interval)

@@ -1,12 +1,10 @@
 """Configuration files: YAML with the sections model, environment, training, tpu and logging.
 
-A key is the name of a field of `TrainConfig`, in the section of that field, or one of the names
-that other trainers use (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
+A key is the name of a field of `TrainConfig`, in the section of that field, or a name that other
+trainers use for it (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
 """
 
-import dataclasses
 import difflib
-import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,17 +12,18 @@ from typing import Any
 import yaml
 
 from hackmatrix.errors import UserError
-from hackmatrix.options import convert
+from hackmatrix.options import convert, options_of
 from hackmatrix.settings.config import TrainConfig
 
 Settings = dict[str, Any]
 
 BATCH_SIZE = "batch_size"  # of a minibatch; becomes num_minibatches once the batch is known
+OPTIONS = options_of(TrainConfig)
 
-_SHORTER = {"env": "name", "tpu": "enabled", "tpu_cores": "num_cores"}  # within their sections
+_NAMES_IN_SECTION = {"env": "name", "tpu": "enabled", "tpu_cores": "num_cores"}
 _FIELDS = {
-    f"{field.metadata['section']}.{_SHORTER.get(field.name, field.name)}": field.name
-    for field in dataclasses.fields(TrainConfig)
+    f"{option.section}.{_NAMES_IN_SECTION.get(name, name)}": name
+    for name, option in OPTIONS.items()
 }
 _OTHER_NAMES = {
     "model.learning_rate": "lr",
@@ -44,10 +43,9 @@ def _layers(sizes: Any) -> Settings:
 
 
 def _architecture(name: Any) -> Settings:
-    return {"architecture": convert(HINTS["architecture"], "mlp" if name == "ppo" else name)}
+    return {"architecture": OPTIONS["architecture"].convert("mlp" if name == "ppo" else name)}
 
 
-HINTS = typing.get_type_hints(TrainConfig)
 _CONVERSIONS: dict[str, Callable[[Any], Settings]] = {
     "model.hidden_sizes": _layers,
     "model.architecture": _architecture,
@@ -58,11 +56,11 @@ _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in _KNOWN))
 
 
 def read_config(path: Path) -> Settings:
-    """The settings that a file gives, by field of `TrainConfig`, and `batch_size` where given.
+    """The settings in a file, by field of `TrainConfig`, with `batch_size` if it is given.
 
     Raises:
-        UserError: the file can't be read, is no YAML of this form, names something unknown or
-            twice, or gives a value of the wrong kind.
+        UserError: the file cannot be read or is not YAML of this form, a name is unknown or given
+            twice, or a value is not valid.
     """
     settings: Settings = {}
     named: dict[str, str] = {}
@@ -86,7 +84,7 @@ def with_num_minibatches(settings: Mapping[str, Any]) -> Settings:
     """The settings with `num_minibatches` in place of `batch_size`.
 
     Raises:
-        UserError: the minibatches do not fill the batch.
+        UserError: the batch is not a multiple of `batch_size`.
     """
     settings = dict(settings)
     size = settings.pop(BATCH_SIZE, None)
@@ -103,7 +101,7 @@ def with_num_minibatches(settings: Mapping[str, Any]) -> Settings:
 
 
 def dump_config(config: TrainConfig) -> str:
-    """The file from which `read_config` makes the same configuration."""
+    """The text of a file from which `read_config` reads the same configuration."""
     settings = config.as_dict()
     sections: dict[str, dict[str, Any]] = {}
     for key, name in _FIELDS.items():
@@ -119,7 +117,7 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
     except OSError as error:
         raise UserError(f"--config {path}: {error.strerror}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UserError(f"{path}: is no YAML file ({_one_line(error)})") from None
+        raise UserError(f"{path}: is not a YAML file ({_one_line(error)})") from None
     entries: list[tuple[str, Any]] = []
     for section, keys in _mapping(path, "the file", content).items():
         if section not in _SECTIONS:
@@ -130,7 +128,7 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a name that is given twice, of which YAML would take the last."""
+    """Refuses a name that is given twice, where YAML would take the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -153,11 +151,11 @@ def _converted(key: str, value: Any) -> Settings:
         return _CONVERSIONS[key](value)
     name = _KNOWN[key]
     assert name is not None
-    return {name: convert(HINTS[name], value)}
+    return {name: OPTIONS[name].convert(value)}
 
 
 def _nearest(key: str) -> str:
-    """What may have been meant: the same name in another section, else the nearest spelling."""
+    """A hint: the same name in another section, else the name with the nearest spelling."""
     section, _, name = key.rpartition(".")
     if not section:
         near = difflib.get_close_matches(key, _SECTIONS, n=1)

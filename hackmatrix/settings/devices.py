@@ -1,6 +1,7 @@
-"""The devices of a run: what JAX finds, and how many of them can share the games."""
+"""The devices of a run: those that JAX finds, and how many of them share the games."""
 
 import contextlib
+import os
 
 import jax
 
@@ -8,18 +9,26 @@ from hackmatrix.errors import UserError
 from hackmatrix.settings.config import TrainConfig
 
 
-def available_devices(config: TrainConfig) -> list[jax.Device]:
-    """JAX's devices, on CPU as many as are wanted.
+def num_cores() -> int:
+    """Number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS or Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
-    How many there are is settled by the first use of JAX's devices in the process.
+
+def available_devices(config: TrainConfig) -> list[jax.Device]:
+    """The devices that JAX finds, of the kind that `config.device` names.
+
+    On CPU JAX makes as many as `config.num_devices` asks for, unless it has been used before in
+    this process: the number is fixed by the first use.
 
     Raises:
-        UserError: there are none of the kind that is wanted.
+        UserError: there is no device of that kind.
     """
-    if config.device == "cpu":  # or JAX would take the accelerators too
+    if config.device == "cpu":  # otherwise JAX would reserve the accelerators too
         jax.config.update("jax_platforms", "cpu")
     if config.num_devices is not None and config.device in ("auto", "cpu"):
-        with contextlib.suppress(RuntimeError):  # JAX has started: it has the devices it has
+        with contextlib.suppress(RuntimeError):  # JAX has been used: its devices are fixed
             jax.config.update("jax_num_cpu_devices", config.num_devices)
     try:
         return jax.devices() if config.device == "auto" else jax.devices(config.device)
@@ -29,36 +38,45 @@ def available_devices(config: TrainConfig) -> list[jax.Device]:
 
 
 def choose_devices(config: TrainConfig) -> tuple[list[jax.Device], list[str]]:
-    """The devices to train on, and a line on whatever is not as the configuration wants it.
+    """The devices to train on, and a line about each setting that has no effect here.
 
     Raises:
-        UserError: no such device, fewer than asked for, or the games can't be shared among them.
+        UserError: there are fewer devices than asked for or none of their kind, or they cannot
+            share the games evenly.
     """
-    notes = []
     devices = available_devices(config)
     platform = devices[0].platform
-    wanted = config.num_devices
-    if platform == "tpu":
-        wanted = wanted or config.tpu_cores
-        if config.distributed:
-            notes.append("--distributed: this version trains on one host, with all its chips")
-    elif config.tpu or config.tpu_cores or config.distributed:
-        notes.append(f"no TPU here, only {platform}: the settings of tpu change nothing")
+    notes = _notes_on_tpu(config, platform)
+    wanted = config.num_devices or (config.tpu_cores if platform == "tpu" else None)
     if wanted is None and platform == "cpu":
         wanted = 1
-    if wanted is not None and wanted > len(devices):
+    if wanted is None:
+        count = _most_that_share(config.num_groups, len(devices))
+        if count < len(devices):
+            notes.append(
+                f"{count} of {len(devices)} devices are used: more cannot share "
+                f"{config.num_envs:,} games evenly"
+            )
+        return devices[:count], notes
+    if wanted > len(devices):
         raise UserError(f"{wanted} devices are wanted, there are {len(devices)} ({platform})")
-    groups = config.num_groups
-    if wanted is not None and groups % wanted:
-        fitting = max(n for n in range(1, wanted) if groups % n == 0)
+    if config.num_groups % wanted:
         raise UserError(
-            f"{wanted} devices can't share {config.num_envs:,} games evenly, {fitting} can: give "
-            "another --num-devices or --num-envs"
+            f"{wanted} devices cannot share {config.num_envs:,} games evenly, "
+            f"{_most_that_share(config.num_groups, wanted)} can: give another --num-devices or "
+            "--num-envs"
         )
-    count = wanted or max(n for n in range(1, len(devices) + 1) if groups % n == 0)
-    if wanted is None and count < len(devices):
-        notes.append(
-            f"{count} of {len(devices)} devices are used: only so many can share "
-            f"{config.num_envs:,} games evenly"
-        )
-    return devices[:count], notes
+    return devices[:wanted], notes
+
+
+def _notes_on_tpu(config: TrainConfig, platform: str) -> list[str]:
+    if platform == "tpu" and config.distributed:
+        return ["--distributed: this version trains on one host, with all its chips"]
+    if platform != "tpu" and (config.tpu or config.tpu_cores or config.distributed):
+        return [f"no TPU here, only {platform}: the settings of tpu change nothing"]
+    return []
+
+
+def _most_that_share(groups: int, most: int) -> int:
+    """The largest number of devices, at most `most`, that can share `groups` groups of games."""
+    return next(count for count in range(most, 0, -1) if groups % count == 0)

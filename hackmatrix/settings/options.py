@@ -1,44 +1,46 @@
-"""What belongs to one call of `hackmatrix train`, and not to the run's configuration."""
+"""The options of one call of `hackmatrix train` that are not part of the run's configuration."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.errors import UserError
-from hackmatrix.options import check_ranges, flag, option
+from hackmatrix.options import check, flag, option
 from hackmatrix.runs.names import check_word
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """Where settings come from, where the run goes, what it continues, and how it is looked at."""
+    """Where settings come from, where the run is kept, what it resumes, and how it is watched."""
 
     config: Path | None = option(None, "settings from a YAML file; flags override it")
-    print_config: bool = option(False, "print the resolved settings as YAML, and train nothing")
-    auto_tune: bool = option(False, "choose for this device whatever is not given: see docs")
-    output_dir: Path | None = option(None, "the run's folder itself, in place of a name")
-    run_name: str | None = option(
-        None, "folder of the run; hackmatrix-jax-{mon}{dd}-{yy}-{n} unless given"
+    print_config: bool = option(False, "print the resolved settings as YAML and exit")
+    auto_tune: bool = option(
+        False, "choose the settings for this device that are not given, see docs/training.md"
     )
-    run_suffix: str | None = option(None, "added to the name of the run")
+    output_dir: Path | None = option(None, "the run's folder, instead of a name")
+    run_name: str | None = option(
+        None, "name of the run and of its folder; hackmatrix-jax-{mon}{dd}-{yy}-{n} unless given"
+    )
+    run_suffix: str | None = option(None, "text added to the name of the run")
     resume: str | None = option(
         None,
-        "continue a run's folder or a checkpoint; or start from exported params",
-        also=("resume_from",),
+        "folder of a run or checkpoint to go on from; or exported params to start from",
+        aliases=("resume_from",),
     )
-    resume_run: str | None = option(None, "continue the run of this name in --checkpoint-dir")
+    resume_run: str | None = option(None, "name of a run in --checkpoint-dir to go on from")
     rewind: bool = option(
-        False, "with --resume of an older checkpoint: drop what the run did after it"
+        False, "with --resume of an older checkpoint: delete what the run did after it"
     )
     reset_optimizer: bool = option(False, "with --resume: start with a fresh optimizer state")
     profile: bool = option(False, "write a trace of one update for TensorBoard's profiler")
     profile_step: int = option(3, "the update that --profile traces", at_least=1)
     detect_anomaly: bool = option(
-        False, "stop at the first NaN or infinite number, and name update, minibatch and tensor"
+        False, "stop at the first NaN or infinity, and name its update, minibatch and tensor"
     )
-    debug: bool = option(False, "tell the devices, and the time and memory of every call")
+    debug: bool = option(False, "print the devices, and time and memory of every call")
 
     def __post_init__(self) -> None:
-        check_ranges(self)
+        check(self)
         for name in ("run_name", "run_suffix", "resume_run"):
             if (text := getattr(self, name)) is not None:
                 check_word(flag(name), text)

@@ -1,16 +1,18 @@
-"""A run's configuration from all it may come from. Imports no JAX unless `auto_tune` asks for it.
+"""The configuration of a run, from everything that may set it. Imports no JAX but to auto-tune.
 
-From strong to weak: flags, the file of --config, the checkpoint that is resumed, --auto-tune, what
-goes with the size of the batch, defaults.
+A setting is taken from the first of these that gives it: flags, the file of --config, the run that
+is resumed, --auto-tune, the scaling for large batches, the defaults.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from hackmatrix.options import convert
+from hackmatrix.errors import UserError
 from hackmatrix.settings.batch_scaling import auto_scale_for_batch_size
 from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import BATCH_SIZE, HINTS, with_num_minibatches
+from hackmatrix.settings.config_file import BATCH_SIZE, OPTIONS, Settings, with_num_minibatches
+
+_ABOUT_DEVICES = ("device", "num_devices", "tpu_cores")
 
 
 def resolve(
@@ -20,21 +22,21 @@ def resolve(
     *,
     auto_tune: bool = False,
 ) -> tuple[TrainConfig, list[str]]:
-    """The configuration, and a line on each setting that was chosen for the user.
+    """The configuration, and a line about each setting that was chosen for the user.
 
     Args:
         flags: the fields of `TrainConfig` given on the command line.
-        in_file: what the file of --config gives, see `read_config`.
-        resumed: the configuration of the run that is resumed; what this version does not know is
-            left out.
-        auto_tune: whether to choose for the device.
+        in_file: the settings in the file of --config, from `read_config`.
+        resumed: the configuration of the run that is resumed; fields that this version does not
+            have are left out.
+        auto_tune: whether to choose settings for the device.
 
     Raises:
-        UserError: a setting is wrong.
+        UserError: a setting is not valid.
     """
     given = {**(in_file or {}), **flags}
     if resumed is not None:
-        given = _known(resumed, given) | given
+        given = _of_resumed(resumed, given) | given
     notes = []
     if auto_tune:
         tuned = {name: value for name, value in _tuned(given).items() if name not in given}
@@ -42,30 +44,30 @@ def resolve(
         notes = notes or ["nothing to tune for this device: all of it is given"]
         given = tuned | given
     given = with_num_minibatches(given)
-    accumulation = given.get("gradient_accumulation_steps", 1)
-    unscaled = TrainConfig(**given | {"gradient_accumulation_steps": 1})
-    config, scaled = auto_scale_for_batch_size(unscaled, given, accumulation)
+    # Minibatches are scaled before they have to be a multiple of the accumulated ones.
+    accumulation = given.pop("gradient_accumulation_steps", 1)
+    config, scaled = auto_scale_for_batch_size(TrainConfig(**given), given, accumulation)
     return config, notes + [f"scaled for the batch of {config.batch_size:,}: {s}" for s in scaled]
 
 
-def _known(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a resumed run, but for what the `given` ones replace under another name."""
-    replaced = {"num_minibatches"} if BATCH_SIZE in given else set()
-    return {
-        name: convert(HINTS[name], value)
-        for name, value in resumed.items()
-        if name in HINTS and name not in replaced
-    }
+def _of_resumed(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
+    """The settings of the resumed run that this version has and that `given` does not replace."""
+    replaced = {*given, "num_minibatches"} if BATCH_SIZE in given else given.keys()
+    settings = {}
+    for name, value in resumed.items():
+        if name in OPTIONS and name not in replaced:
+            try:
+                settings[name] = OPTIONS[name].convert(value)
+            except ValueError as error:
+                raise UserError(f"{name} of the resumed run {error}") from None
+    return settings
 
 
-def _tuned(given: Mapping[str, Any]) -> dict[str, Any]:
+def _tuned(given: Mapping[str, Any]) -> Settings:
     from hackmatrix.settings.auto_tune import settings_for
     from hackmatrix.settings.devices import available_devices
 
-    wanted = TrainConfig(**{name: given[name] for name in _OF_DEVICES if name in given})
+    wanted = TrainConfig(**{name: given[name] for name in _ABOUT_DEVICES if name in given})
     found = available_devices(wanted)
     count = wanted.num_devices or (wanted.tpu_cores if found[0].platform == "tpu" else None)
     return settings_for(found[0].platform, count or len(found))
-
-
-_OF_DEVICES = ("device", "num_devices", "tpu_cores")

@@ -19,9 +19,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from paths import DOCS
 
-from hackmatrix.bridge import serve as module
-from hackmatrix.bridge.serve import game_binary, serve
+from hackmatrix.bridge.serve import serve
 from hackmatrix.cli import main as cli
+from hackmatrix.cli.serve import game_binary
 from hackmatrix.engine import Game
 from hackmatrix.engine.observation import features
 from hackmatrix.rules.actions import ACTION_NAMES
@@ -302,16 +302,16 @@ def test_interrupt_is_quiet() -> None:
 def test_flags(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["hackmatrix-game", "--headles"])
     assert game_binary() == 2
-    said = "hackmatrix-game: error: unrecognized arguments: --headles\n"
+    said = "hackmatrix-game: error: unknown argument --headles, did you mean --headless-cli?\n"
     assert capsys.readouterr() == ("", said)
     assert cli.main(["serve", "--port", "1"]) == 2
-    said = "hackmatrix serve: error: unrecognized arguments: --port 1\n"
+    said = "hackmatrix serve: error: unknown argument --port, see `hackmatrix serve --help`\n"
     assert capsys.readouterr() == ("", said)
 
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit:
-        module.run(["--help"], "hackmatrix serve")
+        cli.main(["serve", "--help"])
     assert exit.value.code == 0
     assert '| hackmatrix serve --headless-cli\n  {"actionSpaceSize":28}' in capsys.readouterr().out
 
@@ -319,7 +319,7 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
 def test_imports_nothing_heavy() -> None:
     code = (
         "import sys\n"
-        "from hackmatrix.bridge.serve import game_binary\n"
+        "from hackmatrix.cli.serve import game_binary\n"
         "assert game_binary() == 0\n"
         "sys.exit(str({'jax', 'numpy', 'flax', 'tyro', 'rich', 'yaml'} & set(sys.modules)))\n"
     )

@@ -29,9 +29,12 @@ def saved(folder: Path, features: int, actions: int = 28, **about: object) -> st
     [
         ([], "the following arguments are required: agent"),
         (["missing.npz"], "missing.npz: no such file"),
-        (["random", "--episodes", "0"], "--episodes must be at least 1 and at most 10000000, got"),
-        (["random", "--seed", "-1"], "--seed must be at least 0"),
-        (["random", "--max-steps", "0"], "--max-steps must be at least 1, got 0"),
+        (
+            ["random", "--episodes", "0"],
+            "argument --episodes: must be at least 1 and at most 10000000, got",
+        ),
+        (["random", "--seed", "-1"], "argument --seed: must be at least 0"),
+        (["random", "--max-steps", "0"], "argument --max-steps: must be at least 1, got 0"),
         (["exit", "--env", "CartPole-v1"], "--env CartPole-v1 goes with `random` alone"),
         (["random", "--gredy"], "unknown argument --gredy, did you mean --greedy?"),
     ],

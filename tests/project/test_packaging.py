@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from paths import ROOT
@@ -64,6 +65,26 @@ def wanted() -> list[tuple[str, Requirement]]:
         for extra in LOCKS
         for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"][extra]
     ]
+
+
+def files_of_wheel() -> set[str]:
+    """Paths in the wheel, without its metadata."""
+    files = WheelBuilder(str(ROOT)).recurse_included_files()
+    return {file.distribution_path for file in files}
+
+
+def test_the_wheel_holds_the_package_alone() -> None:
+    files = files_of_wheel()
+    package = {str(path.relative_to(ROOT)) for path in (ROOT / "hackmatrix").rglob("*.py")}
+    assert files == package | {"hackmatrix/py.typed"}
+    assert "hackmatrix/bench/env.py" in files
+    assert (ROOT / "benchmarks" / "peers.py").exists()  # and is not among them
+
+
+def test_the_package_imports_no_benchmark_of_the_repository() -> None:
+    imported = re.compile(r"^\s*(?:from|import) benchmarks\b", re.MULTILINE)
+    for file in files_of_wheel():
+        assert not imported.search((ROOT / file).read_text()), file
 
 
 def test_no_file_names_a_package_registry() -> None:

@@ -54,12 +54,18 @@ def test_a_policy_comes_back_with_its_architecture(file: Path, params: dict[str,
 
 def test_settings_beside_the_params_are_believed(tmp_path: Path, params: dict[str, Any]) -> None:
     path = tmp_path / "params_7.npz"
-    settings = {"hidden_dim": 8, "num_layers": 3, "activation": "tanh", "lr": 0.1}
-    save_params(path, params, {"observation": "classic", "config": settings})
+    settings = {
+        "hidden_dim": 8,
+        "num_layers": 3,
+        "activation": "tanh",
+        "lr": 0.1,
+        "observation": "classic",
+    }
+    save_params(path, params, {"config": settings})
     policy = load_policy(path)
     assert policy.config == NetworkConfig("mlp", 8, 3, "tanh")
     assert policy.make()[1].num_actions == 28
-    save_params(path, params, {"observation": "classic", "config": settings | {"num_layers": 2}})
+    save_params(path, params, {"config": settings | {"num_layers": 2}})
     wanted = r"params.Dense_2.bias is \[8\], the network mlp for HackMatrix-v1 wants \[28\]"
     with pytest.raises(UserError, match=wanted):
         load_policy(path).make()

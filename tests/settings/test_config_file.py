@@ -126,13 +126,13 @@ def test_a_saved_configuration_is_read_back_as_it_was(
         ("lr: 1", "unknown section lr, there are model, environment, training, tpu, logging"),
         ("training: {zzzzzz: 1}", "unknown setting training.zzzzzz, see `hackmatrix train --help`"),
         ("training: {lr: 1, learning_rate: 1}", "training.lr and training.learning_rate mean"),
-        ("training: {lr: 1, lr: 2}", "is no YAML file (lr is given twice)"),
-        ("training: {lr: 1}\ntraining: {gamma: 1}", "is no YAML file (training is given twice)"),
+        ("training: {lr: 1, lr: 2}", "is not a YAML file (lr is given twice)"),
+        ("training: {lr: 1}\ntraining: {gamma: 1}", "is not a YAML file (training is given twice)"),
         ("training: {batch_size: 8, num_minibatches: 2}", "training.batch_size and training.num_m"),
-        ("logging: {project: 2024-13-45}", "is no YAML file (month must be in 1..12"),
-        ("training: {seed: !!int abc}", "is no YAML file ("),
-        ("training: {seed: " + 5000 * "1" + "}", "is no YAML file ("),
-        (2000 * "[", "is no YAML file ("),
+        ("logging: {project: 2024-13-45}", "is not a YAML file (month must be in 1..12"),
+        ("training: {seed: !!int abc}", "is not a YAML file ("),
+        ("training: {seed: " + 5000 * "1" + "}", "is not a YAML file ("),
+        (2000 * "[", "is not a YAML file ("),
         ("training: {seed: three}", "training.seed must be a number, got 'three'"),
         ("training: {seed: 1.5}", "training.seed must be a whole number, got 1.5"),
         ("training: {seed: true}", "training.seed must be a number, got True"),
@@ -140,13 +140,14 @@ def test_a_saved_configuration_is_read_back_as_it_was(
         ("training: {lr: null}", "training.lr must be a number, got None"),
         ("training: {device: gpus}", "training.device must be one of auto, cpu, gpu, tpu, got"),
         ("model: {architecture: cnn}", "model.architecture must be one of mlp, got 'cnn'"),
+        ("training: {lr: -1}", "training.lr must be above 0, got -1.0"),
         ("model: {hidden_sizes: [256, 128]}", "must be a list of equal widths, as [256, 256]"),
         ("model: {hidden_sizes: 256}", "must be a list of equal widths"),
         ("logging: {wandb: 1}", "logging.wandb must be true or false, got 1"),
         ("logging: {checkpoint_dir: 3}", "logging.checkpoint_dir must be text, got 3"),
         ("training: 3", "section training must hold names with values, got 3"),
         ("- 1", "the file must hold names with values, got [1]"),
-        ("a: [", "is no YAML file ("),
+        ("a: [", "is not a YAML file ("),
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line_with_what_was_meant(
@@ -181,6 +182,13 @@ def test_flags_go_before_the_file_and_the_file_before_the_checkpoint(tmp_path: P
     config, _ = resolve({"lr": 1.0}, in_file, checkpoint)
     assert (config.lr, config.gamma, config.vf_coef) == (1.0, 0.2, 0.3)
     assert config.ent_coef == TrainConfig.ent_coef
+
+
+def test_settings_of_a_resumed_run_that_this_version_does_not_have_are_left_out() -> None:
+    assert resolve({}, None, {"colour": "red", "gamma": 0.5})[0] == TrainConfig(gamma=0.5)
+    with pytest.raises(UserError, match=r"^architecture of the resumed run must be one of mlp"):
+        resolve({}, None, {"architecture": "of the future"})
+    assert resolve({"gamma": 0.5}, None, {"gamma": "none"})[0].gamma == 0.5
 
 
 def test_the_size_of_minibatches_goes_with_the_games_that_flags_give(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """One program on one or many devices: the same games, the same params."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from paths import HELPERS
 
 from hackmatrix.errors import UserError
 from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.devices import choose_devices
+from hackmatrix.settings.devices import choose_devices, num_cores
 
 # In a process of its own, because a process has as many devices as it began with.
 _TRAIN = """
@@ -120,7 +121,7 @@ class Chip:
         (8, {"tpu": True, "distributed": True}, 8, "this version trains on one host"),
         (8, {"tpu_cores": 4}, 4, None),
         (8, {"num_devices": 2}, 2, None),
-        (8, {"num_envs": 12, "num_minibatches": 1}, 6, "6 of 8 devices are used: only so many"),
+        (8, {"num_envs": 12, "num_minibatches": 1}, 6, "6 of 8 devices are used: more cannot"),
         (3, {"num_envs": 256}, 2, "2 of 3 devices are used"),
     ],
 )
@@ -141,5 +142,13 @@ def test_games_that_can_not_be_shared_by_the_wanted_devices_are_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(jax, "devices", lambda *_: [Chip()] * 8)
-    with pytest.raises(UserError, match="3 devices can't share 256 games evenly, 2 can"):
+    with pytest.raises(UserError, match="3 devices cannot share 256 games evenly, 2 can"):
         found(num_devices=3)
+
+
+def test_cores_are_counted_on_every_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3}, raising=False)
+    assert num_cores() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert num_cores() == 6

@@ -1,6 +1,7 @@
 """The benchmarks that train: many seeds, trackers, classic control."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,7 @@ import pytest
 import yaml
 from paths import CONFIGS
 
-from hackmatrix.bench import classic
-from hackmatrix.bench.seeds import Speeds
-from hackmatrix.bench.trackers import Cost, Costs
-from hackmatrix.cli.main import main
+from benchmarks import classic, seeds, trackers
 from hackmatrix.settings.config import TrainConfig
 
 SETTINGS = {
@@ -27,21 +25,23 @@ def config_of(folder: Path, file: str, env: str) -> Path:
     return path
 
 
-def figures_of(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
-    assert main(["bench", *argv, "--json"]) == 0
+def figures_of(
+    capsys: pytest.CaptureFixture[str], main: Callable[[list[str]], int], *argv: str
+) -> dict[str, Any]:
+    assert main([*argv, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 def test_many_seeds_are_timed_both_ways(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     config = str(config_of(tmp_path, "own", "CartPole-v1"))
-    argv = ["seeds", "--config", config, "--num-seeds", "2", "--repeats", "2"]
-    figures = figures_of(capsys, *argv)
+    argv = ["--config", config, "--num-seeds", "2", "--repeats", "2"]
+    figures = figures_of(capsys, seeds.main, *argv)
     names = ["1 agent", "2 agents, one by one", "2 agents, side by side"]
     assert list(figures["steps_per_second"]) == names
     assert figures["batch"] == "8 games x 16 steps"
     for name in names:
         assert 0 < figures["min"][name] <= figures["steps_per_second"][name] <= figures["max"][name]
-    lines = Speeds("CartPole-v1", 2, "8 x 16", {name: [1.0, 3.0] for name in names}).text()
+    lines = seeds.Speeds("CartPole-v1", 2, "8 x 16", {name: [1.0, 3.0] for name in names}).text()
     assert [line.split("  ")[0] for line in lines.splitlines()[1:4]] == names
 
 
@@ -49,17 +49,19 @@ def test_what_trackers_cost(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)  # no W&B: it takes seconds
-    monkeypatch.setattr("hackmatrix.bench.trackers._IDLE_SECONDS", 0.1)
+    monkeypatch.setattr("benchmarks.trackers._IDLE_SECONDS", 0.1)
     config = str(config_of(tmp_path, "own", "CartPole-v1"))
-    argv = ["trackers", "--config", config, "--timesteps", "2560", "--repeats", "2"]
-    figures = figures_of(capsys, *argv)
+    argv = ["--config", config, "--timesteps", "2560", "--repeats", "2"]
+    figures = figures_of(capsys, trackers.main, *argv)
     assert (figures["timesteps"], figures["rows"]) == (2560, 2)
     (board,) = figures["trackers"].values()
     assert 0 < board["told"] < 0.01
     assert 0 < board["row"] < 0.1
     a_second = board["row"] * figures["rows"] / figures["seconds"] + board["idle"]
     assert board["share"] == pytest.approx(a_second / figures["cores"])
-    costs = Costs(TrainConfig(), 10.0, 20, {"TensorBoard": Cost(0.5, 0.001, 0.0001, 0.002)})
+    costs = trackers.Costs(
+        TrainConfig(), 10.0, 20, {"TensorBoard": trackers.Cost(0.5, 0.001, 0.0001, 0.002)}
+    )
     line = costs.text().splitlines()[2].split()
     assert line[:-1] == ["TensorBoard", "0.50", "s", "1.00", "ms", "(0.100", "ms)", "0.20%"]
     assert line[-1] == f"{(0.002 + 0.002) / figures['cores']:.2%}"
@@ -68,10 +70,10 @@ def test_what_trackers_cost(
 def test_learning_curves_of_classic_control(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hackmatrix.bench.classic._CONFIGS", ("cartpole_best",))
+    monkeypatch.setattr("benchmarks.classic._CONFIGS", ("cartpole_best",))
     config_of(tmp_path, "cartpole_best", "CartPole-v1")
-    argv = ["classic", "--num-seeds", "2", "--episodes", "2", "--configs", str(tmp_path)]
-    assert main(["bench", *argv, "--output", str(tmp_path / "out")]) == 0
+    argv = ["--num-seeds", "2", "--episodes", "2", "--configs", str(tmp_path)]
+    assert classic.main([*argv, "--output", str(tmp_path / "out")]) == 0
     lines = capsys.readouterr().out.splitlines()
     figures = json.loads((tmp_path / "out" / "classic.json").read_text())
     (curve,) = figures["curves"].values()

@@ -1,31 +1,35 @@
-"""Which part of the code the time of a step or an update goes to, from a profile by JAX.
+"""The share of each function in the time of a step or of an update, from a profile by JAX.
 
 The profiler says how long each compiled operation took, and the compiled program says which lines
-of the code each operation comes from. XLA fuses neighbouring lines into one operation, which counts
-for the function that most of it comes from.
+of the code each operation comes from. XLA fuses neighbouring lines into one operation, which is
+counted for the function that most of it comes from.
 """
 
 import gzip
 import json
 import re
+import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 import hackmatrix
+from benchmarks.command import run_command
 from hackmatrix.bench.env import EnvBench
-from hackmatrix.bench.options import ProfileOptions
+from hackmatrix.bench.options import Options, UpdateOptions, train_config
+from hackmatrix.learner.trainer import Trainer
+from hackmatrix.options import option
 from hackmatrix.runs import machine
 
-_DEFAULT = ProfileOptions()
 _PACKAGE = "hackmatrix/"
-# What everything uses: the time counts for who uses it.
+# Functions that all others use: their time is counted for the caller.
 _TOOLS = ("bitboard.py", "dice.py", "loops.py", "state.py")
 _NOWHERE = "XLA's own (copies, loops)"
 _SHOWN = 25
@@ -34,14 +38,27 @@ Events = Iterable[dict[str, Any]]
 Work = tuple[Callable[[], Any], str]  # runs what is profiled; its compiled program
 
 
+@dataclass(frozen=True)
+class ProfileOptions(Options):
+    """The options of the command."""
+
+    what: Literal["env", "train"] = option("env", "steps of the environment, or a training update")
+    num_envs: int = option(2_048, "games in parallel", at_least=1)
+    num_steps: int = option(16, "steps of each game", at_least=1)
+    play: Literal["random", "harder"] = option(
+        "random", "as for `hackmatrix bench env`; not for training"
+    )
+    output: Path | None = option(None, "folder to keep the profile in, for other viewers")
+
+
 class Profile(NamedTuple):
-    """What was measured."""
+    """Time of each function."""
 
     what: str
     seconds: dict[str, float]  # thread seconds in operations, by "file.py function"
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         total = sum(self.seconds.values())
         return {
             "what": self.what,
@@ -52,7 +69,7 @@ class Profile(NamedTuple):
         }
 
     def text(self) -> str:
-        """For people."""
+        """Shares by file and by function."""
         figures = self.as_dict()
         by_file: Counter[str] = Counter()
         for place, share in figures["shares"].items():
@@ -65,46 +82,27 @@ class Profile(NamedTuple):
         return "\n".join([*lines, "", machine.line(figures, figures["versions"])])
 
 
-def measure(
-    what: str = _DEFAULT.what,
-    num_envs: int = _DEFAULT.num_envs,
-    num_steps: int = _DEFAULT.num_steps,
-    play: str = _DEFAULT.play,
-    output: Path | None = None,
-) -> Profile:
-    """Profile some steps of the environment, or one training update.
-
-    Args:
-        what: "env" or "train".
-        num_envs: games at once.
-        num_steps: steps of each.
-        play: "random" or "harder", of the environment.
-        output: folder to keep the profile in, for other viewers.
-    """
-    prepare = _env if what == "env" else _train
-    work, program = prepare(num_envs, num_steps, play)
+def measure(options: ProfileOptions) -> Profile:
+    """Profiles some steps of the environment, or one training update."""
+    work, program = _env(options) if options.what == "env" else _train(options)
     with tempfile.TemporaryDirectory() as folder:
-        kept = Path(output or folder)
+        kept = Path(options.output or folder)
         with jax.profiler.trace(str(kept)):
             work()
         trace = max(kept.rglob("*.trace.json.gz"), key=lambda path: path.stat().st_mtime)
         events = json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
     module = re.match(r"HloModule ([\w.-]+)", program)
     assert module is not None
-    return Profile(what, seconds_by_place(events, module[1], places(program)))
+    return Profile(options.what, seconds_by_place(events, module[1], places(program)))
 
 
-def _env(num_envs: int, num_steps: int, play: str) -> Work:
-    bench = EnvBench(num_envs, num_steps, play)
+def _env(options: ProfileOptions) -> Work:
+    bench = EnvBench(options.num_envs, options.num_steps, options.play)
     return bench.repeat, bench.program()
 
 
-def _train(num_envs: int, num_steps: int, play: str) -> Work:
-    del play
-    from hackmatrix.bench.settings import train_config
-    from hackmatrix.learner.trainer import Trainer
-
-    config = train_config(num_envs, num_steps, None, None, "float32", "classic")
+def _train(options: ProfileOptions) -> Work:
+    config = train_config(UpdateOptions(num_envs=options.num_envs, num_steps=options.num_steps))
     trainer = Trainer(hackmatrix.make(observation=config.observation), config)
     compiled = jax.jit(trainer.run).lower(trainer.init(config.seed), jnp.int32(1)).compile()
     state = jax.block_until_ready(compiled(trainer.init(config.seed), jnp.int32(1)))
@@ -116,9 +114,9 @@ def seconds_by_place(events: Events, module: str, places: dict[str, str]) -> dic
     """Seconds of each place in the code; what runs inside an operation is not counted twice.
 
     Args:
-        events: of a trace.
-        module: the compiled program whose operations count.
-        places: where its operations come from.
+        events: the events of a trace.
+        module: name of the compiled program whose operations are counted.
+        places: the place that each of its operations comes from.
     """
     threads = defaultdict(list)
     for event in events:
@@ -139,7 +137,7 @@ def seconds_by_place(events: Events, module: str, places: dict[str, str]) -> dic
 
 
 def places(program: str) -> dict[str, str]:
-    """Where the operations of a compiled program (HLO text) come from, as "file.py function"."""
+    """The place each operation of a compiled program (HLO) comes from, as "file.py function"."""
     frames = _frames(program)
     own: dict[str, str] = {}
     inside: dict[str, Counter[str]] = defaultdict(Counter)  # by computation
@@ -164,7 +162,7 @@ def places(program: str) -> dict[str, str]:
 
 
 def _frames(program: str) -> dict[int, str]:
-    """The tables at the head of the program: frame number to "file.py function"."""
+    """The place of each stack frame, "file.py function", from the tables at the program's head."""
     files = dict(re.findall(r'^(\d+) "(.*\.py)"$', program, re.M))
     head = program[: program.find("StackFrames")]
     functions = dict(re.findall(r'^(\d+) "(.*)"$', head[head.find("FunctionNames") :], re.M))
@@ -185,7 +183,7 @@ def _frames(program: str) -> dict[int, str]:
 
 
 def _place(number: int, frames: dict[int, tuple[tuple[str, str], int]]) -> str:
-    """The innermost frame in the package that is no mere tool, else the innermost in it."""
+    """The innermost frame in the package, of those outside `_TOOLS` if there are any."""
     tool = _NOWHERE
     while number in frames:
         (file, function), parent = frames[number]
@@ -196,3 +194,19 @@ def _place(number: int, frames: dict[int, tuple[tuple[str, str], int]]) -> str:
             tool = name if tool == _NOWHERE else tool
         number = parent
     return tool
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    return run_command(
+        "profile",
+        measure,
+        ProfileOptions,
+        argv,
+        purpose="Measures the share of each function in the time of a step or of an update.",
+        example="--what train --num-steps 128\n      a training update of 2,048 x 128 transitions",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,16 +1,21 @@
-"""What the parts of a training update take, each compiled by itself and given the same rollout."""
+"""Time of each part of a training update, compiled by itself and given the same rollout."""
 
 import statistics
+import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
+import hackmatrix
+from benchmarks.command import run_command
 from hackmatrix.agents import distribution
 from hackmatrix.agents.feature_network import FeatureNetwork
+from hackmatrix.bench.options import UpdateOptions, train_config
 from hackmatrix.interface.environment import PyTree
 from hackmatrix.learner import mesh, ppo
 from hackmatrix.learner.keys import Purpose, UpdateKeys
@@ -18,6 +23,9 @@ from hackmatrix.learner.mesh import REPLICATED
 from hackmatrix.learner.minibatches import Shares, minibatch_indices
 from hackmatrix.learner.rollout import Games, Rollout, Transition, play
 from hackmatrix.learner.trainer import Trainer, TrainState
+from hackmatrix.options import option
+from hackmatrix.runs import machine
+from hackmatrix.settings.config import TrainConfig
 
 Array = jax.Array
 
@@ -34,10 +42,52 @@ PARTS = {
 }
 
 
+@dataclass(frozen=True)
+class PartsOptions(UpdateOptions):
+    """The options of the command."""
+
+    repeats: int = option(3, "timed repeats of each part, in turn", at_least=1)
+
+
+class Parts(NamedTuple):
+    """Seconds of each part in an update."""
+
+    config: TrainConfig
+    seconds: dict[str, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, for `--json`."""
+        return {
+            "num_envs": self.config.num_envs,
+            "num_steps": self.config.num_steps,
+            "seconds": self.seconds,
+            **machine.machine(),
+            "versions": machine.versions(),
+        }
+
+    def text(self) -> str:
+        """The figures as a table."""
+        it = self.as_dict()
+        lines = [
+            f"milliseconds in an update of {it['num_envs']} x {it['num_steps']} transitions, each "
+            "part compiled by itself:",
+            *(f"{line:32}{self.seconds[part] * 1e3:9,.0f}" for part, line in PARTS.items()),
+        ]
+        return "\n".join([*lines, machine.line(it, it["versions"])])
+
+
+def measure(options: PartsOptions) -> Parts:
+    """Times the parts of an update that follows one other update."""
+    config = train_config(options)
+    trainer = Trainer(hackmatrix.make(observation=config.observation), config)
+    state = trainer.run(trainer.init(config.seed), 1)
+    return Parts(config, seconds_of_parts(trainer, state, options.repeats))
+
+
 def seconds_of_parts(trainer: Trainer, state: TrainState, repeats: int) -> dict[str, float]:
     """Median seconds in an update of each of `PARTS`, which take turns.
 
-    Parts of parts are not all there is in the whole, and a whole may overlap them.
+    The parts of a part need not add up to it: there is more in it, and XLA may fuse them.
     """
     parts = _Parts(trainer, state)
     rollout = jax.jit(parts.rollout)(state.params, state.games)[1]
@@ -69,9 +119,9 @@ def seconds_of_parts(trainer: Trainer, state: TrainState, repeats: int) -> dict[
 
 
 class _Parts:
-    """The parts as functions of arrays. What a part makes it returns, so that nothing is left out.
+    """The parts as functions of arrays. Each returns all that it makes: XLA can leave nothing out.
 
-    Those of epochs do one epoch, with the minibatches in the rollout's order.
+    The parts of the epochs do one epoch, with minibatches in the rollout's order.
     """
 
     def __init__(self, trainer: Trainer, state: TrainState) -> None:
@@ -86,7 +136,7 @@ class _Parts:
         return play(self._task, params, games, self._keys, jnp.arange(self._config.num_envs))
 
     def environment(self, env_state: PyTree, actions: Array) -> Any:
-        """Takes the rollout's actions [T, N] again."""
+        """Takes the rollout's actions [num_steps, num_envs] again."""
 
         def step(env_state: PyTree, action: Array) -> tuple[PyTree, Any]:
             mask = jax.vmap(self._env.action_mask)(env_state)
@@ -97,7 +147,7 @@ class _Parts:
         return jax.lax.scan(step, env_state, actions)
 
     def policy(self, params: PyTree, steps: Transition) -> Any:
-        """Chooses for the rollout's observations [T, N] again."""
+        """Chooses actions for the rollout's observations [num_steps, num_envs] again."""
 
         def choose(_: None, step: Transition) -> Any:
             logits, value, _ = self._network(params, step.obs)
@@ -143,13 +193,29 @@ class _Parts:
         return jax.lax.scan(step, (params, opt_state), None, length=self._config.num_minibatches)
 
     def _in_order(self, batch: PyTree) -> PyTree:
-        """[B, ...] -> [M, B/M, ...]."""
+        """Splits [batch, ...] into [minibatches, batch / minibatches, ...], in order."""
         count = self._config.num_minibatches
         return jax.tree.map(lambda x: x.reshape(count, -1, *x.shape[1:]), batch)
 
     @staticmethod
     def _last_of(make: Callable[[Any], PyTree], inputs: PyTree) -> PyTree:
-        """`make` of each of the inputs in turn. As the loop's carry every result is written."""
+        """Applies `make` to each of the inputs; XLA must compute all, as they are the carry."""
         first = jax.tree.map(lambda x: x[0], inputs)
         start = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(make, first))
         return jax.lax.scan(lambda _, each: (make(each), None), start, inputs)[0]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    return run_command(
+        "update_parts",
+        measure,
+        PartsOptions,
+        argv,
+        purpose="Measures the time of each part of a training update.",
+        example="--num-envs 256 --epochs 4\n      of a batch of 256 x 128 transitions",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

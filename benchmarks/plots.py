@@ -1,4 +1,4 @@
-"""Plots of figures, with matplotlib (the extra `bench`)."""
+"""Plots of the figures, with matplotlib (the extra `bench`)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ _INK, _OURS, _OTHERS = "#333333", "#2b6cb0", "#a0aec0"
 
 
 def require_matplotlib() -> None:
-    """Raises `UserError` where there is none, before anything is measured in vain."""
+    """Raises `UserError` if matplotlib is missing, before anything is measured in vain."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -28,7 +28,7 @@ def line_plot(
     y_label: str,
     log_x: bool = False,
 ) -> None:
-    """Medians as a line from 0 up, with a bar from the least to the most."""
+    """Medians as a line over an axis from 0, with error bars from the least to the most."""
     figure, axes = _figure(title)
     errors = [[y - low for y, (low, _) in zip(ys, spread, strict=True)]]
     errors += [[high - y for y, (_, high) in zip(ys, spread, strict=True)]]
@@ -69,8 +69,8 @@ def curves_plot(
         path: of the file.
         curves: by name, each with `timesteps`, `mean`, `low` and `high`, and `agents`, a list of
             the agents' values at each time.
-        published: by name, whose results are shown as horizontal lines.
-        title: above them.
+        published: results by name, each shown as a horizontal line.
+        title: title of the plot.
     """
     from matplotlib.figure import Figure
 

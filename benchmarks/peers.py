@@ -1,14 +1,16 @@
-"""This environment beside those of other libraries, in turn in one run.
+"""Speed of this environment and of those of other libraries, measured in turn in one run.
 
-Each plays random valid actions; making the observation and starting the next game are part of a
-step, the latter as the library does it. Each has the batch that is fastest for it on two cores.
+Each plays random valid actions. Making the observation and starting the next game, in the way of
+the library, are part of a step. Each has the batch that is fastest for it on two cores.
 """
 
 import importlib.metadata
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -16,27 +18,37 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.bench import plots
+from benchmarks import plots
+from benchmarks.command import RESULTS, run_command
 from hackmatrix.bench.devices import devices_for, use_all_cores
 from hackmatrix.bench.env import EnvBench
-from hackmatrix.bench.options import PeersOptions
+from hackmatrix.bench.options import Options
 from hackmatrix.bench.policies import random_actions, random_words
 from hackmatrix.errors import UserError
 from hackmatrix.learner.mesh import REPLICATED, SHARDED, first_index, on_devices, psum
+from hackmatrix.options import option
 from hackmatrix.runs import machine
 
 Array = jax.Array
 Tree = Any
 
-_DEFAULT = PeersOptions()
-_FIRST_STEPS = 8  # from which the number of steps in a repeat is worked out
+_FIRST_STEPS = 8  # timed to find the number of steps in a repeat
+
+
+@dataclass(frozen=True)
+class PeersOptions(Options):
+    """The options of the command."""
+
+    output: Path = option(RESULTS, "folder for the table and the plot")
+    repeats: int = option(7, "timed repeats of each, in turn", at_least=1)
+    seconds: float = option(0.5, "about how long one repeat takes", above=0)
 
 
 class Peer(Protocol):
     """An environment of another library, `num_envs` games at once."""
 
     def reset(self, keys: Array) -> Tree:
-        """The state of new games, by a key each."""
+        """The state of new games, each from its own key."""
 
     def mask(self, state: Tree) -> Array:
         """bool[num_envs, actions], the valid actions."""
@@ -146,7 +158,7 @@ def _all_valid(state: Tree, actions: int) -> Array:
 
 
 class Entry(NamedTuple):
-    """Who takes part."""
+    """An environment of another library."""
 
     name: str
     package: str
@@ -170,10 +182,10 @@ OURS = {
 
 
 class PeerBench:
-    """Games of a peer under way: `repeat` times some steps of them."""
+    """Games of a peer in progress: `repeat` times some steps of them."""
 
     def __init__(self, peer: Peer, num_envs: int, seconds: float) -> None:
-        """Start the games and find out how many steps take about `seconds`."""
+        """Starts the games and finds the number of steps that take about `seconds`."""
         mesh = devices_for(jax.device_count())
         self.num_envs = num_envs * mesh.size
         self.rates: list[float] = []
@@ -196,7 +208,7 @@ class PeerBench:
             self._steps = max(self._steps + 1, int(self._steps * min(seconds / took, 8)))
 
     def repeat(self) -> float:
-        """One timed run; returns its steps/s."""
+        """Times one run and returns its steps per second."""
         self.rates.append(self.num_envs * self._steps / self._repeat())
         return self.rates[-1]
 
@@ -208,7 +220,7 @@ class PeerBench:
         return time.perf_counter() - start
 
     def _run(self, state: Tree, run: Array, steps: Array) -> tuple[Tree, Tree]:
-        """So many steps of all games, and sums over all that they return."""
+        """`steps` steps of all games: the state after them, and sums over all that they return."""
         first = first_index(self._share)
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(1), run), first)
         games = first + jnp.arange(self._share)
@@ -239,14 +251,14 @@ def _sum(x: Array) -> Array:
 
 
 class Comparison(NamedTuple):
-    """What was measured."""
+    """Speed of every environment."""
 
     rates: dict[str, tuple[int, list[float]]]  # games at once, and steps/s of each repeat
     versions: dict[str, str]
     output: Path
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         return {
             "environments": [
                 {
@@ -281,19 +293,15 @@ class Comparison(NamedTuple):
         return "\n".join([*lines, "", f"Medians of {repeats} repeats in turn on {about}."])
 
     def text(self) -> str:
-        """For people."""
+        """The table, and where the files are."""
         return f"{self.table()}\nwritten to {self.output}"
 
 
-def measure(
-    output: Path = _DEFAULT.output,
-    repeats: int = _DEFAULT.repeats,
-    seconds: float = _DEFAULT.seconds,
-) -> Comparison:
-    """Let all take turns, and write `peers.json`, `peers.md` and `peers.svg`.
+def measure(options: PeersOptions) -> Comparison:
+    """Lets all take turns; writes `peers.json`, `peers.md` and `peers.svg`.
 
     Raises:
-        UserError: a library is not there.
+        UserError: a library is not installed.
         ReplayError: the Python engine plays the timed games of HackMatrix differently.
     """
     plots.require_matplotlib()
@@ -302,14 +310,15 @@ def measure(
     ours = {name: EnvBench(play=play, observation=made) for name, (play, made) in OURS.items()}
     benches: dict[str, EnvBench | PeerBench] = {**ours}
     for entry, peer in zip(PEERS, peers, strict=True):
-        benches[entry.name] = PeerBench(peer, entry.num_envs, seconds)
-    for _ in range(repeats):
+        benches[entry.name] = PeerBench(peer, entry.num_envs, options.seconds)
+    for _ in range(options.repeats):
         for bench in benches.values():
             bench.repeat()
     for mine in ours.values():
         mine.result()
     rates = {name: (bench.num_envs, bench.rates) for name, bench in benches.items()}
-    result = Comparison(rates, machine.versions(*(entry.package for entry in PEERS)), output)
+    versions = machine.versions(*(entry.package for entry in PEERS))
+    result = Comparison(rates, versions, options.output)
     _write(result, list(ours))
     return result
 
@@ -319,7 +328,7 @@ def _made(entry: Entry) -> Peer:
         importlib.metadata.version(entry.package)
         return entry.make()
     except ImportError as error:
-        raise UserError(f"{entry.name} can't be run ({error}); `make bench` installs it") from None
+        raise UserError(f"{entry.name} cannot be run ({error}); `make bench` installs it") from None
 
 
 def _write(result: Comparison, ours: Sequence[str]) -> None:
@@ -335,3 +344,19 @@ def _write(result: Comparison, ours: Sequence[str]) -> None:
         [it["name"] in ours for it in entries],
         title=f"Random valid actions, {figures['processor']}, {figures['cores']} cores",
     )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    return run_command(
+        "peers",
+        measure,
+        PeersOptions,
+        argv,
+        purpose="Compares this environment with those of other libraries (`make bench`).",
+        example="--repeats 3\n      a quicker look",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,52 +6,65 @@ import io
 import os
 import resource
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from hackmatrix.bench.options import TrackersOptions
+from benchmarks.command import run_command
+from hackmatrix.bench.options import Options
+from hackmatrix.options import option
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs import machine
 from hackmatrix.runs.folder import Row, read_metrics
 from hackmatrix.runs.trackers import TrackedRun, Trackers
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.options import TrainOptions as RunOptions
+from hackmatrix.settings.options import TrainOptions
 from hackmatrix.settings.resolve import resolve
 from hackmatrix.training.loop import train
 
-_DEFAULT = TrackersOptions()
 _IDLE_SECONDS = 10.0
 _OFFLINE = {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}
 
 
+@dataclass(frozen=True)
+class TrackersOptions(Options):
+    """The options of the command."""
+
+    config: Path | None = option(None, "settings of a run, as for `hackmatrix train`")
+    timesteps: int = option(1_000_000, "length of the run", at_least=1)
+    rows: int = option(500, "rows of metrics that each tracker gets", at_least=1, at_most=1_000)
+    repeats: int = option(3, "times that each of them gets the rows", at_least=1)
+
+
 class Cost(NamedTuple):
-    """Of one tracker, in seconds of one core; all its threads and processes count."""
+    """Cost of one tracker in seconds of one core, with all its threads and processes."""
 
     once: float  # to start and to end
-    row: float  # to take a row of metrics
-    told: float  # of `row`, what the training loop itself waits
-    idle: float  # in every second, if it is told nothing
+    row: float  # for a row of metrics
+    told: float  # part of `row` during which the training loop waits
+    idle: float  # in each second without a row
 
     def share(self, rows_per_second: float, cores: int) -> float:
-        """Of the machine, while a run tells so many rows."""
+        """Share of the machine's processor time while a run logs `rows_per_second`."""
         return (self.row * rows_per_second + self.idle) / cores
 
 
 class Costs(NamedTuple):
-    """What was measured."""
+    """Cost of each tracker, and the run whose rows they got."""
 
     config: TrainConfig
     seconds: float  # of a run's updates, without trackers
-    rows: int  # that it told
+    rows: int  # of metrics in that run
     costs: dict[str, Cost]  # by tracker
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         about = machine.machine()
         rate = self.rows / self.seconds
         shares = {name: cost.share(rate, about["cores"]) for name, cost in self.costs.items()}
@@ -66,7 +79,7 @@ class Costs(NamedTuple):
         }
 
     def text(self) -> str:
-        """For people."""
+        """The figures for people."""
         it = self.as_dict()
         lines = [
             f"{it['env']}, {it['timesteps']:,} steps in {it['seconds']:.1f} s, {it['rows']} rows "
@@ -82,32 +95,23 @@ class Costs(NamedTuple):
         return "\n".join([*lines, machine.line(it, it["versions"])])
 
 
-def measure(
-    config: Path | None = _DEFAULT.config,
-    timesteps: int = _DEFAULT.timesteps,
-    rows: int = _DEFAULT.rows,
-    repeats: int = _DEFAULT.repeats,
-) -> Costs:
-    """Makes a run without trackers, and tells its rows to each of them; nothing is sent anywhere.
+def measure(options: TrackersOptions) -> Costs:
+    """Makes a run without trackers and passes its rows, repeated, to each of them.
 
-    Args:
-        config: settings of the run; None: the defaults of `hackmatrix train`.
-        timesteps: length of the run.
-        rows: told to each tracker, those of the run again and again.
-        repeats: of each; the medians count.
+    Nothing is sent anywhere.
     """
-    in_file = {} if config is None else read_config(config)
-    settings, _ = resolve({"total_timesteps": timesteps}, in_file)
+    in_file = {} if options.config is None else read_config(options.config)
+    settings, _ = resolve({"total_timesteps": options.timesteps}, in_file)
     settings = dataclasses.replace(settings, tensorboard=False, wandb=False)
     seconds, lines = _run(settings)
-    told = [lines[i % len(lines)] for i in range(rows)]
+    told = [lines[i % len(lines)] for i in range(options.rows)]
     ways = {"TensorBoard": dataclasses.replace(settings, tensorboard=True)}
     if importlib.util.find_spec("wandb") is not None:
         ways["W&B, offline"] = dataclasses.replace(settings, wandb=True)
     with mock.patch.dict(os.environ, _OFFLINE):
-        for way in ways.values():  # what is imported and cached at the first use
+        for way in ways.values():  # the first use imports and caches
             _told(way, told[:1])
-        costs = {name: _cost(way, told, repeats) for name, way in ways.items()}
+        costs = {name: _cost(way, told, options.repeats) for name, way in ways.items()}
     return Costs(settings, seconds, len(lines), costs)
 
 
@@ -124,7 +128,7 @@ def _cost(settings: TrainConfig, rows: list[Row], repeats: int) -> Cost:
 
 
 def _told(settings: TrainConfig, rows: list[Row], idle: float = 0.0) -> tuple[float, float]:
-    """Seconds of one core that a tracker takes for some rows, and those that the teller waits."""
+    """Seconds of one core that a tracker takes for some rows, and seconds that its caller waits."""
     with tempfile.TemporaryDirectory() as folder:
         before = _core_seconds()
         run = TrackedRun(Path(folder), settings.as_dict())
@@ -144,11 +148,11 @@ def _tell(trackers: Trackers, settings: TrainConfig, rows: list[Row]) -> None:
 
 
 def _run(settings: TrainConfig) -> tuple[float, list[Row]]:
-    """Seconds of a run's updates, and the rows of metrics that it told."""
+    """Seconds of a run's updates, and its rows of metrics."""
     with tempfile.TemporaryDirectory() as folder:
         config = dataclasses.replace(settings, checkpoint_dir=Path(folder))
         with _Clock(io.StringIO()) as clock:
-            outcome = train(config, RunOptions(run_name="run"), clock)
+            outcome = train(config, TrainOptions(run_name="run"), clock)
         return clock.ended - clock.began, list(read_metrics(outcome.run))
 
 
@@ -173,6 +177,22 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def _core_seconds() -> float:
-    """Of this process, and of those that it started and that have ended."""
+    """Processor time of this process and of those that it started and that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    return run_command(
+        "trackers",
+        measure,
+        TrackersOptions,
+        argv,
+        purpose="Measures the processor time that trackers take from a run.",
+        example="--config configs/cpu.yaml\n      processor time for the rows of such a run",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

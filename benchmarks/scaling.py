@@ -2,28 +2,42 @@
 
 import json
 import statistics
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hackmatrix.bench import plots
+from benchmarks import plots
+from benchmarks.command import RESULTS, run_command
 from hackmatrix.bench.devices import use_all_cores
 from hackmatrix.bench.env import EnvBench, Speed
-from hackmatrix.bench.options import ScalingOptions
+from hackmatrix.bench.options import NUM_ENVS, Options
 from hackmatrix.bench.positions import crowded_position
+from hackmatrix.options import option
 from hackmatrix.runs import machine
 
-_DEFAULT = ScalingOptions()
 _FEWEST = 64  # games
 _STAGE = 5  # of the positions with enemies
 _POSITIONS = 64  # with the same number of enemies
-_STEPS = 2**18  # of all games together in a repeat, as far as the next two allow
+_STEPS = 2**18  # of all games together in a repeat, within the next two bounds
 _LEAST_STEPS, _MOST_STEPS = 8, 1_024  # of each game in a repeat
 _REPLAYED = 4_096  # about so many steps of each measurement are replayed
 
 
+@dataclass(frozen=True)
+class ScalingOptions(Options):
+    """The options of the command."""
+
+    output: Path = option(RESULTS, "folder for the figures and the plots")
+    repeats: int = option(5, "timed repeats of each, in turn", at_least=1)
+    max_envs: int = option(65_536, "the most games in parallel", at_least=64, at_most=2**24)
+    max_enemies: int = option(16, "the most enemies on a board", at_least=0, at_most=32)
+    num_envs: int = option(NUM_ENVS, "games in parallel where enemies are counted", at_least=1)
+
+
 class Scaling(NamedTuple):
-    """What was measured."""
+    """Speed by number of games and by number of enemies."""
 
     games: list[Speed]  # by number of games
     enemies: list[Speed]  # by number of enemies at the start
@@ -31,7 +45,7 @@ class Scaling(NamedTuple):
     output: Path
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         return {
             "games": [_point(speed, num_envs=speed.num_envs) for speed in self.games],
             "enemies": [
@@ -48,7 +62,7 @@ class Scaling(NamedTuple):
         }
 
     def text(self) -> str:
-        """For people."""
+        """The figures for people."""
         figures = self.as_dict()
         lines = [f"{'games':>8} {'steps/s':>12} {'min':>12} {'max':>12}"]
         lines += [
@@ -70,22 +84,19 @@ def _point(speed: Speed, **facts: Any) -> dict[str, Any]:
     return facts | {"median": statistics.median(rates), "min": min(rates), "max": max(rates)}
 
 
-def measure(
-    output: Path = _DEFAULT.output,
-    repeats: int = _DEFAULT.repeats,
-    max_envs: int = _DEFAULT.max_envs,
-    max_enemies: int = _DEFAULT.max_enemies,
-    num_envs: int = _DEFAULT.num_envs,
-) -> Scaling:
-    """Measure both in turn, write them to `scaling.json` in `output` and plot them beside it."""
+def measure(options: ScalingOptions) -> Scaling:
+    """Measures one, then the other; writes `scaling.json` and two plots."""
     plots.require_matplotlib()
     use_all_cores()
-    sizes = [_FEWEST << i for i in range((max_envs // _FEWEST).bit_length())]
-    numbers = [number for number in (0, 1, 2, 4, 6, 8, 12, 16, 24, 32) if number <= max_enemies]
+    sizes = [_FEWEST << i for i in range((options.max_envs // _FEWEST).bit_length())]
+    numbers = [n for n in (0, 1, 2, 4, 6, 8, 12, 16, 24, 32) if n <= options.max_enemies]
     by_games = [EnvBench(size, _steps(size)) for size in sizes]
-    by_enemies = [_crowded(number, num_envs) for number in numbers]
+    by_enemies = [_crowded(number, options.num_envs) for number in numbers]
     result = Scaling(
-        interleaved(by_games, repeats), interleaved(by_enemies, repeats), numbers, output
+        interleaved(by_games, options.repeats),
+        interleaved(by_enemies, options.repeats),
+        numbers,
+        options.output,
     )
     _write(result)
     return result
@@ -101,7 +112,7 @@ def _crowded(enemies: int, games: int) -> EnvBench:
 
 
 def interleaved(benches: Sequence[EnvBench], repeats: int) -> list[Speed]:
-    """Let them take turns, so that whatever slows the machine down slows all of them."""
+    """Lets them take turns, so that whatever slows the machine down slows all of them."""
     for _ in range(repeats):
         for bench in benches:
             bench.repeat()
@@ -141,3 +152,19 @@ def _write(result: Scaling) -> None:
 
 def _micros(*rates: float) -> Any:
     return tuple(1e6 / rate for rate in rates)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    return run_command(
+        "scaling",
+        measure,
+        ScalingOptions,
+        argv,
+        purpose="Measures speed by number of games, and the cost of a step by number of enemies.",
+        example="--output plots\n      writes plots/scaling.json and two plots",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

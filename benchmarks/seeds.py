@@ -1,27 +1,41 @@
-"""Training steps per second of many agents in one program, beside those of a single one."""
+"""Training steps per second of many agents in one program, and of a single one."""
 
 import dataclasses
 import statistics
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 
-from hackmatrix.bench.options import SeedsOptions
+from benchmarks.command import run_command
+from hackmatrix.bench.options import Options
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer
+from hackmatrix.options import option
 from hackmatrix.runs import machine
-from hackmatrix.settings.config import TrainConfig
+from hackmatrix.settings.config_file import read_config
+from hackmatrix.settings.resolve import resolve
 
-_DEFAULT = SeedsOptions()
 _WAYS = {"one by one": seeds.one_by_one, "side by side": seeds.side_by_side}
 
 
+@dataclass(frozen=True)
+class SeedsOptions(Options):
+    """The options of the command."""
+
+    config: Path | None = option(None, "settings of an agent, as for `hackmatrix train`")
+    num_seeds: int = option(4, "agents in one program", at_least=2, at_most=1024)
+    updates: int = option(1, "updates of each agent in a repeat", at_least=1)
+    repeats: int = option(3, "timed repeats of each, in turn", at_least=1)
+
+
 class Speeds(NamedTuple):
-    """Steps/s of all agents together, of each repeat, by how they are trained."""
+    """Steps/s of all agents together in each repeat, by the way they are trained."""
 
     env: str
     num_seeds: int
@@ -29,7 +43,7 @@ class Speeds(NamedTuple):
     rates: dict[str, list[float]]
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         medians = {name: statistics.median(rates) for name, rates in self.rates.items()}
         return {
             "env": self.env,
@@ -43,7 +57,7 @@ class Speeds(NamedTuple):
         }
 
     def text(self) -> str:
-        """For people."""
+        """The figures for people."""
         it = self.as_dict()
         lines = [f"{it['env']}, {it['batch']} of each agent, training steps/s of all together:"]
         for name, median in it["steps_per_second"].items():
@@ -52,21 +66,10 @@ class Speeds(NamedTuple):
         return "\n".join([*lines, machine.line(it, it["versions"])])
 
 
-def measure(
-    config: Path | None = _DEFAULT.config,
-    num_seeds: int = _DEFAULT.num_seeds,
-    updates: int = _DEFAULT.updates,
-    repeats: int = _DEFAULT.repeats,
-) -> Speeds:
-    """Times a single agent and both ways to train many, in turn.
-
-    Args:
-        config: settings of an agent; None: the defaults of `hackmatrix train`.
-        num_seeds: agents.
-        updates: of each agent in a repeat.
-        repeats: of each way, after one update that compiles.
-    """
-    alone = TrainConfig() if config is None else _settings(config)
+def measure(options: SeedsOptions) -> Speeds:
+    """Times a single agent and both ways to train many, in turn."""
+    num_seeds, updates = options.num_seeds, options.updates
+    alone, _ = resolve({}, None if options.config is None else read_config(options.config))
     env = make_environment(alone.env, alone.observation, alone.max_episode_steps)
     many = dataclasses.replace(alone, num_seeds=num_seeds)
     ways = {"1 agent": _timed(Trainer(env, alone), updates)}
@@ -74,22 +77,15 @@ def measure(
         label = f"{num_seeds} agents, {name}"
         ways[label] = _timed(Trainer(env, many, over_agents=over), updates)
     rates: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeats):
+    for _ in range(options.repeats):
         for name, rate in ways.items():
             rates[name].append(rate())
     batch = f"{alone.num_envs:,} games x {alone.num_steps} steps"
     return Speeds(alone.env, num_seeds, batch, rates)
 
 
-def _settings(file: Path) -> TrainConfig:
-    from hackmatrix.settings.config_file import read_config
-    from hackmatrix.settings.resolve import resolve
-
-    return resolve({}, read_config(file))[0]
-
-
 def _timed(trainer: Trainer, updates: int) -> Callable[[], float]:
-    """What makes some updates and tells their steps/s."""
+    """A function that makes some updates and returns their steps/s."""
     config = trainer.config
     state = jax.block_until_ready(trainer.run(trainer.init(config.seed), 1))
 
@@ -101,3 +97,19 @@ def _timed(trainer: Trainer, updates: int) -> Callable[[], float]:
         return steps / (time.perf_counter() - start)
 
     return rate
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    return run_command(
+        "seeds",
+        measure,
+        SeedsOptions,
+        argv,
+        purpose="Measures training steps per second of many agents in one program.",
+        example="--config configs/cartpole_best.yaml --num-seeds 10\n      ten agents beside one",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

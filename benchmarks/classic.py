@@ -4,16 +4,19 @@ import dataclasses
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import plots
+from benchmarks.command import RESULTS, run_command
 from hackmatrix.agents.policy import load_policy
-from hackmatrix.bench import plots
-from hackmatrix.bench.options import ClassicOptions
+from hackmatrix.bench.options import Options
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.games import Limits
 from hackmatrix.evaluation.ranking import reports_on
+from hackmatrix.options import option
 from hackmatrix.reporting.console import Console
 from hackmatrix.reporting.health import RETURN
 from hackmatrix.reporting.rows import AGENTS, HIGH, LOW, Interval
@@ -22,17 +25,28 @@ from hackmatrix.runs.folder import read_metrics
 from hackmatrix.runs.params import agent_folders
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.options import TrainOptions as RunOptions
+from hackmatrix.settings.options import TrainOptions
 from hackmatrix.settings.resolve import resolve
 from hackmatrix.training.loop import End, train
 
-_DEFAULT = ClassicOptions()
 _CONFIGS = ("cartpole_best", "acrobot", "mountain_car")
 _POINTS = 100  # of a curve
 
 
+@dataclass(frozen=True)
+class ClassicOptions(Options):
+    """The options of the command."""
+
+    output: Path = option(RESULTS, "folder for the figures and the plot")
+    num_seeds: int = option(10, "agents of each environment", at_least=2, at_most=1024)
+    episodes: int = option(100, "games that each of them plays at the end", at_least=1)
+    configs: Path = option(
+        Path("configs"), f"folder of {', '.join(f'{name}.yaml' for name in _CONFIGS)}"
+    )
+
+
 class Published(NamedTuple):
-    """A result of others: mean return and deviation, after so many steps."""
+    """A published result: mean return and standard deviation after `steps` steps."""
 
     who: str
     mean: float
@@ -59,15 +73,15 @@ PUBLISHED = {
 
 
 class Curves(NamedTuple):
-    """Learning curves by environment, as `as_dict` tells them."""
+    """Learning curves by environment."""
 
     num_seeds: int
     episodes: int
-    curves: dict[str, dict[str, Any]]
+    curves: dict[str, dict[str, Any]]  # see `_curve`
     output: Path
 
     def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The figures, for `--json`."""
         published = {name: [each._asdict() for each in PUBLISHED[name]] for name in self.curves}
         return {
             "num_seeds": self.num_seeds,
@@ -79,7 +93,7 @@ class Curves(NamedTuple):
         }
 
     def text(self) -> str:
-        """For people."""
+        """The figures for people."""
         lines = [
             f"{self.num_seeds} seeds; return of the last agents over {self.episodes} games each, "
             "sampled; mean over the seeds [95 %]:"
@@ -99,34 +113,23 @@ class Curves(NamedTuple):
         return "\n".join([*lines, about, f"written to {self.output}"])
 
 
-def measure(
-    output: Path = _DEFAULT.output,
-    num_seeds: int = _DEFAULT.num_seeds,
-    episodes: int = _DEFAULT.episodes,
-    configs: Path = _DEFAULT.configs,
-) -> Curves:
-    """Trains by the files in `configs`, writes `classic.json` to `output` and plots it beside it.
-
-    Args:
-        output: folder for both.
-        num_seeds: agents of each environment, at least 2.
-        episodes: games that each of them plays at the end.
-        configs: folder of cartpole_best.yaml, acrobot.yaml and mountain_car.yaml.
-    """
+def measure(options: ClassicOptions) -> Curves:
+    """Trains and evaluates the agents; writes `classic.json` and `classic.svg`."""
     plots.require_matplotlib()
     curves = {}
     for file in _CONFIGS:
-        settings, _ = resolve({"num_seeds": num_seeds}, read_config(configs / f"{file}.yaml"))
+        in_file = read_config(options.configs / f"{file}.yaml")
+        settings, _ = resolve({"num_seeds": options.num_seeds}, in_file)
         print(f"{settings.env} ...", file=sys.stderr, flush=True)
-        curves[settings.env] = _curve(settings, episodes)
-    result = Curves(num_seeds, episodes, curves, output)
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "classic.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n")
+        curves[settings.env] = _curve(settings, options.episodes)
+    result = Curves(options.num_seeds, options.episodes, curves, options.output)
+    result.output.mkdir(parents=True, exist_ok=True)
+    (result.output / "classic.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n")
     plots.curves_plot(
-        output / "classic.svg",
+        result.output / "classic.svg",
         curves,
         {name: [(each.who, each.mean) for each in PUBLISHED[name]] for name in curves},
-        title=f"Return in training, mean of {num_seeds} seeds with its 95 % interval",
+        title=f"Return in training, mean of {result.num_seeds} seeds with its 95 % interval",
     )
     return result
 
@@ -141,7 +144,7 @@ def _curve(settings: TrainConfig, episodes: int) -> dict[str, Any]:
             wandb=False,
         )
         with Console(sys.stderr) as console:
-            outcome = train(config, RunOptions(run_name="run"), console)
+            outcome = train(config, TrainOptions(run_name="run"), console)
         if outcome.end is not End.FINISHED:
             raise UserError(f"{config.env}: the run was stopped, nothing is written")
         rows = [row for row in read_metrics(outcome.run) if LOW + RETURN in row]
@@ -165,4 +168,22 @@ def _of_agents(row: Mapping[str, Any]) -> list[float | None]:
 def _evaluated(run: Path, episodes: int) -> list[float]:
     """Mean returns of the last agents."""
     policies = [load_policy(folder) for folder in agent_folders(run)]
-    return [each.returns.mean for each in reports_on(policies, Limits(episodes), greedy=False)]
+    return [
+        each.means()["mean_return"] for each in reports_on(policies, Limits(episodes), greedy=False)
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    return run_command(
+        "classic",
+        measure,
+        ClassicOptions,
+        argv,
+        purpose="Measures how well classic control is learned, over many seeds (`make classic`).",
+        example="--num-seeds 4\n      a quicker look",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

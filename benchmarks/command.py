@@ -1,0 +1,49 @@
+"""Runs a benchmark of this folder as a command."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from hackmatrix.bench.options import Options
+from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.bench import Result, run
+from hackmatrix.cli.main import exit_code
+
+RESULTS = Path("benchmarks")
+
+Chosen = TypeVar("Chosen", bound=Options)
+
+
+def run_command(
+    name: str,
+    measure: Callable[[Chosen], Result],
+    options: type[Chosen],
+    argv: Sequence[str] | None,
+    *,
+    purpose: str,
+    example: str,
+) -> int:
+    """Reads the options, measures and prints the result; returns the exit code.
+
+    Args:
+        name: the benchmark's module in this folder.
+        measure: its function that measures.
+        options: the dataclass of options that `measure` takes.
+        argv: the command line; None for the process's own.
+        purpose: what it measures, for `--help`.
+        example: options and what they do, for `--help`.
+    """
+    command = f"python -m benchmarks.{name}"
+
+    def work() -> int:
+        chosen = parse(
+            options,
+            sys.argv[1:] if argv is None else argv,
+            command=command,
+            purpose=purpose,
+            example=f"  {command} {example}",
+        )
+        return run(measure, chosen)
+
+    return exit_code(command, work)

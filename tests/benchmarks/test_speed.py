@@ -1,0 +1,159 @@
+"""`benchmarks.scaling` and `benchmarks.peers`: who takes turns, and what is written."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from benchmarks import peers, plots, scaling
+from hackmatrix.bench.env import Speed
+from hackmatrix.bench.replay import Seen
+
+
+def figures_of(
+    capsys: pytest.CaptureFixture[str], main: Callable[[list[str]], int], *argv: str
+) -> dict[str, Any]:
+    assert main([*argv, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+class FakeBench:
+    """Stands for `EnvBench`: its rate is its number of games, divided by enemies at the start."""
+
+    order: ClassVar[list[int]] = []
+
+    def __init__(
+        self,
+        num_envs: int = 8,
+        num_steps: int = 1,
+        play: str = "random",
+        observation: str = "compact",
+        positions: Sequence[Any] = (),
+    ) -> None:
+        self.num_envs, self.num_steps, self.play, self.observation = (
+            num_envs,
+            num_steps,
+            play,
+            observation,
+        )
+        self.enemies = len(positions[0].enemies) if positions else 0
+        self.rates: list[float] = []
+
+    def repeat(self) -> float:
+        self.order.append(self.num_envs)
+        self.rates.append(self.num_envs / (1 + self.enemies) + len(self.rates))
+        return self.rates[-1]
+
+    def result(self, games: int = 64) -> Speed:
+        seen = Seen(steps=games, enemies=games * self.enemies)
+        return Speed(
+            self.num_envs, self.num_steps, self.play, self.observation, self.rates, 1, seen
+        )
+
+
+@pytest.fixture
+def plotted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Collects the paths of plots instead of drawing them; benches are fakes."""
+    paths: list[Path] = []
+    monkeypatch.setattr(plots, "require_matplotlib", lambda: None)
+    monkeypatch.setattr(plots, "line_plot", lambda path, *_, **__: paths.append(path))
+    monkeypatch.setattr(plots, "bar_plot", lambda path, *_, **__: paths.append(path))
+    monkeypatch.setattr(FakeBench, "order", [])
+    monkeypatch.setattr(scaling, "EnvBench", FakeBench)
+    monkeypatch.setattr(peers, "EnvBench", FakeBench)
+    return paths
+
+
+def test_scaling(capsys: pytest.CaptureFixture[str], plotted: list[Path], tmp_path: Path) -> None:
+    argv = ["--max-envs", "256", "--max-enemies", "4", "--num-envs", "60", "--repeats", "3"]
+    figures = figures_of(capsys, scaling.main, *argv, "--output", str(tmp_path))
+    by_games = [(it["num_envs"], it["min"], it["median"]) for it in figures["games"]]
+    assert by_games == [(64, 64, 65), (128, 128, 129), (256, 256, 257)]
+    assert [(it["enemies"], it["mean_enemies"], it["min"]) for it in figures["enemies"]] == [
+        (0, 0, 60),
+        (1, 1, 30),
+        (2, 2, 20),
+        (4, 4, 12),
+    ]
+    assert FakeBench.order == [64, 128, 256] * 3 + [60] * 4 * 3
+    assert json.loads((tmp_path / "scaling.json").read_text()) == figures
+    assert {path.name for path in plotted} == {"scaling_games.svg", "scaling_enemies.svg"}
+
+
+class Counter:
+    """A peer that counts: action 0 or 2 is added to the number that is its state."""
+
+    def reset(self, keys: jax.Array) -> jax.Array:
+        return jnp.zeros(keys.shape[0], jnp.int32)
+
+    def mask(self, state: jax.Array) -> jax.Array:
+        return jnp.stack([state >= 0, state < 0, state >= 0], axis=1)
+
+    def step(self, keys: jax.Array, state: jax.Array, actions: jax.Array) -> Any:
+        return state + actions, (actions, actions == 1, state * 0.5)
+
+
+def test_a_peer_is_stepped_with_valid_actions() -> None:
+    bench = peers.PeerBench(Counter(), num_envs=32, seconds=0.001)
+    games = bench.num_envs
+    run = bench._timed(jnp.zeros(games, jnp.int32), jnp.uint32(7), jnp.int32(50))
+    state, (total, invalid, _) = run
+    assert int(invalid) == 0
+    assert int(total) == int(state.sum())
+    assert games * 50 * 0.9 < int(total) < games * 50 * 1.1  # 0 and 2 are equally likely
+    assert bench.repeat() == bench.rates[-1] > 0
+
+
+def test_peers_take_turns(
+    capsys: pytest.CaptureFixture[str],
+    plotted: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(peers, "PEERS", (peers.Entry("counter", "jax", Counter, 16),))
+    figures = figures_of(capsys, peers.main, "--seconds", "0.001", "--output", str(tmp_path))
+    names = [it["name"] for it in figures["environments"]]
+    assert names == [*peers.OURS, "counter"]
+    assert [it["num_envs"] for it in figures["environments"]] == [
+        8,
+        8,
+        8,
+        8,
+        16 * jax.device_count(),
+    ]
+    assert json.loads((tmp_path / "peers.json").read_text()) == figures
+    assert all(f"| {name} |" in (tmp_path / "peers.md").read_text() for name in names)
+    assert [path.name for path in plotted] == ["peers.svg"]
+
+
+def test_a_peer_that_is_missing_is_an_error(
+    capsys: pytest.CaptureFixture[str], plotted: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = peers.Entry("no game", "no-such-package", Counter, 16)
+    monkeypatch.setattr(peers, "PEERS", (entry,))
+    assert peers.main([]) == 2
+    assert "no game cannot be run" in capsys.readouterr().err
+    assert plotted == []
+
+
+def test_plots(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")  # of the extra `bench`
+    plots.line_plot(
+        tmp_path / "line.svg",
+        [64, 128],
+        [1, 2],
+        [(1, 1), (1, 3)],
+        title="speed",
+        x_label="games",
+        y_label="steps",
+        log_x=True,
+    )
+    plots.bar_plot(tmp_path / "bar.svg", ["a", "b"], [1, 1000], [True, False], title="all")
+    assert "speed" in (tmp_path / "line.svg").read_text()
+    assert "1,000" in (tmp_path / "bar.svg").read_text()
