@@ -6,13 +6,13 @@ from numpy.typing import NDArray
 
 
 class PlayedGames(NamedTuple):
-    """Games played to their end or cut off; every array has the leading axis N."""
+    """Games played to their end or cut off, as NumPy arrays with the leading axis N."""
 
-    returns: NDArray[Any]  # float32, sum of rewards
-    lengths: NDArray[Any]  # int32, actions taken
-    actions: NDArray[Any]  # int32[N, A], how often each was taken
-    terminated: NDArray[Any]  # bool, ended by the game itself; else cut off
-    info: dict[str, NDArray[Any]]  # of the last step, without `final_observation`
+    returns: Any  # float32, sum of rewards
+    lengths: Any  # int32, actions taken
+    actions: Any  # int32[N, A], how often each was taken
+    terminated: Any  # bool, ended by the game itself; else cut off
+    info: dict[str, Any]  # of the last step, without `final_observation`
     final_observation: Any  # tree of arrays
 
 
@@ -20,13 +20,9 @@ class Column(NamedTuple):
     """A number of each game, reported as the mean with its 95 % interval."""
 
     title: str  # in tables, such as "stages cleared"
-    key: str  # in JSON and metrics, such as "mean_stages_cleared"
+    key: str  # of the mean in JSON and metrics, such as "mean_stages_cleared"
+    interval_key: str  # of the interval in JSON, such as "stages_cleared_ci"
     values: NDArray[Any]  # float or bool [N]
-
-    @property
-    def interval_key(self) -> str:
-        """In JSON, the key of the interval: "stages_cleared_ci"."""
-        return self.key.removeprefix("mean_") + "_ci"
 
 
 class Breakdown(NamedTuple):

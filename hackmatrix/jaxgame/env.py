@@ -215,7 +215,7 @@ def _observe_games(state: EnvState) -> jax.Array:
 
 
 def _new_game_results(stream: Any, episode: Any) -> Any:
-    number = jax.ShapeDtypeStruct((), jnp.int32)
+    number: Any = jax.ShapeDtypeStruct((), jnp.int32)
     game = jax.eval_shape(new_game, stream, episode)
     state = EnvState(game=game, episode_return=number, episode_length=number)
     return _struct(_OBSERVATION), state
