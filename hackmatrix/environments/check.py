@@ -96,7 +96,7 @@ def _check_spaces(env: Any, observation: PyTree) -> None:
     count = getattr(getattr(env, "action_space", None), "n", env.num_actions)
     if count != env.num_actions:
         raise UserError(f"action_space has {count} actions, num_actions is {env.num_actions}")
-    space = getattr(env, "observation_space", None)
+    space: Any = getattr(env, "observation_space", None)
     if hasattr(space, "shape") and hasattr(space, "dtype"):
         wanted = jax.ShapeDtypeStruct(space.shape, space.dtype)
         if _text(wanted) != _text(observation):
