@@ -117,6 +117,8 @@ def _measured_metrics(env: Any) -> dict[str, Metric]:
             raise UserError(f"must be a tuple of Metric, [{place}] is {_kind(metric)}")
         if metric.name in names:
             raise UserError(f"{metric.name} is there twice")
+        if metric.name.startswith("train/"):
+            raise UserError(f"{metric.name}: names that begin with train/ are the trainer's own")
         names.add(metric.name)
         if metric.over in _MEASURED:
             measured[metric.name] = metric

@@ -177,6 +177,10 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ({METRICS: "metrics = {}; others = ("}, "metrics: must be a tuple of Metric, is a dict"),
     ({OF_METRICS: 'Metric("pond/won", Over.STEPS'}, "metrics: pond/won is there twice"),
     (
+        {OF_METRICS: OF_METRICS.replace("pond", "train")},
+        "metrics: train/choices: names that begin with train/ are the trainer's own",
+    ),
+    (
         {OF_METRICS: OF_METRICS.replace("STEPS", "LOOP")},
         "metrics: pond/choices is over LOOP, which the trainer measures; those of an environment "
         "are over STEPS, EPISODES, HIGHEST, CHANCES or EVALUATION",
