@@ -1,4 +1,4 @@
-"""docs/environment.md and docs/positions.md: their examples run, their table is what the code says."""
+"""docs/environment.md and docs/positions.md: examples run, and the table is what the code says."""
 
 import re
 from pathlib import Path
