@@ -9,7 +9,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.interface.environment import Step
+from hackmatrix.interface.environment import Step, StepRecord
+from hackmatrix.interface.metric import Metric, Over
+from hackmatrix.interface.report import Column, PlayedGames
 
 WIDTH = 6  # of the pond: four pads, and water on both sides
 PADS = jnp.pad(jnp.ones((4, 4), bool), 1).ravel()
@@ -29,6 +31,10 @@ class Frog:
     num_actions = len(HOPS)
     feature_size = 2 * PADS.size
     max_episode_steps = None  # a game ends by itself
+    metrics = (
+        Metric("pond/won", Over.EPISODES, "fraction of games in which all pads sank"),
+        Metric("pond/choices", Over.STEPS, "pads beside the frog, before it hops"),
+    )
 
     def reset(self, key: jax.Array) -> tuple[Pond, Pond]:
         """Puts the frog on any pad."""
@@ -54,3 +60,11 @@ class Frog:
         """float32[72], the pads and the frog."""
         frog = jax.nn.one_hot(pond.frog, PADS.size)
         return jnp.concatenate([pond.pads, frog]).astype(jnp.float32)
+
+    def measure(self, step: StepRecord) -> dict[str, jax.Array]:
+        """What training logs: for each of the metrics the number of one step."""
+        return {"pond/won": step.info["won"], "pond/choices": jnp.sum(step.mask)}
+
+    def report(self, games: PlayedGames) -> list[Column]:
+        """What an evaluation says besides return and length: a number of each of its games."""
+        return [Column("games won", "win_rate", "win_rate_ci", games.info["won"])]

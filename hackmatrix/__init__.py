@@ -1,27 +1,55 @@
-"""HackMatrix: the game in Python and in JAX, and agents that learn it."""
+"""HackMatrix: the game in Python and in JAX, and agents that learn it.
 
-from typing import TYPE_CHECKING, Any
+Importing this package imports no JAX; `make` does.
+"""
+
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 if TYPE_CHECKING:
-    from hackmatrix.jaxgame.env import HackMatrixEnv
+    from hackmatrix.interface.environment import Environment
+    from hackmatrix.jaxgame import HackMatrixEnv
+
+__all__ = ["ENVIRONMENT_ID", "__version__", "draw", "make", "registered"]
 
 __version__ = "0.1.0"
 
-ENVIRONMENT_ID = "HackMatrix-v1"
+ENVIRONMENT_ID = "HackMatrix-v1"  # its number is that of the rules and of the observation
 
 
-def make(name: str = ENVIRONMENT_ID, **options: Any) -> "HackMatrixEnv":
-    """The JAX environment with this id; the number is that of the rules and the observation.
+@overload
+def make(id: Literal["HackMatrix-v1"] = ..., /, **options: Any) -> "HackMatrixEnv": ...
+@overload
+def make(id: str, /, **options: Any) -> "Environment": ...
+def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
+    """Makes the environment with this id.
 
     Args:
-        name: "HackMatrix-v1".
-        options: of `HackMatrixEnv`: `observation`, `max_episode_steps`, `auto_reset`.
+        id: one of `registered()`, or `module:function` for one of your own.
+        options: keyword arguments of the environment; of HackMatrix `observation` ("full" or
+            "classic"), `max_episode_steps` and `auto_reset`.
 
     Raises:
-        ValueError: no environment has this id, or an option is out of range.
+        ValueError: no environment has this id, it does not take an option or its value, or one of
+            your own lacks a member of `hackmatrix.interface.environment.Environment`.
     """
-    if name != ENVIRONMENT_ID:
-        raise ValueError(f"no environment is called {name!r}; there is {ENVIRONMENT_ID!r}")
-    from hackmatrix.jaxgame.env import HackMatrixEnv  # JAX is imported only for those who train
+    from hackmatrix.environments import registry
 
-    return HackMatrixEnv(**options)
+    return registry.make(id, **options)
+
+
+def registered() -> tuple[str, ...]:
+    """The ids that `make` knows without a module's name."""
+    from hackmatrix.environments import registry
+
+    return registry.registered()
+
+
+def draw(state: Any) -> str:
+    """A picture of a game, as SVG text.
+
+    Args:
+        state: an `EnvState` of one game, a state of either engine, or a `hackmatrix.engine.Game`.
+    """
+    from hackmatrix.drawing import draw
+
+    return draw(state)

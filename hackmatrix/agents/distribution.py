@@ -7,10 +7,11 @@ Invalid actions get the logit -1e9: their probability is 0 exactly, and all grad
 import jax
 import jax.numpy as jnp
 
+from hackmatrix.interface.environment import MAX_ACTIONS
+
 Array = jax.Array
 
 INVALID_LOGIT = -1e9
-MAX_ACTIONS = 32  # bits of one mask word
 
 
 def pack_mask(mask: Array) -> Array:

@@ -241,7 +241,7 @@ class EnvBench:
             return
         made = np.asarray(self._carry.features[sample])
         for got, record in zip(made, observations, strict=True):
-            expected = np.array(features(record.tobytes(), self._env.observation), np.float32)
+            expected = np.array(features(record.tobytes(), self._env.layout), np.float32)
             if not np.allclose(got, expected, rtol=1e-6, atol=1e-6):  # XLA divides its own way
                 raise ReplayError("the Python engine makes other features from an observation")
 

@@ -7,7 +7,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.rules.board import SIZE
 
 
-class IllegalStateError(UserError, ValueError):
+class IllegalStateError(UserError):
     """Data that is no legal state; the message names the field."""
 
 

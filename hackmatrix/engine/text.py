@@ -55,19 +55,31 @@ _FLAGS = {"siphoned", "center", "holds_data", "stunned", "from_schedule", "from_
 def state_to_text(state: State) -> str:
     """The complete state; `state_from_text` reads it back exactly."""
     data = state_to_dict(state)
-    lines = [
+    lines = [*_overview(data), *_details(data)]
+    for saved in data["saved"]:
+        position = [
+            *drawing(saved),
+            _facts("", saved, _POSITION),
+            *_player_lines(saved, ("show", "calm")),
+            *_details(saved),
+        ]
+        lines += ["saved", *(f"  {line}" for line in position)]
+    return "\n".join(lines) + "\n"
+
+
+def summary(state: State) -> str:
+    """The drawing, and the facts of the game and of the player: a state at a glance."""
+    return "\n".join(_overview(state_to_dict(state)))
+
+
+def _overview(data: dict[str, Any]) -> list[str]:
+    return [
         *drawing(data),
         _facts("game", data, _GAME),
         _facts("", data, _STAGE | _POSITION),
-        *_position_lines(data, ("show", "calm", "step")),
+        *_player_lines(data, ("show", "calm", "step")),
+        *([f"over {data['over']}"] if data["over"] else []),
     ]
-    if data["over"]:
-        lines.append(f"over {data['over']}")
-    for saved in data["saved"]:
-        position = [*drawing(saved), _facts("", saved, _POSITION)]
-        position += _position_lines(saved, ("show", "calm"))
-        lines += ["saved", *(f"  {line}" for line in position)]
-    return "\n".join(lines) + "\n"
 
 
 def drawing(data: dict[str, Any]) -> list[str]:
@@ -88,10 +100,17 @@ def _facts(head: str, data: dict[str, Any], names: dict[str, int]) -> str:
     return " ".join([*head.split(), *chain.from_iterable((n, str(data[n])) for n in names)])
 
 
-def _position_lines(data: dict[str, Any], flags: tuple[str, ...]) -> Iterator[str]:
-    yield " ".join(["flags", *(flag for flag in flags if data[flag])])
-    yield _facts("player", data["player"], _PLAYER)
-    yield " ".join(["owned", *data["owned"]])
+def _player_lines(data: dict[str, Any], flags: tuple[str, ...]) -> list[str]:
+    """The flags that are on, the player's numbers and the programs owned."""
+    return [
+        " ".join(["flags", *(flag for flag in flags if data[flag])]),
+        _facts("player", data["player"], _PLAYER),
+        " ".join(["owned", *data["owned"]]),
+    ]
+
+
+def _details(data: dict[str, Any]) -> Iterator[str]:
+    """A line for each cell that the drawing does not tell all of, and for each piece."""
     for index, cell in enumerate(data["cells"]):
         if len(cell) > 1:
             yield f"cell {row(index)},{col(index)}" + _words(cell, ("content",))

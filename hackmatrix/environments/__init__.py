@@ -1,1 +1,1 @@
-"""Environments by name: HackMatrix, classic control, and a user's own."""
+"""Environments by id: HackMatrix, classic control, and those of users; wrappers around them."""

@@ -1,4 +1,4 @@
-"""Whether something has the face of `Environment`. It is traced for its shapes, nothing is run."""
+"""Whether something is an `Environment`: it is traced for its shapes, and nothing is run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,26 +7,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.agents.distribution import MAX_ACTIONS
 from hackmatrix.environments.user_code import told_as
 from hackmatrix.errors import UserError
-from hackmatrix.interface.environment import Environment, PyTree
-from hackmatrix.rules.rewards import REWARD_PARTS
+from hackmatrix.interface.environment import MAX_ACTIONS, Environment, PyTree, StepRecord
+from hackmatrix.interface.metric import Metric, Over
 
 _NUMBERS = (jax.Array, np.ndarray, np.generic, bool, int, float)
 _MEMBERS = [name for name in vars(Environment) if not name.startswith("_")]
 _GAME = ("observation", "state")
 _STEP = (*_GAME, "reward", "terminated", "truncated", "info")
+_MEASURED = (Over.STEPS, Over.EPISODES, Over.HIGHEST, Over.CHANCES)
 
 
 def check_environment(env: Any) -> None:
     """Refuses what can't be trained on.
 
-    A mask without a valid action, games that do not start anew and the like have the right shapes:
-    they are not found.
+    Only members, shapes and dtypes are checked: a mask without a valid action, or a game that does
+    not start anew after its end, is not found.
 
     Raises:
-        UserError: a member is missing, fails, or returns what `Environment` does not say.
+        UserError: a member is missing, fails, or returns something other than `Environment` says.
     """
     if isinstance(env, type):
         raise UserError(f"returns the class {env.__name__}, not {env.__name__}()")
@@ -37,7 +37,7 @@ def check_environment(env: Any) -> None:
     _check_number("feature_size", env.feature_size)
 
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
-    word = _scalar(jnp.uint32)
+    word = _array(jnp.uint32)
     with told_as("reset"):
         game = _returned(env.reset, _GAME, key)
         _check_kept(game)
@@ -54,7 +54,23 @@ def check_environment(env: Any) -> None:
     # Python numbers in a state have no dtype of their own, those of a checkpoint have.
     with told_as("step"):
         for state in _with_and_without_weak_types(game["state"]):
-            _check_step(_returned(env.step, _STEP, key, state, _scalar(jnp.int32)), game)
+            step = _returned(env.step, _STEP, key, state, _array(jnp.int32))
+            _check_step(step, game)
+    _check_spaces(env, game["observation"])
+    with told_as("metrics"):
+        measured = _measured_metrics(env)
+    if measured:
+        record = StepRecord(
+            action=_array(jnp.int32),
+            mask=_array(jnp.bool_, env.num_actions),
+            previous_mask=_array(jnp.bool_, env.num_actions),
+            reward=_array(jnp.float32),
+            ended=_array(jnp.bool_),
+            info=step["info"],
+        )
+        with told_as("measure"):
+            measures = _returned(env.measure, ("measures",), record)["measures"]
+            _check_measures(measures, measured)
 
 
 def _check_step(step: dict[str, PyTree], game: dict[str, PyTree]) -> None:
@@ -73,13 +89,66 @@ def _check_step(step: dict[str, PyTree], game: dict[str, PyTree]) -> None:
     observation = {"observation": game["observation"]}
     final = {"observation": info["final_observation"]}
     _check_same(observation, final, 'in info["final_observation"]')
-    if "reward_parts" in info:
-        _check_array('info["reward_parts"]', info["reward_parts"], jnp.float32, len(REWARD_PARTS))
-    if "won" in info:
-        _check_array('info["won"]', info["won"], jnp.bool_)
-    for name in ("stage", "score", "programs_owned"):
-        if name in info and not _is_integer(info[name]):
-            raise UserError(f'info["{name}"] must be an integer, is {_text(info[name])}')
+
+
+def _check_spaces(env: Any, observation: PyTree) -> None:
+    """Spaces are optional; where they are there they must be the right ones."""
+    count = getattr(getattr(env, "action_space", None), "n", env.num_actions)
+    if count != env.num_actions:
+        raise UserError(f"action_space has {count} actions, num_actions is {env.num_actions}")
+    space: Any = getattr(env, "observation_space", None)
+    if hasattr(space, "shape") and hasattr(space, "dtype"):
+        wanted = jax.ShapeDtypeStruct(space.shape, space.dtype)
+        if _text(wanted) != _text(observation):
+            raise UserError(
+                f"observation_space is of {_text(wanted)}, observations are {_text(observation)}"
+            )
+
+
+def _measured_metrics(env: Any) -> dict[str, Metric]:
+    """The metrics that `measure` must give, by name."""
+    metrics = getattr(env, "metrics", ())
+    if not isinstance(metrics, tuple | list):
+        raise UserError(f"must be a tuple of Metric, is {_kind(metrics)}")
+    measured: dict[str, Metric] = {}
+    names = set()
+    for place, metric in enumerate(metrics):
+        if not isinstance(metric, Metric):
+            raise UserError(f"must be a tuple of Metric, [{place}] is {_kind(metric)}")
+        if metric.name in names:
+            raise UserError(f"{metric.name} is there twice")
+        if metric.name.startswith("train/"):
+            raise UserError(f"{metric.name}: names that begin with train/ are the trainer's own")
+        names.add(metric.name)
+        if metric.over in _MEASURED:
+            measured[metric.name] = metric
+        elif metric.over is not Over.EVALUATION:
+            known = ", ".join(over.name for over in _MEASURED)
+            raise UserError(
+                f"{metric.name} is over {metric.over.name}, which the trainer measures; those of "
+                f"an environment are over {known} or EVALUATION"
+            )
+    if measured and not hasattr(env, "measure"):
+        raise UserError(f"there is no method measure, which gives {', '.join(measured)}")
+    if hasattr(env, "measure") and not measured:
+        raise UserError("there are none for measure to give; name them in the member metrics")
+    return measured
+
+
+def _check_measures(measures: PyTree, metrics: dict[str, Metric]) -> None:
+    if not isinstance(measures, dict):
+        raise UserError(f"must return a dict, returns {_kind(measures)}")
+    if missing := metrics.keys() - measures.keys():
+        raise UserError(f"does not return {', '.join(sorted(missing))}, which metrics names")
+    if unknown := measures.keys() - metrics.keys():
+        raise UserError(f"returns {', '.join(sorted(unknown))}, which metrics does not name")
+    for name, metric in metrics.items():
+        value = measures[name]
+        if metric.over is not Over.CHANCES:
+            if not _is_number(value):
+                raise UserError(f"{name} must be one number, is {_text(value)}")
+        elif not isinstance(value, tuple | list) or [_is_number(x) for x in value] != [True, True]:
+            raise UserError(f"{name} must be a pair (number, chances), is {_text(value)}")
 
 
 def _returned(
@@ -162,13 +231,14 @@ def _leaves(by_name: dict[str, PyTree]) -> dict[str, Any]:
     }
 
 
-def _is_integer(value: PyTree) -> bool:
-    is_scalar = isinstance(value, jax.ShapeDtypeStruct) and value.shape == ()
-    return is_scalar and jnp.issubdtype(value.dtype, jnp.integer)
+def _is_number(value: PyTree) -> bool:
+    if not isinstance(value, jax.ShapeDtypeStruct) or value.shape:
+        return False
+    return value.dtype == jnp.bool_ or jnp.issubdtype(value.dtype, jnp.number)
 
 
-def _scalar(dtype: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct((), dtype)
+def _array(dtype: Any, *shape: int) -> Any:
+    return jax.ShapeDtypeStruct(shape, dtype)
 
 
 def _text(value: PyTree) -> str:

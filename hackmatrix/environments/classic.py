@@ -1,14 +1,14 @@
-"""Classic control through gymnax, with the face of `Environment`."""
+"""Classic control through gymnax, as `Environment`s."""
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import PyTree, Step
+from hackmatrix.interface.spaces import Box, Discrete, StepSpec, traced_spec
 
 Array = jax.Array
-
-NAMES = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
 
 
 class ClassicControl:
@@ -22,9 +22,9 @@ class ClassicControl:
         """Makes the environment.
 
         Args:
-            name: one of `NAMES`.
-            max_episode_steps: actions after which an episode is truncated; by default 500, for
-                MountainCar 200.
+            name: "CartPole-v1", "Acrobot-v1" or "MountainCar-v0".
+            max_episode_steps: number of actions after which an episode is truncated; by default
+                500, for MountainCar 200.
 
         Raises:
             UserError: gymnax is not installed.
@@ -35,11 +35,23 @@ class ClassicControl:
             raise UserError(
                 f'{name} comes with the extra "classic": pip install "hackmatrix[classic]"'
             ) from None
+        self.id = name
         self._env, params = gymnax.make(name)
         self.max_episode_steps: int = max_episode_steps or params.max_steps_in_episode
         self._params = params.replace(max_steps_in_episode=self.max_episode_steps)
         self.num_actions: int = self._env.num_actions
-        (self.feature_size,) = self._env.observation_space(params).shape
+        self.action_space = Discrete(self.num_actions)
+        box = self._env.observation_space(params)
+        self.observation_space = Box(_bound(box.low), _bound(box.high), box.shape)
+        (self.feature_size,) = box.shape
+
+    def __repr__(self) -> str:
+        return f"hackmatrix.make({self.id!r}, max_episode_steps={self.max_episode_steps})"
+
+    @property
+    def spec(self) -> StepSpec:
+        """Shapes and dtypes of what `step` returns."""
+        return traced_spec(self)
 
     def reset(self, key: Array) -> tuple[Array, PyTree]:
         """Starts a game: observation and state."""
@@ -62,3 +74,7 @@ class ClassicControl:
     def features(self, observation: Array) -> Array:
         """float32[feature_size]: the observation."""
         return observation.astype(jnp.float32)
+
+
+def _bound(values: Array) -> tuple[float, ...]:
+    return tuple(np.asarray(values).tolist())

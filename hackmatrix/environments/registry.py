@@ -1,4 +1,7 @@
-"""Environments by name."""
+"""Environments by id: the one table behind `hackmatrix.make` and the trainer.
+
+Importing this module imports no JAX.
+"""
 
 import difflib
 import importlib
@@ -7,57 +10,108 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import hackmatrix
 from hackmatrix import ENVIRONMENT_ID
-from hackmatrix.environments import classic
 from hackmatrix.errors import UserError
-from hackmatrix.interface.environment import Environment
 
-_IDS = {"HackMatrix": ENVIRONMENT_ID} | {name: name for name in (ENVIRONMENT_ID, *classic.NAMES)}
+if TYPE_CHECKING:
+    from hackmatrix.interface.environment import Environment
+
+CLASSIC_CONTROL = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
+
+Maker = Callable[..., "Environment"]
+
+
+def _hackmatrix() -> Maker:
+    from hackmatrix.jaxgame import HackMatrixEnv
+
+    return HackMatrixEnv
+
+
+def _classic_control(name: str) -> Maker:
+    from hackmatrix.environments.classic import ClassicControl
+
+    return partial(ClassicControl, name)
+
+
+# By id, what imports the function that makes the environment.
+MAKERS: dict[str, Callable[[], Maker]] = {
+    ENVIRONMENT_ID: _hackmatrix,
+    **{name: partial(_classic_control, name) for name in CLASSIC_CONTROL},
+}
+_NEWEST = {"HackMatrix": ENVIRONMENT_ID}  # a name without a version means the newest
+
+
+def registered() -> tuple[str, ...]:
+    """The ids of all environments but those of users."""
+    return tuple(MAKERS)
 
 
 def environment_id(name: str) -> str:
-    """The id, with its version, of the environment that is called so.
+    """The id, with its version, of the environment with this name.
 
-    A user's own is called `module:function`, which is its id too.
+    An environment of a user is called `module:function`, which is its id too.
 
     Raises:
-        UserError: there is none of this name. Whether a user's own is there shows when it is made.
+        UserError: no environment has this name. Whether a user's own can be imported shows when it
+            is made.
     """
-    if name in _IDS:
-        return _IDS[name]
+    if name in MAKERS:
+        return name
+    if name in _NEWEST:
+        return _NEWEST[name]
     if ":" in name:
         _check_spelling(name)
         return name
-    spellings = {known.lower(): known for known in _IDS}
+    names = [*_NEWEST, *MAKERS]
+    known = f"{', '.join(names)}, and module:function for one of your own"
+    spellings = {known.lower(): known for known in names}
     near = difflib.get_close_matches(name.lower(), spellings, n=1)
-    hint = f"did you mean {spellings[near[0]]}?" if near else f"there are {', '.join(_IDS)}"
-    raise UserError(f"no environment is called {name!r}, {hint}")
+    hint = f"did you mean {spellings[near[0]]}? There are" if near else "there are"
+    raise UserError(f"no environment is called {name!r}, {hint} {known}")
+
+
+def make(name: str, **options: Any) -> "Environment":
+    """The environment with this name, made with these options.
+
+    Args:
+        name: see `environment_id`.
+        options: keyword arguments of what makes it; of a user's own, of its function.
+
+    Raises:
+        UserError: no environment has this name, its package is not installed, an option is not one
+            of its own or is out of range, or a user's own fails or is no `Environment`.
+    """
+    known = environment_id(name)
+    if ":" in known:
+        return _own_environment(known, options)
+    maker = MAKERS[known]()
+    _check_options(f"environment {known}: ", maker, options)
+    return maker(**options)
 
 
 def make_environment(
     name: str, observation: str = "full", max_episode_steps: int | None = None
-) -> Environment:
-    """The environment that is called so.
+) -> "Environment":
+    """The environment of a run, from its settings.
 
     Args:
-        name: see `environment_id`. The function of a user's own is called without arguments, or
-            with `max_episode_steps=` where that is given; what it returns is checked.
-        observation: layout of HackMatrix's features, "classic" or "full".
-        max_episode_steps: actions after which an episode is truncated; None: its usual limit.
+        name: see `environment_id`.
+        observation: layout of HackMatrix's features, "classic" or "full"; of no meaning to others.
+        max_episode_steps: number of actions after which an episode is truncated; None for the
+            environment's usual limit.
 
     Raises:
-        UserError: there is none of this name, its package is not installed, or a user's own fails
-            or has not the face of `Environment`.
+        UserError: see `make`.
     """
-    known = environment_id(name)
-    if ":" in known:
-        return _own_environment(known, max_episode_steps)
-    if known in classic.NAMES:
-        return classic.ClassicControl(known, max_episode_steps)
-    return hackmatrix.make(observation=observation, max_episode_steps=max_episode_steps)
+    options: dict[str, Any] = {}
+    if max_episode_steps is not None:
+        options["max_episode_steps"] = max_episode_steps
+    if environment_id(name) == ENVIRONMENT_ID:
+        options["observation"] = observation
+    return make(name, **options)
 
 
 def _check_spelling(name: str) -> None:
@@ -79,21 +133,20 @@ def _is_spelt_right(name: str) -> bool:
     return all(part.isidentifier() for part in parts) and not module.endswith(".py")
 
 
-def _own_environment(name: str, max_episode_steps: int | None) -> Environment:
+def _own_environment(name: str, options: dict[str, Any]) -> "Environment":
     from hackmatrix.environments.check import check_environment
     from hackmatrix.environments.user_code import told_as
 
-    limit = {} if max_episode_steps is None else {"max_episode_steps": max_episode_steps}
     with told_as(f"environment {name}"):
         function = _imported(name)
-        _check_arguments(function, limit)
-        env: Environment = function(**limit)
+        _check_options("", function, options)
+        env: Environment = function(**options)
         check_environment(env)
-        kept = getattr(env, "max_episode_steps", max_episode_steps)
-        if limit and kept != max_episode_steps:
+        limit = options.get("max_episode_steps")
+        kept = getattr(env, "max_episode_steps", limit)
+        if limit is not None and kept != limit:
             raise UserError(
-                f"is made with max_episode_steps={max_episode_steps}, and its member of that name "
-                f"is {kept!r}"
+                f"is made with max_episode_steps={limit}, and its member of that name is {kept!r}"
             )
     return env
 
@@ -125,9 +178,9 @@ def _imported(name: str) -> Any:
     return found
 
 
-def _check_arguments(function: Callable[..., Any], arguments: dict[str, int]) -> None:
+def _check_options(prefix: str, function: Callable[..., Any], options: dict[str, Any]) -> None:
     try:
-        inspect.signature(function).bind(**arguments)
+        inspect.signature(function).bind(**options)
     except TypeError as error:
-        given = ", ".join(f"{name}={value}" for name, value in arguments.items()) or "no arguments"
-        raise UserError(f"is called with {given}: {error}") from None
+        given = ", ".join(f"{name}={value!r}" for name, value in options.items()) or "no arguments"
+        raise UserError(f"{prefix}is called with {given}: {error}") from None

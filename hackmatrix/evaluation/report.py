@@ -41,9 +41,9 @@ def report_on(env: Environment, games: PlayedGames) -> Report:
     """The report on games of an environment, with what the environment says of them itself."""
     own: list[Column | Breakdown] = env.report(games) if hasattr(env, "report") else []
     columns = [
-        Column("return", "mean_return", "mean_return_ci", games.returns),
+        Column("return", "mean_return", games.returns),
         *(each for each in own if isinstance(each, Column)),
-        Column("length", "mean_length", "length_ci", games.lengths),
+        Column("length", "mean_length", games.lengths, "length_ci"),
     ]
     return Report(
         episodes=len(games.returns),

@@ -9,6 +9,8 @@ Array = jax.Array
 PyTree = Any
 Step = tuple[PyTree, PyTree, Array, Array, Array, dict[str, PyTree]]
 
+MAX_ACTIONS = 32  # a mask is kept as the bits of one uint32
+
 
 class StepRecord(NamedTuple):
     """One step of one game, as `Environment.measure` gets it."""
@@ -63,6 +65,7 @@ class Environment(Protocol):
       a pair (number, chances) for `Over.CHANCES`.
     - `report(games: PlayedGames) -> list[Column | Breakdown]`, what `hackmatrix evaluate` says
       besides return and length. Columns are metrics of evaluations too: `eval/` and their key.
+    - `id`, the name with its version, and `observation_space` and `action_space`, each a `Space`.
 
     Environments whose features are mostly zeros may offer them as table rows besides:
     `feature_rows`, a `FeatureRows`. On CPU networks read those.
@@ -70,7 +73,7 @@ class Environment(Protocol):
 
     @property
     def num_actions(self) -> int:
-        """Number of actions, at most 32."""
+        """Number of actions, at most `MAX_ACTIONS`."""
 
     @property
     def feature_size(self) -> int:

@@ -21,8 +21,13 @@ class Column(NamedTuple):
 
     title: str  # in tables, such as "stages cleared"
     key: str  # of the mean in JSON and metrics, such as "mean_stages_cleared"
-    interval_key: str  # of the interval in JSON, such as "stages_cleared_ci"
     values: NDArray[Any]  # float or bool [N]
+    ci_key: str | None = None  # of the interval in JSON; None: the key and "_ci"
+
+    @property
+    def interval_key(self) -> str:
+        """The key of the interval in JSON, such as "win_rate_ci"."""
+        return self.ci_key or f"{self.key}_ci"
 
 
 class Breakdown(NamedTuple):

@@ -1,5 +1,6 @@
 """The game in JAX: the files of `engine/`, as pure functions of one game; `batch.py` maps them."""
 
-from hackmatrix.jaxgame.env import EnvState, HackMatrixEnv
+from hackmatrix.jaxgame.env import HackMatrixEnv
+from hackmatrix.jaxgame.env_state import EnvState
 
 __all__ = ["EnvState", "HackMatrixEnv"]

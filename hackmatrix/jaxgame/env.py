@@ -1,38 +1,57 @@
 """The public environment: gymnax's six values, an action mask, and features on demand."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from hackmatrix.jaxgame import actions, batch, observation
+from hackmatrix import ENVIRONMENT_ID
+from hackmatrix.errors import UserError
+from hackmatrix.interface.spaces import Box, Discrete, StepSpec
+from hackmatrix.jaxgame import actions, batch, observation, text
+from hackmatrix.jaxgame.env_state import EnvState
 from hackmatrix.jaxgame.feature_rows import FeatureRows
 from hackmatrix.jaxgame.game import new_game
 from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.jaxgame.metrics import measure
 from hackmatrix.jaxgame.report import report
-from hackmatrix.jaxgame.state import RUNNING, WON, State
+from hackmatrix.jaxgame.state import RUNNING, WON
 from hackmatrix.rules.actions import NUM_ACTIONS
+from hackmatrix.rules.board import LIMIT
 from hackmatrix.rules.chance import EVALUATION_STREAM
 from hackmatrix.rules.observation import FEATURE_SIZE, RECORD_SIZE
+from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
+from hackmatrix.rules.stages import LAST_STAGE
+
+_OBSERVATION = Box(0, 255, (RECORD_SIZE,), np.uint8)
+_REAL = Box(-np.inf, np.inf, ())
+_FLAG = Box(False, True, (), bool)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True, slots=True)
-class EnvState:
-    """A game and the running sums of its episode."""
+def _number(low: int, high: int) -> Box:
+    return Box(low, high, (), np.int32)
 
-    game: State
-    episode_return: jax.Array  # int32, in units of 0.005
-    episode_length: jax.Array  # int32, actions taken
+
+_INFO = {
+    "reward_parts": Box(-np.inf, np.inf, (len(REWARD_PARTS),)),
+    "final_observation": _OBSERVATION,
+    "episode_return": _REAL,
+    "episode_length": _number(0, 2**31 - 1),
+    "episode_done": _FLAG,
+    "stage": _number(1, LAST_STAGE),
+    "score": _number(0, LIMIT),
+    "programs_owned": _number(0, len(PROGRAMS)),
+    "won": _FLAG,
+}
 
 
 class HackMatrixEnv:
     """HackMatrix as an environment of one game; `jax.vmap` of its functions is the fast path.
 
-    Observation: uint8[RECORD_SIZE], the compact record of `rules.observation`.
+    Observation: uint8[RECORD_SIZE], the compact record of `rules.observation`; `spec` says the
+    shapes, dtypes and bounds of everything else that `step` returns.
     Features: float32[1545] ("classic") or float32[1946] ("full"), made from it by `features`.
     Actions: 28, `rules.actions.ACTION_NAMES`; the mask is `action_mask`.
     Reward: float32, the sum of the 15 parts of section 11.
@@ -41,11 +60,14 @@ class HackMatrixEnv:
     has ended stays as it is and goes on being terminated with reward 0.
     """
 
+    id = ENVIRONMENT_ID
     num_actions = NUM_ACTIONS
     observation_size = RECORD_SIZE
     metrics = METRICS
     measure = staticmethod(measure)
     report = staticmethod(report)
+    observation_space = _OBSERVATION
+    action_space = Discrete(NUM_ACTIONS)
 
     def __init__(
         self,
@@ -61,20 +83,34 @@ class HackMatrixEnv:
             auto_reset: whether `step` starts the next game when one ends.
 
         Raises:
-            ValueError: no such layout, or a limit below 1.
+            UserError: no such layout, or a limit below 1.
         """
         if observation not in FEATURE_SIZE:
             known = ", ".join(FEATURE_SIZE)
-            raise ValueError(f"observation must be one of {known}, got {observation!r}")
+            raise UserError(f"observation must be one of {known}, got {observation!r}")
         if max_episode_steps is not None and max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
-        self.observation = observation
+            raise UserError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
+        self.layout = observation
         self.max_episode_steps = max_episode_steps
         self.auto_reset = auto_reset
         self.feature_size = FEATURE_SIZE[observation]
         self.feature_rows = FeatureRows(observation)
         self._new_games = batch.over_games(_new_games, _new_game_results)
         self._step = batch.over_games(self._step_games, _step_results)
+        self._observe = batch.over_games(_observe_games, _observe_results)
+
+    def __repr__(self) -> str:
+        return (
+            f"hackmatrix.make({self.id!r}, observation={self.layout!r}, "
+            f"max_episode_steps={self.max_episode_steps}, auto_reset={self.auto_reset})"
+        )
+
+    @property
+    def spec(self) -> StepSpec:
+        """Bounds, shapes and dtypes of what `step` returns; of the state shapes and dtypes."""
+        word = jax.ShapeDtypeStruct((), jnp.uint32)
+        _, state = _new_game_results(word, word)
+        return StepSpec(_OBSERVATION, state, _REAL, _FLAG, _FLAG, dict(_INFO))
 
     def reset(self, key: jax.Array) -> tuple[jax.Array, EnvState]:
         """Start the first game of a stream made from a key."""
@@ -104,6 +140,10 @@ class HackMatrixEnv:
         del key
         return self._step(state, action)
 
+    def observe(self, state: EnvState) -> jax.Array:
+        """uint8[RECORD_SIZE]: the observation of a state, such as one from `from_text`."""
+        return self._observe(state)
+
     def action_mask(self, state: EnvState) -> jax.Array:
         """bool[28]: the actions that can be taken now."""
         return (self.action_bits(state) >> jnp.arange(NUM_ACTIONS, dtype=jnp.uint32)) & 1 == 1
@@ -114,7 +154,26 @@ class HackMatrixEnv:
 
     def features(self, observation_: jax.Array) -> jax.Array:
         """float32[feature_size]: the features of one observation."""
-        return observation.features(observation_, self.observation)
+        return observation.features(observation_, self.layout)
+
+    def to_text(self, state: EnvState) -> str:
+        """The complete game as a drawing and one line per fact (`docs/positions.md`).
+
+        Raises:
+            ValueError: there are several games in the state.
+        """
+        return text.state_to_text(state.game)
+
+    def from_text(self, position: str) -> EnvState:
+        """The state of one game that `to_text` or a person has written.
+
+        Return and length of the episode, which are no part of the game, begin at 0.
+
+        Raises:
+            IllegalStateError: it is no legal state; the message names the line or the field.
+        """
+        zero = jnp.int32(0)
+        return EnvState(text.state_from_text(position), episode_return=zero, episode_length=zero)
 
     def _step_games(self, state: EnvState, action: jax.Array) -> tuple[Any, ...]:
         was_running = state.game.over == RUNNING
@@ -154,34 +213,30 @@ def _new_games(stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvSta
     return observations, EnvState(game=game, episode_return=zero, episode_length=zero)
 
 
+def _observe_games(state: EnvState) -> jax.Array:
+    return batch.observations(state.game)
+
+
+# --- what the functions above return for one game, for `batch.over_games` ------------------------
+
+
 def _new_game_results(stream: Any, episode: Any) -> Any:
-    state = EnvState(
-        game=jax.eval_shape(new_game, stream, episode),
-        episode_return=_scalar(jnp.int32),
-        episode_length=_scalar(jnp.int32),
-    )
-    return _RECORD, state
+    number: Any = jax.ShapeDtypeStruct((), jnp.int32)
+    game = jax.eval_shape(new_game, stream, episode)
+    state = EnvState(game=game, episode_return=number, episode_length=number)
+    return _struct(_OBSERVATION), state
 
 
 def _step_results(state: Any, action: Any) -> Any:
     del action
-    number, real, flag = _scalar(jnp.int32), _scalar(jnp.float32), _scalar(jnp.bool)
-    info = {
-        "reward_parts": jax.ShapeDtypeStruct((len(REWARD_PARTS),), jnp.float32),
-        "final_observation": _RECORD,
-        "episode_return": real,
-        "episode_length": number,
-        "episode_done": flag,
-        "stage": number,
-        "score": number,
-        "programs_owned": number,
-        "won": flag,
-    }
-    return _RECORD, state, real, flag, flag, info
+    real, flag = _struct(_REAL), _struct(_FLAG)
+    return _struct(_OBSERVATION), state, real, flag, flag, jax.tree.map(_struct, _INFO)
 
 
-def _scalar(dtype: Any) -> Any:
-    return jax.ShapeDtypeStruct((), dtype)
+def _observe_results(state: Any) -> Any:
+    del state
+    return _struct(_OBSERVATION)
 
 
-_RECORD = jax.ShapeDtypeStruct((RECORD_SIZE,), jnp.uint8)
+def _struct(space: Box) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(space.shape, space.dtype)

@@ -21,11 +21,11 @@ def report(games: PlayedGames) -> list[Column | Breakdown]:
         Column(
             "stages cleared",
             "mean_stages_cleared",
-            "stages_cleared_ci",
             games.info["stage"] - 1 + won,
+            "stages_cleared_ci",
         ),
-        Column("win rate", "win_rate", "win_rate_ci", won),
-        Column("score", "mean_score", "score_ci", games.info["score"]),
+        Column("win rate", "win_rate", won),
+        Column("score", "mean_score", games.info["score"]),
         Breakdown(
             "programs a game",
             "program_use",

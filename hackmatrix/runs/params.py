@@ -126,6 +126,8 @@ def _read_arrays(path: Path) -> Arrays:
             return {name: arrays[name] for name in arrays.files}
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
+    except UserError:  # it is a ValueError too
+        raise
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         raise UserError(f"{path}: is no .npz file of params, or a damaged one ({error})") from error
     except OSError as error:

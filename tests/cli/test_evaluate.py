@@ -11,8 +11,10 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
+from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.cli.main import main
+from hackmatrix.environments.registry import MAKERS
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import save_params
 
@@ -174,7 +176,7 @@ def test_agents_of_one_run_are_ranked(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_the_table_names_the_player(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hackmatrix.make", lambda **_: probes.Grid())
+    monkeypatch.setitem(MAKERS, ENVIRONMENT_ID, lambda: lambda **_: probes.Grid())
     assert main(["evaluate", "random", "--episodes", "4"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "random, seed 0"

@@ -12,9 +12,10 @@ import probe_environments as probes
 import pytest
 import yaml
 
-import hackmatrix
+from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
+from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.runs.folder import read_metrics
 from hackmatrix.settings.config import TrainConfig
@@ -147,7 +148,7 @@ def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def make(**_: Any) -> probes.Grid:
         return probes.Grid()
 
-    monkeypatch.setattr(hackmatrix, "make", make)
+    monkeypatch.setitem(MAKERS, ENVIRONMENT_ID, lambda: make)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

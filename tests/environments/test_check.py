@@ -1,6 +1,7 @@
 """What is no environment is refused in one line: the frog of examples/, with something changed."""
 
 import re
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,8 +11,9 @@ from paths import ROOT
 
 import hackmatrix
 from hackmatrix.environments.check import check_environment
-from hackmatrix.environments.classic import ClassicControl
+from hackmatrix.environments.wrappers import FloatObservations, LogEpisodes, NoAutoReset
 from hackmatrix.errors import UserError
+from hackmatrix.interface.spaces import Box, Discrete
 
 FROG = (ROOT / "examples" / "frog.py").read_text()
 
@@ -24,6 +26,11 @@ WON = '"won": ~after.pads.any()'
 FINAL = '"final_observation": after'
 STEP = "return pond, pond, jnp.float32(1), ended, jnp.bool_(False), info"
 MASK = "return pond.pads[pond.frog + HOPS]"
+METRICS = "metrics = ("
+OF_METRICS = 'Metric("pond/choices", Over.STEPS'
+MEASURE = "def measure("
+MEASURED = '{"pond/won": step.info["won"], "pond/choices": jnp.sum(step.mask)}'
+CHOICES = "jnp.sum(step.mask)"
 VECTOR = "return jnp.concatenate([pond.pads, frog]).astype(jnp.float32)"
 FEATURES = "    def features("
 
@@ -83,7 +90,7 @@ WRONG: list[tuple[dict[str, str], str]] = [
         {"def step(self, key: jax.Array, ": "def step(self, "},
         "step: TypeError: Frog.step() takes 3 positional arguments but 4 were given",
     ),
-    ({HOP: "after = foo"}, "step: frog.py:42: NameError: name 'foo' is not defined"),
+    ({HOP: "after = foo"}, "step: frog.py:48: NameError: name 'foo' is not defined"),
     ({STEP: "return pond, pond, 1.0, ended, info"}, f"{RETURNS} 5 values"),
     ({STEP: "return pond"}, f"{RETURNS} a Pond"),
     ({STEP: "return frog"}, f"{RETURNS} an array"),
@@ -156,20 +163,61 @@ WRONG: list[tuple[dict[str, str], str]] = [
         'step: observation.frog is int32[] from reset and float32[] in info["final_observation"]',
     ),
     ({WON: '"said": "plop"'}, f"step: info['said'] is a str; {TAKES}"),
+    # spaces
     (
-        {WON: '"won": 1'},
-        'step: info["won"] must be bool[], is int32[]; jnp.bool(...) makes it one',
+        {SIZE: f"{SIZE}\n    action_space = Discrete(5)"},
+        "action_space has 5 actions, num_actions is 4",
     ),
     (
-        {WON: '"score": 0.5'},
-        'step: info["score"] must be an integer, is float32[]',
+        {SIZE: f"{SIZE}\n    observation_space = Box(0, 1, (36,))"},
+        "observation_space is of float32[36], observations are a Pond",
     ),
-    ({WON: '"stage": HOPS'}, 'step: info["stage"] must be an integer, is int32[4]'),
-    ({WON: '"programs_owned": ended'}, 'step: info["programs_owned"] must be an integer, is bool['),
+    # metrics
+    ({METRICS: 'metrics = "won", ('}, "metrics: must be a tuple of Metric, [0] is a str"),
+    ({METRICS: "metrics = {}; others = ("}, "metrics: must be a tuple of Metric, is a dict"),
+    ({OF_METRICS: 'Metric("pond/won", Over.STEPS'}, "metrics: pond/won is there twice"),
     (
-        {WON: '"reward_parts": jnp.zeros(3)'},
-        'step: info["reward_parts"] must be float32[15], is float32[3]',
+        {OF_METRICS: OF_METRICS.replace("pond", "train")},
+        "metrics: train/choices: names that begin with train/ are the trainer's own",
     ),
+    (
+        {OF_METRICS: OF_METRICS.replace("STEPS", "LOOP")},
+        "metrics: pond/choices is over LOOP, which the trainer measures; those of an environment "
+        "are over STEPS, EPISODES, HIGHEST, CHANCES or EVALUATION",
+    ),
+    (
+        {MEASURE: "def measures("},
+        "metrics: there is no method measure, which gives pond/won, pond/choices",
+    ),
+    (
+        {METRICS: "others = ("},
+        "metrics: there are none for measure to give; name them in the member metrics",
+    ),
+    # measure
+    (
+        {MEASURED: '{"pond/won": step.info["won"]}'},
+        "measure: does not return pond/choices, which metrics names",
+    ),
+    (
+        {MEASURED: MEASURED.replace("/choices", "/chances")},
+        "measure: does not return pond/choices, which metrics names",
+    ),
+    (
+        {MEASURED: MEASURED.replace("}", ', "pond/pads": 1, "hops": 2}')},
+        "measure: returns hops, pond/pads, which metrics does not name",
+    ),
+    ({CHOICES: "step.mask"}, "measure: pond/choices must be one number, is bool[4]"),
+    ({CHOICES: "(1, 2)"}, "measure: pond/choices must be one number, is a tuple"),
+    (
+        {OF_METRICS: OF_METRICS.replace("STEPS", "CHANCES")},
+        "measure: pond/choices must be a pair (number, chances), is int32[]",
+    ),
+    (
+        {OF_METRICS: OF_METRICS.replace("STEPS", "CHANCES"), CHOICES: "(1, step.mask)"},
+        "measure: pond/choices must be a pair (number, chances), is a tuple",
+    ),
+    ({MEASURED: f"[{MEASURED}]"}, "measure: must return a dict, returns a list"),
+    ({MEASURED: MEASURED.replace('"won"', '"one"')}, "measure: frog.py:"),
 ]
 
 
@@ -179,7 +227,7 @@ def changed(changes: dict[str, str]) -> Any:
     for old, new in changes.items():
         assert text.count(old) == 1, old
         text = text.replace(old, new)
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"Box": Box, "Discrete": Discrete}
     exec(compile(text, "frog.py", "exec"), names)
     return names["Frog"]
 
@@ -209,7 +257,14 @@ def test_what_is_no_environment_at_all() -> None:
         {},
         {START: "pond = Pond(PADS.at[frog].set(False), 7)"},  # a Python number that does no harm
         {STEP: STEP.replace("jnp.float32(1)", "1.0").replace("jnp.bool_(False)", "False")},
-        {WON: '"score": frog.astype(jnp.uint8), "stage": 3, "more": {"of": [1.5, None]}'},
+        {WON: f'{WON}, "stage": 0.5, "reward_parts": frog, "more": {{"of": [1.5, None]}}'},
+        {OF_METRICS: OF_METRICS.replace("STEPS", "CHANCES"), CHOICES: "(True, 0.5)"},
+        {OF_METRICS: OF_METRICS.replace("STEPS", "HIGHEST"), CHOICES: "step.action"},
+        {
+            OF_METRICS: OF_METRICS.replace("STEPS", "EVALUATION"),
+            MEASURED: '{"pond/won": step.info["won"] & step.ended}',
+        },
+        {METRICS: "others = (", MEASURE: "def measures("},
         {FEATURES: f"{NAMED} self.reset(jax.random.key(episode))\n\n{FEATURES}"},
     ],
 )
@@ -218,7 +273,15 @@ def test_what_is_right_passes(changes: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [hackmatrix.make, lambda: ClassicControl("CartPole-v1"), probes.Grid, probes.Pairing]
+    "make",
+    [
+        *(partial(hackmatrix.make, name) for name in hackmatrix.registered()),
+        lambda: FloatObservations(hackmatrix.make()),
+        lambda: LogEpisodes(NoAutoReset(hackmatrix.make())),
+        lambda: NoAutoReset(LogEpisodes(hackmatrix.make("CartPole-v1"))),
+        probes.Grid,
+        probes.Pairing,
+    ],
 )
 def test_the_environments_that_are_here_pass(make: Any) -> None:
     check_environment(make())

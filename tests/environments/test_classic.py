@@ -1,6 +1,5 @@
 """Classic control: the face of an environment, Gymnasium's dynamics, and that it is learned."""
 
-import sys
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -11,9 +10,8 @@ import pytest
 from paths import CONFIGS
 from scipy.stats import ks_2samp
 
-from hackmatrix.environments.classic import NAMES, ClassicControl
-from hackmatrix.environments.registry import environment_id, make_environment
-from hackmatrix.errors import UserError
+from hackmatrix.environments.classic import ClassicControl
+from hackmatrix.environments.registry import CLASSIC_CONTROL, make_environment
 from hackmatrix.evaluation.games import Limits, play
 from hackmatrix.evaluation.players import network_player
 from hackmatrix.learner import rollout
@@ -74,13 +72,13 @@ def after_play(env: ClassicControl, state: Any, random: np.random.Generator) -> 
     return jax.lax.scan(step, state, jnp.asarray(actions))[0]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLASSIC_CONTROL)
 def test_sizes_and_limits(name: str) -> None:
     assert shape_of(ClassicControl(name)) == FACTS[name][:3]
     assert ClassicControl(name, max_episode_steps=7).max_episode_steps == 7
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLASSIC_CONTROL)
 def test_types_and_shapes_under_jit_and_vmap(name: str) -> None:
     env = ClassicControl(name)
     obs, state = started(env, 5)
@@ -100,7 +98,7 @@ def test_types_and_shapes_under_jit_and_vmap(name: str) -> None:
     np.testing.assert_array_equal(info["final_observation"], obs)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLASSIC_CONTROL)
 def test_games_start_as_in_gymnasium(name: str) -> None:
     original = gymnasium.make(name)
     theirs = np.array([original.reset(seed=seed)[0] for seed in range(1_000)])
@@ -110,7 +108,7 @@ def test_games_start_as_in_gymnasium(name: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["anywhere", "in play"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLASSIC_CONTROL)
 def test_a_step_is_that_of_gymnasium(name: str, where: str) -> None:
     env, facts = ClassicControl(name), FACTS[name]
     games, random = 2_000, np.random.default_rng(0)
@@ -140,7 +138,7 @@ def test_a_step_is_that_of_gymnasium(name: str, where: str) -> None:
         assert 20 < ends.sum() < games / 2
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLASSIC_CONTROL)
 def test_an_episode_is_cut_off_at_the_limit_and_not_before(name: str) -> None:
     env, limit = ClassicControl(name), FACTS[name].limit
     _, state = started(env, 2)
@@ -193,42 +191,6 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     expected = np.where(steps.truncated, value.reshape(7, 8), 0)
     np.testing.assert_allclose(steps.final_value, expected, rtol=1e-5, atol=1e-6)
     assert (steps.final_value[2] != 0).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_environments_have_names(name: str) -> None:
-    assert environment_id(name) == name
-    env = make_environment(name, max_episode_steps=9)
-    assert isinstance(env, ClassicControl)
-    assert shape_of(env) == (*FACTS[name][:2], 9)
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("cartpole", "did you mean CartPole-v1?"),
-        ("MountainCar-v1", "did you mean MountainCar-v0?"),
-        ("hackmatrix", "did you mean HackMatrix?"),
-        (
-            "Pong",
-            "there are HackMatrix, HackMatrix-v1, CartPole-v1, Acrobot-v1, MountainCar-v0",
-        ),
-    ],
-)
-def test_unknown_names_are_told_the_nearest_known_one(name: str, hint: str) -> None:
-    with pytest.raises(UserError) as error:
-        environment_id(name)
-    assert str(error.value) == f"no environment is called {name!r}, {hint}"
-
-
-def test_without_gymnax_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gymnax", None)
-    assert environment_id("CartPole-v1") == "CartPole-v1"
-    with pytest.raises(UserError) as error:
-        make_environment("CartPole-v1")
-    assert str(error.value) == (
-        'CartPole-v1 comes with the extra "classic": pip install "hackmatrix[classic]"'
-    )
 
 
 def test_cartpole_is_learned_quickly() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from hackmatrix.evaluation.games import Limits, play
 from hackmatrix.evaluation.players import Player, network_player, random_player
-from hackmatrix.interface.environment import Step
+from hackmatrix.interface.environment import Step, StepRecord
+from hackmatrix.interface.report import PlayedGames
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.settings.config import TrainConfig
@@ -79,6 +80,25 @@ def test_the_network_sees_the_pads_and_the_frog() -> None:
     assert features.shape == (env.feature_size,)
     assert features[:36].tolist() == pond.pads.tolist()
     assert np.flatnonzero(features[36:]) == [pond.frog]
+
+
+def test_its_metrics_are_of_a_step() -> None:
+    env = Frog()
+    _, pond = env.reset(jax.random.key(0))
+    mask = env.action_mask(pond)
+    *_, reward, ended, _, info = env.step(jax.random.key(1), pond, jnp.argmax(mask))
+    step = StepRecord(jnp.argmax(mask), mask, jnp.zeros(4, bool), reward, ended, info)
+    assert env.measure(step) == {"pond/won": False, "pond/choices": mask.sum()}
+    assert [metric.name for metric in env.metrics] == list(env.measure(step))
+
+
+def test_an_evaluation_reports_the_games_won() -> None:
+    won = np.array([True, False, False])
+    nothing = np.zeros(3)
+    games = PlayedGames(nothing, nothing, nothing, nothing, {"won": won}, None)
+    (column,) = Frog().report(games)
+    assert (column.title, column.key) == ("games won", "win_rate")
+    assert column.values.tolist() == won.tolist()
 
 
 @pytest.fixture(scope="module")

@@ -8,19 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from paths import FROG
 
-from hackmatrix.agents.feature_network import FeatureNetwork
-from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.cli.main import main
 from hackmatrix.environments.registry import environment_id, make_environment
 from hackmatrix.errors import UserError
-from hackmatrix.learner import rollout
-from hackmatrix.learner.measures import nothing_measured
 from hackmatrix.runs.folder import read_metrics
 
 
@@ -248,57 +242,3 @@ def test_errors_are_one_line_and_exit_2(
         "name 'foo' is not defined\n"
     )
     assert sorted(folder.rglob("*.npz")) == before
-
-
-INFOS = {
-    "stage": '"stage": jnp.int8(3)',
-    "won": '"won": ended',
-    "score": '"score": frog.astype(jnp.uint16)',
-    "programs_owned": '"programs_owned": jnp.int32(2)',
-    "reward_parts": '"reward_parts": jnp.ones(15)',
-}
-
-
-def tell(folder: Path, entries: list[str]) -> None:
-    """Makes the frog's info have these entries."""
-    won = '"won": ~after.pads.any()'
-    text = FROG.read_text()
-    assert text.count(won) == 1
-    (folder / "frog.py").write_text(text.replace(won, ", ".join(map(INFOS.get, entries))))
-
-
-@pytest.mark.parametrize("entries", [[], *([name] for name in INFOS)], ids="".join)
-def test_info_may_tell_any_part_of_what_metrics_know(entries: list[str], folder: Path) -> None:
-    tell(folder, entries)
-    env = make_environment("frog:Frog")
-    agent = FeatureNetwork(env, ActorCritic(env.num_actions, hidden_dim=8, num_layers=1))
-    numbers = jnp.arange(2)
-
-    def played() -> rollout.Rollout:
-        games = rollout.new_games(env, 0, 0, numbers)
-        params = agent.init(jax.random.key(0))
-        return rollout.play(
-            env, agent, params, games, 0, 0, numbers=numbers, num_steps=2, gamma=1.0
-        )[1]
-
-    measured = jax.eval_shape(played).measures
-    names = {"stats/mean_stage", "stats/win_rate", "stats/mean_score", "stats/programs_owned"}
-    told = {f"stats/{name}" for name in entries} | {f"stats/mean_{name}" for name in entries}
-    told |= {"stats/win_rate"} if entries == ["won"] else set()
-    assert measured.keys() & names == told & names
-    assert ("reward/step_penalty" in measured) == (entries == ["reward_parts"])
-    assert measured.keys() <= nothing_measured().keys()
-
-
-def test_info_may_tell_all_that_metrics_know(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tell(folder, list(INFOS))
-    run("--env", "frog:Frog", "--total-timesteps", "512", "--run-name", "x")
-    row = list(read_metrics(Path("checkpoints/x")))[-1]
-    assert row["stats/mean_stage"] == row["stats/highest_stage"] == 3
-    assert row["stats/win_rate"] == row["reward/step_penalty"] == 1
-    assert row["stats/programs_owned"] == 2
-    capsys.readouterr()
-    assert main(["evaluate", "checkpoints/x", "--episodes", "5", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["episodes"] == 5

@@ -48,7 +48,7 @@ class Jumping(probes.Grid):
 
     def report(self, games: PlayedGames) -> list[Column | Breakdown]:
         return [
-            Column("jumps", "mean_jumps", "jumps_ci", games.info["jumps"]),
+            Column("jumps", "mean_jumps", games.info["jumps"], "jumps_ci"),
             Breakdown("fell", "falls", {"left": 1.0, "never": 0.0, "right": 2.5}, form=".1f"),
         ]
 

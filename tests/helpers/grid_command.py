@@ -8,7 +8,8 @@ import sys
 import time
 from typing import Any
 
-import hackmatrix
+from hackmatrix import ENVIRONMENT_ID
+from hackmatrix.environments.registry import MAKERS
 
 
 def make(**_: Any) -> Any:
@@ -17,7 +18,7 @@ def make(**_: Any) -> Any:
     return probes.Grid()
 
 
-hackmatrix.make = make
+MAKERS[ENVIRONMENT_ID] = lambda: make
 
 
 def stall_after(updates: int) -> None:

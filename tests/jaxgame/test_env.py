@@ -1,7 +1,9 @@
-"""The environment's face: what a step returns, how episodes end, and that every way of mapping it
-is the same game."""
+"""The public environment: what a step returns, how episodes end, that every way of mapping it is
+the same game, and how a person reads and writes its states."""
 
 import dataclasses
+import sys
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -11,7 +13,9 @@ import pytest
 
 import hackmatrix
 from hackmatrix.engine import Game
+from hackmatrix.engine.fields import IllegalStateError
 from hackmatrix.engine.observation import features
+from hackmatrix.interface.spaces import StepSpec
 from hackmatrix.jaxgame import EnvState, HackMatrixEnv
 from hackmatrix.jaxgame.saving import state_to_engine
 from hackmatrix.rules.observation import RECORD_SIZE
@@ -33,8 +37,17 @@ def first_valid(env: HackMatrixEnv, state: EnvState) -> jax.Array:
     return jnp.argmax(jax.vmap(env.action_mask)(state), axis=1)
 
 
+def any_valid(env: HackMatrixEnv, state: EnvState, seed: int) -> jax.Array:
+    keys = jax.random.split(jax.random.key(seed), GAMES)
+    return jax.vmap(env.action_space.sample)(keys, jax.vmap(env.action_mask)(state))
+
+
 def one(tree: Any, game: int) -> Any:
     return jax.tree.map(lambda x: x[game], tree)
+
+
+def stacked(trees: list[Any]) -> Any:
+    return jax.tree.map(lambda *x: jnp.stack(x), *trees)
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +75,26 @@ def test_shapes_and_dtypes(env: HackMatrixEnv, step: Any, started: Any) -> None:
     assert info["reward_parts"].shape == (GAMES, 15)
     assert info["final_observation"].shape == observation.shape
     np.testing.assert_allclose(info["reward_parts"].sum(axis=1), reward, rtol=1e-6)
+
+
+def test_every_step_of_random_games_is_as_the_spec_says(
+    env: HackMatrixEnv, step: Any, started: Any
+) -> None:
+    spec, (observation, state) = env.spec, started
+    assert spec.observation == env.observation_space
+    assert jax.vmap(env.observation_space.contains)(observation).all()
+    ended = 0
+    for time in range(60):
+        stepped = StepSpec(*step(state, any_valid(env, state, time)))
+        state = stepped.state
+        assert stepped.info.keys() == spec.info.keys()
+        assert jax.tree.structure(stepped.state) == jax.tree.structure(spec.state)
+        for wanted, got in zip(jax.tree.leaves(spec), jax.tree.leaves(stepped), strict=True):
+            assert ((GAMES, *wanted.shape), wanted.dtype) == (got.shape, got.dtype)
+            if not isinstance(wanted, jax.ShapeDtypeStruct):
+                assert jax.vmap(wanted.contains)(got).all()
+        ended += int(stepped.terminated.sum())
+    assert ended > GAMES
 
 
 def test_owned_programs_are_counted(env: HackMatrixEnv, step: Any, started: Any) -> None:
@@ -185,10 +218,127 @@ def test_features_agree_with_the_python_engine(step: Any, layout: str) -> None:
         observation, state, *_ = step(state, first_valid(env, state))
 
 
-def test_wrong_options_are_refused() -> None:
-    with pytest.raises(ValueError, match="classic, full"):
-        hackmatrix.make(observation="pixels")
-    with pytest.raises(ValueError, match="at least 1"):
-        hackmatrix.make(max_episode_steps=0)
-    with pytest.raises(ValueError, match="HackMatrix-v1"):
-        hackmatrix.make("HackMatrix-v0")
+# --- states as people read and write them --------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def played(env: HackMatrixEnv, step: Any, started: Any) -> EnvState:
+    """Games after some turns, with enemies on the board and UNDO states saved."""
+    state = started[1]
+    for _ in range(12):
+        state = step(state, first_valid(env, state))[1]
+    return state
+
+
+def test_the_text_of_a_state_is_that_of_the_python_engine(
+    env: HackMatrixEnv, step: Any, started: Any
+) -> None:
+    state, games = started[1], [Game.new(stream) for stream in range(GAMES)]
+    for _ in range(12):
+        actions = first_valid(env, state)
+        state = step(state, actions)[1]
+        for i, game in enumerate(games):
+            if game.step(int(actions[i])).done:
+                games[i] = Game.new(i, game.state.dice.episode + 1)
+    texts = [env.to_text(one(state, i)) for i in range(GAMES)]
+    assert texts == [game.to_text() for game in games]
+    assert any("saved" in text for text in texts)
+
+
+def test_a_game_goes_on_from_its_text(env: HackMatrixEnv, step: Any, played: EnvState) -> None:
+    texts = [env.to_text(one(played, i)) for i in range(GAMES)]
+    state = stacked([env.from_text(text) for text in texts])
+    for wanted, got in zip(jax.tree.leaves(played), jax.tree.leaves(state), strict=True):
+        assert (wanted.shape, wanted.dtype, wanted.weak_type) == (got.shape, got.dtype, False)
+    actions = first_valid(env, played)
+    observations, after, rewards, *_ = step(played, actions)
+    seen, state, *others, info = step(state, actions)
+    np.testing.assert_array_equal(seen, observations)
+    np.testing.assert_array_equal(others[0], rewards)
+    assert info["episode_length"].tolist() == [1] * GAMES
+    for i in range(GAMES):
+        assert env.to_text(one(state, i)) == env.to_text(one(after, i))
+
+
+def test_a_state_without_its_observation_is_observed(
+    env: HackMatrixEnv, step: Any, played: EnvState
+) -> None:
+    observations, after, *_ = step(played, first_valid(env, played))
+    np.testing.assert_array_equal(jax.jit(jax.vmap(env.observe))(after), observations)
+    np.testing.assert_array_equal(env.observe(one(after, 3)), observations[3])
+
+
+def test_text_that_is_no_position_is_refused(env: HackMatrixEnv, played: EnvState) -> None:
+    text = env.to_text(one(played, 0))
+    with pytest.raises(IllegalStateError, match=r"^player\.hp: expected 1\.\.3, got 4$"):
+        env.from_text(text.replace("player hp 3", "player hp 4"))
+    with pytest.raises(ValueError, match=r"^the state holds 16 games; take one of them, such as "):
+        env.to_text(played)
+
+
+def test_a_state_is_shown_as_its_board(env: HackMatrixEnv, played: EnvState) -> None:
+    text = env.to_text(one(played, 0))
+    shown = repr(one(played, 0)).splitlines()
+    total = float(played.episode_return[0]) * 0.005
+    assert shown[0] == f"EnvState: return {total:g} after {played.episode_length[0]} actions"
+    assert shown[1:] == text.splitlines()[: len(shown) - 1]
+    assert shown[-1].startswith("owned")
+    assert repr(played).splitlines()[0].startswith("EnvState of 16 games, the first: return ")
+    assert repr(played).splitlines()[1:] == shown[1:]
+    grid = jax.tree.map(lambda x: x.reshape(4, 4, *x.shape[1:]), played)
+    assert repr(grid).startswith("EnvState of 4 x 4 games, the first: ")
+    assert repr(jax.device_get(one(played, 0))) == repr(one(played, 0))
+
+
+def test_a_state_without_values_is_shown_as_shapes(played: EnvState) -> None:
+    arrays = len(jax.tree.leaves(played.game))
+    shown: list[str] = []
+    jax.jit(lambda state: shown.append(repr(state)))(played)
+    jax.jit(jax.vmap(lambda state: shown.append(repr(state))))(played)
+    shown.append(repr(jax.eval_shape(lambda: played)))
+    assert shown == [
+        f"EnvState(game=<{arrays} arrays>, episode_return={kind}, episode_length={kind})"
+        for kind in ("int32[16]", "int32[]", "int32[16]")
+    ]
+    gone = jax.tree.map(jnp.copy, played)
+    jax.tree.map(lambda x: x.delete(), gone)
+    assert "int32[16]" in repr(gone)
+
+
+@pytest.mark.parametrize(
+    ("change", "sums"),
+    [
+        (lambda _: 0, "0"),  # as in in_axes
+        (lambda _: None, "None"),
+        (lambda x: x[:0], "int32[0]"),
+        (lambda x: x[0] + np.array(99, x.dtype), "int32[]"),
+    ],
+    ids=["axes", "nothing", "no games", "no game"],
+)
+def test_what_is_no_state_of_a_game_can_be_shown_too(
+    played: EnvState, change: Any, sums: str
+) -> None:
+    state = jax.tree.map(change, played)
+    assert repr(state).endswith(f"episode_return={sums}, episode_length={sums})")
+
+
+def test_notebooks_show_the_picture_of_one_game(
+    played: EnvState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawing: Any = ModuleType("hackmatrix.drawing")
+    drawing.draw = lambda state: f"<svg>{state.episode_length}</svg>"
+    monkeypatch.setitem(sys.modules, "hackmatrix.drawing", drawing)
+    monkeypatch.setattr(hackmatrix, "drawing", drawing, raising=False)
+    length = played.episode_length[2]
+    assert hackmatrix.draw(one(played, 2)) == f"<svg>{length}</svg>"
+    assert one(played, 2)._repr_html_() == f"<svg>{length}</svg>"
+    assert played._repr_html_() is None
+    assert jax.eval_shape(lambda: one(played, 2))._repr_html_() is None
+
+
+def test_the_environment_is_shown_as_it_is_made() -> None:
+    env = hackmatrix.make(observation="classic", max_episode_steps=7)
+    assert repr(env) == (
+        "hackmatrix.make('HackMatrix-v1', observation='classic', max_episode_steps=7, "
+        "auto_reset=True)"
+    )

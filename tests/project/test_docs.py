@@ -53,12 +53,6 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     assert names["outcome"].events
 
 
-def test_the_example_of_the_environment_runs(tmp_path: Path) -> None:
-    names = run_example(DOCS / "environment.md", tmp_path)
-    assert names["x"].shape == (8, 1946)
-    assert not names["terminated"].any()
-
-
 def test_the_game_in_the_document_is_the_file() -> None:
     text = (DOCS / "your-environment.md").read_text()
     frog = (DOCS.parent / "examples" / "frog.py").read_text()

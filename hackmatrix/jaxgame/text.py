@@ -1,0 +1,55 @@
+"""A position as a person writes it (`docs/positions.md`), from and to states of this engine."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.engine import text
+from hackmatrix.jaxgame.saving import state_from_engine, state_to_engine
+from hackmatrix.jaxgame.state import State
+
+
+def state_to_text(state: State) -> str:
+    """The complete state of one game; `state_from_text` reads it back exactly.
+
+    Raises:
+        ValueError: there are several games in the state.
+    """
+    return text.state_to_text(state_to_engine(_one_game(state)))
+
+
+def state_from_text(drawn: str) -> State:
+    """Reads a position.
+
+    Raises:
+        IllegalStateError: it is no legal state; the message names the line or the field.
+    """
+    return jax.tree.map(jnp.asarray, state_from_engine(text.state_from_text(drawn)))
+
+
+def summary(state: State) -> str:
+    """The board, and the numbers of the game and of the player, of one game."""
+    return text.summary(state_to_engine(_one_game(state)))
+
+
+def has_values(tree: Any) -> bool:
+    """Whether every leaf is an array that can be read here: not traced, donated or elsewhere."""
+    return all(_has_values(leaf) for leaf in jax.tree.leaves(tree))
+
+
+def _has_values(leaf: Any) -> bool:
+    if isinstance(leaf, jax.Array):
+        is_traced = isinstance(leaf, jax.core.Tracer)
+        return not is_traced and not leaf.is_deleted() and leaf.is_fully_addressable
+    return isinstance(leaf, np.ndarray | np.generic)
+
+
+def _one_game(state: State) -> State:
+    if games := state.over.shape:
+        raise ValueError(
+            f"the state holds {' x '.join(map(str, games))} games; take one of them, such as "
+            "jax.tree.map(lambda x: x[0], state)"
+        )
+    return state

@@ -1,0 +1,138 @@
+"""Environments by id: what `hackmatrix.make` and the trainer make of a name."""
+
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import pytest
+
+import hackmatrix
+from hackmatrix.environments import registry
+from hackmatrix.environments.classic import ClassicControl
+from hackmatrix.environments.registry import CLASSIC_CONTROL, environment_id, make_environment
+from hackmatrix.errors import UserError
+from hackmatrix.interface.spaces import Discrete
+from hackmatrix.jaxgame import HackMatrixEnv
+
+
+def refusal(name: str, **options: Any) -> str:
+    with pytest.raises(UserError) as error:
+        hackmatrix.make(name, **options)
+    assert isinstance(error.value, ValueError)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_the_package_is_light_and_names_what_is_public() -> None:
+    code = (
+        "import sys, hackmatrix\n"
+        "assert len(hackmatrix.registered()) == 4\n"
+        "assert all(hasattr(hackmatrix, name) for name in hackmatrix.__all__)\n"
+        "assert not {'jax', 'numpy', 'flax', 'gymnax'} & set(sys.modules)\n"
+        "try:\n"
+        "    hackmatrix.make('Pong')\n"
+        "except ValueError:\n"
+        "    assert 'jax' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", hackmatrix.registered())
+def test_each_has_its_id_spaces_and_a_repr_that_makes_it(name: str) -> None:
+    env: Any = hackmatrix.make(name, max_episode_steps=9)
+    assert (env.id, environment_id(name)) == (name, name)
+    assert env.max_episode_steps == 9
+    assert env.action_space == Discrete(env.num_actions)
+    assert type(eval(repr(env))) is type(env)
+    assert repr(eval(repr(env))) == repr(env)
+    observation, _ = jax.eval_shape(env.reset, jax.random.key(0))
+    space = env.observation_space
+    assert (space.shape, space.dtype) == (observation.shape, observation.dtype)
+
+
+def test_the_default_is_hackmatrix_and_a_name_without_a_version_the_newest() -> None:
+    assert isinstance(hackmatrix.make(), HackMatrixEnv)
+    env: Any = hackmatrix.make("HackMatrix", observation="classic", auto_reset=False)
+    assert (env.id, env.layout, env.auto_reset) == ("HackMatrix-v1", "classic", False)
+
+
+@pytest.mark.parametrize("name", CLASSIC_CONTROL)
+def test_the_trainer_makes_them_from_its_settings(name: str) -> None:
+    env: Any = make_environment(name, observation="classic", max_episode_steps=9)
+    assert isinstance(env, ClassicControl)
+    assert env.max_episode_steps == 9
+    env = make_environment("HackMatrix", observation="classic", max_episode_steps=9)
+    assert (env.layout, env.max_episode_steps) == ("classic", 9)
+
+
+def test_there_is_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.MAKERS, "Pong-v0", lambda: lambda **options: options)
+    assert "Pong-v0" in hackmatrix.registered()
+    assert hackmatrix.make("Pong-v0", size=3) == {"size": 3}
+    assert make_environment("Pong-v0", max_episode_steps=3) == {"max_episode_steps": 3}
+
+
+KNOWN = "HackMatrix, HackMatrix-v1, CartPole-v1, Acrobot-v1, MountainCar-v0"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("cartpole", "did you mean CartPole-v1? There are "),
+        ("MountainCar-v1", "did you mean MountainCar-v0? There are "),
+        ("HackMatrix-v0", "did you mean HackMatrix-v1? There are "),
+        ("hackmatrix", "did you mean HackMatrix? There are "),
+        ("Pong", "there are "),
+    ],
+)
+def test_unknown_names_are_told_the_nearest_and_all_known_ones(name: str, hint: str) -> None:
+    told = f"no environment is called {name!r}, {hint}{KNOWN}, and module:function for one of "
+    assert refusal(name) == f"{told}your own"
+
+
+def test_wrong_options_are_refused() -> None:
+    assert refusal("HackMatrix-v1", layout="full") == (
+        "environment HackMatrix-v1: is called with layout='full': got an unexpected keyword "
+        "argument 'layout'"
+    )
+    assert refusal("CartPole-v1", observation="full").startswith("environment CartPole-v1: is call")
+    assert refusal("HackMatrix-v1", observation="pixels") == (
+        "observation must be one of classic, full, got 'pixels'"
+    )
+    assert refusal("HackMatrix-v1", max_episode_steps=0).endswith("at least 1, got 0")
+
+
+def test_one_of_your_own_gets_the_options() -> None:
+    env: Any = hackmatrix.make("probe_environments:Grid")
+    assert env.num_actions == 4
+    assert refusal("probe_environments:Grid", size=3) == (
+        "environment probe_environments:Grid: is called with size=3: got an unexpected keyword "
+        "argument 'size'"
+    )
+
+
+def test_without_gymnax_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gymnax", None)
+    assert refusal("CartPole-v1") == (
+        'CartPole-v1 comes with the extra "classic": pip install "hackmatrix[classic]"'
+    )
+
+
+@pytest.mark.parametrize("name", CLASSIC_CONTROL)
+def test_what_classic_control_returns_is_what_its_spec_says(name: str) -> None:
+    env: Any = hackmatrix.make(name, max_episode_steps=20)
+    spec, games = env.spec, 50
+    keys = jax.random.split(jax.random.key(0), games)
+    observation, state = jax.vmap(env.reset)(keys)
+    step = jax.jit(jax.vmap(env.step))
+    for time in range(45):
+        action_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, time)
+        actions = jax.vmap(env.action_space.sample)(action_keys)
+        stepped = step(action_keys, state, actions)
+        observation, state = stepped[:2]
+        assert jax.vmap(env.observation_space.contains)(observation).all()
+        assert jax.vmap(env.observation_space.contains)(stepped[-1]["final_observation"]).all()
+        assert jax.tree.structure(spec) == jax.tree.structure(type(spec)(*stepped))
+        for wanted, got in zip(jax.tree.leaves(spec), jax.tree.leaves(stepped), strict=True):
+            assert ((games, *wanted.shape), wanted.dtype) == (got.shape, got.dtype)

@@ -1,0 +1,238 @@
+"""Wrappers: what each changes, alone and nested, in a loop of single games and mapped in a scan."""
+
+import copy
+import pickle
+import runpy
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import probe_environments as probes
+import pytest
+from gymnax.wrappers import LogWrapper
+from paths import FROG
+
+import hackmatrix
+from hackmatrix.environments.wrappers import (
+    EnvParams,
+    FloatObservations,
+    GymnaxSignature,
+    LogEpisodes,
+    NoAutoReset,
+    Wrapper,
+)
+from hackmatrix.errors import UserError
+from hackmatrix.interface.spaces import Box, Discrete
+
+Frog = runpy.run_path(str(FROG))["Frog"]
+GAMES, STEPS = 8, 30
+KEYS = jax.random.split(jax.random.key(0), GAMES)
+# The frog's observation is a tree, and its games end by themselves; the grid's are cut off too.
+environments = pytest.mark.parametrize("make", [Frog, probes.Grid], ids=["frog", "grid"])
+WRAPPERS = [
+    FloatObservations,
+    LogEpisodes,
+    NoAutoReset,
+    lambda env: GymnaxSignature(LogEpisodes(FloatObservations(env))),
+    lambda env: LogEpisodes(NoAutoReset(env)),
+]
+
+
+def action_of(env: Any, state: Any, key: jax.Array) -> jax.Array:
+    """Any valid action; where there is none, any."""
+    mask = env.action_mask(state)
+    return Discrete(env.num_actions).sample(key, mask | ~mask.any())
+
+
+def play(env: Any, key: jax.Array, steps: int = STEPS) -> Any:
+    """What the steps of a random game return, its first observation and the masks before them."""
+    observation, state = env.reset(key)
+
+    def step(state: Any, key: jax.Array) -> Any:
+        stepped = env.step(key, state, action_of(env, state, key))
+        return stepped[1], (env.action_mask(state), stepped)
+
+    return observation, *jax.lax.scan(step, state, jax.random.split(key, steps))[1]
+
+
+def played(env: Any) -> Any:
+    """`play` of many games: every array has the leading axes [GAMES, STEPS]."""
+    return jax.device_get(jax.jit(jax.vmap(lambda key: play(env, key)))(KEYS))
+
+
+def at(tree: Any, index: Any) -> Any:
+    return jax.tree.map(lambda x: x[index], tree)
+
+
+def assert_equal(tree: Any, other: Any) -> None:
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), tree, other)
+
+
+@environments
+@pytest.mark.parametrize("wrap", WRAPPERS)
+def test_one_game_in_a_loop_is_a_mapped_one_in_a_scan(make: Any, wrap: Any) -> None:
+    env = wrap(make())
+    first, masks, steps = played(env)
+    step = jax.jit(env.step)
+    observation, state = env.reset(KEYS[3])
+    assert_equal(observation, at(first, 3))
+    for time, key in enumerate(jax.random.split(KEYS[3], STEPS)):
+        assert env.action_mask(state).tolist() == masks[3, time].tolist()
+        stepped = step(key, state, action_of(env, state, key))
+        assert_equal(stepped, at(steps, (3, time)))
+        state = stepped[1]
+    spec = env.spec
+    assert jax.tree.structure(type(spec)(*stepped)) == jax.tree.structure(spec)
+    for wanted, got in zip(jax.tree.leaves(spec), jax.tree.leaves(stepped), strict=True):
+        assert (wanted.shape, wanted.dtype) == (got.shape, got.dtype)
+
+
+@environments
+def test_float_observations_are_the_features(make: Any) -> None:
+    bare, env = make(), FloatObservations(make())
+    features = jax.vmap(bare.features)
+    first, _, (observation, _, reward, *ends, info) = played(bare)
+    seen, _, (floats, _, same_reward, *same_ends, floats_info) = played(env)
+    assert_equal(seen, features(first))
+    assert_equal(floats, jax.vmap(features)(observation))
+    assert_equal(floats_info["final_observation"], jax.vmap(features)(info["final_observation"]))
+    assert_equal((same_reward, same_ends), (reward, ends))
+    assert env.features(floats) is floats
+    assert env.observation_space == Box(-np.inf, np.inf, (bare.feature_size,))
+
+
+@environments
+def test_the_log_is_of_the_last_episode_that_has_ended(make: Any) -> None:
+    env = LogEpisodes(make())
+    _, _, (_, state, reward, terminated, truncated, info) = played(env)
+    ended = 0
+    for game in range(GAMES):
+        rewards: list[float] = []
+        last = (0.0, 0)
+        for time in range(STEPS):
+            rewards.append(reward[game, time])
+            ends = terminated[game, time] or truncated[game, time]
+            if ends:
+                last = (sum(rewards), len(rewards))
+                rewards, ended = [], ended + 1
+            assert info["returned_episode"][game, time] == ends
+            told = [info[f"returned_episode_{name}"][game, time] for name in ("returns", "lengths")]
+            assert told == pytest.approx(last)
+            assert state.returned_episode_returns[game, time] == told[0]
+            assert state.returned_episode_lengths[game, time] == told[1]
+            assert state.episode_return[game, time] == pytest.approx(sum(rewards))
+            assert state.episode_length[game, time] == len(rewards)
+    assert ended > GAMES
+
+
+@environments
+def test_without_auto_reset_a_game_stays_at_its_end(make: Any) -> None:
+    bare, env = played(make()), played(NoAutoReset(make()))
+    _, masks, (observation, _, reward, terminated, truncated, info) = env
+    _, bare_masks, (_, _, bare_reward, *bare_ends, bare_info) = bare
+    for game in range(GAMES):
+        end = int(np.argmax(bare_ends[0][game] | bare_ends[1][game]))
+        assert end < STEPS - 1
+        so_far = slice(0, end + 1)
+        assert masks[game, so_far].tolist() == bare_masks[game, so_far].tolist()
+        assert not masks[game, end + 1 :].any()
+        np.testing.assert_array_equal(reward[game, so_far], bare_reward[game, so_far])
+        assert not reward[game, end + 1 :].any()
+        for time in range(STEPS):
+            expected = at((bare_ends, bare_info), (game, min(time, end)))
+            assert_equal(at(([terminated, truncated], info), (game, time)), expected)
+        assert_equal(at(observation, game), at(info["final_observation"], game))
+
+
+def test_the_signature_of_gymnax() -> None:
+    bare = hackmatrix.make("CartPole-v1", max_episode_steps=12)
+    env = GymnaxSignature(bare)
+    params = env.default_params
+    assert (params, env.name) == (EnvParams(max_steps_in_episode=12), "CartPole-v1")
+    assert env.observation_space(params) == bare.observation_space
+    assert env.action_space(params) == env.action_space() == Discrete(2)
+    key, action = KEYS[0], jnp.int32(1)
+    _, state = jax.jit(env.reset)(key, params)
+    assert_equal(jax.jit(env.step)(key, state, action, params), bare.step(key, state, action))
+    with pytest.raises(UserError, match=r"params must be default_params, .*=12.*, got .*=99"):
+        env.reset(key, EnvParams(max_steps_in_episode=99))
+    with pytest.raises(UserError, match="params must be default_params"):
+        env.step(key, state, action, EnvParams(max_steps_in_episode=99))
+
+
+def test_gymnax_own_wrapper_logs_the_same() -> None:
+    env = GymnaxSignature(FloatObservations(Frog()))
+    theirs = LogWrapper(env)
+    for key in KEYS[:2]:
+        _, log = LogEpisodes(env).reset(key)
+        _, their_log = theirs.reset(key, env.default_params)
+        step, their_step = jax.jit(LogEpisodes(env).step), jax.jit(theirs.step)
+        for step_key in jax.random.split(key, STEPS):
+            action = action_of(env, log.env_state, step_key)
+            *_, info = (stepped := step(step_key, log, action))
+            *_, their_info = (
+                their_stepped := their_step(step_key, their_log, action, env.default_params)
+            )
+            log, their_log = stepped[1], their_stepped[1]
+            for name in info.keys() & their_info.keys():
+                assert_equal(info[name], their_info[name])
+        assert info.keys() <= their_info.keys()
+        assert info["returned_episode_lengths"] > 0
+
+
+# --- around HackMatrix ---------------------------------------------------------------------------
+
+
+def equations(jaxpr: Any) -> list[Any]:
+    """All equations of a jaxpr, those of inner ones too."""
+    found = []
+    for equation in jaxpr.eqns:
+        found.append(equation)
+        for inner in jax.tree.leaves(list(equation.params.values())):
+            if isinstance(inner, jax.extend.core.ClosedJaxpr | jax.extend.core.Jaxpr):
+                found += equations(getattr(inner, "jaxpr", inner))
+    return found
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+def test_a_mapped_step_is_one_step_of_the_batch(wrap: Any) -> None:
+    env = wrap(hackmatrix.make())
+    _, state = jax.eval_shape(jax.vmap(env.reset), KEYS)
+    actions = jnp.zeros(GAMES, jnp.int32)
+    jaxpr = jax.make_jaxpr(jax.vmap(env.step))(KEYS, state, actions)
+    steps = [each for each in equations(jaxpr.jaxpr) if each.primitive.name == "over_games"]
+    assert len(steps) == 1
+    assert {x.aval.shape[0] for x in steps[0].invars} == {GAMES}
+
+
+def test_what_a_wrapper_does_not_change_is_that_of_the_environment_within() -> None:
+    bare = hackmatrix.make(max_episode_steps=7)
+    env: Any = LogEpisodes(FloatObservations(bare))
+    assert (env.id, env.layout, env.max_episode_steps) == ("HackMatrix-v1", "full", 7)
+    assert env.env.env is bare
+    assert repr(env) == f"LogEpisodes(FloatObservations({bare!r}))"
+    assert isinstance(copy.copy(env).env, FloatObservations)
+    assert pickle.loads(pickle.dumps(Wrapper(probes.Grid()))).size == 5
+    with pytest.raises(AttributeError, match="'HackMatrixEnv' object has no attribute 'colour'"):
+        _ = env.colour
+
+
+def test_members_that_are_no_longer_right_are_hidden() -> None:
+    bare: Any = hackmatrix.make()
+    assert FloatObservations(bare).to_text == bare.to_text
+    for name in ("feature_rows", "observe", "report"):
+        assert not hasattr(FloatObservations(bare), name)
+    for name in ("to_text", "from_text", "observe", "action_bits"):
+        assert not hasattr(LogEpisodes(bare), name)
+        assert not hasattr(NoAutoReset(bare), name)
+    assert hasattr(LogEpisodes(bare), "feature_rows")
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+def test_a_game_is_started_by_its_name_where_it_has_one(wrap: Any) -> None:
+    assert not hasattr(wrap(probes.Grid()), "reset_game")
+    env = wrap(hackmatrix.make())
+    word = jax.ShapeDtypeStruct((), jnp.uint32)
+    by_key, by_name = jax.eval_shape(env.reset, KEYS[0]), jax.eval_shape(env.reset_game, word, word)
+    assert by_key == by_name
