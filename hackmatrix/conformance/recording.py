@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from hackmatrix.engine.state import Position, State
 from hackmatrix.rules.actions import FIRST_PROGRAM
-from hackmatrix.rules.programs import MAX_SAVED_STATES, P
+from hackmatrix.rules.programs import MAX_SAVED_STATES, ProgramId
 
-UNDO = FIRST_PROGRAM + P.UNDO
+UNDO = FIRST_PROGRAM + ProgramId.UNDO
 FLAGS = ("success", "done", "stage_advanced", "won", "died")
 
 

@@ -18,7 +18,7 @@ from hackmatrix.engine.text import state_from_text, state_to_text
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.board import CORNERS, Content
 from hackmatrix.rules.chance import Site
-from hackmatrix.rules.programs import P
+from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 from hackmatrix.rules.stages import LAST_STAGE, MAX_HP, STAGE_INTERVAL, START_BONUSES
 
@@ -187,12 +187,12 @@ def act(state: State, action: int) -> tuple[int, bool, bool]:
         siphon(state)
         return 0, False, False
     kills = run(state, action - FIRST_PROGRAM)
-    return kills, False, action == FIRST_PROGRAM + P.WARP and player.cell == state.exit
+    return kills, False, action == FIRST_PROGRAM + ProgramId.WARP and player.cell == state.exit
 
 
 def ends_turn(action: int) -> bool:
     """Whether the enemies move after an action: all but the programs other than WAIT."""
-    return action <= SIPHON or action == FIRST_PROGRAM + P.WAIT
+    return action <= SIPHON or action == FIRST_PROGRAM + ProgramId.WAIT
 
 
 def complete_stage(state: State) -> None:

@@ -14,7 +14,7 @@ from hackmatrix.rules.programs import (
     EXCH_ENERGY,
     MAX_ATK_USES,
     PROGRAMS,
-    P,
+    ProgramId,
 )
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
@@ -27,7 +27,7 @@ def can_run(state: State, number: int) -> bool:
         number in state.owned
         and player.credits >= program.credits
         and player.energy >= program.energy
-        and APPLICABLE[P(number)](state)
+        and APPLICABLE[ProgramId(number)](state)
     )
 
 
@@ -36,7 +36,7 @@ def run(state: State, number: int) -> int:
     program = PROGRAMS[number]
     state.player.add(credits=-program.credits, energy=-program.energy)
     state.events.append(Event(EventKind.PROGRAM_RAN, piece=program.name.lower()))
-    return EFFECT[P(number)](state) or 0
+    return EFFECT[ProgramId(number)](state) or 0
 
 
 # --- which programs can be applied ---------------------------------------------------------------
@@ -86,7 +86,7 @@ def can_undo(state: State) -> bool:
 
 def can_exch(state: State) -> bool:
     """Credits for it."""
-    return state.player.credits >= PROGRAMS[P.EXCH].credits
+    return state.player.credits >= PROGRAMS[ProgramId.EXCH].credits
 
 
 def can_show(state: State) -> bool:
@@ -359,54 +359,54 @@ def of_type(state: State, kind: EnemyType) -> list[Enemy]:
     return [enemy for enemy in state.enemies if enemy.type == kind]
 
 
-APPLICABLE: dict[P, Callable[[State], bool]] = {
-    P.PUSH: can_push_or_pull,
-    P.PULL: can_push_or_pull,
-    P.CRASH: can_crash,
-    P.WARP: can_warp,
-    P.POLY: can_push_or_pull,
-    P.WAIT: always,
-    P.DEBUG: can_debug,
-    P.ROW: can_row,
-    P.COL: can_col,
-    P.UNDO: can_undo,
-    P.STEP: always,
-    P.SIPH_PLUS: always,
-    P.EXCH: can_exch,
-    P.SHOW: can_show,
-    P.RESET: can_reset,
-    P.CALM: can_calm,
-    P.D_BOM: can_d_bom,
-    P.DELAY: can_delay,
-    P.ANTI_V: can_anti_v,
-    P.SCORE: can_score,
-    P.REDUC: can_reduc,
-    P.ATK_PLUS: can_atk_plus,
-    P.HACK: can_hack,
+APPLICABLE: dict[ProgramId, Callable[[State], bool]] = {
+    ProgramId.PUSH: can_push_or_pull,
+    ProgramId.PULL: can_push_or_pull,
+    ProgramId.CRASH: can_crash,
+    ProgramId.WARP: can_warp,
+    ProgramId.POLY: can_push_or_pull,
+    ProgramId.WAIT: always,
+    ProgramId.DEBUG: can_debug,
+    ProgramId.ROW: can_row,
+    ProgramId.COL: can_col,
+    ProgramId.UNDO: can_undo,
+    ProgramId.STEP: always,
+    ProgramId.SIPH_PLUS: always,
+    ProgramId.EXCH: can_exch,
+    ProgramId.SHOW: can_show,
+    ProgramId.RESET: can_reset,
+    ProgramId.CALM: can_calm,
+    ProgramId.D_BOM: can_d_bom,
+    ProgramId.DELAY: can_delay,
+    ProgramId.ANTI_V: can_anti_v,
+    ProgramId.SCORE: can_score,
+    ProgramId.REDUC: can_reduc,
+    ProgramId.ATK_PLUS: can_atk_plus,
+    ProgramId.HACK: can_hack,
 }
 
-EFFECT: dict[P, Callable[[State], int | None]] = {
-    P.PUSH: push,
-    P.PULL: pull,
-    P.CRASH: crash,
-    P.WARP: warp,
-    P.POLY: poly,
-    P.WAIT: wait,
-    P.DEBUG: debug,
-    P.ROW: row_,
-    P.COL: col_,
-    P.UNDO: undo,
-    P.STEP: step,
-    P.SIPH_PLUS: siph_plus,
-    P.EXCH: exch,
-    P.SHOW: show,
-    P.RESET: reset,
-    P.CALM: calm,
-    P.D_BOM: d_bom,
-    P.DELAY: delay,
-    P.ANTI_V: anti_v,
-    P.SCORE: score,
-    P.REDUC: reduc,
-    P.ATK_PLUS: atk_plus,
-    P.HACK: hack,
+EFFECT: dict[ProgramId, Callable[[State], int | None]] = {
+    ProgramId.PUSH: push,
+    ProgramId.PULL: pull,
+    ProgramId.CRASH: crash,
+    ProgramId.WARP: warp,
+    ProgramId.POLY: poly,
+    ProgramId.WAIT: wait,
+    ProgramId.DEBUG: debug,
+    ProgramId.ROW: row_,
+    ProgramId.COL: col_,
+    ProgramId.UNDO: undo,
+    ProgramId.STEP: step,
+    ProgramId.SIPH_PLUS: siph_plus,
+    ProgramId.EXCH: exch,
+    ProgramId.SHOW: show,
+    ProgramId.RESET: reset,
+    ProgramId.CALM: calm,
+    ProgramId.D_BOM: d_bom,
+    ProgramId.DELAY: delay,
+    ProgramId.ANTI_V: anti_v,
+    ProgramId.SCORE: score,
+    ProgramId.REDUC: reduc,
+    ProgramId.ATK_PLUS: atk_plus,
+    ProgramId.HACK: hack,
 }

@@ -8,7 +8,7 @@ from hackmatrix.engine.state import State
 from hackmatrix.rules import rewards
 from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.rules.board import NEIGHBOURS
-from hackmatrix.rules.programs import P
+from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.stages import MAX_HP
 
 
@@ -65,7 +65,7 @@ def reward_parts(
     nearer = 0 if died else max(0, before.distance - distance)
     gained = player.credits - before.credits + player.energy - before.energy
     held = player.credits + player.energy
-    wasted = action == FIRST_PROGRAM + P.RESET and before.hp == MAX_HP - 1
+    wasted = action == FIRST_PROGRAM + ProgramId.RESET and before.hp == MAX_HP - 1
     siphon_killed = died and any(
         enemy.from_siphon and enemy.cell in NEIGHBOURS[player.cell] for enemy in state.enemies
     )

@@ -39,9 +39,9 @@ def target(state: State, direction: jax.Array) -> tuple[jax.Array, jax.Array, ja
         int32 the cell of the target (no cell if there is none), bool whether there is one, bool
         whether it is a transmission.
     """
-    ray = bitboard.EMPTY
+    ray = bitboard.NOWHERE
     for number, towards in enumerate(bitboard.DIRECTIONS):
-        ray = ray | bitboard.ray(state.player.cell, towards).where(direction == number)
+        ray = ray | bitboard.ray(state.player.cell, towards).only_if(direction == number)
     pieces = state.enemies_at | state.coming_at
     seen = ray & (state.cells.blocks | pieces)
     ascends = (direction == _UP) | (direction == _RIGHT)
@@ -64,13 +64,13 @@ def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Bl
     """
     cell, found, is_transmission = target(state, direction)
     strikes = active & found
-    on_cell = state.enemies.spots.on(cell) & state.enemies.alive
+    on_cell = state.enemies.cell.on(cell) & state.enemies.alive
     blow = Blow(
-        damaged=on_cell.first().where(strikes & ~is_transmission),
+        damaged=on_cell.first().only_if(strikes & ~is_transmission),
         amount=state.player.attack,
         destroyed=NOBODY,
         uncounted=NOBODY,
-        gone=state.transmissions.spots.on(cell).where(strikes & is_transmission),
+        gone=state.transmissions.cell.on(cell).only_if(strikes & is_transmission),
     )
     state, picked_up = walk(state, direction, active & ~found)
     return state, blow, picked_up
@@ -84,5 +84,5 @@ def walk(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, 
     picked_up = active & state.cells.siphons.has(to)
     siphons = saturated(state.player.siphons + picked_up)
     player = replace(state.player, cell=to, siphons=siphons)
-    cells = replace(state.cells, siphons=state.cells.siphons & ~of_cell(to).where(active))
+    cells = replace(state.cells, siphons=state.cells.siphons & ~of_cell(to).only_if(active))
     return replace(state, player=player, cells=cells), picked_up

@@ -12,14 +12,14 @@ from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
 from hackmatrix.jaxgame import enemy_turn, game
+from hackmatrix.jaxgame.control_flow import GAMES
 from hackmatrix.jaxgame.enemy_turn import Ground, Movement
-from hackmatrix.jaxgame.loops import GAMES
 from hackmatrix.jaxgame.observation import record_words
 from hackmatrix.jaxgame.stage import Plan, begin_stage, draw_layout, is_valid_layout, plan_stage
 from hackmatrix.jaxgame.state import NOT_MOVED, RUNNING, State, packed, position_of, select
 from hackmatrix.rules.actions import FIRST_PROGRAM
 from hackmatrix.rules.observation import RECORD_SIZE
-from hackmatrix.rules.programs import P
+from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.stages import LAYOUT_TRIES
 
 # What only some games need is done for this share of them at a time, until all have theirs.
@@ -85,7 +85,7 @@ def step(
         restarts: whether a game that has ended or been truncated makes way for the next episode of
             its stream; otherwise one that has ended stays as it is.
     """
-    newest = _newest_positions(state, action == FIRST_PROGRAM + P.UNDO)
+    newest = _newest_positions(state, action == FIRST_PROGRAM + ProgramId.UNDO)
     state, turn = _map(game.begin_step)(state, action, newest)
     state, movement, ground = _map(enemy_turn.start_moving)(state, turn.enemies_move)
     movement = _move_enemies(movement, ground)

@@ -11,21 +11,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.jaxgame import planes
-from hackmatrix.jaxgame.bitboard import Bits, Slots
+from hackmatrix.jaxgame.bitboard import CellSet, EnemySet
 from hackmatrix.jaxgame.state import State, keep
 from hackmatrix.rules.enemies import MAX_HP
 
-NOBODY = Slots(np.uint32(0))  # type: ignore[arg-type]
+NOBODY = EnemySet(np.uint32(0))  # type: ignore[arg-type]
 
 
 class Blow(NamedTuple):
     """What an action does to the enemies and the transmissions."""
 
-    damaged: Slots
+    damaged: EnemySet
     amount: jax.Array  # int32, to each of them
-    destroyed: Slots  # whatever their hp
-    uncounted: Slots  # those whose end does not pay
-    gone: Bits  # transmissions destroyed
+    destroyed: EnemySet  # whatever their hp
+    uncounted: EnemySet  # those whose end does not pay
+    gone: CellSet  # transmissions destroyed
 
 
 def attack(state: State, blow: Blow) -> tuple[State, jax.Array]:
@@ -38,7 +38,7 @@ def attack(state: State, blow: Blow) -> tuple[State, jax.Array]:
     enemies, transmissions = state.enemies, state.transmissions
     damaged = blow.damaged & enemies.alive
     amount = jnp.minimum(blow.amount, max(MAX_HP))
-    hp, overkilled = planes.reduced(enemies.hp, damaged, amount)
+    hp, overkilled = planes.subtract(enemies.hp, damaged, amount)
     dead = (damaged & (overkilled | ~planes.nonzero(hp))) | (blow.destroyed & enemies.alive)
     gone = blow.gone & transmissions.alive
     kills = (dead & ~blow.uncounted & ~enemies.from_schedule).size()

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import Bits, Slots, col_of, of_cell, row_of
-from hackmatrix.jaxgame.dice import Dice, choose
-from hackmatrix.jaxgame.loops import once
+from hackmatrix.jaxgame.bitboard import CellSet, EnemySet, col_of, of_cell, row_of
+from hackmatrix.jaxgame.control_flow import compute_once
+from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.movement import (
     HITS,
     SEARCH_ALONE,
@@ -21,7 +21,7 @@ from hackmatrix.jaxgame.movement import (
     flood,
     next_cell,
 )
-from hackmatrix.jaxgame.planes import Spots
+from hackmatrix.jaxgame.planes import Coordinates
 from hackmatrix.jaxgame.spawning import spawn
 from hackmatrix.jaxgame.state import State, land, saturated
 from hackmatrix.rules.board import CELLS
@@ -30,7 +30,7 @@ from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
 from hackmatrix.rules.programs import MAX_SAVED_STATES
 
 
-def begin_turn(state: State, active: jax.Array, gone: Bits) -> tuple[State, jax.Array]:
+def begin_turn(state: State, active: jax.Array, gone: CellSet) -> tuple[State, jax.Array]:
     """The turn up to the movement.
 
     Args:
@@ -46,12 +46,12 @@ def begin_turn(state: State, active: jax.Array, gone: Bits) -> tuple[State, jax.
     return land_transmissions(state, runs, gone), runs
 
 
-def land_transmissions(state: State, active: jax.Array, gone: Bits) -> State:
+def land_transmissions(state: State, active: jax.Array, gone: CellSet) -> State:
     """Transmissions that are due become enemies while there is room; the others come nearer."""
     coming = state.transmissions
-    counting = coming.alive.where(active) & ~gone
+    counting = coming.alive.only_if(active) & ~gone
     later = planes.nonzero(coming.turns[1:])  # 2 turns or more
-    sooner = planes.decreased(coming.turns, counting & later)
+    sooner = planes.decrement(coming.turns, counting & later)
     due = counting & ~later
     turns = (sooner[0] | due, *sooner[1:])  # those that have to wait stay at 1
     enemies, coming = land(state.enemies, replace(coming, turns=turns), due, gone)
@@ -63,43 +63,43 @@ class Ground(NamedTuple):
 
     dice: Dice
     player: jax.Array  # int32, cell
-    blocks: Bits
-    coming: Bits  # cells of transmissions
-    alive: Slots
-    glitches: Slots
-    twice: Slots  # those that act in both sub-steps
+    blocks: CellSet
+    coming: CellSet  # cells of transmissions
+    alive: EnemySet
+    glitches: EnemySet
+    twice: EnemySet  # those that act in both sub-steps
 
 
 class Movement(NamedTuple):
     """The movement under way; a game goes on to its second sub-step without waiting for others."""
 
-    to_act: Slots  # in this sub-step
+    to_act: EnemySet  # in this sub-step
     sub_step: jax.Array  # int32
     place: jax.Array  # int32, in the order of this sub-step
-    done: Slots  # those that have hit
-    spots: Spots[Slots]
-    last: Spots[Slots]
-    taken: Bits  # cells of enemies
+    done: EnemySet  # those that have hit
+    cell: Coordinates[EnemySet]
+    last: Coordinates[EnemySet]
+    taken: CellSet  # cells of enemies
     hp: jax.Array  # int32, of the player
-    reached: Bits  # by the flood of the enemy that is acting, if it has to go on
+    reached: CellSet  # by the flood of the enemy that is acting, if it has to go on
     alone: jax.Array  # bool, whether it searches with nobody in the way
 
 
 def start_moving(state: State, active: jax.Array) -> tuple[State, Movement, Ground]:
     """Find out where all pieces are now, before the first enemy acts."""
     enemies, coming = state.enemies, state.transmissions
-    (enemies_at,) = enemies.spots.cells(enemies.alive)
-    (coming_at,) = coming.spots.cells(coming.alive)
+    (enemies_at,) = enemies.cell.cells(enemies.alive)
+    (coming_at,) = coming.cell.cells(coming.alive)
     state = replace(state, enemies_at=enemies_at, coming_at=coming_at)
     resting = planes.nonzero(enemies.disabled) | enemies.stunned
-    able = (enemies.alive & ~resting).where(active)
+    able = (enemies.alive & ~resting).only_if(active)
     nowhere, zero = of_cell(jnp.int32(CELLS)), jnp.int32(0)
     movement = Movement(
         to_act=able,
         sub_step=zero,
         place=zero,
-        done=Slots(jnp.uint32(0)),
-        spots=enemies.spots,
+        done=EnemySet(jnp.uint32(0)),
+        cell=enemies.cell,
         last=enemies.last,
         taken=enemies_at,
         hp=state.player.hp,
@@ -121,39 +121,39 @@ def start_moving(state: State, active: jax.Array) -> tuple[State, Movement, Grou
 def act(movement: Movement, ground: Ground) -> Movement:
     """The enemy whose turn it is hits, moves, or goes on searching; nothing if none is left."""
     acts = movement.to_act.any()
-    slot = once(acts, lambda: _next_enemy(movement, ground))
-    chosen = Slots.only(slot).where(acts)
-    cell = movement.spots.at(slot)
-    leaves = ~(movement.spots.on(cell) & ground.alive & ~chosen).any()
-    others = movement.taken & ~of_cell(cell).where(leaves)
+    slot = compute_once(acts, lambda: _next_enemy(movement, ground))
+    chosen = EnemySet.of_slot(slot).only_if(acts)
+    cell = movement.cell.at(slot)
+    leaves = ~(movement.cell.on(cell) & ground.alive & ~chosen).any()
+    others = movement.taken & ~of_cell(cell).only_if(leaves)
     around = Surroundings(
         cell=cell,
         player=ground.player,
-        walls=ground.blocks.where(~(ground.glitches & chosen).any()),
+        walls=ground.blocks.only_if(~(ground.glitches & chosen).any()),
         others=others | ground.coming,
         alone=movement.alone,
     )
-    reached = once(acts, lambda: flood(around, movement.reached))
-    answer = once(acts, lambda: next_cell(around, reached))
+    reached = compute_once(acts, lambda: flood(around, movement.reached))
+    answer = compute_once(acts, lambda: next_cell(around, reached))
 
     searches = (answer == SEARCH_ON) | (answer == SEARCH_ALONE)
-    acted = chosen.where(~searches)
-    hits = acted.where(answer == HITS)
+    acted = chosen.only_if(~searches)
+    hits = acted.only_if(answer == HITS)
     moves = acted & ~hits
     in_line = (row_of(answer) == row_of(ground.player)) | (col_of(answer) == col_of(ground.player))
-    is_seen = moves.where((answer != cell) & in_line)
+    is_seen = moves.only_if((answer != cell) & in_line)
     to_act, done = movement.to_act & ~acted, movement.done | hits
     next_sub_step = acted.any() & ~to_act.any() & (movement.sub_step == 0)
     return Movement(
-        to_act=to_act | (ground.twice & ~done).where(next_sub_step),
+        to_act=to_act | (ground.twice & ~done).only_if(next_sub_step),
         sub_step=movement.sub_step + next_sub_step,
         place=jnp.where(next_sub_step, 0, movement.place + acted.any()),
         done=done,
-        spots=movement.spots.moved(moves, answer),
+        cell=movement.cell.moved(moves, answer),
         last=movement.last.moved(is_seen, answer),
         taken=bitboard.select(moves.any(), others | of_cell(answer), movement.taken),
         hp=jnp.maximum(movement.hp - hits.any(), 0),
-        reached=reached.where(acts & (answer == SEARCH_ON)),
+        reached=reached.only_if(acts & (answer == SEARCH_ON)),
         alone=acts & searches & (movement.alone | (answer == SEARCH_ALONE)),
     )
 
@@ -161,8 +161,8 @@ def act(movement: Movement, ground: Ground) -> Movement:
 def _next_enemy(movement: Movement, ground: Ground) -> jax.Array:
     """int32: the slot of a random one of those that are to act."""
     index = movement.sub_step * MAX_ENEMIES + movement.place
-    number = choose(ground.dice, Site.ENEMY_ORDER, movement.to_act.size(), index)
-    return bitboard.nth_bit(movement.to_act.bits, number)
+    number = ground.dice.choose(Site.ENEMY_ORDER, movement.to_act.size(), index)
+    return bitboard.nth_bit(movement.to_act.word, number)
 
 
 def finish_turn(state: State, movement: Movement, active: jax.Array) -> State:
@@ -170,7 +170,7 @@ def finish_turn(state: State, movement: Movement, active: jax.Array) -> State:
     state = replace(
         state,
         player=replace(state.player, hp=movement.hp),
-        enemies=replace(state.enemies, spots=movement.spots, last=movement.last),
+        enemies=replace(state.enemies, cell=movement.cell, last=movement.last),
         enemies_at=movement.taken,
     )
     state = spawns(state, active)
@@ -196,11 +196,11 @@ def spawns(state: State, active: jax.Array) -> State:
 def rest(state: State, active: jax.Array) -> State:
     """New enemies wake up, hit ones recover."""
     enemies = state.enemies
-    resting = planes.nonzero(enemies.disabled).where(active)
+    resting = planes.nonzero(enemies.disabled).only_if(active)
     enemies = replace(
         enemies,
-        disabled=planes.decreased(enemies.disabled, resting),
-        stunned=enemies.stunned.where(~active),
+        disabled=planes.decrement(enemies.disabled, resting),
+        stunned=enemies.stunned.only_if(~active),
     )
     return replace(state, enemies=enemies)
 

@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame.actions import go, valid_actions
-from hackmatrix.jaxgame.bitboard import Bits, Slots, of_cell
+from hackmatrix.jaxgame.bitboard import CellSet, EnemySet, of_cell
 from hackmatrix.jaxgame.combat import NOBODY, attack
-from hackmatrix.jaxgame.dice import Dice, choose
+from hackmatrix.jaxgame.control_flow import compute_once
+from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.enemy_turn import Movement, begin_turn, finish_turn
-from hackmatrix.jaxgame.loops import once
-from hackmatrix.jaxgame.planes import Spots
+from hackmatrix.jaxgame.planes import Coordinates
 from hackmatrix.jaxgame.programs import run
 from hackmatrix.jaxgame.reward import Before, measure, reward_parts
 from hackmatrix.jaxgame.siphoning import siphon
@@ -46,7 +46,7 @@ from hackmatrix.jaxgame.state import (
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.board import CELLS, CORNERS
 from hackmatrix.rules.chance import Site
-from hackmatrix.rules.programs import MAX_SAVED_STATES, P
+from hackmatrix.rules.programs import MAX_SAVED_STATES, ProgramId
 from hackmatrix.rules.stages import (
     FIRST_INTERVAL,
     LAST_STAGE,
@@ -56,7 +56,7 @@ from hackmatrix.rules.stages import (
 )
 
 _T = TypeVar("_T")
-_Set = TypeVar("_Set", Bits, Slots)
+_Set = TypeVar("_Set", CellSet, EnemySet)
 
 _NOTHING = -1  # an action that changes nothing
 
@@ -78,8 +78,8 @@ class Outcome(NamedTuple):
 def new_game(stream: jax.Array, episode: jax.Array) -> State:
     """The game with this name (uint32 scalars), before its first stage is laid out."""
     dice = Dice(stream, episode, jnp.zeros_like(stream))
-    corner = jnp.asarray(CORNERS)[choose(dice, Site.START_CORNER, len(CORNERS))]
-    bonus = jnp.asarray(START_BONUSES)[choose(dice, Site.START_BONUS, len(START_BONUSES))]
+    corner = jnp.asarray(CORNERS)[dice.choose(Site.START_CORNER, len(CORNERS))]
+    bonus = jnp.asarray(START_BONUSES)[dice.choose(Site.START_BONUS, len(START_BONUSES))]
     zero, no = jnp.int32(0), jnp.bool(False)
     player = Player(
         cell=corner,
@@ -115,8 +115,8 @@ def empty_position(player: Player) -> Position:
     nowhere, nobody, zero = of_cell(jnp.int32(CELLS)), NOBODY, jnp.int32(0)
     no = jnp.bool(False)
 
-    def spots(nothing: _Set) -> Spots[_Set]:
-        return Spots((nothing,) * LINE_BITS, (nothing,) * LINE_BITS)
+    def spots(nothing: _Set) -> Coordinates[_Set]:
+        return Coordinates((nothing,) * LINE_BITS, (nothing,) * LINE_BITS)
 
     return Position(
         player=player,
@@ -134,7 +134,7 @@ def empty_position(player: Player) -> Position:
         ),
         enemies=Enemies(
             count=zero,
-            spots=spots(nobody),
+            cell=spots(nobody),
             type=(nobody,) * TYPE_BITS,
             hp=(nobody,) * HP_BITS,
             disabled=(nobody,) * DISABLED_BITS,
@@ -145,7 +145,7 @@ def empty_position(player: Player) -> Position:
         ),
         transmissions=Transmissions(
             count=zero,
-            spots=spots(nowhere),
+            cell=spots(nowhere),
             turns=(nowhere,) * TURNS_BITS,
             type=(nowhere,) * TYPE_BITS,
             from_schedule=nowhere,
@@ -186,7 +186,9 @@ def begin_step(state: State, action: jax.Array, newest: list[jax.Array]) -> tupl
     in_range = (action >= 0) & (action < NUM_ACTIONS)
     bit = valid_actions(state) >> jnp.clip(action, 0, NUM_ACTIONS - 1).astype(jnp.uint32)
     valid = running & in_range & (bit & 1 == 1)
-    action = once(running, lambda: jnp.where(valid, action, _NOTHING).astype(jnp.int32) + 1) - 1
+    action = (
+        compute_once(running, lambda: jnp.where(valid, action, _NOTHING).astype(jnp.int32) + 1) - 1
+    )
     valid = action != _NOTHING
     state = replace(state, dice=state.dice._replace(clock=state.dice.clock + valid))
     before = measure(state, action)
@@ -203,7 +205,7 @@ def begin_step(state: State, action: jax.Array, newest: list[jax.Array]) -> tupl
 
 
 def settled(state: State, rule: Callable[[State], tuple[State, _T]]) -> tuple[State, _T]:
-    """What a rule makes of a state, worked out here once and for all (`loops.once`).
+    """What a rule makes of a state, worked out here once and for all (`control_flow.compute_once`).
 
     For rules that leave the saved states alone, which are not moved around.
     """
@@ -213,7 +215,7 @@ def settled(state: State, rule: Callable[[State], tuple[State, _T]]) -> tuple[St
         return replace(new, saved=NOT_MOVED), result
 
     always = state.stage > 0  # which the compiler can't know
-    new, result = once(always, compute)
+    new, result = compute_once(always, compute)
     return replace(new, saved=state.saved), result
 
 
@@ -239,7 +241,7 @@ def finish_step(state: State, turn: Turn, movement: Movement) -> tuple[State, Ou
 
 def act(
     state: State, action: jax.Array, newest: list[jax.Array]
-) -> tuple[State, tuple[jax.Array, jax.Array, jax.Array, Bits]]:
+) -> tuple[State, tuple[jax.Array, jax.Array, jax.Array, CellSet]]:
     """The player's part of a step.
 
     Returns:
@@ -251,17 +253,17 @@ def act(
     number = jnp.where(action >= FIRST_PROGRAM, action - FIRST_PROGRAM, _NOTHING)
     came_from = state.player.cell
     state, hit, picked_up = go(state, action, is_direction)
-    entered = (is_direction & (state.player.cell != came_from)) | (number == P.WARP)
+    entered = (is_direction & (state.player.cell != came_from)) | (number == ProgramId.WARP)
     state = siphon(state, action == SIPHON)
     state, effect = run(state, newest, number)
-    blow = once(action != _NOTHING, lambda: select(is_direction, hit, effect))
+    blow = compute_once(action != _NOTHING, lambda: select(is_direction, hit, effect))
     state, kills = attack(state, blow)
     return state, (kills, picked_up, entered, blow.gone & state.transmissions.alive)
 
 
 def ends_turn(action: jax.Array) -> jax.Array:
     """Whether the enemies move after an action: all but the programs other than WAIT."""
-    return ((action >= 0) & (action <= SIPHON)) | (action == FIRST_PROGRAM + P.WAIT)
+    return ((action >= 0) & (action <= SIPHON)) | (action == FIRST_PROGRAM + ProgramId.WAIT)
 
 
 def complete_stage(state: State, completed: jax.Array) -> State:

@@ -6,9 +6,17 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import EMPTY, Bits, col_of, grown, neighbours, of_cell, row_of
-from hackmatrix.jaxgame.loops import repeat_while
-from hackmatrix.jaxgame.planes import Planes
+from hackmatrix.jaxgame.bitboard import (
+    NOWHERE,
+    CellSet,
+    col_of,
+    flood_step,
+    neighbours,
+    of_cell,
+    row_of,
+)
+from hackmatrix.jaxgame.control_flow import repeat_while
+from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.rules.board import CELLS, DIRECTION_STEPS
 from hackmatrix.rules.observation import MAX_DISTANCE
 
@@ -25,12 +33,12 @@ class Surroundings(NamedTuple):
 
     cell: jax.Array  # int32, its own
     player: jax.Array  # int32, the player's
-    walls: Bits  # cells it cannot walk on
-    others: Bits  # cells of all other enemies and the transmissions
+    walls: CellSet  # cells it cannot walk on
+    others: CellSet  # cells of all other enemies and the transmissions
     alone: jax.Array  # bool, whether it looks for a way as if there were no others
 
 
-def flood(around: Surroundings, reached: Bits) -> Bits:
+def flood(around: Surroundings, reached: CellSet) -> CellSet:
     """Some rounds of a flood from the player over the cells that a way may lead over.
 
     It stops where it comes to a neighbour of the enemy.
@@ -42,16 +50,16 @@ def flood(around: Surroundings, reached: Bits) -> Bits:
     start, goal = of_cell(around.cell), of_cell(around.player)
     blocked = _blocked(around)
     steps = neighbours(start) & ~blocked
-    begins = (goal & ~blocked).where(around.cell != around.player)
+    begins = (goal & ~blocked).only_if(around.cell != around.player)
     reached = bitboard.select(reached.any(), reached, begins)
     for _ in range(_ROUNDS // 2):
         arrived = (reached & steps).any()
-        further = grown(grown(reached, ~blocked), ~blocked)
+        further = flood_step(flood_step(reached, ~blocked), ~blocked)
         reached = bitboard.select(arrived, reached, further)
     return reached
 
 
-def next_cell(around: Surroundings, reached: Bits) -> jax.Array:
+def next_cell(around: Surroundings, reached: CellSet) -> jax.Array:
     """int32: the cell an enemy moves to after a flood, its own when it has to stay.
 
     Or `HITS` when it is next to the player, `SEARCH_ON` when the flood has to go on, and
@@ -61,7 +69,7 @@ def next_cell(around: Surroundings, reached: Bits) -> jax.Array:
     blocked, others = _blocked(around), around.others
     next_to = neighbours(start)
     arrived = reached & next_to & ~blocked
-    grows = ((grown(reached, ~blocked) ^ reached) & ~blocked).any()
+    grows = ((flood_step(reached, ~blocked) ^ reached) & ~blocked).any()
 
     path = _first_step(around.cell, arrived)
     nearest = _step_towards(around, next_to & ~around.walls & ~others)
@@ -71,12 +79,12 @@ def next_cell(around: Surroundings, reached: Bits) -> jax.Array:
     return jnp.where((next_to & goal).any(), HITS, answer)
 
 
-def _blocked(around: Surroundings) -> Bits:
+def _blocked(around: Surroundings) -> CellSet:
     in_the_way = around.others & ~of_cell(around.player)
-    return around.walls | in_the_way.where(~around.alone)
+    return around.walls | in_the_way.only_if(~around.alone)
 
 
-def _first_step(cell: jax.Array, targets: Bits) -> jax.Array:
+def _first_step(cell: jax.Array, targets: CellSet) -> jax.Array:
     """int32: the neighbour in `targets` that comes first in direction order, else `cell`."""
     step = jnp.int32(0)
     for direction, offset in reversed(list(zip(bitboard.DIRECTIONS, DIRECTION_STEPS, strict=True))):
@@ -84,7 +92,7 @@ def _first_step(cell: jax.Array, targets: Bits) -> jax.Array:
     return cell + step
 
 
-def _step_towards(around: Surroundings, free: Bits) -> jax.Array:
+def _step_towards(around: Surroundings, free: CellSet) -> jax.Array:
     """int32: the free neighbour nearest to the player, the first in direction order; or `cell`.
 
     A step changes the distance by one, so any that brings it nearer is better than any other.
@@ -92,29 +100,29 @@ def _step_towards(around: Surroundings, free: Bits) -> jax.Array:
     here, player = of_cell(around.cell), around.player
     rows = row_of(player) - row_of(around.cell)
     cols = col_of(player) - col_of(around.cell)
-    nearer = EMPTY
+    nearer = NOWHERE
     for direction, helps in zip(
         bitboard.DIRECTIONS, (rows > 0, rows < 0, cols < 0, cols > 0), strict=True
     ):
-        nearer |= (direction(here) & free).where(helps)
+        nearer |= (direction(here) & free).only_if(helps)
     return _first_step(around.cell, bitboard.select(nearer.any(), nearer, free))
 
 
-def exit_distance(exit: jax.Array, blocks: Bits, player: jax.Array) -> jax.Array:
+def exit_distance(exit: jax.Array, blocks: CellSet, player: jax.Array) -> jax.Array:
     """int32: walking distance of the player to the exit, 0 without a path."""
     here = of_cell(player)
     free = ~blocks | here
 
-    def wants_more(carry: tuple[Bits, jax.Array, jax.Array]) -> jax.Array:
+    def wants_more(carry: tuple[CellSet, jax.Array, jax.Array]) -> jax.Array:
         reached, _, grows = carry
         return grows & ~(reached & here).any()
 
-    def grow(carry: tuple[Bits, jax.Array, jax.Array]) -> tuple[Bits, jax.Array, jax.Array]:
+    def grow(carry: tuple[CellSet, jax.Array, jax.Array]) -> tuple[CellSet, jax.Array, jax.Array]:
         before, distance, _ = carry
         reached = before
         for _ in range(_ROUNDS):
             distance += ~(reached & here).any()
-            reached = grown(reached, free)
+            reached = flood_step(reached, free)
         return reached, distance, (reached ^ before).any()
 
     start = of_cell(exit)
@@ -122,17 +130,17 @@ def exit_distance(exit: jax.Array, blocks: Bits, player: jax.Array) -> jax.Array
     return jnp.where((reached & here).any(), distance, 0)
 
 
-def exit_distances(exit: jax.Array, blocks: Bits, player: jax.Array) -> Planes[Bits]:
+def exit_distances(exit: jax.Array, blocks: CellSet, player: jax.Array) -> Numbers[CellSet]:
     """Of each cell the walking distance from the exit over non-block cells, at most 10."""
     free = ~blocks | of_cell(player)
     reached = of_cell(exit)
     farther = [~reached]  # farther[d]: more than d steps away
     for _ in range(MAX_DISTANCE - 1):
-        reached = grown(reached, free)
+        reached = flood_step(reached, free)
         farther.append(~reached)
     planes = []
     for width in (1, 2, 4, 8):  # the distances with this bit are spans of this width
-        plane = EMPTY
+        plane = NOWHERE
         for first in range(width, MAX_DISTANCE + 1, 2 * width):
             beyond = first + width - 1
             span = farther[first - 1]

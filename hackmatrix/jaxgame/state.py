@@ -13,10 +13,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import Bits, Slots, col_of, row_of
+from hackmatrix.jaxgame.bitboard import CellSet, EnemySet, col_of, row_of
+from hackmatrix.jaxgame.control_flow import compute_once
 from hackmatrix.jaxgame.dice import Dice
-from hackmatrix.jaxgame.loops import once
-from hackmatrix.jaxgame.planes import Planes, Spots
+from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.rules.board import LIMIT
 from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
 
@@ -51,16 +51,16 @@ class Player:
 class Cells:
     """The board: sets of cells, and four numbers a cell that are zero but on blocks or free."""
 
-    blocks: Bits  # everything that blocks walking
-    data: Bits  # data blocks, in the open or inside question blocks; the others hold programs
-    questions: Bits
-    siphons: Bits  # data siphons to pick up
-    siphoned: Bits
-    center: Bits
-    credits: Planes[Bits]  # 0..3
-    energy: Planes[Bits]  # 0..3
-    value: Planes[Bits]  # points of data, number of the program
-    spawn: Planes[Bits]  # 0..99
+    blocks: CellSet  # everything that blocks walking
+    data: CellSet  # data blocks, in the open or inside question blocks; the others hold programs
+    questions: CellSet
+    siphons: CellSet  # data siphons to pick up
+    siphoned: CellSet
+    center: CellSet
+    credits: Numbers[CellSet]  # 0..3
+    energy: Numbers[CellSet]  # 0..3
+    value: Numbers[CellSet]  # points of data, number of the program
+    spawn: Numbers[CellSet]  # 0..99
 
 
 @jax.tree_util.register_dataclass
@@ -69,21 +69,21 @@ class Enemies:
     """The enemies in order of appearance: sets of slots, and planes of them."""
 
     count: jax.Array  # int32
-    spots: Spots[Slots]
-    type: Planes[Slots]
-    hp: Planes[Slots]
-    disabled: Planes[Slots]
-    stunned: Slots
-    from_schedule: Slots
-    from_siphon: Slots
-    last: Spots[Slots]
+    cell: Coordinates[EnemySet]
+    type: Numbers[EnemySet]
+    hp: Numbers[EnemySet]
+    disabled: Numbers[EnemySet]
+    stunned: EnemySet
+    from_schedule: EnemySet
+    from_siphon: EnemySet
+    last: Coordinates[EnemySet]
 
     @property
-    def alive(self) -> Slots:
+    def alive(self) -> EnemySet:
         """The slots that hold an enemy."""
-        return Slots.below(self.count)
+        return EnemySet.below(self.count)
 
-    def of_type(self, kind: EnemyType) -> Slots:
+    def of_type(self, kind: EnemyType) -> EnemySet:
         """The slots of the enemies of one type."""
         return planes.equal(self.type, int(kind)) & self.alive
 
@@ -91,19 +91,19 @@ class Enemies:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class Transmissions:
-    """The transmissions in order of appearance: sets of slots (`Bits`), and planes of them."""
+    """The transmissions in order of appearance: sets of slots (`CellSet`), and planes of them."""
 
     count: jax.Array  # int32
-    spots: Spots[Bits]
-    turns: Planes[Bits]
-    type: Planes[Bits]
-    from_schedule: Bits
-    from_siphon: Bits
+    cell: Coordinates[CellSet]
+    turns: Numbers[CellSet]
+    type: Numbers[CellSet]
+    from_schedule: CellSet
+    from_siphon: CellSet
 
     @property
-    def alive(self) -> Bits:
+    def alive(self) -> CellSet:
         """The slots that hold a transmission."""
-        return Bits.below(self.count)
+        return CellSet.below(self.count)
 
 
 @jax.tree_util.register_dataclass
@@ -116,7 +116,7 @@ class Position:
     enemies: Enemies
     transmissions: Transmissions
     owned: jax.Array  # uint32, bit n: program n
-    acquired: Planes[Slots]  # of slots: owned program numbers in order of acquisition
+    acquired: Numbers[EnemySet]  # of slots: owned program numbers in order of acquisition
     turn: jax.Array  # int32
     show: jax.Array  # bool
     calm: jax.Array  # bool
@@ -135,8 +135,8 @@ class State(Position):
     next_task: jax.Array  # int32
     pending: jax.Array  # int32
     step: jax.Array  # bool
-    enemies_at: Bits  # cells with an enemy, as `enemies` has it
-    coming_at: Bits  # cells with a transmission, as `transmissions` has it
+    enemies_at: CellSet  # cells with an enemy, as `enemies` has it
+    coming_at: CellSet  # cells with a transmission, as `transmissions` has it
     saved: jax.Array  # uint32[4, w], the UNDO states as `packed` has them: a ring
     saved_count: jax.Array  # int32, 0..4
     saved_newest: jax.Array  # int32, 0..3, place of the newest in the ring
@@ -176,16 +176,16 @@ def saturated(number: jax.Array) -> jax.Array:
     return jnp.minimum(number, LIMIT)
 
 
-def seen(position: Position) -> Slots:
+def seen(position: Position) -> EnemySet:
     """The enemies that the player sees: cryptogs only in line or after SHOW."""
     enemies, here = position.enemies, position.player.cell
-    in_line = enemies.spots.in_row(row_of(here)) | enemies.spots.in_col(col_of(here))
-    hidden = enemies.of_type(EnemyType.CRYPTOG) & ~in_line & ~Slots.full(position.show)
+    in_line = enemies.cell.in_row(row_of(here)) | enemies.cell.in_col(col_of(here))
+    hidden = enemies.of_type(EnemyType.CRYPTOG) & ~in_line & ~EnemySet.all_if(position.show)
     return enemies.alive & ~hidden
 
 
 def land(
-    enemies: Enemies, transmissions: Transmissions, due: Bits, gone: Bits
+    enemies: Enemies, transmissions: Transmissions, due: CellSet, gone: CellSet
 ) -> tuple[Enemies, Transmissions]:
     """Due transmissions become enemies at the end of their list (section 4, step 2).
 
@@ -193,29 +193,31 @@ def land(
     """
     room = MAX_ENEMIES - enemies.count
     next_one = bitboard.nth(due, jnp.minimum(room, due.size() - 1))
-    landing = bitboard.select(due.size() > room, due & Bits.below(next_one), due)
-    landing, gaps = once(due.any(), lambda: (landing, landing.gaps()))
+    landing = bitboard.select(due.size() > room, due & CellSet.below(next_one), due)
+    landing, gaps = compute_once(due.any(), lambda: (landing, landing.compression()))
 
-    def arriving(places: Bits) -> Slots:
-        return places.squeezed(gaps).to_slots().shifted(enemies.count)
+    def arriving(places: CellSet) -> EnemySet:
+        return places.compressed(gaps).to_set32().shifted(enemies.count)
 
-    def append(old: Planes[Slots], new: Planes[Bits]) -> Planes[Slots]:
+    def append(old: Numbers[EnemySet], new: Numbers[CellSet]) -> Numbers[EnemySet]:
         return tuple(a | arriving(b) for a, b in zip(old, new, strict=True))
 
-    def append_spots(old: Spots[Slots], new: Spots[Bits]) -> Spots[Slots]:
-        return Spots(append(old.row, new.row), append(old.col, new.col))
+    def append_spots(
+        old: Coordinates[EnemySet], new: Coordinates[CellSet]
+    ) -> Coordinates[EnemySet]:
+        return Coordinates(append(old.row, new.row), append(old.col, new.col))
 
     everyone, daemons = arriving(landing), arriving(planes.equal(transmissions.type, 1))
     enemies = Enemies(
         count=enemies.count + landing.size(),
-        spots=append_spots(enemies.spots, transmissions.spots),
+        cell=append_spots(enemies.cell, transmissions.cell),
         type=append(enemies.type, transmissions.type),
         hp=(enemies.hp[0] | daemons, enemies.hp[1] | everyone),  # 3 for daemons, 2 for others
         disabled=(enemies.disabled[0] | everyone, *enemies.disabled[1:]),
         stunned=enemies.stunned,
         from_schedule=enemies.from_schedule | arriving(transmissions.from_schedule),
         from_siphon=enemies.from_siphon | arriving(transmissions.from_siphon),
-        last=append_spots(enemies.last, transmissions.spots),
+        last=append_spots(enemies.last, transmissions.cell),
     )
     return enemies, keep(transmissions, ~(landing | gone))
 
@@ -224,14 +226,14 @@ _List = TypeVar("_List", Enemies, Transmissions)
 
 
 def keep(pieces: _List, stays: Any) -> _List:
-    """Remove the pieces that are not in a set (`Slots` or `Bits`); the others move up."""
+    """Remove the pieces that are not in a set (`EnemySet` or `CellSet`); the others move up."""
     left = pieces.alive & stays
-    gaps = once(left.any(), left.gaps)  # where nobody is left, nothing is kept
+    gaps = compute_once(left.any(), left.compression)  # where nobody is left, nothing is kept
     moved = jax.tree.map(
-        lambda x: x.squeezed(gaps) if _is_set(x) else left.size(), pieces, is_leaf=_is_set
+        lambda x: x.compressed(gaps) if _is_set(x) else left.size(), pieces, is_leaf=_is_set
     )
     return cast(_List, moved)
 
 
 def _is_set(tree: object) -> bool:
-    return isinstance(tree, Bits | Slots)
+    return isinstance(tree, CellSet | EnemySet)

@@ -20,7 +20,7 @@ from hackmatrix.engine.events import EventKind
 from hackmatrix.engine.state import Enemy, State
 from hackmatrix.rules.board import AROUND, NEIGHBOUR, col
 from hackmatrix.rules.enemies import MAX_HP
-from hackmatrix.rules.programs import PROGRAMS, P
+from hackmatrix.rules.programs import PROGRAMS, ProgramId
 
 Change = Callable[[pytest.MonkeyPatch], None]
 
@@ -90,9 +90,9 @@ def interval_without_floor(patch: pytest.MonkeyPatch) -> None:
 def undo_keeps_its_cost(patch: pytest.MonkeyPatch) -> None:
     def undo(state: State) -> None:
         programs.undo(state)
-        state.player.add(credits=-PROGRAMS[P.UNDO].credits)
+        state.player.add(credits=-PROGRAMS[ProgramId.UNDO].credits)
 
-    patch.setitem(programs.EFFECT, P.UNDO, undo)
+    patch.setitem(programs.EFFECT, ProgramId.UNDO, undo)
 
 
 def pull_ties(patch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def poly_heals(patch: pytest.MonkeyPatch) -> None:
             enemy.hp = MAX_HP[enemy.type]
         return programs.poly(state)
 
-    patch.setitem(programs.EFFECT, P.POLY, poly)
+    patch.setitem(programs.EFFECT, ProgramId.POLY, poly)
 
 
 def crash_clears_siphoned(patch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def crash_clears_siphoned(patch: pytest.MonkeyPatch) -> None:
             state.cells[cell].siphoned = False
         return kills
 
-    patch.setitem(programs.EFFECT, P.CRASH, crash)
+    patch.setitem(programs.EFFECT, ProgramId.CRASH, crash)
 
 
 def siphon_death_penalty_only_for_the_killer(patch: pytest.MonkeyPatch) -> None:

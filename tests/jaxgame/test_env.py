@@ -13,7 +13,7 @@ import hackmatrix
 from hackmatrix.engine import Game
 from hackmatrix.engine.observation import features
 from hackmatrix.jaxgame import EnvState, HackMatrixEnv
-from hackmatrix.jaxgame.saving import state_to_engine
+from hackmatrix.jaxgame.conversion import state_to_engine
 from hackmatrix.rules.observation import RECORD_SIZE
 
 GAMES = 16

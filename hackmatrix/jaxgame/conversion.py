@@ -9,9 +9,9 @@ import numpy as np
 
 from hackmatrix.engine import dice as engine_dice
 from hackmatrix.engine import state as engine
-from hackmatrix.jaxgame.bitboard import HALF, Bits, Slots, constant
+from hackmatrix.jaxgame.bitboard import HALF, EnemySet, Set32, Set36, constant
 from hackmatrix.jaxgame.dice import Dice
-from hackmatrix.jaxgame.planes import Spots
+from hackmatrix.jaxgame.planes import Coordinates
 from hackmatrix.jaxgame.state import (
     AMOUNT_BITS,
     DIED,
@@ -90,7 +90,7 @@ def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
 
 def _word(places: Any) -> Any:
     """A set as one number."""
-    return places.bits if isinstance(places, Slots) else places.low | places.high << HALF
+    return places.word if isinstance(places, Set32) else places.low | places.high << HALF
 
 
 def _numbers(planes: Any) -> list[int]:
@@ -102,14 +102,13 @@ def _numbers(planes: Any) -> list[int]:
 def _pieces(pieces: Any) -> list[dict[str, Any]]:
     columns: dict[str, list[Any]] = {}
     for name, values in _vars(pieces).items():
-        if isinstance(values, Spots):
+        if isinstance(values, Coordinates):
             rows, cols = _numbers(values.row), _numbers(values.col)
             columns[name] = [row * SIZE + col for row, col in zip(rows, cols, strict=True)]
-        elif isinstance(values, Slots | Bits):
+        elif isinstance(values, Set32 | Set36):
             columns[name] = [bool(bit) for bit in _numbers((values,))]
         elif isinstance(values, tuple):
             columns[name] = _numbers(values)
-    columns["cell"] = columns.pop("spots")
     columns["type"] = [EnemyType(kind) for kind in columns["type"]]
     rows_of_facts = zip(*columns.values(), strict=True)
     return [dict(zip(columns, facts, strict=True)) for facts in rows_of_facts][: pieces.count]
@@ -117,7 +116,7 @@ def _pieces(pieces: Any) -> list[dict[str, Any]]:
 
 def _cells_to_engine(cells: Cells, exit: int) -> list[engine.Cell]:
     fields = _vars(cells)
-    sets = {name: _word(bits) for name, bits in fields.items() if isinstance(bits, Bits)}
+    sets = {name: _word(bits) for name, bits in fields.items() if isinstance(bits, Set36)}
     numbers = {name: _numbers(fields[name]) for name in ("credits", "energy", "value", "spawn")}
     board = []
     for index in range(CELLS):
@@ -190,7 +189,7 @@ def _position_from_engine(position: engine.Position) -> Position:
         cells=_cells_from_engine(position.cells),
         enemies=Enemies(
             count=_int32(len(enemies)),
-            spots=_spots(_slots, [enemy.cell for enemy in enemies]),
+            cell=_spots(_slots, [enemy.cell for enemy in enemies]),
             type=_planes(_slots, [enemy.type for enemy in enemies], TYPE_BITS),
             hp=_planes(_slots, [enemy.hp for enemy in enemies], HP_BITS),
             disabled=_planes(_slots, [enemy.disabled for enemy in enemies], DISABLED_BITS),
@@ -201,7 +200,7 @@ def _position_from_engine(position: engine.Position) -> Position:
         ),
         transmissions=Transmissions(
             count=_int32(len(coming)),
-            spots=_spots(_bits, [piece.cell for piece in coming]),
+            cell=_spots(_bits, [piece.cell for piece in coming]),
             turns=_planes(_bits, [piece.turns for piece in coming], TURNS_BITS),
             type=_planes(_bits, [piece.type for piece in coming], TYPE_BITS),
             from_schedule=_bits(piece.from_schedule for piece in coming),
@@ -221,15 +220,15 @@ def _bits(members: Iterable[Any]) -> Any:
 
 def _slots(members: Iterable[Any]) -> Any:
     word: Any = np.uint32(sum(1 << place for place, member in enumerate(members) if member))
-    return Slots(word)
+    return EnemySet(word)
 
 
 def _planes(make: Callable[[Iterable[Any]], Any], numbers: Sequence[int], size: int) -> Any:
     return tuple(make(number >> bit & 1 for number in numbers) for bit in range(size))
 
 
-def _spots(make: Callable[[Iterable[Any]], Any], cells: list[int]) -> Spots[Any]:
-    return Spots(
+def _spots(make: Callable[[Iterable[Any]], Any], cells: list[int]) -> Coordinates[Any]:
+    return Coordinates(
         _planes(make, [cell // SIZE for cell in cells], LINE_BITS),
         _planes(make, [cell % SIZE for cell in cells], LINE_BITS),
     )

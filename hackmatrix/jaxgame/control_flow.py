@@ -21,7 +21,7 @@ def any_game(flag: jax.Array) -> jax.Array:
     return lax.pmax(flag.astype(jnp.int32), GAMES) > 0
 
 
-def once(needed: jax.Array, compute: Callable[[], _Carry]) -> _Carry:
+def compute_once(needed: jax.Array, compute: Callable[[], _Carry]) -> _Carry:
     """`compute()`, worked out here and kept; zeros when no game of the batch needs it.
 
     For the few values that many others are made from. XLA on CPU fuses elementwise operations into
