@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import of_cell
-from hackmatrix.jaxgame.combat import NOBODY, Blow
+from hackmatrix.jaxgame.bitboard import NOBODY, NOWHERE, of_cell
+from hackmatrix.jaxgame.combat import Blow
 from hackmatrix.jaxgame.programs import can_run
 from hackmatrix.jaxgame.state import State, saturated
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
@@ -39,15 +39,15 @@ def target(state: State, direction: jax.Array) -> tuple[jax.Array, jax.Array, ja
         int32 the cell of the target (no cell if there is none), bool whether there is one, bool
         whether it is a transmission.
     """
-    ray = bitboard.NOWHERE
+    ray = NOWHERE
     for number, towards in enumerate(bitboard.DIRECTIONS):
         ray = ray | bitboard.ray(state.player.cell, towards).only_if(direction == number)
-    pieces = state.enemies_at | state.coming_at
+    pieces = state.enemies_at | state.transmissions_at
     seen = ray & (state.cells.blocks | pieces)
     ascends = (direction == _UP) | (direction == _RIGHT)
     cell = jnp.where(ascends, bitboard.lowest(seen), bitboard.highest(seen))
     found = seen.any() & pieces.has(cell)
-    return cell, found, state.coming_at.has(cell)
+    return cell, found, state.transmissions_at.has(cell)
 
 
 def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Blow, jax.Array]:
@@ -59,8 +59,8 @@ def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Bl
         active: bool, whether the action is a direction at all.
 
     Returns:
-        The state after a step, the blow of an attack, and bool whether the player picked up a data
-        siphon.
+        The state after a walk, the blow of an attack (still to be dealt), and bool whether the
+        player picked up a data siphon.
     """
     cell, found, is_transmission = target(state, direction)
     strikes = active & found

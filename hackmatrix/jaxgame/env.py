@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from hackmatrix.jaxgame import actions, batch, observation
 from hackmatrix.jaxgame.feature_rows import FeatureRows
 from hackmatrix.jaxgame.game import new_game
-from hackmatrix.jaxgame.state import RUNNING, WON, State
+from hackmatrix.jaxgame.state import Ending, State
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.chance import EVALUATION_STREAM
 from hackmatrix.rules.observation import FEATURE_SIZE, RECORD_SIZE
@@ -111,12 +111,12 @@ class HackMatrixEnv:
         return observation.features(observation_, self.observation)
 
     def _step_games(self, state: EnvState, action: jax.Array) -> tuple[Any, ...]:
-        was_running = state.game.over == RUNNING
+        was_running = state.game.over == Ending.RUNNING
         length = state.episode_length + was_running
         limit = self.max_episode_steps
         stops = None if limit is None else length >= limit
         game, done = batch.step(state.game, action, stops, self.auto_reset)
-        terminated = done.over != RUNNING
+        terminated = done.over != Ending.RUNNING
         truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
         ends = terminated | truncated
         restarted = ends & self.auto_reset
@@ -131,7 +131,7 @@ class HackMatrixEnv:
             "stage": done.stage,
             "score": done.score,
             "programs_owned": done.programs_owned,
-            "won": done.over == WON,
+            "won": done.over == Ending.WON,
         }
         new_state = EnvState(
             game=game,

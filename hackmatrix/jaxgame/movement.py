@@ -1,14 +1,16 @@
 """Section 5: how an enemy moves. A shortest path is a flood from its goal, one step a round."""
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.jaxgame import bitboard
+from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import (
     NOWHERE,
     CellSet,
+    EnemySet,
     col_of,
     flood_step,
     neighbours,
@@ -16,12 +18,19 @@ from hackmatrix.jaxgame.bitboard import (
     row_of,
 )
 from hackmatrix.jaxgame.control_flow import repeat_while
-from hackmatrix.jaxgame.planes import Numbers
+from hackmatrix.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.jaxgame.state import State
 from hackmatrix.rules.board import CELLS, DIRECTION_STEPS
 from hackmatrix.rules.observation import MAX_DISTANCE
 
-# What `next_cell` answers besides a cell.
-HITS, SEARCH_ON, SEARCH_ALONE = CELLS, CELLS + 1, CELLS + 2
+
+class Answer(IntEnum):
+    """What `next_cell` answers when it is no cell."""
+
+    HITS = CELLS
+    SEARCH_ON = CELLS + 1
+    SEARCH_ALONE = CELLS + 2
+
 
 # Rounds of a flood that are worked out in one go. Even: two neighbours of an enemy are an even
 # number of steps apart, so of two rounds only one can reach any of them first.
@@ -36,6 +45,19 @@ class Surroundings(NamedTuple):
     walls: CellSet  # cells it cannot walk on
     others: CellSet  # cells of all other enemies and the transmissions
     alone: jax.Array  # bool, whether it looks for a way as if there were no others
+
+
+def manhattan(coordinates: Coordinates[EnemySet], cell: jax.Array) -> Numbers[EnemySet]:
+    """|row distance| + |col distance| of each enemy to a cell."""
+    rows = _line_distance(coordinates.row, row_of(cell))
+    return planes.add(rows, _line_distance(coordinates.col, col_of(cell)))
+
+
+def _line_distance(lines: Numbers[EnemySet], line: jax.Array) -> Numbers[EnemySet]:
+    """|difference| of each enemy's row to one row, or of its column to one column."""
+    everyone = EnemySet.all_if(jnp.bool(True))
+    difference, below = planes.subtract(lines, everyone, line)
+    return planes.increment(tuple(plane ^ below for plane in difference), below)
 
 
 def flood(around: Surroundings, reached: CellSet) -> CellSet:
@@ -62,7 +84,7 @@ def flood(around: Surroundings, reached: CellSet) -> CellSet:
 def next_cell(around: Surroundings, reached: CellSet) -> jax.Array:
     """int32: the cell an enemy moves to after a flood, its own when it has to stay.
 
-    Or `HITS` when it is next to the player, `SEARCH_ON` when the flood has to go on, and
+    Or `Answer.HITS` when it is next to the player, `SEARCH_ON` when the flood has to go on, and
     `SEARCH_ALONE` when there is no way and it is to look again with nobody in the way.
     """
     start, goal = of_cell(around.cell), of_cell(around.player)
@@ -74,9 +96,9 @@ def next_cell(around: Surroundings, reached: CellSet) -> jax.Array:
     path = _first_step(around.cell, arrived)
     nearest = _step_towards(around, next_to & ~around.walls & ~others)
     way = jnp.where(around.alone & others.has(path), nearest, path)
-    no_way = jnp.where(around.alone, nearest, SEARCH_ALONE)
-    answer = jnp.where(arrived.any(), way, jnp.where(grows, SEARCH_ON, no_way))
-    return jnp.where((next_to & goal).any(), HITS, answer)
+    no_way = jnp.where(around.alone, nearest, Answer.SEARCH_ALONE)
+    answer = jnp.where(arrived.any(), way, jnp.where(grows, Answer.SEARCH_ON, no_way))
+    return jnp.where((next_to & goal).any(), Answer.HITS, answer)
 
 
 def _blocked(around: Surroundings) -> CellSet:
@@ -108,10 +130,10 @@ def _step_towards(around: Surroundings, free: CellSet) -> jax.Array:
     return _first_step(around.cell, bitboard.select(nearer.any(), nearer, free))
 
 
-def exit_distance(exit: jax.Array, blocks: CellSet, player: jax.Array) -> jax.Array:
+def exit_distance(state: State) -> jax.Array:
     """int32: walking distance of the player to the exit, 0 without a path."""
-    here = of_cell(player)
-    free = ~blocks | here
+    here = of_cell(state.player.cell)
+    free = ~state.cells.blocks | here
 
     def wants_more(carry: tuple[CellSet, jax.Array, jax.Array]) -> jax.Array:
         reached, _, grows = carry
@@ -125,25 +147,28 @@ def exit_distance(exit: jax.Array, blocks: CellSet, player: jax.Array) -> jax.Ar
             reached = flood_step(reached, free)
         return reached, distance, (reached ^ before).any()
 
-    start = of_cell(exit)
+    start = of_cell(state.exit)
     reached, distance, _ = repeat_while(wants_more, grow, (start, jnp.int32(0), start.any()))
     return jnp.where((reached & here).any(), distance, 0)
 
 
-def exit_distances(exit: jax.Array, blocks: CellSet, player: jax.Array) -> Numbers[CellSet]:
-    """Of each cell the walking distance from the exit over non-block cells, at most 10."""
-    free = ~blocks | of_cell(player)
-    reached = of_cell(exit)
+def exit_distances(state: State) -> Numbers[CellSet]:
+    """Walking distance from the exit over non-block cells for each cell, 10 where it is farther.
+
+    The player's cell may be a block all the same.
+    """
+    free = ~state.cells.blocks | of_cell(state.player.cell)
+    reached = of_cell(state.exit)
     farther = [~reached]  # farther[d]: more than d steps away
     for _ in range(MAX_DISTANCE - 1):
         reached = flood_step(reached, free)
         farther.append(~reached)
-    planes = []
+    distance = []
     for width in (1, 2, 4, 8):  # the distances with this bit are spans of this width
         plane = NOWHERE
         for first in range(width, MAX_DISTANCE + 1, 2 * width):
             beyond = first + width - 1
             span = farther[first - 1]
             plane |= span & ~farther[beyond] if beyond < MAX_DISTANCE else span
-        planes.append(plane)
-    return tuple(planes)
+        distance.append(plane)
+    return tuple(distance)

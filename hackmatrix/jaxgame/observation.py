@@ -13,7 +13,7 @@ from hackmatrix.jaxgame.control_flow import compute_once
 from hackmatrix.jaxgame.movement import exit_distances
 from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.jaxgame.spawning import line_of_fire
-from hackmatrix.jaxgame.state import State, seen
+from hackmatrix.jaxgame.state import State
 from hackmatrix.rules.board import CELLS, MAX_POINTS, MAX_RESOURCE, SIZE, Content
 from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.observation import (
@@ -80,7 +80,7 @@ def _spread(plane: Numbers[CellSet], first: jax.Array) -> jax.Array:
 def _bytes(state: State) -> list[jax.Array]:
     flags = state.show + state.calm * 2 + state.step * 4
     player = state.player
-    return [player.cell, player.hp, state.stage, flags, state.atk_uses, state.saved_count]
+    return [player.cell, player.hp, state.stage, flags, state.atk_uses, state.saved.count]
 
 
 def _words(state: State) -> list[jax.Array]:
@@ -95,11 +95,11 @@ def _owned_bytes(state: State) -> list[jax.Array]:
 
 def _planes(state: State) -> list[Numbers[CellSet]]:
     """The six planes: for each bit of their bytes, the cells that have it."""
-    always = state.stage > 0  # which the compiler can't know
-    people = compute_once(always, lambda: _people(state))
-    enemies, count = compute_once(always, lambda: _enemy_planes(state, people))
-    coming = compute_once(always, lambda: _transmission_plane(state))
-    far = compute_once(always, lambda: _distances(state))
+    needed = state.stage > 0  # which the compiler can't know
+    people = compute_once(needed, lambda: _people(state))
+    enemies, count = compute_once(needed, lambda: _enemy_planes(state, people))
+    coming = compute_once(needed, lambda: _transmission_plane(state))
+    far = compute_once(needed, lambda: _distances(state))
     value, spawn = _block_planes(state)
     return [
         enemies,
@@ -127,7 +127,7 @@ class _People(NamedTuple):
 
 
 def _people(state: State) -> _People:
-    enemies, visible = state.enemies, seen(state)
+    enemies, visible = state.enemies, state.seen()
     left, nth = visible, []
     for _ in range(MAX_SEEN):
         nth.append(enemies.cell.first_on_each_cell(left))
@@ -164,7 +164,7 @@ def _transmission_plane(state: State) -> Numbers[CellSet]:
     shown = (kind.only_if(state.show) for kind in _plus_one(coming.type))
     facts = (low & ~most, high & ~most, most, *shown)
     cells = coming.cell.cells(*(members & coming.alive for members in facts))
-    return (state.coming_at, *cells, line_of_fire(state))
+    return (state.transmissions_at, *cells, line_of_fire(state))
 
 
 def _cell_plane(state: State) -> Numbers[CellSet]:
@@ -183,7 +183,7 @@ def _seen_blocks(state: State) -> tuple[CellSet, CellSet, CellSet]:
 
 
 def _distances(state: State) -> Numbers[CellSet]:
-    return exit_distances(state.exit, state.cells.blocks, state.player.cell)
+    return exit_distances(state)
 
 
 def _resource_plane(state: State, distances: Numbers[CellSet]) -> Numbers[CellSet]:

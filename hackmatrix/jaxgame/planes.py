@@ -5,6 +5,7 @@ the two planes {0, 2} (bit 0 is set in 3 and 1) and {0, 1} (bit 1 is set in 3 an
 do to all places at once is then a few operations on sets, however many places there are.
 """
 
+from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import jax
@@ -43,6 +44,14 @@ def equal(numbers: Numbers[_Set], number: jax.Array | int) -> _Set:
     result = _with_bit(numbers[0], number, 0)
     for b, plane in enumerate(numbers[1:], start=1):
         result &= _with_bit(plane, number, b)
+    return result
+
+
+def one_of(numbers: Numbers[_Set], wanted: Sequence[int]) -> _Set:
+    """The places with one of these numbers, which are known at compile time."""
+    result = equal(numbers, int(wanted[0]))
+    for number in wanted[1:]:
+        result |= equal(numbers, int(number))
     return result
 
 

@@ -7,33 +7,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import CellSet, EnemySet, col_of, of_cell, row_of
-from hackmatrix.jaxgame.combat import NOBODY, Blow
+from hackmatrix.jaxgame.bitboard import NOBODY, EnemySet, TransmissionSet, col_of, of_cell, row_of
+from hackmatrix.jaxgame.combat import Blow
 from hackmatrix.jaxgame.control_flow import compute_once, repeat
+from hackmatrix.jaxgame.movement import manhattan
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
-from hackmatrix.jaxgame.state import (
-    TURNS_BITS,
-    Cells,
-    State,
-    position_of,
-    saturated,
-    select,
-    unpacked,
-    with_position,
-)
+from hackmatrix.jaxgame.state import Cells, State, saturated, zeros
+from hackmatrix.jaxgame.undo import restore
 from hackmatrix.rules.board import SIZE
 from hackmatrix.rules.chance import Site
-from hackmatrix.rules.enemies import EnemyType
+from hackmatrix.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.rules.programs import (
     DELAY_TURNS,
     EXCH_ENERGY,
     MAX_ATK_USES,
-    MAX_SAVED_STATES,
     PROGRAMS,
     ProgramId,
 )
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
+
+_TOUGH = [kind for kind in EnemyType if MAX_HP[kind] > min(MAX_HP)]
+assert max(MAX_HP) - min(MAX_HP) == 1  # as POLY takes for granted
 
 
 def can_run(state: State) -> jax.Array:
@@ -51,7 +46,7 @@ def can_run(state: State) -> jax.Array:
 def applicable(state: State) -> dict[ProgramId, jax.Array]:
     """The condition of each program that has one, as a bool scalar."""
     player, cells, enemies = state.player, state.cells, state.enemies_at
-    near = bitboard.around(of_cell(player.cell)) & (cells.blocks | enemies | state.coming_at)
+    near = bitboard.around(of_cell(player.cell)) & (cells.blocks | enemies | state.transmissions_at)
     any_enemy, any_coming = state.enemies.count > 0, state.transmissions.count > 0
     return {
         ProgramId.PUSH: any_enemy,
@@ -62,7 +57,7 @@ def applicable(state: State) -> dict[ProgramId, jax.Array]:
         ProgramId.DEBUG: (enemies & cells.blocks).any(),
         ProgramId.ROW: (enemies & bitboard.row_cells(row_of(player.cell))).any(),
         ProgramId.COL: (enemies & bitboard.col_cells(col_of(player.cell))).any(),
-        ProgramId.UNDO: state.saved_count > 0,
+        ProgramId.UNDO: state.saved.count > 0,
         ProgramId.EXCH: player.credits >= PROGRAMS[ProgramId.EXCH].credits,
         ProgramId.SHOW: ~state.show,
         ProgramId.RESET: player.hp < PLAYER_HP,
@@ -77,12 +72,12 @@ def applicable(state: State) -> dict[ProgramId, jax.Array]:
     }
 
 
-def run(state: State, newest: list[jax.Array], number: jax.Array) -> tuple[State, Blow]:
+def run(state: State, newest_saved: list[jax.Array], number: jax.Array) -> tuple[State, Blow]:
     """Pay for a program and run it.
 
     Args:
         state: the game.
-        newest: the newest saved position, as `state.packed`.
+        newest_saved: the words of the newest saved position (`undo.snapshot`).
         number: int32, the program; below 0 when the action is none.
 
     Returns:
@@ -96,8 +91,7 @@ def run(state: State, newest: list[jax.Array], number: jax.Array) -> tuple[State
     cells = crash(state.cells, before.player.cell, number == ProgramId.CRASH)
     state = shift(replace(state, cells=cells), number)
     state = change_numbers(state, number)
-    state = replace(state, step=state.step | (number == ProgramId.STEP))
-    return undo(state, newest, number == ProgramId.UNDO), blow
+    return restore(state, newest_saved, number == ProgramId.UNDO), blow
 
 
 def pay(state: State, number: jax.Array) -> State:
@@ -137,13 +131,14 @@ def change_numbers(state: State, number: jax.Array) -> State:
         show=state.show | (number == ProgramId.SHOW),
         calm=state.calm | (number == ProgramId.CALM),
         atk_uses=state.atk_uses + (number == ProgramId.ATK_PLUS),
+        step=state.step | (number == ProgramId.STEP),
     )
 
 
-def _later(turns: Numbers[CellSet], where: CellSet) -> Numbers[CellSet]:
+def _later(turns: Numbers[TransmissionSet], delayed: TransmissionSet) -> Numbers[TransmissionSet]:
     """The turns of some transmissions with DELAY's added; they stop at the limit, all bits set."""
     delay = tuple(
-        where.only_if(jnp.bool(bool(DELAY_TURNS >> bit & 1))) for bit in range(TURNS_BITS)
+        delayed.only_if(jnp.bool(bool(DELAY_TURNS >> bit & 1))) for bit in range(len(turns))
     )
     *longer, over = planes.add(turns, delay)
     return tuple(plane | over for plane in longer)
@@ -158,11 +153,11 @@ def poly(state: State, active: jax.Array) -> State:
     def draw(i: jax.Array, carry: Numbers[EnemySet]) -> Numbers[EnemySet]:
         return planes.put(carry, EnemySet.of_slot(i), state.dice.choose(Site.POLY_TYPE, others, i))
 
-    nothing: Numbers[EnemySet] = (NOBODY, NOBODY)
+    nothing: Numbers[EnemySet] = zeros("type", NOBODY)
     other = repeat(jnp.where(active, enemies.count, 0), draw, nothing)
     kind = planes.increment(other, everyone & ~planes.less(other, enemies.type))
-    was, becomes = (planes.equal(types, int(EnemyType.DAEMON)) for types in (enemies.type, kind))
-    hp = planes.increment(enemies.hp, becomes & ~was & everyone)  # daemons have one hp more
+    was, becomes = (planes.one_of(types, _TOUGH) for types in (enemies.type, kind))
+    hp = planes.increment(enemies.hp, becomes & ~was & everyone)
     hp = planes.decrement(hp, was & ~becomes & everyone)
     return replace(
         state,
@@ -210,17 +205,8 @@ def strike(state: State, number: jax.Array) -> Blow:
 
 def nearest_daemon(state: State) -> EnemySet:
     """The daemon nearest to the player, the first in the list among equals."""
-    spots, here = state.enemies.cell, state.player.cell
-    rows, cols = _apart(spots.row, row_of(here)), _apart(spots.col, col_of(here))
-    distance = planes.add(rows, cols)
+    distance = manhattan(state.enemies.cell, state.player.cell)
     return planes.places_of_smallest(distance, state.enemies.of_type(EnemyType.DAEMON)).first()
-
-
-def _apart(lines: Numbers[EnemySet], line: jax.Array) -> Numbers[EnemySet]:
-    """|difference| of rows, or of columns, to one of them."""
-    everyone = EnemySet.all_if(jnp.bool(True))
-    difference, below = planes.subtract(lines, everyone, line)
-    return planes.increment(tuple(plane ^ below for plane in difference), below)
 
 
 def warp(state: State, blow: Blow, active: jax.Array) -> tuple[State, Blow]:
@@ -298,14 +284,3 @@ def _moves(lines: Numbers[EnemySet], line: jax.Array, away: jax.Array) -> tuple[
     more = (above & not_last).only_if(away) | below.only_if(~away)
     less = (below & planes.nonzero(lines)).only_if(away) | above.only_if(~away)
     return more, less
-
-
-def undo(state: State, newest: list[jax.Array], active: jax.Array) -> State:
-    """Restore the newest saved position and drop it."""
-    position = position_of(state)
-    state = with_position(state, select(active, unpacked(newest, like=position), position))
-    return replace(
-        state,
-        saved_count=state.saved_count - active,
-        saved_newest=(state.saved_newest - active) % MAX_SAVED_STATES,
-    )

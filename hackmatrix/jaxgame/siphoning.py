@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import NOWHERE, CellSet, EnemySet, cross, of_cell
+from hackmatrix.jaxgame.bitboard import NOWHERE, CellSet, Set32, cross, of_cell
 from hackmatrix.jaxgame.control_flow import compute_once
 from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.jaxgame.state import State, saturated
@@ -59,7 +59,7 @@ def _take_programs(state: State, blocks: CellSet) -> State:
     for cell, number in zip(cells, numbers, strict=True):
         new = cell.any() & ((owned >> number.astype(jnp.uint32)) & 1 == 0)
         place = jax.lax.population_count(owned).astype(jnp.int32)
-        acquired = planes.put(acquired, EnemySet.of_slot(place).only_if(new), number)
+        acquired = planes.put(acquired, Set32.of_slot(place).only_if(new), number)
         owned |= new.astype(jnp.uint32) << number.astype(jnp.uint32)
     return replace(state, owned=owned, acquired=acquired)
 

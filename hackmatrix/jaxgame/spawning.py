@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import CellSet, of_cell
+from hackmatrix.jaxgame.bitboard import CellSet, TransmissionSet, of_cell
 from hackmatrix.jaxgame.control_flow import compute_once, repeat
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.jaxgame.state import State
@@ -49,7 +49,7 @@ def spawn(
         first: int32, the draws' index of the first of them (`rules.chance`).
     """
     coming, here = state.transmissions, of_cell(state.player.cell)
-    taken = state.cells.blocks | state.enemies_at | state.coming_at | here
+    taken = state.cells.blocks | state.enemies_at | state.transmissions_at | here
     fire, empty = compute_once(count > 0, lambda: (line_of_fire(state), ~taken))
 
     def place(i: jax.Array, new: _New) -> _New:
@@ -83,7 +83,7 @@ def spawn(
         coming.from_siphon,
     )
     left, number, spots, types, from_schedule, from_siphon = repeat(count, place, start)
-    new_slots = CellSet.below(number) & ~coming.alive
+    new_slots = TransmissionSet.below(number) & ~coming.alive
     return replace(
         state,
         transmissions=replace(
@@ -95,9 +95,16 @@ def spawn(
             from_schedule=from_schedule,
             from_siphon=from_siphon,
         ),
-        coming_at=state.coming_at | (empty ^ left),
+        transmissions_at=state.transmissions_at | (empty ^ left),
     )
 
 
 # The loop of `spawn`: the cells still empty, then the list of transmissions without their turns.
-_New = tuple[CellSet, jax.Array, Coordinates[CellSet], Numbers[CellSet], CellSet, CellSet]
+_New = tuple[
+    CellSet,
+    jax.Array,
+    Coordinates[TransmissionSet],
+    Numbers[TransmissionSet],
+    TransmissionSet,
+    TransmissionSet,
+]

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import CellSet, neighbours, of_cell
+from hackmatrix.jaxgame.bitboard import NOWHERE, CellSet, neighbours, of_cell
 from hackmatrix.jaxgame.control_flow import compute_once, repeat, repeat_while
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.jaxgame.spawning import spawn
-from hackmatrix.jaxgame.state import AMOUNT_BITS, SPAWN_BITS, VALUE_BITS, Cells, State
+from hackmatrix.jaxgame.state import NUM_PLANES, Cells, State, zeros
+from hackmatrix.jaxgame.undo import forget
 from hackmatrix.rules.board import CELLS, CORNERS, MAX_POINTS
 from hackmatrix.rules.chance import FIRST_STAGE_SPAWN, LAYOUT_STRIDE, Site
 from hackmatrix.rules.programs import PROGRAMS
@@ -48,7 +49,7 @@ def plan_stage(state: State) -> Plan:
     """
     left = _CORNERS & ~of_cell(state.player.cell)
     exit = bitboard.nth(left, state.dice.choose(Site.EXIT_CORNER, left.size()))
-    free = ~_CORNERS & ~(state.enemies_at | state.coming_at)
+    free = ~_CORNERS & ~(state.enemies_at | state.transmissions_at)
     count = MIN_BLOCKS + state.dice.choose(Site.BLOCK_COUNT, MAX_BLOCKS + 1 - MIN_BLOCKS)
     return Plan(
         dice=state.dice,
@@ -76,11 +77,10 @@ def begin_stage(state: State, plan: Plan, attempt: jax.Array) -> State:
         calm=no,
         step=no,
         atk_uses=zero,
-        saved_count=zero,
         exit=plan.exit,
     )
     cells = place_resources(plan, place_blocks(plan, attempt))
-    state = replace(state, cells=cells)
+    state = replace(forget(state), cells=cells)
     return spawn(state, state.stage, scheduled=no, owed=no, first=FIRST_STAGE_SPAWN)
 
 
@@ -91,17 +91,13 @@ def draw_layout(plan: Plan, attempt: jax.Array) -> CellSet:
         cell = _draw_cell(plan, attempt, i, plan.free & ~blocks)
         return blocks | of_cell(cell).only_if(i < plan.blocks)
 
-    return repeat(plan.blocks, place, _nowhere())
+    return repeat(plan.blocks, place, NOWHERE)
 
 
 def _draw_cell(plan: Plan, attempt: jax.Array, i: jax.Array, options: CellSet) -> jax.Array:
     """int32: the cell of block i."""
     index = attempt * LAYOUT_STRIDE + i
     return bitboard.nth(options, plan.dice.choose(Site.BLOCK_CELL, options.size(), index))
-
-
-def _nowhere() -> CellSet:
-    return CellSet(jnp.uint32(0), jnp.uint32(0))
 
 
 def is_valid_layout(blocks: CellSet, exit: jax.Array) -> jax.Array:
@@ -140,7 +136,6 @@ class _Blocks(NamedTuple):
 
 def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
     """The blocks of a valid layout and what they hold; none if there is none."""
-    none = _nowhere()
     count = jnp.where(attempt < LAYOUT_TRIES, plan.blocks, 0)
 
     def place(i: jax.Array, board: _Blocks) -> _Blocks:
@@ -158,7 +153,12 @@ def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
         )
 
     start = _Blocks(
-        none, none, none, (none,) * VALUE_BITS, (none,) * SPAWN_BITS, jnp.uint32(_EVERY_PROGRAM)
+        blocks=NOWHERE,
+        data=NOWHERE,
+        questions=NOWHERE,
+        value=zeros("value", NOWHERE),
+        spawn=zeros("spawn", NOWHERE),
+        programs=jnp.uint32(_EVERY_PROGRAM),
     )
     board = repeat(count, place, start)
     return Cells(
@@ -166,10 +166,10 @@ def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
         data=board.data,
         questions=board.questions,
         siphons=plan.siphons,
-        siphoned=none,
-        center=none,
-        credits=(none,) * AMOUNT_BITS,
-        energy=(none,) * AMOUNT_BITS,
+        siphoned=NOWHERE,
+        center=NOWHERE,
+        credits=zeros("credits", NOWHERE),
+        energy=zeros("energy", NOWHERE),
         value=board.value,
         spawn=board.spawn,
     )
@@ -209,7 +209,8 @@ def place_resources(plan: Plan, cells: Cells) -> Cells:
 
     def on(kind: jax.Array) -> Numbers[CellSet]:
         return tuple(
-            takes & bitboard.of_mask(kind & (amount >> bit & 1 == 1)) for bit in range(AMOUNT_BITS)
+            takes & bitboard.of_mask(kind & (amount >> bit & 1 == 1))
+            for bit in range(NUM_PLANES["credits"])
         )
 
     return replace(cells, credits=on(is_credits), energy=on(~is_credits))
