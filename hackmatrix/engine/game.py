@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from hackmatrix.engine.actions import go, valid_actions
-from hackmatrix.engine.dice import MAX_WORD, Dice
+from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.enemy_turn import enemy_turn
 from hackmatrix.engine.events import Event, EventKind
 from hackmatrix.engine.observation import observe
@@ -17,7 +17,7 @@ from hackmatrix.engine.state import Ending, Player, State
 from hackmatrix.engine.text import state_from_text, state_to_text
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.board import CORNERS, Content
-from hackmatrix.rules.chance import Site
+from hackmatrix.rules.chance import MAX_WORD, Site
 from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 from hackmatrix.rules.stages import LAST_STAGE, MAX_HP, STAGE_INTERVAL, START_BONUSES

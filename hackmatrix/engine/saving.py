@@ -15,14 +15,11 @@ from hackmatrix.rules.board import (
     col,
     row,
 )
-from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
+from hackmatrix.rules.chance import MAX_WORD
+from hackmatrix.rules.enemies import MAX_DISABLED, MAX_ENEMIES, MAX_HP, EnemyType
 from hackmatrix.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, NUMBER, PROGRAMS
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
-
-_WORD = 0xFFFFFFFF
-MAX_DISABLED = 99
-
 
 # --- to data -------------------------------------------------------------------------------------
 
@@ -121,7 +118,7 @@ def state_from_dict(data: Any) -> State:
         IllegalStateError: it is no legal state (section 2); the message names the field.
     """
     fields = Fields(data, "")
-    dice = Dice(*(fields.number(name, 0, _WORD, 0) for name in ("stream", "episode", "clock")))
+    dice = Dice(*(fields.number(name, 0, MAX_WORD, 0) for name in ("stream", "episode", "clock")))
     over = fields.take("over", None)
     if over is not None and over not in list(Ending):
         fields.refuse("over", over, f"expected null or one of {', '.join(Ending)}")

@@ -4,6 +4,7 @@ from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.events import Event, EventKind
 from hackmatrix.engine.spawning import spawn
 from hackmatrix.engine.state import Cell, State, empty_board
+from hackmatrix.engine.undo import forget
 from hackmatrix.rules.board import CELLS, CORNERS, NEIGHBOURS, Content
 from hackmatrix.rules.chance import FIRST_STAGE_SPAWN, LAYOUT_STRIDE, Site
 from hackmatrix.rules.programs import PROGRAMS
@@ -22,7 +23,7 @@ def begin_stage(state: State) -> None:
     state.next_task = state.interval
     state.show = state.calm = state.step = False
     state.atk_uses = 0
-    state.saved = []
+    forget(state)
     state.cells = empty_board()
     place_corners(state)
     place_blocks(state)
@@ -45,7 +46,7 @@ def place_blocks(state: State) -> None:
     count = state.dice.choose(Site.BLOCK_COUNT, range(MIN_BLOCKS, MAX_BLOCKS + 1))
     on_board: set[int] = set()
     for place, cell in enumerate(choose_layout(state, count)):
-        state.cells[cell] = draw_block(state.dice, place, on_board)
+        state.cells[cell] = _draw_block(state.dice, place, on_board)
 
 
 def choose_layout(state: State, count: int) -> list[int]:
@@ -73,7 +74,7 @@ def is_valid_layout(blocks: set[int], exit: int) -> bool:
     )
 
 
-def draw_block(dice: Dice, place: int, on_board: set[int]) -> Cell:
+def _draw_block(dice: Dice, place: int, on_board: set[int]) -> Cell:
     """The content of one block; `on_board` holds the programs drawn so far and takes this one."""
     is_data = dice.choose(Site.BLOCK_IS_DATA, (True, False), place)
     is_question = dice.choose(Site.BLOCK_IS_QUESTION, QUESTION_CHANCES, place)
