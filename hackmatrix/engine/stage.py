@@ -50,17 +50,23 @@ def place_blocks(state: State) -> None:
 
 
 def choose_layout(state: State, count: int) -> list[int]:
-    """The cells of the blocks, in the order they were drawn."""
-    free = set(range(CELLS)) - set(CORNERS) - state.occupied()
+    """The cells of the blocks, in the order they were drawn; none if no attempt is valid."""
     for attempt in range(LAYOUT_TRIES):
-        layout: list[int] = []
-        for place in range(min(count, len(free))):
-            options = sorted(free - set(layout))
-            index = attempt * LAYOUT_STRIDE + place
-            layout.append(state.dice.choose(Site.BLOCK_CELL, options, index))
+        layout = draw_layout(state, count, attempt)
         if is_valid_layout(set(layout), state.exit):
             return layout
     return []
+
+
+def draw_layout(state: State, count: int, attempt: int) -> list[int]:
+    """The cells of one attempt, which need not be valid; fewer where fewer are free."""
+    free = set(range(CELLS)) - set(CORNERS) - state.occupied()
+    layout: list[int] = []
+    for place in range(min(count, len(free))):
+        options = sorted(free - set(layout))
+        index = attempt * LAYOUT_STRIDE + place
+        layout.append(state.dice.choose(Site.BLOCK_CELL, options, index))
+    return layout
 
 
 def is_valid_layout(blocks: set[int], exit: int) -> bool:
