@@ -38,9 +38,9 @@ def bounded(word: jax.Array, n: jax.Array | int) -> jax.Array:
 class Dice(NamedTuple):
     """The dice of one game: uint32 scalars."""
 
-    stream: jax.Array
-    episode: jax.Array
-    clock: jax.Array  # actions taken so far
+    stream: jax.Array  # uint32, names the game together with `episode`
+    episode: jax.Array  # uint32, number of the game in its stream
+    clock: jax.Array  # uint32, valid actions taken so far
 
     def choose(
         self, site: Site, options: jax.Array | int, index: jax.typing.ArrayLike = 0

@@ -56,11 +56,11 @@ class Player:
 
     cell: jax.Array  # int32, 0..35
     hp: jax.Array  # int32, 0..3
-    credits: jax.Array  # int32
-    energy: jax.Array  # int32
+    credits: jax.Array  # int32, pay for programs
+    energy: jax.Array  # int32, likewise
     siphons: jax.Array  # int32, data siphons held
     attack: jax.Array  # int32, damage of one hit
-    score: jax.Array  # int32
+    score: jax.Array  # int32, points of data blocks siphoned, and of SCORE
 
 
 @jax.tree_util.register_dataclass
@@ -249,7 +249,7 @@ class State(Position):
     """A whole game: the position and what UNDO does not touch."""
 
     dice: Dice
-    exit: jax.Array  # int32, cell
+    exit: jax.Array  # int32, its cell
     stage: jax.Array  # int32, 1..8
     interval: jax.Array  # int32, turns between scheduled spawns
     next_task: jax.Array  # int32, turn of the next scheduled spawn
