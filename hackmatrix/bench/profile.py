@@ -26,7 +26,7 @@ from hackmatrix.runs import machine
 _DEFAULT = ProfileOptions()
 _PACKAGE = "hackmatrix/"
 # What everything uses: the time counts for who uses it.
-_TOOLS = ("bitboard.py", "dice.py", "loops.py", "state.py")
+_TOOLS = ("bitboard.py", "dice.py", "control_flow.py", "state.py")
 _NOWHERE = "XLA's own (copies, loops)"
 _SHOWN = 25
 

@@ -128,9 +128,8 @@ def _newest_saved(state: State, needed: jax.Array) -> list[jax.Array]:
     def fetch(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         columns, left = carry
         chosen = jnp.nonzero(left, size=few, fill_value=games)[0]
-        rows = _gather(state.saved.rows, chosen)[
-            jnp.arange(few), _gather(state.saved.newest, chosen)
-        ]
+        rows, newest = _gather((state.saved.rows, state.saved.newest), chosen)
+        rows = rows[jnp.arange(few), newest]
         columns = columns.at[:, chosen].set(rows.T, mode="drop")
         return columns, left.at[chosen].set(False, mode="drop")
 

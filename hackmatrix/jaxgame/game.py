@@ -104,7 +104,7 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
     )
 
 
-class Action(NamedTuple):
+class ActionTaken(NamedTuple):
     """An action under way: what is known of it when the enemies begin to move."""
 
     before: Before
@@ -118,7 +118,7 @@ class Action(NamedTuple):
 
 def begin_step(
     state: State, action: jax.Array, newest_saved: list[jax.Array]
-) -> tuple[State, Action]:
+) -> tuple[State, ActionTaken]:
     """Take an action; an invalid one ends the game, after the end nothing changes any more.
 
     What follows is the movement of the enemies (`enemy_turn.act`) and `finish_step`.
@@ -132,9 +132,11 @@ def begin_step(
     in_range = (action >= 0) & (action < NUM_ACTIONS)
     bit = valid_actions(state) >> jnp.clip(action, 0, NUM_ACTIONS - 1).astype(jnp.uint32)
     valid = running & in_range & (bit & 1 == 1)
-    action = (
-        compute_once(running, lambda: jnp.where(valid, action, _NOTHING).astype(jnp.int32) + 1) - 1
+    # Counted from `_NOTHING`, because where no game is running `compute_once` makes a 0.
+    numbered = compute_once(
+        running, lambda: jnp.where(valid, action, _NOTHING).astype(jnp.int32) - _NOTHING
     )
+    action = numbered + _NOTHING
     valid = action != _NOTHING
     state = replace(state, dice=state.dice._replace(clock=state.dice.clock + valid))
     before = measure(state, action)
@@ -147,7 +149,7 @@ def begin_step(
         return state, (kills, picked_up, completed, enemies_move)
 
     state, done = _apply_once(take, state)
-    return state, Action(before, action, running, *done)
+    return state, ActionTaken(before, action, running, *done)
 
 
 def _apply_once(rule: Callable[[State], tuple[State, _T]], state: State) -> tuple[State, _T]:
@@ -162,25 +164,25 @@ def _apply_once(rule: Callable[[State], tuple[State, _T]], state: State) -> tupl
     return undo.with_rows(new, state.saved.rows), result
 
 
-def finish_step(state: State, action: Action, movement: Movement) -> tuple[State, Outcome]:
+def finish_step(state: State, taken: ActionTaken, movement: Movement) -> tuple[State, Outcome]:
     """The step from the end of the enemies' movement on.
 
     The next stage is not laid out yet (`Outcome.begins_stage`).
     """
-    state = finish_turn(state, movement, action.enemies_move)
-    valid = action.number != _NOTHING
+    state = finish_turn(state, movement, taken.enemies_move)
+    valid = taken.number != _NOTHING
     died = valid & (state.player.hp == 0)
     over = jnp.where(
-        died, Ending.DIED, jnp.where(action.running & ~valid, Ending.INVALID_ACTION, state.over)
+        died, Ending.DIED, jnp.where(taken.running & ~valid, Ending.INVALID_ACTION, state.over)
     )
     state = replace(state, over=over)
     parts = reward_parts(
-        action.before, state, action.number, action.kills, action.picked_up, action.completed
+        taken.before, state, taken.number, taken.kills, taken.picked_up, taken.completed
     )
     return state, Outcome(
         parts=jnp.where(valid, parts, 0),
-        stage_completed=action.completed,
-        begins_stage=action.completed & (over == Ending.RUNNING),
+        stage_completed=taken.completed,
+        begins_stage=taken.completed & (over == Ending.RUNNING),
     )
 
 

@@ -1,4 +1,9 @@
-"""Section 8: the 23 programs, as sets over the lists: an action runs at most one of them."""
+"""Section 8: the 23 programs.
+
+An action runs at most one of them, but not the same one in all games of a batch. So every function
+here is called in every action; one whose program does not run works on empty sets and changes
+nothing.
+"""
 
 from dataclasses import replace
 
@@ -27,8 +32,9 @@ from hackmatrix.rules.programs import (
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
+# For POLY: the types with more hp than the others, by just one.
 _TOUGH = [kind for kind in EnemyType if MAX_HP[kind] > min(MAX_HP)]
-assert max(MAX_HP) - min(MAX_HP) == 1  # as POLY takes for granted
+assert max(MAX_HP) - min(MAX_HP) == 1
 
 
 def can_run(state: State) -> jax.Array:
@@ -136,7 +142,7 @@ def change_numbers(state: State, number: jax.Array) -> State:
 
 
 def _later(turns: Numbers[TransmissionSet], delayed: TransmissionSet) -> Numbers[TransmissionSet]:
-    """The turns of some transmissions with DELAY's added; they stop at the limit, all bits set."""
+    """DELAY: some transmissions take longer. The limit is the number with all bits set."""
     delay = tuple(
         delayed.only_if(jnp.bool(bool(DELAY_TURNS >> bit & 1))) for bit in range(len(turns))
     )
@@ -176,7 +182,10 @@ def poly(state: State, active: jax.Array) -> State:
 
 
 def strike(state: State, number: jax.Array) -> Blow:
-    """The blow of all programs but WARP; POLY can leave enemies without hp."""
+    """The blow of DEBUG, ROW, COL, D_BOM, ANTI-V, HACK and CRASH, empty for any other number.
+
+    Enemies that POLY has left without hp are destroyed too.
+    """
     enemies, coming, cells = state.enemies, state.transmissions, state.cells
     here = state.player.cell
     bomb = compute_once(
@@ -184,9 +193,8 @@ def strike(state: State, number: jax.Array) -> Blow:
     )
     bombed = planes.total(enemies.cell.row, bomb) * SIZE + planes.total(enemies.cell.col, bomb)
     crash = bitboard.around(of_cell(here)).only_if(number == ProgramId.CRASH)
-    area = cells.blocks.only_if(number == ProgramId.DEBUG) | cells.siphoned.only_if(
-        number == ProgramId.HACK
-    )
+    area = cells.blocks.only_if(number == ProgramId.DEBUG)
+    area |= cells.siphoned.only_if(number == ProgramId.HACK)
     area |= bitboard.row_cells(row_of(here)).only_if(number == ProgramId.ROW)
     area |= bitboard.col_cells(col_of(here)).only_if(number == ProgramId.COL)
     area |= bitboard.around(of_cell(bombed)).only_if(bomb.any())
@@ -246,10 +254,10 @@ def shift(state: State, number: jax.Array) -> State:
     active = (number == ProgramId.PUSH) | (number == ProgramId.PULL)
     goal, has_goal = compute_once(active, lambda: shift_goal(state, away=number == ProgramId.PUSH))
     moves = compute_once(active, lambda: goal.first_on_each_cell(has_goal.only_if(active)))
-    spots = Coordinates(
+    cell = Coordinates(
         *(planes.select(moves, to, now) for to, now in zip(goal, enemies.cell, strict=True))
     )
-    return replace(state, enemies=replace(enemies, cell=spots))
+    return replace(state, enemies=replace(enemies, cell=cell))
 
 
 def shift_goal(state: State, away: jax.Array) -> tuple[Coordinates[EnemySet], EnemySet]:

@@ -54,7 +54,7 @@ NAMES = {
     ),
     "game.py": Differences(
         "Game GameOverError step",
-        "begin_step finish_step Action",
+        "begin_step finish_step ActionTaken",
         "batch.py puts the movement between the parts; env.py is the face for users",
     ),
     "movement.py": Differences(
