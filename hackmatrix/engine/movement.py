@@ -23,7 +23,7 @@ def _distances(goal: int, walls: Collection[int]) -> dict[int, int]:
 
 
 def manhattan(a: int, b: int) -> int:
-    """|row distance| + |col distance|."""
+    """|row distance| + |col distance| of two cells."""
     return abs(row(a) - row(b)) + abs(col(a) - col(b))
 
 

@@ -43,7 +43,7 @@ def state_to_dict(state: State) -> dict[str, Any]:
 
 
 def position_to_dict(position: Position) -> dict[str, Any]:
-    """What UNDO restores."""
+    """The position: what UNDO saves and restores."""
     player = position.player
     return {
         "turn": position.turn,
@@ -151,7 +151,7 @@ def saved_from_dict(data: Any, path: str, exit: int, *, dead: bool) -> Position:
 
 
 def position_fields(fields: Fields, exit: int, *, dead: bool) -> dict[str, Any]:
-    """Read what UNDO restores.
+    """Read a position, which is what UNDO saves and restores.
 
     Args:
         fields: where to take it from.

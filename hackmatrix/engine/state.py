@@ -87,7 +87,7 @@ class Enemy:
 
 @dataclass(slots=True)
 class Transmission:
-    """An enemy on its way."""
+    """An enemy on its way: it lands when its turns are over."""
 
     cell: int
     turns: int

@@ -329,7 +329,7 @@ def _result_avals(games: Any, *_: Any, results: Any, **__: Any) -> list[ShapedAr
 
 
 def _play_mapped(leaves: Any, axes: Any, **params: Any) -> tuple[list[jax.Array], list[int]]:
-    """Two axes of games as one."""
+    """Maps the primitive: two axes of games become one."""
     size = next(x.shape[axis] for x, axis in zip(leaves, axes, strict=True) if axis is not None)
     both = [
         jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)

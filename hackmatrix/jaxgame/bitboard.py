@@ -278,7 +278,7 @@ _FIRST_ROW, _FIRST_COL = constant(range(SIZE)), constant(range(0, CELLS, SIZE))
 
 
 def select(condition: jax.Array, yes: _Set, no: _Set) -> _Set:
-    """One of two sets."""
+    """One of two sets, by a bool."""
     return type(yes)(*(_if(condition, a, b) for a, b in zip(yes, no, strict=True)))
 
 
@@ -318,29 +318,29 @@ def col_cells(number: jax.Array) -> CellSet:
     return CellSet(_FIRST_COL.low << _unsigned(number), _FIRST_COL.high << _unsigned(number))
 
 
-# Neighbours in the four directions: the set moved by one cell, what leaves the board is lost.
+# The set moved by one cell in each direction; what leaves the board is lost.
 
 
 def up(cells: CellSet) -> CellSet:
-    """Row + 1."""
+    """The cells one row above those of the set."""
     above = _or(_shift_left(cells.high, _ROW), _shift_right(cells.low, _ROWS))
     return CellSet(_and(_shift_left(cells.low, _ROW), _WORD), _and(above, _WORD))
 
 
 def down(cells: CellSet) -> CellSet:
-    """Row - 1."""
+    """The cells one row below."""
     below = _or(_shift_right(cells.low, _ROW), _shift_left(cells.high, _ROWS))
     return CellSet(_and(below, _WORD), _shift_right(cells.high, _ROW))
 
 
 def left(cells: CellSet) -> CellSet:
-    """Col - 1."""
+    """The cells one column to the left."""
     kept = cells & _NOT_FIRST_COL
     return CellSet(_shift_right(kept.low, _ONE), _shift_right(kept.high, _ONE))
 
 
 def right(cells: CellSet) -> CellSet:
-    """Col + 1."""
+    """The cells one column to the right."""
     kept = cells & _NOT_LAST_COL
     return CellSet(_shift_left(kept.low, _ONE), _shift_left(kept.high, _ONE))
 
@@ -354,7 +354,7 @@ def neighbours(cells: CellSet) -> CellSet:
 
 
 def cross(cells: CellSet) -> CellSet:
-    """The set and its neighbours."""
+    """The set and its neighbours, as siphoning takes them."""
     return cells | neighbours(cells)
 
 

@@ -71,12 +71,12 @@ def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
 
 
 def _word(places: Any) -> Any:
-    """A set as one number."""
+    """A set of Python numbers as one number, bit i for place i."""
     return places.word if isinstance(places, Set32) else places.low | places.high << HALF
 
 
 def _numbers(planes: Any) -> list[int]:
-    """The numbers of all places."""
+    """The number at each place."""
     words = [_word(plane) for plane in planes]
     return [sum((word >> place & 1) << b for b, word in enumerate(words)) for place in range(CELLS)]
 
