@@ -30,7 +30,7 @@ from hackmatrix.runs import machine
 
 _PACKAGE = "hackmatrix/"
 # Functions that all others use: their time is counted for the caller.
-_TOOLS = ("bitboard.py", "dice.py", "loops.py", "state.py")
+_TOOLS = ("bitboard.py", "dice.py", "control_flow.py", "state.py")
 _NOWHERE = "XLA's own (copies, loops)"
 _SHOWN = 25
 

@@ -67,4 +67,4 @@ class Frog:
 
     def report(self, games: PlayedGames) -> list[Column]:
         """What an evaluation says besides return and length: a number of each of its games."""
-        return [Column("games won", "win_rate", "win_rate_ci", games.info["won"])]
+        return [Column("games won", "win_rate", games.info["won"])]

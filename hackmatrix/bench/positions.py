@@ -12,7 +12,7 @@ from hackmatrix.engine import Game
 from hackmatrix.engine.stage import begin_stage
 from hackmatrix.engine.state import Enemy, State
 from hackmatrix.jaxgame import EnvState
-from hackmatrix.jaxgame.saving import state_from_engine
+from hackmatrix.jaxgame.conversion import state_from_engine
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.rules.programs import PROGRAMS

@@ -8,7 +8,7 @@ from hackmatrix.engine.state import Cell, Enemy, Player, State, Transmission, em
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.rules.board import CELLS, LIMIT, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, Content
 from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
-from hackmatrix.rules.programs import NUMBER, PROGRAMS, P
+from hackmatrix.rules.programs import NUMBER, PROGRAMS, ProgramId
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
@@ -17,14 +17,14 @@ DEFAULT_POINTS = 5
 DEFAULT_PROGRAM_SPAWN = 2
 
 PROGRAM_BY_NAME = {name.lower(): number for name, number in NUMBER.items()} | {
-    "dbom": P.D_BOM,
-    "d_bomb": P.D_BOM,
-    "antiv": P.ANTI_V,
-    "anti_v": P.ANTI_V,
-    "siphplus": P.SIPH_PLUS,
-    "siph_plus": P.SIPH_PLUS,
-    "atkplus": P.ATK_PLUS,
-    "atk_plus": P.ATK_PLUS,
+    "dbom": ProgramId.D_BOM,
+    "d_bomb": ProgramId.D_BOM,
+    "antiv": ProgramId.ANTI_V,
+    "anti_v": ProgramId.ANTI_V,
+    "siphplus": ProgramId.SIPH_PLUS,
+    "siph_plus": ProgramId.SIPH_PLUS,
+    "atkplus": ProgramId.ATK_PLUS,
+    "atk_plus": ProgramId.ATK_PLUS,
 }
 
 

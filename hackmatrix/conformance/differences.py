@@ -14,6 +14,7 @@ from hackmatrix.engine.actions import valid_actions
 from hackmatrix.engine.game import Game, Outcome
 from hackmatrix.engine.spawning import spawn
 from hackmatrix.engine.state import Ending, Enemy, Position, State, Transmission
+from hackmatrix.engine.undo import snapshot
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.chance import Site
 from hackmatrix.rules.enemies import MAX_ENEMIES
@@ -61,7 +62,7 @@ class ReplayAsOriginal(Replay):
     ) -> None:
         super().__init__(before, step, after)
         self.rules: set[Rule] = {Rule.AFTER_THE_END} if ended else set()
-        self.undoable = undoable.snapshot() if undoable and not self.state.saved else None
+        self.undoable = snapshot(undoable) if undoable and not self.state.saved else None
         if self.undoable:
             self.state.saved = [self.undoable]
             if UNDO in valid_actions(self.state):

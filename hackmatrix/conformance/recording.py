@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from hackmatrix.engine.state import Position, State
+from hackmatrix.engine.undo import snapshot
 from hackmatrix.rules.actions import FIRST_PROGRAM
-from hackmatrix.rules.programs import MAX_SAVED_STATES, P
+from hackmatrix.rules.programs import MAX_SAVED_STATES, ProgramId
 
-UNDO = FIRST_PROGRAM + P.UNDO
+UNDO = FIRST_PROGRAM + ProgramId.UNDO
 FLAGS = ("success", "done", "stage_advanced", "won", "died")
 
 
@@ -71,7 +72,7 @@ def rebuild_saved_states(game: RecordedGame) -> None:
         elif step.action == UNDO and step.flags["success"]:
             ours, original = ours[:-1], original[:-1]
         elif after.history == before.history + 1 and isinstance(after.state, State):
-            saved = after.state.snapshot()
+            saved = snapshot(after.state)
             ours, original = [*ours, saved][-MAX_SAVED_STATES:], [*original, saved]
         if isinstance(after.state, State):
             after.state.saved = ours

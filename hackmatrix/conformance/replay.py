@@ -7,6 +7,7 @@ from hackmatrix.conformance.recording import RecordedStep
 from hackmatrix.conformance.told import ImpossibleOutcome, ToldDice
 from hackmatrix.engine.game import Game, Outcome
 from hackmatrix.engine.state import Ending, Position, State
+from hackmatrix.engine.undo import snapshot
 from hackmatrix.rules.rewards import UNIT
 
 
@@ -84,7 +85,7 @@ def _mask_difference(engine: list[int], recorded: list[int]) -> str:
 
 def _playable(state: State) -> State:
     """A copy that can be played without changing the state or what it has saved."""
-    position = state.snapshot()
-    saved = [*state.saved[:-1], *(newest.snapshot() for newest in state.saved[-1:])]
+    position = snapshot(state)
+    saved = [*state.saved[:-1], *(snapshot(newest) for newest in state.saved[-1:])]
     changes = {f.name: getattr(position, f.name) for f in fields(Position)}
     return replace(state, **changes, saved=saved)

@@ -75,7 +75,7 @@ def _one_game(state: Any) -> State:
     if isinstance(state, State):
         return state
     from hackmatrix.jaxgame import state as jaxgame  # JAX is imported only for its own states
-    from hackmatrix.jaxgame.saving import state_to_engine
+    from hackmatrix.jaxgame.conversion import state_to_engine
 
     game = getattr(state, "game", state)
     if not isinstance(game, jaxgame.State):

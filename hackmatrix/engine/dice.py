@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hackmatrix.rules.chance import Site
+from hackmatrix.rules.chance import MAX_WORD, Site
 
-MAX_WORD = 0xFFFFFFFF
 _T = TypeVar("_T")
 
 

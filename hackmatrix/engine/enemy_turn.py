@@ -3,11 +3,11 @@
 from hackmatrix.engine.events import Event, EventKind
 from hackmatrix.engine.movement import next_cell
 from hackmatrix.engine.spawning import spawn
-from hackmatrix.engine.state import Enemy, State
-from hackmatrix.rules.board import CELLS, LIMIT, NEIGHBOURS
+from hackmatrix.engine.state import Enemy, State, Transmission, saturated
+from hackmatrix.engine.undo import save
+from hackmatrix.rules.board import CELLS, NEIGHBOURS
 from hackmatrix.rules.chance import FIRST_PENDING_SPAWN, SCHEDULED_SPAWN, Site
-from hackmatrix.rules.enemies import MAX_ENEMIES, STEPS_PER_TURN
-from hackmatrix.rules.programs import MAX_SAVED_STATES
+from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, STEPS_PER_TURN
 
 
 def enemy_turn(state: State) -> None:
@@ -16,11 +16,10 @@ def enemy_turn(state: State) -> None:
         state.step = False
         state.events.append(Event(EventKind.ENEMY_TURN_SKIPPED))
         return
-    state.turn = min(state.turn + 1, LIMIT)
+    state.turn = saturated(state.turn + 1)
     land_transmissions(state)
     move_enemies(state)
-    scheduled_spawn(state)
-    pending_spawns(state)
+    spawn_due(state)
     rest(state)
     save(state)
 
@@ -33,13 +32,25 @@ def land_transmissions(state: State) -> None:
             transmission.turns -= 1
             waiting.append(transmission)
         elif len(state.enemies) < MAX_ENEMIES:
-            enemy = transmission.land()
+            enemy = _landed(transmission)
             state.enemies.append(enemy)
             state.events.append(Event(EventKind.LANDED, enemy.cell, piece=enemy.type.name.lower()))
         else:
             transmission.turns = 1
             waiting.append(transmission)
     state.transmissions = waiting
+
+
+def _landed(transmission: Transmission) -> Enemy:
+    """The enemy that a transmission becomes."""
+    return Enemy(
+        transmission.type,
+        transmission.cell,
+        MAX_HP[transmission.type],
+        disabled=1,
+        from_schedule=transmission.from_schedule,
+        from_siphon=transmission.from_siphon,
+    )
 
 
 def move_enemies(state: State) -> None:
@@ -79,15 +90,21 @@ def act(state: State, enemy: Enemy) -> bool:
     return False
 
 
-def scheduled_spawn(state: State) -> None:
-    """The spawn that comes every `interval` turns, unless CALM is on."""
+def spawn_due(state: State) -> None:
+    """The scheduled spawn of this turn, unless CALM is on, then those owed by siphoning."""
+    _scheduled_spawn(state)
+    _pending_spawns(state)
+
+
+def _scheduled_spawn(state: State) -> None:
+    """The spawn that comes every `interval` turns."""
     if state.calm or state.turn < state.next_task:
         return
     spawn(state, SCHEDULED_SPAWN, from_schedule=True)
-    state.next_task = min(state.turn + state.interval, LIMIT)
+    state.next_task = saturated(state.turn + state.interval)
 
 
-def pending_spawns(state: State) -> None:
+def _pending_spawns(state: State) -> None:
     """The spawns owed by siphoning; those for which there is no cell are forgotten."""
     for i in range(min(state.pending, CELLS)):
         spawn(state, FIRST_PENDING_SPAWN + i, from_siphon=True)
@@ -99,8 +116,3 @@ def rest(state: State) -> None:
     for enemy in state.enemies:
         enemy.disabled = max(enemy.disabled - 1, 0)
         enemy.stunned = False
-
-
-def save(state: State) -> None:
-    """Keep the position for UNDO, the newest 4."""
-    state.saved = [*state.saved, state.snapshot()][-MAX_SAVED_STATES:]

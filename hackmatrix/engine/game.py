@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from hackmatrix.engine.actions import go, valid_actions
-from hackmatrix.engine.dice import MAX_WORD, Dice
+from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.enemy_turn import enemy_turn
 from hackmatrix.engine.events import Event, EventKind
 from hackmatrix.engine.observation import observe
@@ -17,8 +17,8 @@ from hackmatrix.engine.state import Ending, Player, State
 from hackmatrix.engine.text import state_from_text, state_to_text
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.board import CORNERS, Content
-from hackmatrix.rules.chance import Site
-from hackmatrix.rules.programs import P
+from hackmatrix.rules.chance import MAX_WORD, Site
+from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 from hackmatrix.rules.stages import LAST_STAGE, MAX_HP, STAGE_INTERVAL, START_BONUSES
 
@@ -187,12 +187,12 @@ def act(state: State, action: int) -> tuple[int, bool, bool]:
         siphon(state)
         return 0, False, False
     kills = run(state, action - FIRST_PROGRAM)
-    return kills, False, action == FIRST_PROGRAM + P.WARP and player.cell == state.exit
+    return kills, False, action == FIRST_PROGRAM + ProgramId.WARP and player.cell == state.exit
 
 
 def ends_turn(action: int) -> bool:
     """Whether the enemies move after an action: all but the programs other than WAIT."""
-    return action <= SIPHON or action == FIRST_PROGRAM + P.WAIT
+    return action <= SIPHON or action == FIRST_PROGRAM + ProgramId.WAIT
 
 
 def complete_stage(state: State) -> None:

@@ -7,7 +7,7 @@ from hackmatrix.rules.board import CELLS, NEIGHBOURS, col, row
 from hackmatrix.rules.enemies import EnemyType
 
 
-def distances(goal: int, walls: Collection[int]) -> dict[int, int]:
+def _distances(goal: int, walls: Collection[int]) -> dict[int, int]:
     """Walking distance to the goal from each cell that has a path; the goal itself may be a wall.
 
     A wall next to the goal's region is not entered, so it has no distance.
@@ -23,7 +23,7 @@ def distances(goal: int, walls: Collection[int]) -> dict[int, int]:
 
 
 def manhattan(a: int, b: int) -> int:
-    """|row distance| + |col distance|."""
+    """|row distance| + |col distance| of two cells."""
     return abs(row(a) - row(b)) + abs(col(a) - col(b))
 
 
@@ -47,9 +47,14 @@ def _first_step(state: State, enemy: Enemy, blocked: set[int]) -> int | None:
     goal = state.player.cell
     if enemy.cell == goal or goal in blocked:
         return None
-    distance = distances(goal, blocked)
+    distance = _distances(goal, blocked)
     steps = [n for n in NEIGHBOURS[enemy.cell] if n in distance]
     return min(steps, key=distance.__getitem__, default=None)
+
+
+def exit_distance(state: State) -> int:
+    """Walking distance of the player to the exit, 0 without a path."""
+    return exit_distances(state)[state.player.cell] or 0
 
 
 def exit_distances(state: State) -> list[int | None]:
@@ -57,5 +62,5 @@ def exit_distances(state: State) -> list[int | None]:
 
     The player's cell may be a block all the same.
     """
-    distance = distances(state.exit, state.blocks() - {state.player.cell})
+    distance = _distances(state.exit, state.blocks() - {state.player.cell})
     return [distance.get(cell) for cell in range(CELLS)]

@@ -1,12 +1,13 @@
-"""Section 8: the 23 programs. Each has a condition `can_*`, if any, and an effect."""
+"""Section 8: the 23 programs. Those of one kind share a function; UNDO stands in `undo.py`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from hackmatrix.engine.combat import attack, damage, destroy
 from hackmatrix.engine.events import Event, EventKind
 from hackmatrix.engine.movement import manhattan
-from hackmatrix.engine.state import Cell, Enemy, State, Transmission
-from hackmatrix.rules.board import AROUND, LIMIT, SIZE, col, row
+from hackmatrix.engine.state import Cell, Enemy, State, Transmission, saturated
+from hackmatrix.engine.undo import restore
+from hackmatrix.rules.board import AROUND, SIZE, col, row
 from hackmatrix.rules.chance import Site
 from hackmatrix.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.rules.programs import (
@@ -14,7 +15,7 @@ from hackmatrix.rules.programs import (
     EXCH_ENERGY,
     MAX_ATK_USES,
     PROGRAMS,
-    P,
+    ProgramId,
 )
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
@@ -27,132 +28,180 @@ def can_run(state: State, number: int) -> bool:
         number in state.owned
         and player.credits >= program.credits
         and player.energy >= program.energy
-        and APPLICABLE[P(number)](state)
+        and applicable(state, ProgramId(number))
     )
+
+
+def applicable(state: State, program: ProgramId) -> bool:
+    """Whether the condition of a program holds, apart from owning and paying it."""
+    condition = _CONDITIONS.get(program)
+    return condition is None or bool(condition(state))
 
 
 def run(state: State, number: int) -> int:
     """Pay for a program and run it; returns the kills that pay."""
-    program = PROGRAMS[number]
-    state.player.add(credits=-program.credits, energy=-program.energy)
-    state.events.append(Event(EventKind.PROGRAM_RAN, piece=program.name.lower()))
-    return EFFECT[P(number)](state) or 0
+    program = ProgramId(number)
+    pay(state, program)
+    match program:
+        case ProgramId.PUSH | ProgramId.PULL:
+            shift(state, away=program == ProgramId.PUSH)
+        case ProgramId.CRASH:
+            return crash(state)
+        case ProgramId.WARP:
+            return warp(state)
+        case ProgramId.POLY:
+            return poly(state)
+        case ProgramId.UNDO:
+            restore(state)
+        case _ if program in _STRIKES:
+            return strike(state, program)
+        case _:
+            change_numbers(state, program)
+    return 0
 
 
-# --- which programs can be applied ---------------------------------------------------------------
+def pay(state: State, program: ProgramId) -> None:
+    """Pay the cost of a program."""
+    name, credits, energy, _ = PROGRAMS[program]
+    state.player.add(credits=-credits, energy=-energy)
+    state.events.append(Event(EventKind.PROGRAM_RAN, piece=name.lower()))
 
 
-def always(_state: State) -> bool:
-    """WAIT, STEP, SIPH+."""
-    return True
+# --- programs that change numbers and flags alone ------------------------------------------------
 
 
-def can_push_or_pull(state: State) -> bool:
-    """Any enemy; POLY too."""
-    return bool(state.enemies)
+def change_numbers(state: State, program: ProgramId) -> None:
+    """Run one of them. WAIT changes nothing: it ends the turn, as `game.ends_turn` knows."""
+    player = state.player
+    match program:
+        case ProgramId.STEP:
+            state.step = True
+        case ProgramId.SIPH_PLUS:
+            player.add(siphons=1)
+        case ProgramId.EXCH:
+            player.add(energy=EXCH_ENERGY)
+        case ProgramId.SHOW:
+            state.show = True
+        case ProgramId.RESET:
+            player.hp = PLAYER_HP
+        case ProgramId.CALM:
+            state.calm = True
+        case ProgramId.DELAY:
+            for transmission in state.transmissions:
+                transmission.turns = saturated(transmission.turns + DELAY_TURNS)
+        case ProgramId.SCORE:
+            player.add(score=LAST_STAGE - state.stage)
+        case ProgramId.REDUC:
+            for block in state.unsiphoned_blocks():
+                block.spawn = max(block.spawn - 1, 0)
+        case ProgramId.ATK_PLUS:
+            player.attack = saturated(player.attack + 1)
+            state.atk_uses += 1
 
 
-def can_crash(state: State) -> bool:
-    """Something to remove in the 8 cells around."""
-    around = AROUND[state.player.cell]
-    occupied = state.occupied()
-    return any(state.cells[cell].is_block or cell in occupied for cell in around)
+# --- programs that damage enemies ----------------------------------------------------------------
 
 
-def can_warp(state: State) -> bool:
-    """Any enemy or transmission."""
-    return bool(state.enemies or state.transmissions)
+def strike(state: State, program: ProgramId) -> int:
+    """DEBUG, ROW, COL, D_BOM, ANTI-V and HACK; returns the kills that pay."""
+    kills, struck = 0, _STRIKES[program](state)
+    if program == ProgramId.D_BOM:
+        kills = destroy(state, nearest_daemon(state))
+    is_weak = program in (ProgramId.D_BOM, ProgramId.ANTI_V)
+    amount = 1 if is_weak else state.player.attack
+    return kills + sum(damage(state, enemy, amount) for enemy in struck)
 
 
-def can_debug(state: State) -> bool:
-    """An enemy on a block."""
-    return bool(on_blocks(state))
+def _on_blocks(state: State) -> list[Enemy]:
+    """The enemies that DEBUG strikes."""
+    return [enemy for enemy in state.enemies if state.cells[enemy.cell].is_block]
 
 
-def can_row(state: State) -> bool:
-    """An enemy in the player's row."""
-    return bool(in_row(state))
+def _in_row(state: State) -> list[Enemy]:
+    """The enemies that ROW strikes."""
+    return [enemy for enemy in state.enemies if row(enemy.cell) == row(state.player.cell)]
 
 
-def can_col(state: State) -> bool:
-    """An enemy in the player's column."""
-    return bool(in_col(state))
+def _in_col(state: State) -> list[Enemy]:
+    """The enemies that COL strikes."""
+    return [enemy for enemy in state.enemies if col(enemy.cell) == col(state.player.cell)]
 
 
-def can_undo(state: State) -> bool:
-    """A saved state."""
-    return bool(state.saved)
+def _around_daemon(state: State) -> list[Enemy]:
+    """The enemies that D_BOM strikes besides the daemon itself."""
+    around = AROUND[nearest_daemon(state).cell]
+    return [enemy for enemy in state.enemies if enemy.cell in around]
 
 
-def can_exch(state: State) -> bool:
-    """Credits for it."""
-    return state.player.credits >= PROGRAMS[P.EXCH].credits
+def _on_siphoned(state: State) -> list[Enemy]:
+    """The enemies that HACK strikes."""
+    return [enemy for enemy in state.enemies if state.cells[enemy.cell].siphoned]
 
 
-def can_show(state: State) -> bool:
-    """Not shown yet."""
-    return not state.show
+def nearest_daemon(state: State) -> Enemy:
+    """The daemon nearest to the player, the first in the list among equals."""
+    here = state.player.cell
+    daemons = state.enemies_of_type(EnemyType.DAEMON)
+    return min(daemons, key=lambda enemy: manhattan(enemy.cell, here))
 
 
-def can_reset(state: State) -> bool:
-    """Hurt."""
-    return state.player.hp < PLAYER_HP
+# --- programs that move or change pieces ---------------------------------------------------------
 
 
-def can_calm(state: State) -> bool:
-    """Not calm yet."""
-    return not state.calm
+def poly(state: State) -> int:
+    """Every enemy becomes another type and keeps the damage it has taken; returns kills."""
+    kills = 0
+    for place, enemy in enumerate(list(state.enemies)):
+        others = [kind for kind in EnemyType if kind != enemy.type]
+        damage_taken = MAX_HP[enemy.type] - enemy.hp
+        enemy.type = state.dice.choose(Site.POLY_TYPE, others, place)
+        enemy.hp = MAX_HP[enemy.type] - damage_taken
+        enemy.last = enemy.cell
+        piece = enemy.type.name.lower()
+        state.events.append(Event(EventKind.CHANGED_TYPE, enemy.cell, piece=piece))
+        if enemy.hp <= 0:
+            kills += destroy(state, enemy)
+    return kills
 
 
-def can_d_bom(state: State) -> bool:
-    """A daemon."""
-    return bool(of_type(state, EnemyType.DAEMON))
+def warp(state: State) -> int:
+    """Destroy a random enemy or transmission and stand in its place; returns kills."""
+    options: list[Enemy | Transmission] = [*state.enemies, *state.transmissions]
+    chosen = state.dice.choose(Site.WARP_TARGET, options)
+    if isinstance(chosen, Enemy):
+        kills = _destroy_all_on(state, chosen.cell)
+    else:
+        kills = attack(state, chosen)
+    state.events.append(Event(EventKind.PLAYER_MOVED, state.player.cell, chosen.cell))
+    state.player.cell = chosen.cell
+    return kills
 
 
-def can_delay(state: State) -> bool:
-    """Any transmission."""
-    return bool(state.transmissions)
+def crash(state: State) -> int:
+    """Remove blocks, enemies and transmissions in the 8 cells around; returns kills."""
+    kills = 0
+    for cell in AROUND[state.player.cell]:
+        old = state.cells[cell]
+        if old.is_block:
+            state.cells[cell] = Cell(
+                credits=old.credits, energy=old.energy, siphoned=old.siphoned, center=old.center
+            )
+            state.events.append(Event(EventKind.BLOCK_REMOVED, cell))
+        kills += _destroy_all_on(state, cell)
+        transmission = state.transmission_on(cell)
+        if transmission is not None:
+            kills += attack(state, transmission)
+    return kills
 
 
-def can_anti_v(state: State) -> bool:
-    """A virus."""
-    return bool(of_type(state, EnemyType.VIRUS))
+def _destroy_all_on(state: State, cell: int) -> int:
+    """Remove the enemies that share a cell: one kill, that of the first in the list."""
+    kills = [destroy(state, enemy) for enemy in state.enemies_on(cell)]
+    return kills[0] if kills else 0
 
 
-def can_score(state: State) -> bool:
-    """Not in the last stage."""
-    return state.stage < LAST_STAGE
-
-
-def can_reduc(state: State) -> bool:
-    """An unsiphoned block that would still spawn."""
-    return any(block.spawn > 0 for block in state.unsiphoned_blocks())
-
-
-def can_atk_plus(state: State) -> bool:
-    """Used fewer than twice in this stage."""
-    return state.atk_uses < MAX_ATK_USES
-
-
-def can_hack(state: State) -> bool:
-    """Any siphoned cell."""
-    return any(cell.siphoned for cell in state.cells)
-
-
-# --- what they do --------------------------------------------------------------------------------
-
-
-def push(state: State) -> None:
-    """Every enemy one cell away from the player."""
-    _shift(state, away=True)
-
-
-def pull(state: State) -> None:
-    """Every enemy one cell towards the player."""
-    _shift(state, away=False)
-
-
-def _shift(state: State, *, away: bool) -> None:
+def shift(state: State, *, away: bool) -> None:
+    """PUSH (away) and PULL: every enemy one cell away from the player or towards it."""
     goals = [shift_goal(state, enemy.cell, away=away) for enemy in state.enemies]
     taken: set[int] = set()
     for enemy, goal in zip(state.enemies, goals, strict=True):
@@ -182,231 +231,39 @@ def _sign(x: int) -> int:
     return (x > 0) - (x < 0)
 
 
-def crash(state: State) -> int:
-    """Remove blocks, enemies and transmissions in the 8 cells around."""
-    kills = 0
-    for cell in AROUND[state.player.cell]:
-        old = state.cells[cell]
-        if old.is_block:
-            state.cells[cell] = Cell(
-                credits=old.credits, energy=old.energy, siphoned=old.siphoned, center=old.center
-            )
-            state.events.append(Event(EventKind.BLOCK_REMOVED, cell))
-        kills += _destroy_all_on(state, cell)
-        transmission = state.transmission_on(cell)
-        if transmission is not None:
-            kills += attack(state, transmission)
-    return kills
+# --- tables --------------------------------------------------------------------------------------
 
-
-def _destroy_all_on(state: State, cell: int) -> int:
-    """Remove the enemies that share a cell: one kill, that of the first in the list."""
-    kills = [destroy(state, enemy) for enemy in state.enemies_on(cell)]
-    return kills[0] if kills else 0
-
-
-def warp(state: State) -> int:
-    """Destroy a random enemy or transmission and stand in its place."""
-    options: list[Enemy | Transmission] = [*state.enemies, *state.transmissions]
-    chosen = state.dice.choose(Site.WARP_TARGET, options)
-    if isinstance(chosen, Enemy):
-        kills = _destroy_all_on(state, chosen.cell)
-    else:
-        kills = attack(state, chosen)
-    state.events.append(Event(EventKind.PLAYER_MOVED, state.player.cell, chosen.cell))
-    state.player.cell = chosen.cell
-    return kills
-
-
-def poly(state: State) -> int:
-    """Every enemy becomes another type and keeps the damage it has taken."""
-    kills = 0
-    for place, enemy in enumerate(list(state.enemies)):
-        others = [kind for kind in EnemyType if kind != enemy.type]
-        damage_taken = MAX_HP[enemy.type] - enemy.hp
-        enemy.type = state.dice.choose(Site.POLY_TYPE, others, place)
-        enemy.hp = MAX_HP[enemy.type] - damage_taken
-        enemy.last = enemy.cell
-        piece = enemy.type.name.lower()
-        state.events.append(Event(EventKind.CHANGED_TYPE, enemy.cell, piece=piece))
-        if enemy.hp <= 0:
-            kills += destroy(state, enemy)
-    return kills
-
-
-def wait(_state: State) -> None:
-    """End the turn, as `game.ends_turn` knows."""
-
-
-def debug(state: State) -> int:
-    """Damage to enemies on blocks."""
-    return _damage_all(state, on_blocks(state), state.player.attack)
-
-
-def row_(state: State) -> int:
-    """Damage to enemies in the player's row."""
-    return _damage_all(state, in_row(state), state.player.attack)
-
-
-def col_(state: State) -> int:
-    """Damage to enemies in the player's column."""
-    return _damage_all(state, in_col(state), state.player.attack)
-
-
-def undo(state: State) -> None:
-    """Restore the newest saved state and drop it."""
-    state.restore(state.saved.pop())
-    state.events.append(Event(EventKind.UNDONE))
-
-
-def step(state: State) -> None:
-    """The next enemy turn does not happen."""
-    state.step = True
-
-
-def siph_plus(state: State) -> None:
-    """One more data siphon."""
-    state.player.add(siphons=1)
-
-
-def exch(state: State) -> None:
-    """Credits become energy."""
-    state.player.add(energy=EXCH_ENERGY)
-
-
-def show(state: State) -> None:
-    """Cryptogs and the types of transmissions are visible for this stage."""
-    state.show = True
-
-
-def reset(state: State) -> None:
-    """Full hp."""
-    state.player.hp = PLAYER_HP
-
-
-def calm(state: State) -> None:
-    """No scheduled spawns for this stage."""
-    state.calm = True
-
-
-def d_bom(state: State) -> int:
-    """Destroy the nearest daemon; 1 damage to enemies in the 8 cells around it."""
-    here = state.player.cell
-    bomb = min(of_type(state, EnemyType.DAEMON), key=lambda enemy: manhattan(enemy.cell, here))
-    kills = destroy(state, bomb)
-    near = [enemy for enemy in state.enemies if enemy.cell in AROUND[bomb.cell]]
-    return kills + _damage_all(state, near, 1)
-
-
-def delay(state: State) -> None:
-    """Every transmission takes longer."""
-    for transmission in state.transmissions:
-        transmission.turns = min(transmission.turns + DELAY_TURNS, LIMIT)
-
-
-def anti_v(state: State) -> int:
-    """1 damage to every virus."""
-    return _damage_all(state, of_type(state, EnemyType.VIRUS), 1)
-
-
-def score(state: State) -> None:
-    """Points for the stages still to come."""
-    state.player.add(score=LAST_STAGE - state.stage)
-
-
-def reduc(state: State) -> None:
-    """Every unsiphoned block spawns one less."""
-    for block in state.unsiphoned_blocks():
-        block.spawn = max(block.spawn - 1, 0)
-
-
-def atk_plus(state: State) -> None:
-    """One more damage with each hit, for good."""
-    state.player.attack = min(state.player.attack + 1, LIMIT)
-    state.atk_uses += 1
-
-
-def hack(state: State) -> int:
-    """Damage to enemies on siphoned cells."""
-    siphoned = [enemy for enemy in state.enemies if state.cells[enemy.cell].siphoned]
-    return _damage_all(state, siphoned, state.player.attack)
-
-
-def _damage_all(state: State, enemies: Iterable[Enemy], amount: int) -> int:
-    return sum(damage(state, enemy, amount) for enemy in enemies)
-
-
-# --- whom they strike ----------------------------------------------------------------------------
-
-
-def on_blocks(state: State) -> list[Enemy]:
-    """Enemies standing on a block."""
-    return [enemy for enemy in state.enemies if state.cells[enemy.cell].is_block]
-
-
-def in_row(state: State) -> list[Enemy]:
-    """Enemies in the player's row."""
-    return [enemy for enemy in state.enemies if row(enemy.cell) == row(state.player.cell)]
-
-
-def in_col(state: State) -> list[Enemy]:
-    """Enemies in the player's column."""
-    return [enemy for enemy in state.enemies if col(enemy.cell) == col(state.player.cell)]
-
-
-def of_type(state: State, kind: EnemyType) -> list[Enemy]:
-    """Enemies of one type."""
-    return [enemy for enemy in state.enemies if enemy.type == kind]
-
-
-APPLICABLE: dict[P, Callable[[State], bool]] = {
-    P.PUSH: can_push_or_pull,
-    P.PULL: can_push_or_pull,
-    P.CRASH: can_crash,
-    P.WARP: can_warp,
-    P.POLY: can_push_or_pull,
-    P.WAIT: always,
-    P.DEBUG: can_debug,
-    P.ROW: can_row,
-    P.COL: can_col,
-    P.UNDO: can_undo,
-    P.STEP: always,
-    P.SIPH_PLUS: always,
-    P.EXCH: can_exch,
-    P.SHOW: can_show,
-    P.RESET: can_reset,
-    P.CALM: can_calm,
-    P.D_BOM: can_d_bom,
-    P.DELAY: can_delay,
-    P.ANTI_V: can_anti_v,
-    P.SCORE: can_score,
-    P.REDUC: can_reduc,
-    P.ATK_PLUS: can_atk_plus,
-    P.HACK: can_hack,
+_STRIKES: dict[ProgramId, Callable[[State], list[Enemy]]] = {
+    ProgramId.DEBUG: _on_blocks,
+    ProgramId.ROW: _in_row,
+    ProgramId.COL: _in_col,
+    ProgramId.D_BOM: _around_daemon,
+    ProgramId.ANTI_V: lambda state: state.enemies_of_type(EnemyType.VIRUS),
+    ProgramId.HACK: _on_siphoned,
 }
 
-EFFECT: dict[P, Callable[[State], int | None]] = {
-    P.PUSH: push,
-    P.PULL: pull,
-    P.CRASH: crash,
-    P.WARP: warp,
-    P.POLY: poly,
-    P.WAIT: wait,
-    P.DEBUG: debug,
-    P.ROW: row_,
-    P.COL: col_,
-    P.UNDO: undo,
-    P.STEP: step,
-    P.SIPH_PLUS: siph_plus,
-    P.EXCH: exch,
-    P.SHOW: show,
-    P.RESET: reset,
-    P.CALM: calm,
-    P.D_BOM: d_bom,
-    P.DELAY: delay,
-    P.ANTI_V: anti_v,
-    P.SCORE: score,
-    P.REDUC: reduc,
-    P.ATK_PLUS: atk_plus,
-    P.HACK: hack,
+# A program that is not here can always be applied.
+_CONDITIONS: dict[ProgramId, Callable[[State], object]] = {
+    ProgramId.PUSH: lambda state: state.enemies,
+    ProgramId.PULL: lambda state: state.enemies,
+    ProgramId.CRASH: lambda state: any(
+        state.cells[cell].is_block or cell in state.occupied() for cell in AROUND[state.player.cell]
+    ),
+    ProgramId.WARP: lambda state: state.enemies or state.transmissions,
+    ProgramId.POLY: lambda state: state.enemies,
+    ProgramId.DEBUG: _on_blocks,
+    ProgramId.ROW: _in_row,
+    ProgramId.COL: _in_col,
+    ProgramId.UNDO: lambda state: state.saved,
+    ProgramId.EXCH: lambda state: state.player.credits >= PROGRAMS[ProgramId.EXCH].credits,
+    ProgramId.SHOW: lambda state: not state.show,
+    ProgramId.RESET: lambda state: state.player.hp < PLAYER_HP,
+    ProgramId.CALM: lambda state: not state.calm,
+    ProgramId.D_BOM: lambda state: state.enemies_of_type(EnemyType.DAEMON),
+    ProgramId.DELAY: lambda state: state.transmissions,
+    ProgramId.ANTI_V: lambda state: state.enemies_of_type(EnemyType.VIRUS),
+    ProgramId.SCORE: lambda state: state.stage < LAST_STAGE,
+    ProgramId.REDUC: lambda state: any(block.spawn > 0 for block in state.unsiphoned_blocks()),
+    ProgramId.ATK_PLUS: lambda state: state.atk_uses < MAX_ATK_USES,
+    ProgramId.HACK: lambda state: any(cell.siphoned for cell in state.cells),
 }

@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from hackmatrix.engine.movement import exit_distances
+from hackmatrix.engine.movement import exit_distance
 from hackmatrix.engine.siphoning import missed
 from hackmatrix.engine.state import State
 from hackmatrix.rules import rewards
 from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.rules.board import NEIGHBOURS
-from hackmatrix.rules.programs import P
+from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.stages import MAX_HP
 
 
@@ -33,7 +33,7 @@ def measure(state: State, action: int) -> Before:
         player.score,
         player.credits,
         player.energy,
-        exit_distances(state)[player.cell] or 0,
+        exit_distance(state),
         sum(missed(state)) if action == SIPHON else 0,
     )
 
@@ -61,11 +61,11 @@ def reward_parts(
     """
     player = state.player
     died = player.hp == 0
-    distance = 0 if completed else exit_distances(state)[player.cell] or 0
+    distance = 0 if completed else exit_distance(state)
     nearer = 0 if died else max(0, before.distance - distance)
     gained = player.credits - before.credits + player.energy - before.energy
     held = player.credits + player.energy
-    wasted = action == FIRST_PROGRAM + P.RESET and before.hp == MAX_HP - 1
+    wasted = action == FIRST_PROGRAM + ProgramId.RESET and before.hp == MAX_HP - 1
     siphon_killed = died and any(
         enemy.from_siphon and enemy.cell in NEIGHBOURS[player.cell] for enemy in state.enemies
     )

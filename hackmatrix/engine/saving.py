@@ -15,14 +15,11 @@ from hackmatrix.rules.board import (
     col,
     row,
 )
-from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
+from hackmatrix.rules.chance import MAX_WORD
+from hackmatrix.rules.enemies import MAX_DISABLED, MAX_ENEMIES, MAX_HP, EnemyType
 from hackmatrix.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, NUMBER, PROGRAMS
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
-
-_WORD = 0xFFFFFFFF
-MAX_DISABLED = 99
-
 
 # --- to data -------------------------------------------------------------------------------------
 
@@ -46,7 +43,7 @@ def state_to_dict(state: State) -> dict[str, Any]:
 
 
 def position_to_dict(position: Position) -> dict[str, Any]:
-    """What UNDO restores."""
+    """The position: what UNDO saves and restores."""
     player = position.player
     return {
         "turn": position.turn,
@@ -121,7 +118,7 @@ def state_from_dict(data: Any) -> State:
         IllegalStateError: it is no legal state (section 2); the message names the field.
     """
     fields = Fields(data, "")
-    dice = Dice(*(fields.number(name, 0, _WORD, 0) for name in ("stream", "episode", "clock")))
+    dice = Dice(*(fields.number(name, 0, MAX_WORD, 0) for name in ("stream", "episode", "clock")))
     over = fields.take("over", None)
     if over is not None and over not in list(Ending):
         fields.refuse("over", over, f"expected null or one of {', '.join(Ending)}")
@@ -154,7 +151,7 @@ def saved_from_dict(data: Any, path: str, exit: int, *, dead: bool) -> Position:
 
 
 def position_fields(fields: Fields, exit: int, *, dead: bool) -> dict[str, Any]:
-    """Read what UNDO restores.
+    """Read a position, which is what UNDO saves and restores.
 
     Args:
         fields: where to take it from.

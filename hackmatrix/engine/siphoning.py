@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hackmatrix.engine.events import Event, EventKind
-from hackmatrix.engine.state import Cell, State
-from hackmatrix.rules.board import CELLS, CROSS, LIMIT, Content
+from hackmatrix.engine.state import Cell, State, saturated
+from hackmatrix.rules.board import CELLS, CROSS, Content
 from hackmatrix.rules.stages import MIN_INTERVAL, SIPHON_DELAY
 
 
@@ -18,7 +18,7 @@ def siphon(state: State) -> None:
     state.cells[state.player.cell].center = True
     state.player.siphons -= 1
     state.interval = max(MIN_INTERVAL, state.interval - 1)
-    state.next_task = min(state.next_task + SIPHON_DELAY, LIMIT)
+    state.next_task = saturated(state.next_task + SIPHON_DELAY)
 
 
 def _take(state: State, cell: Cell) -> None:
@@ -34,11 +34,11 @@ def _take(state: State, cell: Cell) -> None:
         state.player.add(score=cell.points)
     elif cell.program not in state.owned:
         state.owned.append(cell.program)
-    state.pending = min(state.pending + cell.spawn, LIMIT)
+    state.pending = saturated(state.pending + cell.spawn)
     cell.spawn = 0
 
 
-class Yield(NamedTuple):
+class _Yield(NamedTuple):
     """What siphoning at a cell would bring."""
 
     points: tuple[int, ...]  # of data blocks, ascending
@@ -47,13 +47,13 @@ class Yield(NamedTuple):
     energy: int
 
 
-_NOTHING = Yield((), frozenset(), 0, 0)
+_NOTHING = _Yield((), frozenset(), 0, 0)
 
 
-def yield_at(state: State, cell: int) -> Yield:
+def _yield_at(state: State, cell: int) -> _Yield:
     """The yield of standing at a cell."""
     cross = [state.cells[c] for c in CROSS[cell] if not state.cells[c].siphoned]
-    return Yield(
+    return _Yield(
         tuple(sorted(c.points for c in cross if c.is_data)),
         frozenset(c.program for c in cross if c.is_program) - set(state.owned),
         sum(c.credits for c in cross if not c.is_block),
@@ -64,23 +64,23 @@ def yield_at(state: State, cell: int) -> Yield:
 def missed(state: State) -> tuple[int, int]:
     """Credits and energy that a better place to siphon would bring on top (siphon quality)."""
     here = state.player.cell
-    own = _NOTHING if state.cells[here].is_block else yield_at(state, here)
+    own = _NOTHING if state.cells[here].is_block else _yield_at(state, here)
     better = [other for other in _candidates(state, own) if _better(other, own)]
     credits = max((other.credits - own.credits for other in better), default=0)
     energy = max((other.energy - own.energy for other in better), default=0)
     return credits, energy
 
 
-def _candidates(state: State, own: Yield) -> Iterable[Yield]:
+def _candidates(state: State, own: _Yield) -> Iterable[_Yield]:
     cells = {cell for cell in range(CELLS) if not state.cells[cell].is_block}
     if own.points or own.programs:
         for block in CROSS[state.player.cell]:
             if state.cells[block].is_block and not state.cells[block].siphoned:
                 cells &= set(CROSS[block])
-    return (yield_at(state, cell) for cell in cells)
+    return (_yield_at(state, cell) for cell in cells)
 
 
-def _better(other: Yield, own: Yield) -> bool:
+def _better(other: _Yield, own: _Yield) -> bool:
     return (
         (other.points, other.programs) == (own.points, own.programs)
         and other.credits >= own.credits

@@ -4,6 +4,7 @@ from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.events import Event, EventKind
 from hackmatrix.engine.spawning import spawn
 from hackmatrix.engine.state import Cell, State, empty_board
+from hackmatrix.engine.undo import forget
 from hackmatrix.rules.board import CELLS, CORNERS, NEIGHBOURS, Content
 from hackmatrix.rules.chance import FIRST_STAGE_SPAWN, LAYOUT_STRIDE, Site
 from hackmatrix.rules.programs import PROGRAMS
@@ -22,7 +23,7 @@ def begin_stage(state: State) -> None:
     state.next_task = state.interval
     state.show = state.calm = state.step = False
     state.atk_uses = 0
-    state.saved = []
+    forget(state)
     state.cells = empty_board()
     place_corners(state)
     place_blocks(state)
@@ -45,21 +46,27 @@ def place_blocks(state: State) -> None:
     count = state.dice.choose(Site.BLOCK_COUNT, range(MIN_BLOCKS, MAX_BLOCKS + 1))
     on_board: set[int] = set()
     for place, cell in enumerate(choose_layout(state, count)):
-        state.cells[cell] = draw_block(state.dice, place, on_board)
+        state.cells[cell] = _draw_block(state.dice, place, on_board)
 
 
 def choose_layout(state: State, count: int) -> list[int]:
-    """The cells of the blocks, in the order they were drawn."""
-    free = set(range(CELLS)) - set(CORNERS) - state.occupied()
+    """The cells of the blocks, in the order they were drawn; none if no attempt is valid."""
     for attempt in range(LAYOUT_TRIES):
-        layout: list[int] = []
-        for place in range(min(count, len(free))):
-            options = sorted(free - set(layout))
-            index = attempt * LAYOUT_STRIDE + place
-            layout.append(state.dice.choose(Site.BLOCK_CELL, options, index))
+        layout = draw_layout(state, count, attempt)
         if is_valid_layout(set(layout), state.exit):
             return layout
     return []
+
+
+def draw_layout(state: State, count: int, attempt: int) -> list[int]:
+    """The cells of one attempt, which need not be valid; fewer where fewer are free."""
+    free = set(range(CELLS)) - set(CORNERS) - state.occupied()
+    layout: list[int] = []
+    for place in range(min(count, len(free))):
+        options = sorted(free - set(layout))
+        index = attempt * LAYOUT_STRIDE + place
+        layout.append(state.dice.choose(Site.BLOCK_CELL, options, index))
+    return layout
 
 
 def is_valid_layout(blocks: set[int], exit: int) -> bool:
@@ -73,7 +80,7 @@ def is_valid_layout(blocks: set[int], exit: int) -> bool:
     )
 
 
-def draw_block(dice: Dice, place: int, on_board: set[int]) -> Cell:
+def _draw_block(dice: Dice, place: int, on_board: set[int]) -> Cell:
     """The content of one block; `on_board` holds the programs drawn so far and takes this one."""
     is_data = dice.choose(Site.BLOCK_IS_DATA, (True, False), place)
     is_question = dice.choose(Site.BLOCK_IS_QUESTION, QUESTION_CHANCES, place)

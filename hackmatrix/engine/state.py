@@ -1,19 +1,20 @@
 """Sections 1 and 2: the pieces, and everything a game remembers."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from enum import StrEnum
-from operator import attrgetter
-from typing import TypeVar
 
 from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.events import Event
 from hackmatrix.rules.board import BLOCKS, CELLS, LIMIT, Content, col, row
-from hackmatrix.rules.enemies import MAX_HP, EnemyType
+from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.stages import FIRST_INTERVAL
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
-_T = TypeVar("_T")
+
+def saturated(number: int) -> int:
+    """A number that stops at the limit."""
+    return min(number, LIMIT)
 
 
 @dataclass(slots=True)
@@ -60,10 +61,10 @@ class Player:
 
     def add(self, *, credits: int = 0, energy: int = 0, siphons: int = 0, score: int = 0) -> None:
         """Gain or pay; no number goes over the limit."""
-        self.credits = min(self.credits + credits, LIMIT)
-        self.energy = min(self.energy + energy, LIMIT)
-        self.siphons = min(self.siphons + siphons, LIMIT)
-        self.score = min(self.score + score, LIMIT)
+        self.credits = saturated(self.credits + credits)
+        self.energy = saturated(self.energy + energy)
+        self.siphons = saturated(self.siphons + siphons)
+        self.score = saturated(self.score + score)
 
 
 @dataclass(slots=True)
@@ -86,34 +87,13 @@ class Enemy:
 
 @dataclass(slots=True)
 class Transmission:
-    """An enemy on its way."""
+    """An enemy on its way: it lands when its turns are over."""
 
     cell: int
     turns: int
     type: EnemyType
     from_schedule: bool = False
     from_siphon: bool = False
-
-    def land(self) -> Enemy:
-        """The enemy it becomes."""
-        return Enemy(
-            self.type,
-            self.cell,
-            MAX_HP[self.type],
-            disabled=1,
-            from_schedule=self.from_schedule,
-            from_siphon=self.from_siphon,
-        )
-
-
-def _copier(kind: type[_T]) -> Callable[[_T], _T]:
-    """What copies one piece, several times as fast as `copy.copy`."""
-    values = attrgetter(*(f.name for f in fields(kind)))  # type: ignore[arg-type]
-    return lambda piece: kind(*values(piece))
-
-
-_copy_cell, _copy_player = _copier(Cell), _copier(Player)
-_copy_enemy, _copy_transmission = _copier(Enemy), _copier(Transmission)
 
 
 def empty_board() -> list[Cell]:
@@ -135,25 +115,6 @@ class Position:
     calm: bool = False
     atk_uses: int = 0  # ATK+ in this stage
 
-    def snapshot(self) -> "Position":
-        """An independent copy of the position alone."""
-        return Position(
-            player=_copy_player(self.player),
-            cells=[_copy_cell(cell) for cell in self.cells],
-            enemies=[_copy_enemy(enemy) for enemy in self.enemies],
-            transmissions=[_copy_transmission(transmission) for transmission in self.transmissions],
-            owned=list(self.owned),
-            turn=self.turn,
-            show=self.show,
-            calm=self.calm,
-            atk_uses=self.atk_uses,
-        )
-
-    def restore(self, saved: "Position") -> None:
-        """Take over every field of a saved position (which must not be used again)."""
-        for f in fields(Position):
-            setattr(self, f.name, getattr(saved, f.name))
-
     def blocks(self) -> set[int]:
         """Cells with a block."""
         return {cell for cell, content in enumerate(self.cells) if content.is_block}
@@ -165,6 +126,10 @@ class Position:
     def enemies_on(self, cell: int) -> list[Enemy]:
         """The enemies that share a cell, in list order."""
         return [enemy for enemy in self.enemies if enemy.cell == cell]
+
+    def enemies_of_type(self, kind: EnemyType) -> list[Enemy]:
+        """The enemies of one type, in list order."""
+        return [enemy for enemy in self.enemies if enemy.type == kind]
 
     def transmission_on(self, cell: int) -> Transmission | None:
         """The transmission on a cell."""

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import of_cell
-from hackmatrix.jaxgame.combat import NOBODY, Blow
+from hackmatrix.jaxgame.bitboard import NOBODY, NOWHERE, of_cell
+from hackmatrix.jaxgame.combat import Blow
 from hackmatrix.jaxgame.programs import can_run
 from hackmatrix.jaxgame.state import State, saturated
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
@@ -39,15 +39,15 @@ def target(state: State, direction: jax.Array) -> tuple[jax.Array, jax.Array, ja
         int32 the cell of the target (no cell if there is none), bool whether there is one, bool
         whether it is a transmission.
     """
-    ray = bitboard.EMPTY
+    ray = NOWHERE
     for number, towards in enumerate(bitboard.DIRECTIONS):
-        ray = ray | bitboard.ray(state.player.cell, towards).where(direction == number)
-    pieces = state.enemies_at | state.coming_at
+        ray = ray | bitboard.ray(state.player.cell, towards).only_if(direction == number)
+    pieces = state.enemies_at | state.transmissions_at
     seen = ray & (state.cells.blocks | pieces)
     ascends = (direction == _UP) | (direction == _RIGHT)
     cell = jnp.where(ascends, bitboard.lowest(seen), bitboard.highest(seen))
     found = seen.any() & pieces.has(cell)
-    return cell, found, state.coming_at.has(cell)
+    return cell, found, state.transmissions_at.has(cell)
 
 
 def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Blow, jax.Array]:
@@ -59,18 +59,18 @@ def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Bl
         active: bool, whether the action is a direction at all.
 
     Returns:
-        The state after a step, the blow of an attack, and bool whether the player picked up a data
-        siphon.
+        The state after a walk, the blow of an attack (still to be dealt), and bool whether the
+        player picked up a data siphon.
     """
     cell, found, is_transmission = target(state, direction)
     strikes = active & found
-    on_cell = state.enemies.spots.on(cell) & state.enemies.alive
+    on_cell = state.enemies.cell.on(cell) & state.enemies.alive
     blow = Blow(
-        damaged=on_cell.first().where(strikes & ~is_transmission),
+        damaged=on_cell.first().only_if(strikes & ~is_transmission),
         amount=state.player.attack,
         destroyed=NOBODY,
         uncounted=NOBODY,
-        gone=state.transmissions.spots.on(cell).where(strikes & is_transmission),
+        gone=state.transmissions.cell.on(cell).only_if(strikes & is_transmission),
     )
     state, picked_up = walk(state, direction, active & ~found)
     return state, blow, picked_up
@@ -84,5 +84,5 @@ def walk(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, 
     picked_up = active & state.cells.siphons.has(to)
     siphons = saturated(state.player.siphons + picked_up)
     player = replace(state.player, cell=to, siphons=siphons)
-    cells = replace(state.cells, siphons=state.cells.siphons & ~of_cell(to).where(active))
+    cells = replace(state.cells, siphons=state.cells.siphons & ~of_cell(to).only_if(active))
     return replace(state, player=player, cells=cells), picked_up

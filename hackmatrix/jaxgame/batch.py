@@ -1,7 +1,7 @@
 """Many games at once: the only file that knows of a batch axis, which comes first everywhere."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -11,15 +11,15 @@ from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
-from hackmatrix.jaxgame import enemy_turn, game
+from hackmatrix.jaxgame import enemy_turn, game, undo
+from hackmatrix.jaxgame.control_flow import GAMES, select
 from hackmatrix.jaxgame.enemy_turn import Ground, Movement
-from hackmatrix.jaxgame.loops import GAMES
 from hackmatrix.jaxgame.observation import record_words
 from hackmatrix.jaxgame.stage import Plan, begin_stage, draw_layout, is_valid_layout, plan_stage
-from hackmatrix.jaxgame.state import NOT_MOVED, RUNNING, State, packed, position_of, select
+from hackmatrix.jaxgame.state import Ending, State
 from hackmatrix.rules.actions import FIRST_PROGRAM
 from hackmatrix.rules.observation import RECORD_SIZE
-from hackmatrix.rules.programs import P
+from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.stages import LAYOUT_TRIES
 
 # What only some games need is done for this share of them at a time, until all have theirs.
@@ -41,7 +41,7 @@ class Step:
 
     parts: jax.Array  # int32[n, 15], reward parts in units of 0.005
     stage_completed: jax.Array  # bool[n], true on the winning step too
-    over: jax.Array  # int32[n], RUNNING, WON, DIED or INVALID_ACTION
+    over: jax.Array  # int32[n], an `Ending`
     stage: jax.Array  # int32[n]
     score: jax.Array  # int32[n]
     programs_owned: jax.Array  # int32[n]
@@ -51,18 +51,18 @@ class Step:
 
 def new_games(stream: jax.Array, episode: jax.Array) -> tuple[State, jax.Array]:
     """Start the games with these names (uint32[n]); returns states and uint8[n, RECORD_SIZE]."""
-    state = _begin_stages(_map(game.new_game)(stream, episode))
+    state = _begin_stages(_for_each_game(game.new_game)(stream, episode))
     return state, observations(state)
 
 
 def observations(state: State) -> jax.Array:
     """uint8[n, RECORD_SIZE]: what the players see."""
-    words = _rows(_map(record_words, out_axes=-1)(state))
+    words = _one_row_each(_for_each_game(record_words, out_axes=-1)(state))
     return lax.bitcast_convert_type(words, jnp.uint8).reshape(-1, RECORD_SIZE)
 
 
-def _rows(words: list[jax.Array]) -> jax.Array:
-    """uint32[n, w] of arrays [k, n] of k words each.
+def _one_row_each(words: list[jax.Array]) -> jax.Array:
+    """uint32[n, w] of arrays [k, n] of k words each: the words of each game side by side.
 
     Put together in blocks of games: words of one game at distances of a power of two would push
     each other out of the cache.
@@ -85,16 +85,16 @@ def step(
         restarts: whether a game that has ended or been truncated makes way for the next episode of
             its stream; otherwise one that has ended stays as it is.
     """
-    newest = _newest_positions(state, action == FIRST_PROGRAM + P.UNDO)
-    state, turn = _map(game.begin_step)(state, action, newest)
-    state, movement, ground = _map(enemy_turn.start_moving)(state, turn.enemies_move)
+    newest_saved = _newest_saved(state, action == FIRST_PROGRAM + ProgramId.UNDO)
+    state, taken = _for_each_game(game.begin_step)(state, action, newest_saved)
+    state, movement, ground = _for_each_game(enemy_turn.begin_movement)(state, taken.enemies_move)
     movement = _move_enemies(movement, ground)
-    state, outcome = _map(game.finish_step)(state, turn, movement)
-    state = _save_positions(state, turn.enemies_move)
+    state, outcome = _for_each_game(game.finish_step)(state, taken, movement)
+    state = _save(state, taken.enemies_move)
     over, stage, score, owned = state.over, state.stage, state.player.score, state.owned
-    ended = over != RUNNING if stops is None else (over != RUNNING) | stops
-    due = Due(outcome.begins_stage, ended & restarts)
-    state, observation, final_observation = lay_out(state, due, truncates=stops is not None)
+    ended = over != Ending.RUNNING if stops is None else (over != Ending.RUNNING) | stops
+    due = _Due(outcome.begins_stage, ended & restarts)
+    state, observation, final_observation = _begin_due(state, due, truncates=stops is not None)
     return state, Step(
         parts=outcome.parts,
         stage_completed=outcome.stage_completed,
@@ -107,26 +107,29 @@ def step(
     )
 
 
-def _save_positions(state: State, active: jax.Array) -> State:
-    """Keep the positions of some games (bool[n]) for UNDO."""
-    words = _rows([word[None] for word in packed(position_of(state))])
+def _save(state: State, active: jax.Array) -> State:
+    """Save the positions of some games (bool[n]) for UNDO."""
+    state = _for_each_game(undo.save)(state, active)
+    rows = _one_row_each([word[None] for word in undo.snapshot(state)])
     games = jnp.where(active, jnp.arange(active.size), active.size)
-    saved = state.saved.at[games, state.saved_newest].set(words, mode="drop")
-    return replace(state, saved=saved)
+    return undo.with_rows(
+        state, state.saved.rows.at[games, state.saved.newest].set(rows, mode="drop")
+    )
 
 
-def _newest_positions(state: State, needed: jax.Array) -> list[jax.Array]:
-    """The newest saved position, as `packed`, of the games that need it (bool[n]); zeros of others.
+def _newest_saved(state: State, needed: jax.Array) -> list[jax.Array]:
+    """The words of the newest saved position of the games that need it (bool[n]); zeros of others.
 
-    Few do, so it is fetched for a few games at a time.
+    Few do, so they are fetched for a few games at a time.
     """
-    games, words = needed.size, state.saved.shape[-1]
-    few = _share(games, _UNDONE_AT_A_TIME)
+    games, words = needed.size, state.saved.rows.shape[-1]
+    few = _few(games, _UNDONE_AT_A_TIME)
 
     def fetch(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         columns, left = carry
         chosen = jnp.nonzero(left, size=few, fill_value=games)[0]
-        rows = _take(state.saved, chosen)[jnp.arange(few), _take(state.saved_newest, chosen)]
+        rows, newest = _gather((state.saved.rows, state.saved.newest), chosen)
+        rows = rows[jnp.arange(few), newest]
         columns = columns.at[:, chosen].set(rows.T, mode="drop")
         return columns, left.at[chosen].set(False, mode="drop")
 
@@ -142,7 +145,7 @@ def _move_enemies(movement: Movement, ground: Ground) -> Movement:
     themselves.
     """
     games = movement.hp.shape[0]
-    few = _share(games, _LATE_MOVERS)
+    few = _few(games, _LATE_MOVERS)
 
     def acts(movement: Movement) -> jax.Array:
         return movement.to_act.any()
@@ -150,20 +153,20 @@ def _move_enemies(movement: Movement, ground: Ground) -> Movement:
     def act_all(until: int, movement: Movement, ground: Ground) -> Movement:
         return lax.while_loop(
             lambda movement: jnp.sum(acts(movement)) > until,
-            lambda movement: _map(enemy_turn.act)(movement, ground),
+            lambda movement: _for_each_game(enemy_turn.act)(movement, ground),
             movement,
         )
 
     movement = act_all(few, movement, ground)
     late = jnp.nonzero(acts(movement), size=few, fill_value=games)[0]
-    rest = act_all(0, *_take((movement, ground), late))
-    return _put(movement, late, rest)
+    rest = act_all(0, *_gather((movement, ground), late))
+    return _scatter(movement, late, rest)
 
 
 def _begin_stages(state: State) -> State:
     """Lay out the next stage of all these games."""
-    plan = _map(plan_stage)(state)
-    return _map(begin_stage)(state, plan, _first_valid_layout(plan))
+    plan = _for_each_game(plan_stage)(state)
+    return _for_each_game(begin_stage)(state, plan, _first_valid_layout(plan))
 
 
 class _Tries(NamedTuple):
@@ -191,9 +194,9 @@ def _first_valid_layout(plan: Plan) -> jax.Array:
         each = places.size // number
         rank = places // each
         chosen = jnp.nonzero(wants, size=games, fill_value=games)[0]
-        chosen = jnp.where(rank < number, _take(chosen, jnp.minimum(rank, games - 1)), games)
-        attempt = _take(tries.next, chosen) + places % each
-        valid = _map(_is_valid)(_take(plan, chosen), attempt) & (attempt < LAYOUT_TRIES)
+        chosen = jnp.where(rank < number, _gather(chosen, jnp.minimum(rank, games - 1)), games)
+        attempt = _gather(tries.next, chosen) + places % each
+        valid = _for_each_game(_is_valid)(_gather(plan, chosen), attempt) & (attempt < LAYOUT_TRIES)
         found = tries.found.at[chosen].min(jnp.where(valid, attempt, LAYOUT_TRIES), mode="drop")
         return _Tries(jnp.where(wants, tries.next + each, tries.next), found)
 
@@ -206,28 +209,29 @@ def _is_valid(plan: Plan, attempt: jax.Array) -> jax.Array:
     return is_valid_layout(draw_layout(plan, attempt), plan.exit)
 
 
-def _share(games: int, share: float) -> int:
+def _few(games: int, share: float) -> int:
+    """How many games are a share of all, at least 8 where there are as many."""
     return max(1, min(games, 8), int(games * share))
 
 
-def _take(tree: Any, games: jax.Array) -> Any:
-    """Some of the games of a tree; of a number beyond the last, the last."""
+def _gather(tree: Any, games: jax.Array) -> Any:
+    """The arrays of a tree for some games; a number beyond the last game means the last."""
     return jax.tree.map(lambda x: x.at[games].get(mode="clip"), tree)
 
 
-def _put(tree: Any, games: jax.Array, part: Any) -> Any:
-    """The tree with some games replaced; those with a number beyond the last are dropped."""
+def _scatter(tree: Any, games: jax.Array, part: Any) -> Any:
+    """The tree after some games have been replaced; numbers beyond the last game mean none."""
     return jax.tree.map(lambda x, new: x.at[games].set(new, mode="drop"), tree, part)
 
 
-class Due(NamedTuple):
+class _Due(NamedTuple):
     """What is still to do for each game at the end of a step."""
 
     begins: jax.Array  # bool[n], the next stage has to be laid out
     restarts: jax.Array  # bool[n], the next game has to be started, after that
 
 
-def lay_out(state: State, due: Due, truncates: bool) -> tuple[State, jax.Array, jax.Array]:
+def _begin_due(state: State, due: _Due, truncates: bool) -> tuple[State, jax.Array, jax.Array]:
     """Begin the stages and the games that are due, a few games at a time, and observe all.
 
     Args:
@@ -239,21 +243,21 @@ def lay_out(state: State, due: Due, truncates: bool) -> tuple[State, jax.Array, 
         The states, the observations uint8[n, RECORD_SIZE], and those from before the restarts.
     """
     games = due.begins.size
-    few = _share(games, _STAGES_AT_A_TIME)
-    saved = state.saved  # no new stage needs them, so they are not moved around
+    few = _few(games, _STAGES_AT_A_TIME)
+    rows = state.saved.rows  # no new stage needs them
     final = observations(state)
 
-    def work(carry: tuple[State, Due, jax.Array]) -> tuple[State, Due, jax.Array]:
+    def work(carry: tuple[State, _Due, jax.Array]) -> tuple[State, _Due, jax.Array]:
         state, due, final = carry
         chosen = jnp.nonzero(due.begins | due.restarts, size=few, fill_value=games)[0]
-        restarts = ~_take(due.begins, chosen)
-        part = _take(state, chosen)
-        part = _begin_stages(select_games(restarts, next_games(part), part))
+        restarts = ~_gather(due.begins, chosen)
+        part = _gather(state, chosen)
+        part = _begin_stages(_select_games(restarts, _next_games(part), part))
         if truncates:
-            final = _put(final, jnp.where(restarts, games, chosen), observations(part))
+            final = _scatter(final, jnp.where(restarts, games, chosen), observations(part))
         return (
-            _put(state, chosen, part),
-            Due(
+            _scatter(state, chosen, part),
+            _Due(
                 begins=due.begins.at[chosen].set(False, mode="drop"),
                 restarts=due.restarts.at[jnp.where(restarts, chosen, games)].set(
                     False, mode="drop"
@@ -262,27 +266,27 @@ def lay_out(state: State, due: Due, truncates: bool) -> tuple[State, jax.Array, 
             final,
         )
 
-    start = replace(state, saved=NOT_MOVED), due, final
+    start = undo.without_rows(state), due, final
     state, _, final = lax.while_loop(
         lambda carry: (carry[1].begins | carry[1].restarts).any(), work, start
     )
-    state = replace(state, saved=saved)
+    state = undo.with_rows(state, rows)
     observation = observations(state)
     return state, observation, jnp.where(due.restarts[:, None], final, observation)
 
 
-def next_games(state: State) -> State:
+def _next_games(state: State) -> State:
     """The next episode of each game's stream, before its first stage is laid out."""
-    new = _map(game.new_game)(state.dice.stream, state.dice.episode + 1)
-    return replace(new, saved=state.saved)
+    new = _for_each_game(game.new_game)(state.dice.stream, state.dice.episode + 1)
+    return undo.with_rows(new, state.saved.rows)
 
 
-def select_games(condition: jax.Array, yes: State, no: State) -> State:
+def _select_games(condition: jax.Array, yes: State, no: State) -> State:
     """For each game one of two states, by a bool[n]."""
     return jax.vmap(select)(condition, yes, no)
 
 
-def _map(rule: Callable[..., Any], out_axes: int = 0) -> Callable[..., Any]:
+def _for_each_game(rule: Callable[..., Any], out_axes: int = 0) -> Callable[..., Any]:
     """A rule of one game for many; in profiles its operations have its name."""
     named = jax.named_scope(rule.__name__)(rule)
     return jax.vmap(named, out_axes=out_axes, axis_name=GAMES)
@@ -325,7 +329,7 @@ def _result_avals(games: Any, *_: Any, results: Any, **__: Any) -> list[ShapedAr
 
 
 def _play_mapped(leaves: Any, axes: Any, **params: Any) -> tuple[list[jax.Array], list[int]]:
-    """Two axes of games as one."""
+    """Maps the primitive: two axes of games become one."""
     size = next(x.shape[axis] for x, axis in zip(leaves, axes, strict=True) if axis is not None)
     both = [
         jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)

@@ -1,8 +1,11 @@
-"""Sets as bits: cells of the board, and slots of a list.
+"""Sets as bits: which cells of the board, which slots of a list of pieces.
 
-`Bits` holds 36 places in two uint32, places 0-17 in `low` and 18-35 in `high`; `Slots` holds 32
-places in one. All functions work on one game; batches come from `jax.vmap`, and as every set is a
-few scalars, a batch of games is a vector that the machine works on eight or more games at a time.
+A place is the number of a cell or of a slot. `Set36` holds the places 0..35 in two uint32, 0-17 in
+`low` and 18-35 in `high`; `Set32` holds the places 0..31 in one uint32. Bit i of a word stands for
+its place i. Sets are combined by `&`, `|`, `^` and `~`, and moved over the board by shifts.
+
+All functions work on one game; batches come from `jax.vmap`. As every set is a few scalars, a batch
+of games is a vector of words, and the machine works on eight or more games at a time.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,23 +31,23 @@ _HALF: Any = np.uint32(HALF)
 _DISTANCES: Any = tuple(np.uint32(1 << i) for i in range(5))
 
 
-class Bits(NamedTuple):
-    """A set of cells, or of slots of a list of up to 36: two uint32 scalars."""
+class Set36(NamedTuple):
+    """A set of places 0..35: two uint32 scalars of 18 bits."""
 
     low: jax.Array
     high: jax.Array
 
-    def __and__(self, other: "Bits") -> "Bits":
-        return Bits(_and(self.low, other.low), _and(self.high, other.high))
+    def __and__(self, other: "Set36") -> "Set36":
+        return Set36(_and(self.low, other.low), _and(self.high, other.high))
 
-    def __or__(self, other: "Bits") -> "Bits":
-        return Bits(_or(self.low, other.low), _or(self.high, other.high))
+    def __or__(self, other: "Set36") -> "Set36":
+        return Set36(_or(self.low, other.low), _or(self.high, other.high))
 
-    def __xor__(self, other: "Bits") -> "Bits":
-        return Bits(_xor(self.low, other.low), _xor(self.high, other.high))
+    def __xor__(self, other: "Set36") -> "Set36":
+        return Set36(_xor(self.low, other.low), _xor(self.high, other.high))
 
-    def __invert__(self) -> "Bits":
-        return Bits(_xor(self.low, _WORD), _xor(self.high, _WORD))
+    def __invert__(self) -> "Set36":
+        return Set36(_xor(self.low, _WORD), _xor(self.high, _WORD))
 
     def any(self) -> jax.Array:
         """bool: whether the set has a place."""
@@ -60,107 +63,115 @@ class Bits(NamedTuple):
         word = _if(in_low, self.low, self.high)
         return _bit(word, _if(in_low, place, place - HALF))
 
-    def where(self, condition: jax.Array) -> "Bits":
+    def only_if(self, condition: jax.Array) -> "Set36":
         """This set if the condition holds, else the empty set."""
-        return Bits(_if(condition, self.low, _ZERO), _if(condition, self.high, _ZERO))
+        return Set36(_if(condition, self.low, _ZERO), _if(condition, self.high, _ZERO))
 
-    def first(self) -> "Bits":
-        """The set of its lowest place alone; empty if it is empty."""
-        return Bits(_lowest_bit(self.low), _if(self.low == _ZERO, _lowest_bit(self.high), _ZERO))
+    def first(self) -> "Set36":
+        """Its lowest place alone; the empty set if it is empty."""
+        return Set36(_lowest_bit(self.low), _if(self.low == _ZERO, _lowest_bit(self.high), _ZERO))
 
-    def gaps(self) -> "Gaps":
-        """How to close the gaps between its places."""
-        return Gaps(_moves(self.low), _moves(self.high), _unsigned(_count(self.low)))
+    def compression(self) -> "Compression":
+        """How `compressed` moves the places of this set to the front, in order."""
+        return Compression(_moves(self.low), _moves(self.high), _unsigned(_count(self.low)))
 
-    def squeezed(self, gaps: "Gaps") -> "Bits":
-        """Its places that are in the set of the gaps, the n-th of that set's moved to place n."""
-        low, high = _squeezed(self.low, gaps.low), _squeezed(self.high, gaps.high)
-        first = _and(_or(low, _shift_left(high, gaps.kept_low)), _WORD)
-        return Bits(first, _shift_right(high, _HALF - gaps.kept_low))
+    def compressed(self, kept: "Compression") -> "Set36":
+        """This set after the places that are not in the kept set have been cut out.
 
-    def to_slots(self) -> "Slots":
-        """Its first 32 places."""
-        return Slots(_or(self.low, _shift_left(self.high, _HALF)))
+        The n-th place of the kept set becomes place n, as with `itertools.compress`.
+        """
+        low, high = _compressed(self.low, kept.low), _compressed(self.high, kept.high)
+        first = _and(_or(low, _shift_left(high, kept.size_low)), _WORD)
+        return Set36(first, _shift_right(high, _HALF - kept.size_low))
+
+    def to_set32(self) -> "Set32":
+        """Its places below 32, as a set of 32."""
+        return Set32(_or(self.low, _shift_left(self.high, _HALF)))
 
     @staticmethod
-    def full(condition: jax.Array) -> "Bits":
+    def all_if(condition: jax.Array) -> "Set36":
         """All 36 places if the condition holds, else none."""
         word = _if(condition, _WORD, _ZERO)
-        return Bits(word, word)
+        return Set36(word, word)
 
     @staticmethod
-    def below(place: jax.Array) -> "Bits":
+    def below(place: jax.Array) -> "Set36":
         """The places before one of 0..36."""
         low, high = lax.min(place, np.int32(HALF)), lax.max(place - HALF, np.int32(0))
-        return Bits(_bit_at(low) - _ONE, _bit_at(high) - _ONE)
+        return Set36(_bit_at(low) - _ONE, _bit_at(high) - _ONE)
 
 
-class Slots(NamedTuple):
-    """A set of slots of a list of up to 32: one uint32 scalar."""
+class Set32(NamedTuple):
+    """A set of places 0..31: one uint32 scalar."""
 
-    bits: jax.Array
+    word: jax.Array
 
-    def __and__(self, other: "Slots") -> "Slots":
-        return Slots(_and(self.bits, other.bits))
+    def __and__(self, other: "Set32") -> "Set32":
+        return Set32(_and(self.word, other.word))
 
-    def __or__(self, other: "Slots") -> "Slots":
-        return Slots(_or(self.bits, other.bits))
+    def __or__(self, other: "Set32") -> "Set32":
+        return Set32(_or(self.word, other.word))
 
-    def __xor__(self, other: "Slots") -> "Slots":
-        return Slots(_xor(self.bits, other.bits))
+    def __xor__(self, other: "Set32") -> "Set32":
+        return Set32(_xor(self.word, other.word))
 
-    def __invert__(self) -> "Slots":
-        return Slots(_xor(self.bits, _EVERY))
+    def __invert__(self) -> "Set32":
+        return Set32(_xor(self.word, _EVERY))
 
     def any(self) -> jax.Array:
         """bool: whether the set has a place."""
-        return lax.ne(self.bits, _ZERO)
+        return lax.ne(self.word, _ZERO)
 
     def size(self) -> jax.Array:
         """int32: the number of places."""
-        return _count(self.bits)
+        return _count(self.word)
 
     def has(self, place: jax.Array) -> jax.Array:
         """bool: whether a place 0..31 is in the set."""
-        return _bit(self.bits, place)
+        return _bit(self.word, place)
 
-    def where(self, condition: jax.Array) -> "Slots":
+    def only_if(self, condition: jax.Array) -> "Set32":
         """This set if the condition holds, else the empty set."""
-        return Slots(_if(condition, self.bits, _ZERO))
+        return Set32(_if(condition, self.word, _ZERO))
 
-    def first(self) -> "Slots":
-        """The set of its lowest place alone; empty if it is empty."""
-        return Slots(_lowest_bit(self.bits))
+    def first(self) -> "Set32":
+        """Its lowest place alone; the empty set if it is empty."""
+        return Set32(_lowest_bit(self.word))
 
-    def gaps(self) -> "_Moves":
-        """As `Bits.gaps`."""
-        return _moves(self.bits)
+    def compression(self) -> "_WordCompression":
+        """As `Set36.compression`."""
+        return _moves(self.word)
 
-    def squeezed(self, gaps: "_Moves") -> "Slots":
-        """As `Bits.squeezed`."""
-        return Slots(_squeezed(self.bits, gaps))
+    def compressed(self, kept: "_WordCompression") -> "Set32":
+        """As `Set36.compressed`."""
+        return Set32(_compressed(self.word, kept))
 
-    def shifted(self, places: jax.Array) -> "Slots":
-        """Each place moved up by so many."""
-        return Slots(_shift_left(self.bits, _unsigned(places)))
+    def shifted(self, distance: jax.Array) -> "Set32":
+        """Each place moved up by a distance 0..31; what goes beyond 31 is lost."""
+        return Set32(_shift_left(self.word, _unsigned(distance)))
 
     @staticmethod
-    def full(condition: jax.Array) -> "Slots":
+    def all_if(condition: jax.Array) -> "Set32":
         """All 32 places if the condition holds, else none."""
-        return Slots(_if(condition, _EVERY, _ZERO))
+        return Set32(_if(condition, _EVERY, _ZERO))
 
     @staticmethod
-    def below(place: jax.Array) -> "Slots":
+    def below(place: jax.Array) -> "Set32":
         """The places before one of 0..32."""
-        return Slots(_bit_at(place) - _ONE)
+        return Set32(_bit_at(place) - _ONE)
 
     @staticmethod
-    def only(place: jax.Array) -> "Slots":
+    def of_slot(place: jax.Array) -> "Set32":
         """The set of one place, 0..31."""
-        return Slots(_bit_at(place))
+        return Set32(_bit_at(place))
 
 
-_Set = TypeVar("_Set", Bits, Slots)
+# What the sets of the game are sets of.
+CellSet = Set36  # cells of the board
+TransmissionSet = Set36  # slots in the list of transmissions, at most one to a cell
+EnemySet = Set32  # slots in the list of enemies, at most 32
+
+_Set = TypeVar("_Set", Set36, Set32)
 
 
 # Words by `lax` rather than operators: a step is made of thousands of these, and each operator of
@@ -211,22 +222,22 @@ def _lowest_bit(word: jax.Array) -> jax.Array:
     return _and(word, lax.neg(word))
 
 
-class _Moves(NamedTuple):
-    """How the bits of a word that are kept come to its low end: kept; those to move by 1, 2, 4.."""
+class _WordCompression(NamedTuple):
+    """Which bits of a word are kept, and which of them move down by 1, by 2, by 4, 8 and 16."""
 
     kept: jax.Array
     moves: tuple[jax.Array, ...]
 
 
-class Gaps(NamedTuple):
-    """The same for the two words of a set, and how many places the lower one keeps."""
+class Compression(NamedTuple):
+    """The same for the two words of a `Set36`."""
 
-    low: _Moves
-    high: _Moves
-    kept_low: jax.Array
+    low: _WordCompression
+    high: _WordCompression
+    size_low: jax.Array  # uint32, places kept in the lower word
 
 
-def _moves(kept: jax.Array) -> _Moves:
+def _moves(kept: jax.Array) -> _WordCompression:
     """Each bit moves by as many places as there are gaps below it, one power of two at a time.
 
     Warren, Hacker's Delight, 2nd edition, section 7-4, "compress".
@@ -241,10 +252,10 @@ def _moves(kept: jax.Array) -> _Moves:
         moves.append(move)
         kept = _or(_xor(kept, move), _shift_right(move, distance))
         gaps = _and(gaps, _xor(odd, _EVERY))
-    return _Moves(all_kept, tuple(moves))
+    return _WordCompression(all_kept, tuple(moves))
 
 
-def _squeezed(word: jax.Array, moves: _Moves) -> jax.Array:
+def _compressed(word: jax.Array, moves: _WordCompression) -> jax.Array:
     word = _and(word, moves.kept)
     for move, distance in zip(moves.moves, _DISTANCES, strict=True):
         moving = _and(word, move)
@@ -252,21 +263,22 @@ def _squeezed(word: jax.Array, moves: _Moves) -> jax.Array:
     return word
 
 
-def constant(cells: Iterable[int]) -> Bits:
+def constant(places: Iterable[int]) -> Set36:
     """A set known at compile time (NumPy scalars)."""
-    bits = sum(1 << cell for cell in set(cells))
-    return Bits(np.uint32(bits & int(_WORD)), np.uint32(bits >> HALF))  # type: ignore[arg-type]
+    bits = sum(1 << place for place in set(places))
+    return Set36(np.uint32(bits & int(_WORD)), np.uint32(bits >> HALF))  # type: ignore[arg-type]
 
 
-EMPTY = constant(())
-FULL = constant(range(CELLS))
-NOT_LEFT = constant(cell for cell in range(CELLS) if cell % SIZE != 0)
-NOT_RIGHT = constant(cell for cell in range(CELLS) if cell % SIZE != SIZE - 1)
+NOWHERE = constant(())
+EVERYWHERE = constant(range(CELLS))
+NOBODY = EnemySet(np.uint32(0))  # type: ignore[arg-type]
+_NOT_FIRST_COL = constant(cell for cell in range(CELLS) if cell % SIZE != 0)
+_NOT_LAST_COL = constant(cell for cell in range(CELLS) if cell % SIZE != SIZE - 1)
 _FIRST_ROW, _FIRST_COL = constant(range(SIZE)), constant(range(0, CELLS, SIZE))
 
 
 def select(condition: jax.Array, yes: _Set, no: _Set) -> _Set:
-    """One of two sets."""
+    """One of two sets, by a bool."""
     return type(yes)(*(_if(condition, a, b) for a, b in zip(yes, no, strict=True)))
 
 
@@ -280,99 +292,99 @@ def col_of(cell: jax.Array) -> jax.Array:
     return cell - SIZE * row_of(cell)
 
 
-def of_cell(cell: jax.Array) -> Bits:
+def of_cell(cell: jax.Array) -> CellSet:
     """The set of one cell; empty for a cell outside 0..35."""
     in_low = (cell >= 0) & (cell < HALF)
     in_high = (cell >= HALF) & (cell < CELLS)
-    return Bits(_if(in_low, _bit_at(cell), _ZERO), _if(in_high, _bit_at(cell - HALF), _ZERO))
+    return CellSet(_if(in_low, _bit_at(cell), _ZERO), _if(in_high, _bit_at(cell - HALF), _ZERO))
 
 
-def of_mask(mask: jax.Array) -> Bits:
+def of_mask(mask: jax.Array) -> CellSet:
     """The set of the cells where a bool[36] is true."""
-    bits = mask.astype(jnp.uint32) << (np.arange(CELLS, dtype=np.uint32) % HALF)
-    return Bits(jnp.sum(bits[:HALF], dtype=jnp.uint32), jnp.sum(bits[HALF:], dtype=jnp.uint32))
+    words = mask.astype(jnp.uint32) << (np.arange(CELLS, dtype=np.uint32) % HALF)
+    return CellSet(jnp.sum(words[:HALF], dtype=jnp.uint32), jnp.sum(words[HALF:], dtype=jnp.uint32))
 
 
-def row(number: jax.Array) -> Bits:
+def row_cells(number: jax.Array) -> CellSet:
     """The cells of a row 0..5."""
     upper = number >= SIZE // 2
     shift = _unsigned(SIZE * jnp.where(upper, number - SIZE // 2, number))
     cells = _FIRST_ROW.low << shift
-    return Bits(jnp.where(upper, 0, cells), jnp.where(upper, cells, 0))
+    return CellSet(jnp.where(upper, 0, cells), jnp.where(upper, cells, 0))
 
 
-def col(number: jax.Array) -> Bits:
+def col_cells(number: jax.Array) -> CellSet:
     """The cells of a column 0..5."""
-    return Bits(_FIRST_COL.low << _unsigned(number), _FIRST_COL.high << _unsigned(number))
+    return CellSet(_FIRST_COL.low << _unsigned(number), _FIRST_COL.high << _unsigned(number))
 
 
-# Neighbours in the four directions: the set moved by one cell, what leaves the board is lost.
+# The set moved by one cell in each direction; what leaves the board is lost.
 
 
-def up(bits: Bits) -> Bits:
-    """Row + 1."""
-    above = _or(_shift_left(bits.high, _ROW), _shift_right(bits.low, _ROWS))
-    return Bits(_and(_shift_left(bits.low, _ROW), _WORD), _and(above, _WORD))
+def up(cells: CellSet) -> CellSet:
+    """The cells one row above those of the set."""
+    above = _or(_shift_left(cells.high, _ROW), _shift_right(cells.low, _ROWS))
+    return CellSet(_and(_shift_left(cells.low, _ROW), _WORD), _and(above, _WORD))
 
 
-def down(bits: Bits) -> Bits:
-    """Row - 1."""
-    below = _or(_shift_right(bits.low, _ROW), _shift_left(bits.high, _ROWS))
-    return Bits(_and(below, _WORD), _shift_right(bits.high, _ROW))
+def down(cells: CellSet) -> CellSet:
+    """The cells one row below."""
+    below = _or(_shift_right(cells.low, _ROW), _shift_left(cells.high, _ROWS))
+    return CellSet(_and(below, _WORD), _shift_right(cells.high, _ROW))
 
 
-def left(bits: Bits) -> Bits:
-    """Col - 1."""
-    kept = bits & NOT_LEFT
-    return Bits(_shift_right(kept.low, _ONE), _shift_right(kept.high, _ONE))
+def left(cells: CellSet) -> CellSet:
+    """The cells one column to the left."""
+    kept = cells & _NOT_FIRST_COL
+    return CellSet(_shift_right(kept.low, _ONE), _shift_right(kept.high, _ONE))
 
 
-def right(bits: Bits) -> Bits:
-    """Col + 1."""
-    kept = bits & NOT_RIGHT
-    return Bits(_shift_left(kept.low, _ONE), _shift_left(kept.high, _ONE))
+def right(cells: CellSet) -> CellSet:
+    """The cells one column to the right."""
+    kept = cells & _NOT_LAST_COL
+    return CellSet(_shift_left(kept.low, _ONE), _shift_left(kept.high, _ONE))
 
 
 DIRECTIONS = (up, down, left, right)
 
 
-def neighbours(bits: Bits) -> Bits:
+def neighbours(cells: CellSet) -> CellSet:
     """All cells next to the set (cells of the set among them where they touch)."""
-    return up(bits) | down(bits) | left(bits) | right(bits)
+    return up(cells) | down(cells) | left(cells) | right(cells)
 
 
-def cross(bits: Bits) -> Bits:
-    """The set and its neighbours."""
-    return bits | neighbours(bits)
+def cross(cells: CellSet) -> CellSet:
+    """The set and its neighbours, as siphoning takes them."""
+    return cells | neighbours(cells)
 
 
-def around(bits: Bits) -> Bits:
+def around(cells: CellSet) -> CellSet:
     """The up to 8 cells around one cell."""
-    line = bits | left(bits) | right(bits)
-    return (line | up(line) | down(line)) & ~bits
+    line = cells | left(cells) | right(cells)
+    return (line | up(line) | down(line)) & ~cells
 
 
-def grown(bits: Bits, free: Bits) -> Bits:
+def flood_step(cells: CellSet, free: CellSet) -> CellSet:
     """The set and those of its neighbours that are free: one round of a flood."""
-    return bits | (neighbours(bits) & free)
+    return cells | (neighbours(cells) & free)
 
 
-def ray(cell: jax.Array, direction: Callable[[Bits], Bits]) -> Bits:
+def ray(cell: jax.Array, direction: Callable[[CellSet], CellSet]) -> CellSet:
     """The cells from the neighbour in a direction (one of `DIRECTIONS`) on to the edge."""
-    line = row(row_of(cell)) if direction in (left, right) else col(col_of(cell))
-    before = Bits.below(cell)
+    line = row_cells(row_of(cell)) if direction in (left, right) else col_cells(col_of(cell))
+    before = CellSet.below(cell)
     return line & before if direction in (left, down) else line & ~(before | of_cell(cell))
 
 
-def up_to_first(cells: Bits, stops: Bits, direction: Callable[[Bits], Bits]) -> Bits:
+def up_to_first(cells: CellSet, stops: CellSet, direction: Callable[[CellSet], CellSet]) -> CellSet:
     """The cells of a ray as far as the first stop on it, that one included."""
     met = cells & stops
     if direction in (up, right):
         low = _xor(met.low, met.low - _ONE)  # everything where there is no stop
         high = _xor(met.high, met.high - _ONE)
-        return cells & Bits(low, _if(lax.eq(met.low, _ZERO), high, _ZERO))
+        return cells & CellSet(low, _if(lax.eq(met.low, _ZERO), high, _ZERO))
     low, high = (_not_below_highest(word) for word in met)
-    return cells & Bits(_if(lax.eq(met.high, _ZERO), low, _ZERO), high)
+    return cells & CellSet(_if(lax.eq(met.high, _ZERO), low, _ZERO), high)
 
 
 def _not_below_highest(word: jax.Array) -> jax.Array:
@@ -381,26 +393,26 @@ def _not_below_highest(word: jax.Array) -> jax.Array:
     return _xor(lax.shift_right_logical(below, _ONE), _EVERY)
 
 
-def lowest(bits: Bits) -> jax.Array:
+def lowest(cells: CellSet) -> jax.Array:
     """int32: the smallest cell of a set that is not empty."""
-    return jnp.where(bits.low != 0, _trailing_zeros(bits.low), HALF + _trailing_zeros(bits.high))
+    return jnp.where(cells.low != 0, _trailing_zeros(cells.low), HALF + _trailing_zeros(cells.high))
 
 
-def highest(bits: Bits) -> jax.Array:
+def highest(cells: CellSet) -> jax.Array:
     """int32: the largest cell of a set that is not empty."""
-    last = 31 - lax.clz(jnp.where(bits.high != 0, bits.high, bits.low)).astype(jnp.int32)
-    return jnp.where(bits.high != 0, HALF + last, last)
+    last = 31 - lax.clz(jnp.where(cells.high != 0, cells.high, cells.low)).astype(jnp.int32)
+    return jnp.where(cells.high != 0, HALF + last, last)
 
 
 def _trailing_zeros(word: jax.Array) -> jax.Array:
     return _count(_lowest_bit(word) - _ONE)
 
 
-def nth(bits: Bits, n: jax.Array) -> jax.Array:
+def nth(cells: CellSet, n: jax.Array) -> jax.Array:
     """int32: the n-th cell of the set in ascending order, n from 0 to count - 1."""
-    in_low = _count(bits.low)
+    in_low = _count(cells.low)
     is_low = n < in_low
-    place = nth_bit(jnp.where(is_low, bits.low, bits.high), jnp.where(is_low, n, n - in_low))
+    place = nth_bit(jnp.where(is_low, cells.low, cells.high), jnp.where(is_low, n, n - in_low))
     return jnp.where(is_low, place, HALF + place)
 
 

@@ -8,14 +8,6 @@ import jax.numpy as jnp
 from hackmatrix.rules.chance import Site
 
 
-class Dice(NamedTuple):
-    """The dice of one game: uint32 scalars."""
-
-    stream: jax.Array
-    episode: jax.Array
-    clock: jax.Array  # actions taken so far
-
-
 def draw(
     stream: jax.Array, episode: jax.Array, clock: jax.Array, site: int, index: jax.typing.ArrayLike
 ) -> jax.Array:
@@ -43,8 +35,21 @@ def bounded(word: jax.Array, n: jax.Array | int) -> jax.Array:
     return (((word >> 16) * n + low) >> 16).astype(jnp.int32)
 
 
-def choose(
-    dice: Dice, site: Site, options: jax.Array | int, index: jax.typing.ArrayLike = 0
-) -> jax.Array:
-    """int32: which of a number of equally likely options, in the order that `Site` documents."""
-    return bounded(draw(dice.stream, dice.episode, dice.clock, site, index), options)
+class Dice(NamedTuple):
+    """The dice of one game: uint32 scalars."""
+
+    stream: jax.Array  # uint32, names the game together with `episode`
+    episode: jax.Array  # uint32, number of the game in its stream
+    clock: jax.Array  # uint32, valid actions taken so far
+
+    def choose(
+        self, site: Site, options: jax.Array | int, index: jax.typing.ArrayLike = 0
+    ) -> jax.Array:
+        """int32: which of a number of equally likely options, in the order that `Site` documents.
+
+        Args:
+            site: the place in the rules.
+            options: int32, how many there are, 1..65535; the options themselves in the engine.
+            index: int32, which draw of this place; an array makes as many draws.
+        """
+        return bounded(draw(self.stream, self.episode, self.clock, site, index), options)

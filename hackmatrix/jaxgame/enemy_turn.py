@@ -1,6 +1,8 @@
-"""Section 4: the enemy turn, in three parts: up to the movement, one act of one enemy, the rest.
+"""Section 4: the enemy turn.
 
-The parts are put together in `batch.py`, where games whose enemies have all acted need not wait.
+In parts: up to the movement (`begin_turn`, `begin_movement`), one act of one enemy (`act`), and
+the rest (`finish_turn`). `batch.step` puts them together, so that a game whose enemies have all
+acted need not wait for the others. Its last step, saving for UNDO, stands in `undo.py`.
 """
 
 from dataclasses import replace
@@ -10,28 +12,36 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import Bits, Slots, col_of, of_cell, row_of
-from hackmatrix.jaxgame.dice import Dice, choose
-from hackmatrix.jaxgame.loops import once
-from hackmatrix.jaxgame.movement import (
-    HITS,
-    SEARCH_ALONE,
-    SEARCH_ON,
-    Surroundings,
-    flood,
-    next_cell,
+from hackmatrix.jaxgame.bitboard import (
+    NOBODY,
+    NOWHERE,
+    CellSet,
+    Compression,
+    EnemySet,
+    TransmissionSet,
+    col_of,
+    of_cell,
+    row_of,
 )
-from hackmatrix.jaxgame.planes import Spots
+from hackmatrix.jaxgame.control_flow import compute_once
+from hackmatrix.jaxgame.dice import Dice
+from hackmatrix.jaxgame.movement import Answer, Surroundings, flood, next_cell
+from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.jaxgame.spawning import spawn
-from hackmatrix.jaxgame.state import State, land, saturated
+from hackmatrix.jaxgame.state import NUM_PLANES, Enemies, State, Transmissions, saturated
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.chance import SCHEDULED_SPAWN, Site
-from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
-from hackmatrix.rules.programs import MAX_SAVED_STATES
+from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, STEPS_PER_TURN, EnemyType
+
+_ACT_TWICE = [kind for kind in EnemyType if STEPS_PER_TURN[kind] > 1]
+# For each bit of hp the types whose full hp has it.
+_TYPES_BY_HP_BIT = [
+    [kind for kind in EnemyType if MAX_HP[kind] >> bit & 1] for bit in range(NUM_PLANES["hp"])
+]
 
 
-def begin_turn(state: State, active: jax.Array, gone: Bits) -> tuple[State, jax.Array]:
-    """The turn up to the movement.
+def begin_turn(state: State, active: jax.Array, gone: TransmissionSet) -> tuple[State, jax.Array]:
+    """Steps 1 and 2: count the turn, unless STEP skips it, and let transmissions land.
 
     Args:
         state: the game.
@@ -46,16 +56,56 @@ def begin_turn(state: State, active: jax.Array, gone: Bits) -> tuple[State, jax.
     return land_transmissions(state, runs, gone), runs
 
 
-def land_transmissions(state: State, active: jax.Array, gone: Bits) -> State:
+def land_transmissions(state: State, active: jax.Array, gone: TransmissionSet) -> State:
     """Transmissions that are due become enemies while there is room; the others come nearer."""
     coming = state.transmissions
-    counting = coming.alive.where(active) & ~gone
+    counting = coming.alive.only_if(active) & ~gone
     later = planes.nonzero(coming.turns[1:])  # 2 turns or more
-    sooner = planes.decreased(coming.turns, counting & later)
+    sooner = planes.decrement(coming.turns, counting & later)
     due = counting & ~later
-    turns = (sooner[0] | due, *sooner[1:])  # those that have to wait stay at 1
-    enemies, coming = land(state.enemies, replace(coming, turns=turns), due, gone)
-    return replace(state, enemies=enemies, transmissions=coming)
+    coming = replace(coming, turns=(sooner[0] | due, *sooner[1:]))  # those that must wait stay at 1
+
+    room = MAX_ENEMIES - state.enemies.count
+    next_one = bitboard.nth(due, jnp.minimum(room, due.size() - 1))  # the first without room
+    landing = bitboard.select(due.size() > room, due & TransmissionSet.below(next_one), due)
+    landing, order = compute_once(landing.any(), lambda: (landing, landing.compression()))
+    enemies = _with_landed(state.enemies, coming, landing, order)
+    return replace(state, enemies=enemies, transmissions=coming.keep(~(landing | gone)))
+
+
+def _with_landed(
+    enemies: Enemies, coming: Transmissions, landing: TransmissionSet, order: Compression
+) -> Enemies:
+    """Append what the landing transmissions become; `order` is the compression of their set."""
+
+    def landed(slots: TransmissionSet) -> EnemySet:
+        """The new slots of those that land among these transmissions."""
+        return slots.compressed(order).to_set32().shifted(enemies.count)
+
+    def append(old: Numbers[EnemySet], new: Numbers[TransmissionSet]) -> Numbers[EnemySet]:
+        return tuple(a | landed(b) for a, b in zip(old, new, strict=True))
+
+    def append_coordinates(
+        old: Coordinates[EnemySet], new: Coordinates[TransmissionSet]
+    ) -> Coordinates[EnemySet]:
+        return Coordinates(append(old.row, new.row), append(old.col, new.col))
+
+    everyone = landed(landing)
+    hp = [
+        everyone if len(kinds) == len(EnemyType) else landed(planes.one_of(coming.type, kinds))
+        for kinds in _TYPES_BY_HP_BIT
+    ]
+    return Enemies(
+        count=enemies.count + landing.size(),
+        cell=append_coordinates(enemies.cell, coming.cell),
+        type=append(enemies.type, coming.type),
+        hp=tuple(a | b for a, b in zip(enemies.hp, hp, strict=True)),
+        disabled=(enemies.disabled[0] | everyone, *enemies.disabled[1:]),  # 1 turn
+        stunned=enemies.stunned,
+        from_schedule=enemies.from_schedule | landed(coming.from_schedule),
+        from_siphon=enemies.from_siphon | landed(coming.from_siphon),
+        last=append_coordinates(enemies.last, coming.cell),
+    )
 
 
 class Ground(NamedTuple):
@@ -63,57 +113,57 @@ class Ground(NamedTuple):
 
     dice: Dice
     player: jax.Array  # int32, cell
-    blocks: Bits
-    coming: Bits  # cells of transmissions
-    alive: Slots
-    glitches: Slots
-    twice: Slots  # those that act in both sub-steps
+    blocks: CellSet
+    transmissions_at: CellSet
+    alive: EnemySet
+    glitches: EnemySet
+    act_twice: EnemySet  # those that act in both sub-steps
 
 
 class Movement(NamedTuple):
     """The movement under way; a game goes on to its second sub-step without waiting for others."""
 
-    to_act: Slots  # in this sub-step
-    sub_step: jax.Array  # int32
-    place: jax.Array  # int32, in the order of this sub-step
-    done: Slots  # those that have hit
-    spots: Spots[Slots]
-    last: Spots[Slots]
-    taken: Bits  # cells of enemies
+    to_act: EnemySet  # those still to act in this sub-step
+    sub_step: jax.Array  # int32, 0 or 1
+    place: jax.Array  # int32, how many have acted in this sub-step
+    have_hit: EnemySet
+    cell: Coordinates[EnemySet]  # as `Enemies.cell`
+    last: Coordinates[EnemySet]  # as `Enemies.last`
+    enemies_at: CellSet
     hp: jax.Array  # int32, of the player
-    reached: Bits  # by the flood of the enemy that is acting, if it has to go on
+    reached: CellSet  # by the flood of the enemy that is acting, if its search goes on
     alone: jax.Array  # bool, whether it searches with nobody in the way
 
 
-def start_moving(state: State, active: jax.Array) -> tuple[State, Movement, Ground]:
-    """Find out where all pieces are now, before the first enemy acts."""
+def begin_movement(state: State, active: jax.Array) -> tuple[State, Movement, Ground]:
+    """Step 3 before the first enemy acts: where all pieces are now, and who is able to act."""
     enemies, coming = state.enemies, state.transmissions
-    (enemies_at,) = enemies.spots.cells(enemies.alive)
-    (coming_at,) = coming.spots.cells(coming.alive)
-    state = replace(state, enemies_at=enemies_at, coming_at=coming_at)
+    (enemies_at,) = enemies.cell.cells(enemies.alive)
+    (transmissions_at,) = coming.cell.cells(coming.alive)
+    state = replace(state, enemies_at=enemies_at, transmissions_at=transmissions_at)
     resting = planes.nonzero(enemies.disabled) | enemies.stunned
-    able = (enemies.alive & ~resting).where(active)
-    nowhere, zero = of_cell(jnp.int32(CELLS)), jnp.int32(0)
+    able = (enemies.alive & ~resting).only_if(active)
+    zero = jnp.int32(0)
     movement = Movement(
         to_act=able,
         sub_step=zero,
         place=zero,
-        done=Slots(jnp.uint32(0)),
-        spots=enemies.spots,
+        have_hit=NOBODY,
+        cell=enemies.cell,
         last=enemies.last,
-        taken=enemies_at,
+        enemies_at=enemies_at,
         hp=state.player.hp,
-        reached=nowhere,
+        reached=NOWHERE,
         alone=jnp.bool(False),
     )
     ground = Ground(
         dice=state.dice,
         player=state.player.cell,
         blocks=state.cells.blocks,
-        coming=coming_at,
+        transmissions_at=transmissions_at,
         alive=enemies.alive,
         glitches=enemies.of_type(EnemyType.GLITCH),
-        twice=able & enemies.of_type(EnemyType.VIRUS),
+        act_twice=able & enemies.of_type(*_ACT_TWICE),
     )
     return state, movement, ground
 
@@ -121,64 +171,62 @@ def start_moving(state: State, active: jax.Array) -> tuple[State, Movement, Grou
 def act(movement: Movement, ground: Ground) -> Movement:
     """The enemy whose turn it is hits, moves, or goes on searching; nothing if none is left."""
     acts = movement.to_act.any()
-    slot = once(acts, lambda: _next_enemy(movement, ground))
-    chosen = Slots.only(slot).where(acts)
-    cell = movement.spots.at(slot)
-    leaves = ~(movement.spots.on(cell) & ground.alive & ~chosen).any()
-    others = movement.taken & ~of_cell(cell).where(leaves)
+    slot = compute_once(acts, lambda: _next_enemy(movement, ground))
+    chosen = EnemySet.of_slot(slot).only_if(acts)
+    cell = movement.cell.at(slot)
+    leaves = ~(movement.cell.on(cell) & ground.alive & ~chosen).any()
+    others = movement.enemies_at & ~of_cell(cell).only_if(leaves)
     around = Surroundings(
         cell=cell,
         player=ground.player,
-        walls=ground.blocks.where(~(ground.glitches & chosen).any()),
-        others=others | ground.coming,
+        walls=ground.blocks.only_if(~(ground.glitches & chosen).any()),
+        others=others | ground.transmissions_at,
         alone=movement.alone,
     )
-    reached = once(acts, lambda: flood(around, movement.reached))
-    answer = once(acts, lambda: next_cell(around, reached))
+    reached = compute_once(acts, lambda: flood(around, movement.reached))
+    answer = compute_once(acts, lambda: next_cell(around, reached))
 
-    searches = (answer == SEARCH_ON) | (answer == SEARCH_ALONE)
-    acted = chosen.where(~searches)
-    hits = acted.where(answer == HITS)
+    searches = (answer == Answer.SEARCH_ON) | (answer == Answer.SEARCH_ALONE)
+    acted = chosen.only_if(~searches)
+    hits = acted.only_if(answer == Answer.HITS)
     moves = acted & ~hits
     in_line = (row_of(answer) == row_of(ground.player)) | (col_of(answer) == col_of(ground.player))
-    is_seen = moves.where((answer != cell) & in_line)
-    to_act, done = movement.to_act & ~acted, movement.done | hits
+    is_seen = moves.only_if((answer != cell) & in_line)
+    to_act, have_hit = movement.to_act & ~acted, movement.have_hit | hits
     next_sub_step = acted.any() & ~to_act.any() & (movement.sub_step == 0)
     return Movement(
-        to_act=to_act | (ground.twice & ~done).where(next_sub_step),
+        to_act=to_act | (ground.act_twice & ~have_hit).only_if(next_sub_step),
         sub_step=movement.sub_step + next_sub_step,
         place=jnp.where(next_sub_step, 0, movement.place + acted.any()),
-        done=done,
-        spots=movement.spots.moved(moves, answer),
+        have_hit=have_hit,
+        cell=movement.cell.moved(moves, answer),
         last=movement.last.moved(is_seen, answer),
-        taken=bitboard.select(moves.any(), others | of_cell(answer), movement.taken),
+        enemies_at=bitboard.select(moves.any(), others | of_cell(answer), movement.enemies_at),
         hp=jnp.maximum(movement.hp - hits.any(), 0),
-        reached=reached.where(acts & (answer == SEARCH_ON)),
-        alone=acts & searches & (movement.alone | (answer == SEARCH_ALONE)),
+        reached=reached.only_if(acts & (answer == Answer.SEARCH_ON)),
+        alone=acts & searches & (movement.alone | (answer == Answer.SEARCH_ALONE)),
     )
 
 
 def _next_enemy(movement: Movement, ground: Ground) -> jax.Array:
     """int32: the slot of a random one of those that are to act."""
     index = movement.sub_step * MAX_ENEMIES + movement.place
-    number = choose(ground.dice, Site.ENEMY_ORDER, movement.to_act.size(), index)
-    return bitboard.nth_bit(movement.to_act.bits, number)
+    number = ground.dice.choose(Site.ENEMY_ORDER, movement.to_act.size(), index)
+    return bitboard.nth_bit(movement.to_act.word, number)
 
 
 def finish_turn(state: State, movement: Movement, active: jax.Array) -> State:
-    """The turn from the end of the movement on, if it takes place."""
+    """Steps 4 to 6: what the movement has brought about, spawns, rest."""
     state = replace(
         state,
         player=replace(state.player, hp=movement.hp),
-        enemies=replace(state.enemies, spots=movement.spots, last=movement.last),
-        enemies_at=movement.taken,
+        enemies=replace(state.enemies, cell=movement.cell, last=movement.last),
+        enemies_at=movement.enemies_at,
     )
-    state = spawns(state, active)
-    state = rest(state, active)
-    return count_saved(state, active)
+    return rest(spawn_due(state, active), active)
 
 
-def spawns(state: State, active: jax.Array) -> State:
+def spawn_due(state: State, active: jax.Array) -> State:
     """The scheduled spawn of this turn, unless CALM is on, then those owed by siphoning."""
     scheduled = active & ~state.calm & (state.turn >= state.next_task)
     pending = jnp.where(active, state.pending, 0)
@@ -196,22 +244,10 @@ def spawns(state: State, active: jax.Array) -> State:
 def rest(state: State, active: jax.Array) -> State:
     """New enemies wake up, hit ones recover."""
     enemies = state.enemies
-    resting = planes.nonzero(enemies.disabled).where(active)
+    resting = planes.nonzero(enemies.disabled).only_if(active)
     enemies = replace(
         enemies,
-        disabled=planes.decreased(enemies.disabled, resting),
-        stunned=enemies.stunned.where(~active),
+        disabled=planes.decrement(enemies.disabled, resting),
+        stunned=enemies.stunned.only_if(~active),
     )
     return replace(state, enemies=enemies)
-
-
-def count_saved(state: State, active: jax.Array) -> State:
-    """Make room for the position that UNDO is to restore; the newest 4 are kept.
-
-    It is put there by `batch.py`.
-    """
-    return replace(
-        state,
-        saved_count=jnp.minimum(state.saved_count + active, MAX_SAVED_STATES),
-        saved_newest=(state.saved_newest + active) % MAX_SAVED_STATES,
-    )

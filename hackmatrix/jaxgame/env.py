@@ -16,7 +16,7 @@ from hackmatrix.jaxgame.game import new_game
 from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.jaxgame.metrics import measure
 from hackmatrix.jaxgame.report import report
-from hackmatrix.jaxgame.state import RUNNING, WON
+from hackmatrix.jaxgame.state import Ending
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.board import LIMIT
 from hackmatrix.rules.chance import EVALUATION_STREAM
@@ -176,12 +176,12 @@ class HackMatrixEnv:
         return EnvState(text.state_from_text(position), episode_return=zero, episode_length=zero)
 
     def _step_games(self, state: EnvState, action: jax.Array) -> tuple[Any, ...]:
-        was_running = state.game.over == RUNNING
+        was_running = state.game.over == Ending.RUNNING
         length = state.episode_length + was_running
         limit = self.max_episode_steps
         stops = None if limit is None else length >= limit
         game, done = batch.step(state.game, action, stops, self.auto_reset)
-        terminated = done.over != RUNNING
+        terminated = done.over != Ending.RUNNING
         truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
         ends = terminated | truncated
         restarted = ends & self.auto_reset
@@ -196,7 +196,7 @@ class HackMatrixEnv:
             "stage": done.stage,
             "score": done.score,
             "programs_owned": done.programs_owned,
-            "won": done.over == WON,
+            "won": done.over == Ending.WON,
         }
         new_state = EnvState(
             game=game,

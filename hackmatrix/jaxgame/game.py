@@ -1,7 +1,7 @@
 """Section 10: a game from its first corner to its end.
 
-Laying out a stage is rare and heavy, so `step` leaves it to `batch.py`, which does it for the few
-games that need it.
+A step is cut in two, before and after the enemies' movement, which `batch.step` puts between them.
+Laying out a stage is rare and heavy, so `batch.py` does that too, for the few games that need it.
 """
 
 from collections.abc import Callable
@@ -11,42 +11,30 @@ from typing import NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
+from hackmatrix.jaxgame import undo
 from hackmatrix.jaxgame.actions import go, valid_actions
-from hackmatrix.jaxgame.bitboard import Bits, Slots, of_cell
-from hackmatrix.jaxgame.combat import NOBODY, attack
-from hackmatrix.jaxgame.dice import Dice, choose
+from hackmatrix.jaxgame.bitboard import NOBODY, NOWHERE, TransmissionSet
+from hackmatrix.jaxgame.combat import attack
+from hackmatrix.jaxgame.control_flow import compute_once, select
+from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.enemy_turn import Movement, begin_turn, finish_turn
-from hackmatrix.jaxgame.loops import once
-from hackmatrix.jaxgame.planes import Spots
 from hackmatrix.jaxgame.programs import run
 from hackmatrix.jaxgame.reward import Before, measure, reward_parts
 from hackmatrix.jaxgame.siphoning import siphon
 from hackmatrix.jaxgame.state import (
-    AMOUNT_BITS,
-    DIED,
-    DISABLED_BITS,
-    HP_BITS,
-    INVALID_ACTION,
-    LINE_BITS,
-    NOT_MOVED,
-    RUNNING,
-    SPAWN_BITS,
-    TURNS_BITS,
-    TYPE_BITS,
-    VALUE_BITS,
-    WON,
-    Cells,
+    Ending,
     Enemies,
     Player,
     Position,
     State,
     Transmissions,
-    select,
+    empty_board,
+    zeros,
 )
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
-from hackmatrix.rules.board import CELLS, CORNERS
+from hackmatrix.rules.board import CORNERS
 from hackmatrix.rules.chance import Site
-from hackmatrix.rules.programs import MAX_SAVED_STATES, P
+from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.stages import (
     FIRST_INTERVAL,
     LAST_STAGE,
@@ -56,7 +44,6 @@ from hackmatrix.rules.stages import (
 )
 
 _T = TypeVar("_T")
-_Set = TypeVar("_Set", Bits, Slots)
 
 _NOTHING = -1  # an action that changes nothing
 
@@ -78,20 +65,29 @@ class Outcome(NamedTuple):
 def new_game(stream: jax.Array, episode: jax.Array) -> State:
     """The game with this name (uint32 scalars), before its first stage is laid out."""
     dice = Dice(stream, episode, jnp.zeros_like(stream))
-    corner = jnp.asarray(CORNERS)[choose(dice, Site.START_CORNER, len(CORNERS))]
-    bonus = jnp.asarray(START_BONUSES)[choose(dice, Site.START_BONUS, len(START_BONUSES))]
+    corner = jnp.asarray(CORNERS)[dice.choose(Site.START_CORNER, len(CORNERS))]
+    bonus = jnp.asarray(START_BONUSES)[dice.choose(Site.START_BONUS, len(START_BONUSES))]
     zero, no = jnp.int32(0), jnp.bool(False)
-    player = Player(
-        cell=corner,
-        hp=jnp.int32(MAX_HP),
-        credits=bonus[0],
-        energy=bonus[1],
-        siphons=bonus[2],
-        attack=jnp.int32(1),
-        score=zero,
+    position = Position(
+        player=Player(
+            cell=corner,
+            hp=jnp.int32(MAX_HP),
+            credits=bonus[0],
+            energy=bonus[1],
+            siphons=bonus[2],
+            attack=jnp.int32(1),
+            score=zero,
+        ),
+        cells=empty_board(),
+        enemies=Enemies.none(),
+        transmissions=Transmissions.none(),
+        owned=jnp.uint32(0),
+        acquired=zeros("acquired", NOBODY),
+        turn=zero,
+        show=no,
+        calm=no,
+        atk_uses=zero,
     )
-    position = empty_position(player)
-    words = len(jax.tree.leaves(position))
     return State(
         **{f.name: getattr(position, f.name) for f in fields(Position)},
         dice=dice,
@@ -101,78 +97,28 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
         next_task=jnp.int32(FIRST_INTERVAL),
         pending=zero,
         step=no,
-        enemies_at=position.cells.blocks,
-        coming_at=position.cells.blocks,
-        saved=jnp.zeros((MAX_SAVED_STATES, words), jnp.uint32),
-        saved_count=zero,
-        saved_newest=zero,
-        over=jnp.int32(RUNNING),
+        enemies_at=NOWHERE,
+        transmissions_at=NOWHERE,
+        saved=undo.none_saved(like=position),
+        over=jnp.int32(Ending.RUNNING),
     )
 
 
-def empty_position(player: Player) -> Position:
-    """A position with the player alone on an empty board."""
-    nowhere, nobody, zero = of_cell(jnp.int32(CELLS)), NOBODY, jnp.int32(0)
-    no = jnp.bool(False)
-
-    def spots(nothing: _Set) -> Spots[_Set]:
-        return Spots((nothing,) * LINE_BITS, (nothing,) * LINE_BITS)
-
-    return Position(
-        player=player,
-        cells=Cells(
-            blocks=nowhere,
-            data=nowhere,
-            questions=nowhere,
-            siphons=nowhere,
-            siphoned=nowhere,
-            center=nowhere,
-            credits=(nowhere,) * AMOUNT_BITS,
-            energy=(nowhere,) * AMOUNT_BITS,
-            value=(nowhere,) * VALUE_BITS,
-            spawn=(nowhere,) * SPAWN_BITS,
-        ),
-        enemies=Enemies(
-            count=zero,
-            spots=spots(nobody),
-            type=(nobody,) * TYPE_BITS,
-            hp=(nobody,) * HP_BITS,
-            disabled=(nobody,) * DISABLED_BITS,
-            stunned=nobody,
-            from_schedule=nobody,
-            from_siphon=nobody,
-            last=spots(nobody),
-        ),
-        transmissions=Transmissions(
-            count=zero,
-            spots=spots(nowhere),
-            turns=(nowhere,) * TURNS_BITS,
-            type=(nowhere,) * TYPE_BITS,
-            from_schedule=nowhere,
-            from_siphon=nowhere,
-        ),
-        owned=jnp.uint32(0),
-        acquired=(nobody,) * VALUE_BITS,
-        turn=zero,
-        show=no,
-        calm=no,
-        atk_uses=zero,
-    )
-
-
-class Turn(NamedTuple):
-    """An action under way: what is known when the enemies begin to move."""
+class ActionTaken(NamedTuple):
+    """An action under way: what is known of it when the enemies begin to move."""
 
     before: Before
-    action: jax.Array  # int32, -1 if it is not valid
+    number: jax.Array  # int32, -1 if it is not valid
     running: jax.Array  # bool, the game had not ended before
-    kills: jax.Array  # int32, that pay
-    picked_up: jax.Array  # bool, a data siphon by walking
-    completed: jax.Array  # bool, the stage
-    enemies_move: jax.Array  # bool
+    kills: jax.Array  # int32, those that pay
+    picked_up: jax.Array  # bool, whether a data siphon was picked up by walking
+    completed: jax.Array  # bool, whether the stage was completed
+    enemies_move: jax.Array  # bool, whether an enemy turn takes place
 
 
-def begin_step(state: State, action: jax.Array, newest: list[jax.Array]) -> tuple[State, Turn]:
+def begin_step(
+    state: State, action: jax.Array, newest_saved: list[jax.Array]
+) -> tuple[State, ActionTaken]:
     """Take an action; an invalid one ends the game, after the end nothing changes any more.
 
     What follows is the movement of the enemies (`enemy_turn.act`) and `finish_step`.
@@ -180,66 +126,69 @@ def begin_step(state: State, action: jax.Array, newest: list[jax.Array]) -> tupl
     Args:
         state: the game.
         action: int32.
-        newest: the saved position that UNDO restores, as `state.packed`.
+        newest_saved: the words of the position that UNDO would restore (`undo.snapshot`).
     """
-    running = state.over == RUNNING
+    running = state.over == Ending.RUNNING
     in_range = (action >= 0) & (action < NUM_ACTIONS)
     bit = valid_actions(state) >> jnp.clip(action, 0, NUM_ACTIONS - 1).astype(jnp.uint32)
     valid = running & in_range & (bit & 1 == 1)
-    action = once(running, lambda: jnp.where(valid, action, _NOTHING).astype(jnp.int32) + 1) - 1
+    # Counted from `_NOTHING`, because where no game is running `compute_once` makes a 0.
+    numbered = compute_once(
+        running, lambda: jnp.where(valid, action, _NOTHING).astype(jnp.int32) - _NOTHING
+    )
+    action = numbered + _NOTHING
     valid = action != _NOTHING
     state = replace(state, dice=state.dice._replace(clock=state.dice.clock + valid))
     before = measure(state, action)
 
     def take(state: State) -> tuple[State, tuple[jax.Array, ...]]:
-        state, (kills, picked_up, entered, gone) = act(state, action, newest)
+        state, (kills, picked_up, entered, gone) = act(state, action, newest_saved)
         completed = entered & (state.player.cell == state.exit)
         state = complete_stage(state, completed)
         state, enemies_move = begin_turn(state, ends_turn(action) & ~completed, gone)
         return state, (kills, picked_up, completed, enemies_move)
 
-    state, done = settled(state, take)
-    return state, Turn(before, action, running, *done)
+    state, done = _apply_once(take, state)
+    return state, ActionTaken(before, action, running, *done)
 
 
-def settled(state: State, rule: Callable[[State], tuple[State, _T]]) -> tuple[State, _T]:
-    """What a rule makes of a state, worked out here once and for all (`loops.once`).
-
-    For rules that leave the saved states alone, which are not moved around.
-    """
+def _apply_once(rule: Callable[[State], tuple[State, _T]], state: State) -> tuple[State, _T]:
+    """`rule(state)`, worked out here and kept; for rules that leave saved positions' rows alone."""
 
     def compute() -> tuple[State, _T]:
         new, result = rule(state)
-        return replace(new, saved=NOT_MOVED), result
+        return undo.without_rows(new), result
 
-    always = state.stage > 0  # which the compiler can't know
-    new, result = once(always, compute)
-    return replace(new, saved=state.saved), result
+    needed = state.stage > 0  # in every game, which the compiler cannot know
+    new, result = compute_once(needed, compute)
+    return undo.with_rows(new, state.saved.rows), result
 
 
-def finish_step(state: State, turn: Turn, movement: Movement) -> tuple[State, Outcome]:
+def finish_step(state: State, taken: ActionTaken, movement: Movement) -> tuple[State, Outcome]:
     """The step from the end of the enemies' movement on.
 
     The next stage is not laid out yet (`Outcome.begins_stage`).
     """
-    state = finish_turn(state, movement, turn.enemies_move)
-    valid = turn.action != _NOTHING
+    state = finish_turn(state, movement, taken.enemies_move)
+    valid = taken.number != _NOTHING
     died = valid & (state.player.hp == 0)
-    over = jnp.where(died, DIED, jnp.where(turn.running & ~valid, INVALID_ACTION, state.over))
+    over = jnp.where(
+        died, Ending.DIED, jnp.where(taken.running & ~valid, Ending.INVALID_ACTION, state.over)
+    )
     state = replace(state, over=over)
     parts = reward_parts(
-        turn.before, state, turn.action, turn.kills, turn.picked_up, turn.completed
+        taken.before, state, taken.number, taken.kills, taken.picked_up, taken.completed
     )
     return state, Outcome(
         parts=jnp.where(valid, parts, 0),
-        stage_completed=turn.completed,
-        begins_stage=turn.completed & (over == RUNNING),
+        stage_completed=taken.completed,
+        begins_stage=taken.completed & (over == Ending.RUNNING),
     )
 
 
 def act(
-    state: State, action: jax.Array, newest: list[jax.Array]
-) -> tuple[State, tuple[jax.Array, jax.Array, jax.Array, Bits]]:
+    state: State, action: jax.Array, newest_saved: list[jax.Array]
+) -> tuple[State, tuple[jax.Array, jax.Array, jax.Array, TransmissionSet]]:
     """The player's part of a step.
 
     Returns:
@@ -251,17 +200,17 @@ def act(
     number = jnp.where(action >= FIRST_PROGRAM, action - FIRST_PROGRAM, _NOTHING)
     came_from = state.player.cell
     state, hit, picked_up = go(state, action, is_direction)
-    entered = (is_direction & (state.player.cell != came_from)) | (number == P.WARP)
+    entered = (is_direction & (state.player.cell != came_from)) | (number == ProgramId.WARP)
     state = siphon(state, action == SIPHON)
-    state, effect = run(state, newest, number)
-    blow = once(action != _NOTHING, lambda: select(is_direction, hit, effect))
+    state, effect = run(state, newest_saved, number)
+    blow = compute_once(action != _NOTHING, lambda: select(is_direction, hit, effect))
     state, kills = attack(state, blow)
     return state, (kills, picked_up, entered, blow.gone & state.transmissions.alive)
 
 
 def ends_turn(action: jax.Array) -> jax.Array:
     """Whether the enemies move after an action: all but the programs other than WAIT."""
-    return ((action >= 0) & (action <= SIPHON)) | (action == FIRST_PROGRAM + P.WAIT)
+    return ((action >= 0) & (action <= SIPHON)) | (action == FIRST_PROGRAM + ProgramId.WAIT)
 
 
 def complete_stage(state: State, completed: jax.Array) -> State:
@@ -275,5 +224,5 @@ def complete_stage(state: State, completed: jax.Array) -> State:
         player=replace(state.player, hp=hp),
         stage=stage,
         interval=jnp.where(advances, STAGE_INTERVAL - stage, state.interval),
-        over=jnp.where(wins, WON, state.over),
+        over=jnp.where(wins, Ending.WON, state.over),
     )

@@ -1,19 +1,36 @@
 """Section 5: how an enemy moves. A shortest path is a flood from its goal, one step a round."""
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import EMPTY, Bits, col_of, grown, neighbours, of_cell, row_of
-from hackmatrix.jaxgame.loops import repeat_while
-from hackmatrix.jaxgame.planes import Planes
+from hackmatrix.jaxgame import bitboard, planes
+from hackmatrix.jaxgame.bitboard import (
+    NOWHERE,
+    CellSet,
+    EnemySet,
+    col_of,
+    flood_step,
+    neighbours,
+    of_cell,
+    row_of,
+)
+from hackmatrix.jaxgame.control_flow import repeat_while
+from hackmatrix.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.jaxgame.state import State
 from hackmatrix.rules.board import CELLS, DIRECTION_STEPS
 from hackmatrix.rules.observation import MAX_DISTANCE
 
-# What `next_cell` answers besides a cell.
-HITS, SEARCH_ON, SEARCH_ALONE = CELLS, CELLS + 1, CELLS + 2
+
+class Answer(IntEnum):
+    """What `next_cell` answers when it is no cell."""
+
+    HITS = CELLS
+    SEARCH_ON = CELLS + 1
+    SEARCH_ALONE = CELLS + 2
+
 
 # Rounds of a flood that are worked out in one go. Even: two neighbours of an enemy are an even
 # number of steps apart, so of two rounds only one can reach any of them first.
@@ -25,12 +42,25 @@ class Surroundings(NamedTuple):
 
     cell: jax.Array  # int32, its own
     player: jax.Array  # int32, the player's
-    walls: Bits  # cells it cannot walk on
-    others: Bits  # cells of all other enemies and the transmissions
+    walls: CellSet  # cells it cannot walk on
+    others: CellSet  # cells of all other enemies and the transmissions
     alone: jax.Array  # bool, whether it looks for a way as if there were no others
 
 
-def flood(around: Surroundings, reached: Bits) -> Bits:
+def manhattan(coordinates: Coordinates[EnemySet], cell: jax.Array) -> Numbers[EnemySet]:
+    """|row distance| + |col distance| of each enemy to a cell."""
+    rows = _line_distance(coordinates.row, row_of(cell))
+    return planes.add(rows, _line_distance(coordinates.col, col_of(cell)))
+
+
+def _line_distance(lines: Numbers[EnemySet], line: jax.Array) -> Numbers[EnemySet]:
+    """|difference| of each enemy's row to one row, or of its column to one column."""
+    everyone = EnemySet.all_if(jnp.bool(True))
+    difference, below = planes.subtract(lines, everyone, line)
+    return planes.increment(tuple(plane ^ below for plane in difference), below)
+
+
+def flood(around: Surroundings, reached: CellSet) -> CellSet:
     """Some rounds of a flood from the player over the cells that a way may lead over.
 
     It stops where it comes to a neighbour of the enemy.
@@ -42,41 +72,41 @@ def flood(around: Surroundings, reached: Bits) -> Bits:
     start, goal = of_cell(around.cell), of_cell(around.player)
     blocked = _blocked(around)
     steps = neighbours(start) & ~blocked
-    begins = (goal & ~blocked).where(around.cell != around.player)
+    begins = (goal & ~blocked).only_if(around.cell != around.player)
     reached = bitboard.select(reached.any(), reached, begins)
     for _ in range(_ROUNDS // 2):
         arrived = (reached & steps).any()
-        further = grown(grown(reached, ~blocked), ~blocked)
+        further = flood_step(flood_step(reached, ~blocked), ~blocked)
         reached = bitboard.select(arrived, reached, further)
     return reached
 
 
-def next_cell(around: Surroundings, reached: Bits) -> jax.Array:
+def next_cell(around: Surroundings, reached: CellSet) -> jax.Array:
     """int32: the cell an enemy moves to after a flood, its own when it has to stay.
 
-    Or `HITS` when it is next to the player, `SEARCH_ON` when the flood has to go on, and
+    Or `Answer.HITS` when it is next to the player, `SEARCH_ON` when the flood has to go on, and
     `SEARCH_ALONE` when there is no way and it is to look again with nobody in the way.
     """
     start, goal = of_cell(around.cell), of_cell(around.player)
     blocked, others = _blocked(around), around.others
     next_to = neighbours(start)
     arrived = reached & next_to & ~blocked
-    grows = ((grown(reached, ~blocked) ^ reached) & ~blocked).any()
+    grows = ((flood_step(reached, ~blocked) ^ reached) & ~blocked).any()
 
     path = _first_step(around.cell, arrived)
     nearest = _step_towards(around, next_to & ~around.walls & ~others)
     way = jnp.where(around.alone & others.has(path), nearest, path)
-    no_way = jnp.where(around.alone, nearest, SEARCH_ALONE)
-    answer = jnp.where(arrived.any(), way, jnp.where(grows, SEARCH_ON, no_way))
-    return jnp.where((next_to & goal).any(), HITS, answer)
+    no_way = jnp.where(around.alone, nearest, Answer.SEARCH_ALONE)
+    answer = jnp.where(arrived.any(), way, jnp.where(grows, Answer.SEARCH_ON, no_way))
+    return jnp.where((next_to & goal).any(), Answer.HITS, answer)
 
 
-def _blocked(around: Surroundings) -> Bits:
+def _blocked(around: Surroundings) -> CellSet:
     in_the_way = around.others & ~of_cell(around.player)
-    return around.walls | in_the_way.where(~around.alone)
+    return around.walls | in_the_way.only_if(~around.alone)
 
 
-def _first_step(cell: jax.Array, targets: Bits) -> jax.Array:
+def _first_step(cell: jax.Array, targets: CellSet) -> jax.Array:
     """int32: the neighbour in `targets` that comes first in direction order, else `cell`."""
     step = jnp.int32(0)
     for direction, offset in reversed(list(zip(bitboard.DIRECTIONS, DIRECTION_STEPS, strict=True))):
@@ -84,7 +114,7 @@ def _first_step(cell: jax.Array, targets: Bits) -> jax.Array:
     return cell + step
 
 
-def _step_towards(around: Surroundings, free: Bits) -> jax.Array:
+def _step_towards(around: Surroundings, free: CellSet) -> jax.Array:
     """int32: the free neighbour nearest to the player, the first in direction order; or `cell`.
 
     A step changes the distance by one, so any that brings it nearer is better than any other.
@@ -92,50 +122,53 @@ def _step_towards(around: Surroundings, free: Bits) -> jax.Array:
     here, player = of_cell(around.cell), around.player
     rows = row_of(player) - row_of(around.cell)
     cols = col_of(player) - col_of(around.cell)
-    nearer = EMPTY
+    nearer = NOWHERE
     for direction, helps in zip(
         bitboard.DIRECTIONS, (rows > 0, rows < 0, cols < 0, cols > 0), strict=True
     ):
-        nearer |= (direction(here) & free).where(helps)
+        nearer |= (direction(here) & free).only_if(helps)
     return _first_step(around.cell, bitboard.select(nearer.any(), nearer, free))
 
 
-def exit_distance(exit: jax.Array, blocks: Bits, player: jax.Array) -> jax.Array:
+def exit_distance(state: State) -> jax.Array:
     """int32: walking distance of the player to the exit, 0 without a path."""
-    here = of_cell(player)
-    free = ~blocks | here
+    here = of_cell(state.player.cell)
+    free = ~state.cells.blocks | here
 
-    def wants_more(carry: tuple[Bits, jax.Array, jax.Array]) -> jax.Array:
+    def wants_more(carry: tuple[CellSet, jax.Array, jax.Array]) -> jax.Array:
         reached, _, grows = carry
         return grows & ~(reached & here).any()
 
-    def grow(carry: tuple[Bits, jax.Array, jax.Array]) -> tuple[Bits, jax.Array, jax.Array]:
+    def grow(carry: tuple[CellSet, jax.Array, jax.Array]) -> tuple[CellSet, jax.Array, jax.Array]:
         before, distance, _ = carry
         reached = before
         for _ in range(_ROUNDS):
             distance += ~(reached & here).any()
-            reached = grown(reached, free)
+            reached = flood_step(reached, free)
         return reached, distance, (reached ^ before).any()
 
-    start = of_cell(exit)
+    start = of_cell(state.exit)
     reached, distance, _ = repeat_while(wants_more, grow, (start, jnp.int32(0), start.any()))
     return jnp.where((reached & here).any(), distance, 0)
 
 
-def exit_distances(exit: jax.Array, blocks: Bits, player: jax.Array) -> Planes[Bits]:
-    """Of each cell the walking distance from the exit over non-block cells, at most 10."""
-    free = ~blocks | of_cell(player)
-    reached = of_cell(exit)
+def exit_distances(state: State) -> Numbers[CellSet]:
+    """Walking distance from the exit over non-block cells for each cell, 10 where it is farther.
+
+    The player's cell may be a block all the same.
+    """
+    free = ~state.cells.blocks | of_cell(state.player.cell)
+    reached = of_cell(state.exit)
     farther = [~reached]  # farther[d]: more than d steps away
     for _ in range(MAX_DISTANCE - 1):
-        reached = grown(reached, free)
+        reached = flood_step(reached, free)
         farther.append(~reached)
-    planes = []
+    distance = []
     for width in (1, 2, 4, 8):  # the distances with this bit are spans of this width
-        plane = EMPTY
+        plane = NOWHERE
         for first in range(width, MAX_DISTANCE + 1, 2 * width):
             beyond = first + width - 1
             span = farther[first - 1]
             plane |= span & ~farther[beyond] if beyond < MAX_DISTANCE else span
-        planes.append(plane)
-    return tuple(planes)
+        distance.append(plane)
+    return tuple(distance)

@@ -8,12 +8,12 @@ import numpy as np
 from jax import lax
 
 from hackmatrix.jaxgame import planes
-from hackmatrix.jaxgame.bitboard import HALF, Bits, Slots, of_cell
-from hackmatrix.jaxgame.loops import once
+from hackmatrix.jaxgame.bitboard import HALF, CellSet, EnemySet, of_cell
+from hackmatrix.jaxgame.control_flow import compute_once
 from hackmatrix.jaxgame.movement import exit_distances
-from hackmatrix.jaxgame.planes import Planes
+from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.jaxgame.spawning import line_of_fire
-from hackmatrix.jaxgame.state import State, seen
+from hackmatrix.jaxgame.state import State
 from hackmatrix.rules.board import CELLS, MAX_POINTS, MAX_RESOURCE, SIZE, Content
 from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.observation import (
@@ -55,7 +55,7 @@ def _word_of(quad: list[jax.Array]) -> jax.Array:
     return a | b << 8 | c << 16 | d << 24
 
 
-def _plane_words(planes: list[Planes[Bits]]) -> list[jax.Array]:
+def _plane_words(planes: list[Numbers[CellSet]]) -> list[jax.Array]:
     """uint32[9] of each plane: a byte for each cell, its bits from the sets of the plane."""
 
     def four_cells(_: None, first: jax.Array) -> tuple[None, list[jax.Array]]:
@@ -66,7 +66,7 @@ def _plane_words(planes: list[Planes[Bits]]) -> list[jax.Array]:
     return words
 
 
-def _spread(plane: Planes[Bits], first: jax.Array) -> jax.Array:
+def _spread(plane: Numbers[CellSet], first: jax.Array) -> jax.Array:
     """uint32: the bytes of four cells."""
     word = jnp.uint32(0)
     for bit, cells in enumerate(plane):
@@ -80,7 +80,7 @@ def _spread(plane: Planes[Bits], first: jax.Array) -> jax.Array:
 def _bytes(state: State) -> list[jax.Array]:
     flags = state.show + state.calm * 2 + state.step * 4
     player = state.player
-    return [player.cell, player.hp, state.stage, flags, state.atk_uses, state.saved_count]
+    return [player.cell, player.hp, state.stage, flags, state.atk_uses, state.saved.count]
 
 
 def _words(state: State) -> list[jax.Array]:
@@ -93,13 +93,13 @@ def _owned_bytes(state: State) -> list[jax.Array]:
     return [(state.owned >> shift) & 0xFF for shift in (0, 8, 16)]
 
 
-def _planes(state: State) -> list[Planes[Bits]]:
+def _planes(state: State) -> list[Numbers[CellSet]]:
     """The six planes: for each bit of their bytes, the cells that have it."""
-    always = state.stage > 0  # which the compiler can't know
-    people = once(always, lambda: _people(state))
-    enemies, count = once(always, lambda: _enemy_planes(state, people))
-    coming = once(always, lambda: _transmission_plane(state))
-    far = once(always, lambda: _distances(state))
+    needed = state.stage > 0  # which the compiler can't know
+    people = compute_once(needed, lambda: _people(state))
+    enemies, count = compute_once(needed, lambda: _enemy_planes(state, people))
+    coming = compute_once(needed, lambda: _transmission_plane(state))
+    far = compute_once(needed, lambda: _distances(state))
     value, spawn = _block_planes(state)
     return [
         enemies,
@@ -111,7 +111,7 @@ def _planes(state: State) -> list[Planes[Bits]]:
     ]
 
 
-_Set = TypeVar("_Set", Bits, Slots)
+_Set = TypeVar("_Set", CellSet, EnemySet)
 
 
 class _People(NamedTuple):
@@ -121,53 +121,53 @@ class _People(NamedTuple):
     second and third on each cell.
     """
 
-    shown: Slots
-    hidden: Slots
-    seen: tuple[Slots, ...]
+    shown: EnemySet
+    hidden: EnemySet
+    seen: tuple[EnemySet, ...]
 
 
 def _people(state: State) -> _People:
-    enemies, visible = state.enemies, seen(state)
+    enemies, visible = state.enemies, state.seen()
     left, nth = visible, []
     for _ in range(MAX_SEEN):
-        nth.append(enemies.spots.first_of_each(left))
+        nth.append(enemies.cell.first_on_each_cell(left))
         left &= ~nth[-1]
     return _People(
-        shown=enemies.spots.first_of_each(enemies.alive) & visible,
+        shown=enemies.cell.first_on_each_cell(enemies.alive) & visible,
         hidden=enemies.alive & ~visible,
         seen=tuple(nth),
     )
 
 
-def _enemy_planes(state: State, people: _People) -> tuple[Planes[Bits], Planes[Bits]]:
+def _enemy_planes(state: State, people: _People) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
     """The plane ENEMY, and how many enemies are seen on each cell."""
     enemies = state.enemies
     facts = (*_plus_one(enemies.type), *enemies.hp, enemies.stunned, enemies.from_siphon)
     shown = [members & people.shown for members in facts]
-    *plane, one, two, three = enemies.spots.cells(*shown, *people.seen)
+    *plane, one, two, three = enemies.cell.cells(*shown, *people.seen)
     (last,) = enemies.last.cells(people.hidden)
     return (*plane, last), ((one & ~two) | three, two)
 
 
-def _plus_one(kinds: Planes[_Set]) -> Planes[_Set]:
+def _plus_one(kinds: Numbers[_Set]) -> Numbers[_Set]:
     """Enemy types counted from 1, in three planes."""
     low, high = kinds
     return ~low, low ^ high, low & high
 
 
-def _transmission_plane(state: State) -> Planes[Bits]:
+def _transmission_plane(state: State) -> Numbers[CellSet]:
     """Whether one comes, when, and after SHOW what; and the line of fire."""
     coming = state.transmissions
     low, high, *more = coming.turns
     most = planes.nonzero(tuple(more))  # MAX_TURNS or more, which needs the third bit alone
 
-    shown = (kind.where(state.show) for kind in _plus_one(coming.type))
+    shown = (kind.only_if(state.show) for kind in _plus_one(coming.type))
     facts = (low & ~most, high & ~most, most, *shown)
-    cells = coming.spots.cells(*(members & coming.alive for members in facts))
-    return (state.coming_at, *cells, line_of_fire(state))
+    cells = coming.cell.cells(*(members & coming.alive for members in facts))
+    return (state.transmissions_at, *cells, line_of_fire(state))
 
 
-def _cell_plane(state: State) -> Planes[Bits]:
+def _cell_plane(state: State) -> Numbers[CellSet]:
     """What the cells hold, and their marks."""
     cells = state.cells
     data, program, question = _seen_blocks(state)
@@ -175,25 +175,25 @@ def _cell_plane(state: State) -> Planes[Bits]:
     return data | question, program | question, cells.siphoned, cells.center, cells.siphons, exit
 
 
-def _seen_blocks(state: State) -> tuple[Bits, Bits, Bits]:
+def _seen_blocks(state: State) -> tuple[CellSet, CellSet, CellSet]:
     """The data blocks, program blocks and question blocks as they look."""
     cells = state.cells
     question = cells.questions & ~cells.siphoned
     return cells.data & ~question, cells.blocks & ~cells.data & ~question, question
 
 
-def _distances(state: State) -> Planes[Bits]:
-    return exit_distances(state.exit, state.cells.blocks, state.player.cell)
+def _distances(state: State) -> Numbers[CellSet]:
+    return exit_distances(state)
 
 
-def _resource_plane(state: State, distances: Planes[Bits]) -> Planes[Bits]:
+def _resource_plane(state: State, distances: Numbers[CellSet]) -> Numbers[CellSet]:
     """Credits and energy, hidden under unsiphoned blocks, and exit distances."""
     cells = state.cells
     shown = ~cells.blocks | cells.siphoned
     return (*(plane & shown for plane in (*cells.credits, *cells.energy)), *distances)
 
 
-def _block_planes(state: State) -> tuple[Planes[Bits], Planes[Bits]]:
+def _block_planes(state: State) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
     """Points or program, and spawn counts; hidden on question blocks."""
     data, program, _ = _seen_blocks(state)
     shown = data | program

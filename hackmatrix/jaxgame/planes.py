@@ -1,9 +1,11 @@
-"""Many small numbers side by side: plane b is the set of the places whose number has bit b.
+"""A small number for each place, held as bit planes: plane b is the set of places with bit b.
 
-A place is a cell of the board, or a slot of a list (enemies, transmissions). What is done to all
-places is then done by a few operations on sets, whatever their number.
+A place is a cell of the board or a slot of a list (`bitboard.py`). Enemies with 3, 2 and 1 hp are
+the two planes {0, 2} (bit 0 is set in 3 and 1) and {0, 1} (bit 1 is set in 3 and 2). What the rules
+do to all places at once is then a few operations on sets, however many places there are.
 """
 
+from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import jax
@@ -12,34 +14,44 @@ import numpy as np
 from jax import lax
 
 from hackmatrix.jaxgame import bitboard
-from hackmatrix.jaxgame.bitboard import Bits, Slots, col_of, row_of
+from hackmatrix.jaxgame.bitboard import Set32, Set36, col_of, row_of
 from hackmatrix.rules.board import SIZE
 
-_Set = TypeVar("_Set", Bits, Slots)
-Planes = tuple[_Set, ...]
+_Set = TypeVar("_Set", Set36, Set32)
+Numbers = tuple[_Set, ...]  # lowest bit first; as many planes as the largest number has bits
 
 
-def get(planes: Planes[_Set], place: jax.Array) -> jax.Array:
+def get(numbers: Numbers[_Set], place: jax.Array) -> jax.Array:
     """int32: the number at a place."""
-    bits = [plane.has(place).astype(jnp.int32) << b for b, plane in enumerate(planes)]
+    bits = [plane.has(place).astype(jnp.int32) << b for b, plane in enumerate(numbers)]
     return sum(bits[1:], bits[0])
 
 
-def put(planes: Planes[_Set], where: _Set, number: jax.Array) -> Planes[_Set]:
-    """The numbers with those at some places replaced by one."""
-    return tuple((plane & ~where) | where.where(_bit(number, b)) for b, plane in enumerate(planes))
+def put(numbers: Numbers[_Set], places: _Set, number: jax.Array) -> Numbers[_Set]:
+    """The numbers after those at some places have been set to one number."""
+    return tuple(
+        (plane & ~places) | places.only_if(_bit(number, b)) for b, plane in enumerate(numbers)
+    )
 
 
-def clear(planes: Planes[_Set], where: _Set) -> Planes[_Set]:
-    """The numbers with those at some places set to 0."""
-    return tuple(plane & ~where for plane in planes)
+def clear(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
+    """The numbers after those at some places have been set to 0."""
+    return tuple(plane & ~places for plane in numbers)
 
 
-def equal(planes: Planes[_Set], number: jax.Array | int) -> _Set:
+def equal(numbers: Numbers[_Set], number: jax.Array | int) -> _Set:
     """The places with this number."""
-    result = _with_bit(planes[0], number, 0)
-    for b, plane in enumerate(planes[1:], start=1):
+    result = _with_bit(numbers[0], number, 0)
+    for b, plane in enumerate(numbers[1:], start=1):
         result &= _with_bit(plane, number, b)
+    return result
+
+
+def one_of(numbers: Numbers[_Set], wanted: Sequence[int]) -> _Set:
+    """The places with one of these numbers, which are known at compile time."""
+    result = equal(numbers, int(wanted[0]))
+    for number in wanted[1:]:
+        result |= equal(numbers, int(number))
     return result
 
 
@@ -47,28 +59,28 @@ def _with_bit(plane: _Set, number: jax.Array | int, b: int) -> _Set:
     """The places whose bit b is that of a number."""
     if isinstance(number, int):
         return plane if number >> b & 1 else ~plane
-    return ~(plane ^ type(plane).full(_bit(number, b)))
+    return ~(plane ^ type(plane).all_if(_bit(number, b)))
 
 
-def at_least(planes: Planes[_Set], number: jax.Array) -> _Set:
+def at_least(numbers: Numbers[_Set], number: jax.Array) -> _Set:
     """The places whose number is not below this one."""
-    kind = type(planes[0])
-    result = kind.full(jnp.bool(True))
-    for b, plane in enumerate(planes):  # a higher bit decides over the lower ones
-        wanted = kind.full(_bit(number, b))
+    kind = type(numbers[0])
+    result = kind.all_if(jnp.bool(True))
+    for b, plane in enumerate(numbers):  # a higher bit decides over the lower ones
+        wanted = kind.all_if(_bit(number, b))
         result = (plane & ~wanted) | (~(plane ^ wanted) & result)
     return result
 
 
-def decoded(planes: Planes[_Set], count: int) -> list[_Set]:
-    """For each number below `count` the places with it."""
-    sets: list[_Set] = [~planes[-1], planes[-1]]
-    for plane in reversed(planes[:-1]):
+def one_hot(numbers: Numbers[_Set], count: int) -> list[_Set]:
+    """For each number below `count` the places that have it."""
+    sets: list[_Set] = [~numbers[-1], numbers[-1]]
+    for plane in reversed(numbers[:-1]):
         sets = [part & side for part in sets for side in (~plane, plane)]
     return sets[:count]
 
 
-def less(a: Planes[_Set], b: Planes[_Set]) -> _Set:
+def less(a: Numbers[_Set], b: Numbers[_Set]) -> _Set:
     """The places whose number in `a` is below that in `b` (equally many planes)."""
     result = ~a[0] & b[0]
     for x, y in zip(a[1:], b[1:], strict=True):
@@ -76,44 +88,47 @@ def less(a: Planes[_Set], b: Planes[_Set]) -> _Set:
     return result
 
 
-def nonzero(planes: Planes[_Set]) -> _Set:
+def nonzero(numbers: Numbers[_Set]) -> _Set:
     """The places whose number is not 0."""
-    result = planes[0]
-    for plane in planes[1:]:
+    result = numbers[0]
+    for plane in numbers[1:]:
         result |= plane
     return result
 
 
-def increased(planes: Planes[_Set], where: _Set) -> Planes[_Set]:
-    """The numbers with 1 added at some places; what does not fit is lost."""
+def increment(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
+    """The numbers with 1 added at some places; the largest number becomes 0."""
     result = []
-    for plane in planes:
-        result.append(plane ^ where)
-        where = where & plane
+    for plane in numbers:
+        result.append(plane ^ places)
+        places = places & plane
     return tuple(result)
 
 
-def decreased(planes: Planes[_Set], where: _Set) -> Planes[_Set]:
-    """The numbers with 1 taken away at some places, none of which may be 0."""
+def decrement(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
+    """The numbers with 1 subtracted at some places, where none may be 0."""
     result = []
-    for plane in planes:
-        result.append(plane ^ where)
-        where = where & ~plane
+    for plane in numbers:
+        result.append(plane ^ places)
+        places = places & ~plane
     return tuple(result)
 
 
-def reduced(planes: Planes[_Set], where: _Set, number: jax.Array) -> tuple[Planes[_Set], _Set]:
-    """The numbers with one taken away at some places, and the places where it was too much."""
+def subtract(numbers: Numbers[_Set], places: _Set, number: jax.Array) -> tuple[Numbers[_Set], _Set]:
+    """The numbers with one number subtracted at some places, and the places where it was too much.
+
+    There the difference is what its bits leave: the true one plus 2 to the number of planes.
+    """
     result: list[_Set] = []
-    borrow = where.where(jnp.bool(False))
-    for b, plane in enumerate(planes):
-        taken = where.where(_bit(number, b))
+    borrow = places.only_if(jnp.bool(False))
+    for b, plane in enumerate(numbers):
+        taken = places.only_if(_bit(number, b))
         result.append(plane ^ taken ^ borrow)
         borrow = (~plane & (taken | borrow)) | (taken & borrow)
     return tuple(result), borrow
 
 
-def added(a: Planes[_Set], b: Planes[_Set]) -> Planes[_Set]:
+def add(a: Numbers[_Set], b: Numbers[_Set]) -> Numbers[_Set]:
     """The sums, place by place, with one plane more than the numbers (equally many in both)."""
     result: list[_Set] = [a[0] ^ b[0]]
     carry = a[0] & b[0]
@@ -125,52 +140,52 @@ def added(a: Planes[_Set], b: Planes[_Set]) -> Planes[_Set]:
     return tuple(result)
 
 
-def total(planes: Planes[_Set], where: _Set) -> jax.Array:
+def total(numbers: Numbers[_Set], places: _Set) -> jax.Array:
     """int32: the sum of the numbers at some places."""
-    sizes = [(plane & where).size() << b for b, plane in enumerate(planes)]
+    sizes = [(plane & places).size() << b for b, plane in enumerate(numbers)]
     return sum(sizes[1:], sizes[0])
 
 
-def largest(planes: Planes[_Set], where: _Set) -> jax.Array:
+def largest(numbers: Numbers[_Set], places: _Set) -> jax.Array:
     """int32: the largest number at some places, 0 if there are none."""
     result = jnp.int32(0)
-    for b in reversed(range(len(planes))):
-        with_bit = where & planes[b]
+    for b in reversed(range(len(numbers))):
+        with_bit = places & numbers[b]
         has_bit = with_bit.any()
         result += has_bit.astype(jnp.int32) << b
-        where = bitboard.select(has_bit, with_bit, where)
+        places = bitboard.select(has_bit, with_bit, places)
     return result
 
 
-def smallest(planes: Planes[_Set], where: _Set) -> _Set:
-    """Those of some places that hold the smallest number."""
-    for plane in reversed(planes):
-        without_bit = where & ~plane
-        where = bitboard.select(without_bit.any(), without_bit, where)
-    return where
+def places_of_smallest(numbers: Numbers[_Set], places: _Set) -> _Set:
+    """Those of some places that have the smallest number among them."""
+    for plane in reversed(numbers):
+        without_bit = places & ~plane
+        places = bitboard.select(without_bit.any(), without_bit, places)
+    return places
 
 
-def mixed(where: _Set, yes: Planes[_Set], no: Planes[_Set]) -> Planes[_Set]:
-    """The numbers of `yes` at some places, those of `no` at the others."""
-    return tuple((a & where) | (b & ~where) for a, b in zip(yes, no, strict=True))
+def select(places: _Set, yes: Numbers[_Set], no: Numbers[_Set]) -> Numbers[_Set]:
+    """The numbers of `yes` at some places, those of `no` at all others."""
+    return tuple((a & places) | (b & ~places) for a, b in zip(yes, no, strict=True))
 
 
 def _bit(number: jax.Array, b: int) -> jax.Array:
     return (number >> b) & 1 == 1
 
 
-class Spots(NamedTuple, Generic[_Set]):
-    """Where the pieces of a list are: row and column of each, three planes apart."""
+class Coordinates(NamedTuple, Generic[_Set]):
+    """Where the pieces of a list are: row and column of each, three planes each."""
 
-    row: Planes[_Set]
-    col: Planes[_Set]
+    row: Numbers[_Set]
+    col: Numbers[_Set]
 
     def at(self, slot: jax.Array) -> jax.Array:
         """int32: the cell of the piece in a slot."""
         return get(self.row, slot) * SIZE + get(self.col, slot)
 
     def on(self, cell: jax.Array) -> _Set:
-        """The slots of the pieces on a cell (of slots without a piece, anything)."""
+        """The slots of the pieces on a cell; slots without a piece count as on cell 0."""
         return self.in_row(row_of(cell)) & self.in_col(col_of(cell))
 
     def in_row(self, number: jax.Array) -> _Set:
@@ -181,34 +196,34 @@ class Spots(NamedTuple, Generic[_Set]):
         """The slots of the pieces in a column."""
         return equal(self.col, number)
 
-    def moved(self, where: _Set, cell: jax.Array) -> "Spots[_Set]":
-        """The pieces with those in some slots brought to a cell."""
-        return Spots(put(self.row, where, row_of(cell)), put(self.col, where, col_of(cell)))
+    def moved(self, places: _Set, cell: jax.Array) -> "Coordinates[_Set]":
+        """The coordinates after the pieces in some slots have been brought to a cell."""
+        return Coordinates(put(self.row, places, row_of(cell)), put(self.col, places, col_of(cell)))
 
-    def cells(self, *members: _Set) -> list[Bits]:
+    def cells(self, *members: _Set) -> list[Set36]:
         """For each set of slots the cells of their pieces.
 
         Two rows at a time, one of each half of the board, in a loop: a third of the code.
         """
-        cols = decoded(self.col, SIZE)
+        cols = one_hot(self.col, SIZE)
 
-        def look(i: jax.Array, found: list[Bits]) -> list[Bits]:
+        def look(i: jax.Array, found: list[Set36]) -> list[Set36]:
             low, high = equal(self.row, i), equal(self.row, i + SIZE // 2)
             shift = (i * SIZE).astype(jnp.uint32)
             return [
                 cells
-                | Bits(
+                | Set36(
                     _row_bits(low & slots, cols) << shift, _row_bits(high & slots, cols) << shift
                 )
                 for cells, slots in zip(found, members, strict=True)
             ]
 
         nowhere = members[0].any().astype(jnp.uint32) & 0  # a zero of each game
-        return lax.fori_loop(0, SIZE // 2, look, [Bits(nowhere, nowhere)] * len(members))
+        return lax.fori_loop(0, SIZE // 2, look, [Set36(nowhere, nowhere)] * len(members))
 
-    def within(self, members: _Set, cells: Bits) -> _Set:
+    def within(self, members: _Set, cells: Set36) -> _Set:
         """Those members that are on some cells."""
-        cols = decoded(self.col, SIZE)
+        cols = one_hot(self.col, SIZE)
         none = members ^ members
 
         def look(i: jax.Array, found: _Set) -> _Set:
@@ -216,15 +231,15 @@ class Spots(NamedTuple, Generic[_Set]):
             for half, word in enumerate(cells):
                 row, there = equal(self.row, i + half * (SIZE // 2)), none
                 for col, slots in enumerate(cols):
-                    there |= slots.where((word >> shift >> np.uint32(col)) & 1 == 1)
+                    there |= slots.only_if((word >> shift >> np.uint32(col)) & 1 == 1)
                 found |= row & there
             return found
 
         return members & lax.fori_loop(0, SIZE // 2, look, none)
 
-    def first_of_each(self, members: _Set) -> _Set:
+    def first_on_each_cell(self, members: _Set) -> _Set:
         """Those members that have no member before them in the list on the same cell."""
-        cols = decoded(self.col, SIZE)
+        cols = one_hot(self.col, SIZE)
 
         def look(i: jax.Array, found: _Set) -> _Set:
             row = equal(self.row, i) & members

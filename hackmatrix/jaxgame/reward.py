@@ -5,13 +5,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.jaxgame.bitboard import Slots, col_of, row_of
+from hackmatrix.jaxgame.bitboard import EnemySet, col_of, row_of
 from hackmatrix.jaxgame.movement import exit_distance
 from hackmatrix.jaxgame.siphoning import missed
-from hackmatrix.jaxgame.state import DIED, WON, State
+from hackmatrix.jaxgame.state import Ending, State
 from hackmatrix.rules import rewards
 from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
-from hackmatrix.rules.programs import P
+from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.stages import MAX_HP
 
 
@@ -36,7 +36,7 @@ def measure(state: State, action: jax.Array) -> Before:
         player.score,
         player.credits,
         player.energy,
-        exit_distance(state.exit, state.cells.blocks, player.cell),
+        exit_distance(state),
         jnp.where(action == SIPHON, missed(state), 0),
     )
 
@@ -60,13 +60,13 @@ def reward_parts(
         completed: bool, the stage was completed.
     """
     player, enemies = state.player, state.enemies
-    died, won = state.over == DIED, state.over == WON
-    distance = exit_distance(state.exit, state.cells.blocks, player.cell)
+    died, won = state.over == Ending.DIED, state.over == Ending.WON
+    distance = exit_distance(state)
     nearer = jnp.maximum(before.distance - jnp.where(completed, 0, distance), 0)
     gained = player.credits - before.credits + player.energy - before.energy
     held = player.credits + player.energy
-    wasted = (action == FIRST_PROGRAM + P.RESET) & (before.hp == MAX_HP - 1)
-    siphon_killed = died & (next_to_player(state) & enemies.from_siphon).any()
+    wasted = (action == FIRST_PROGRAM + ProgramId.RESET) & (before.hp == MAX_HP - 1)
+    siphon_killed = died & (_next_to_player(state) & enemies.from_siphon).any()
     return jnp.stack(
         [
             jnp.int32(rewards.STEP),
@@ -88,9 +88,9 @@ def reward_parts(
     ).astype(jnp.int32)
 
 
-def next_to_player(state: State) -> Slots:
+def _next_to_player(state: State) -> EnemySet:
     """The enemies on the cells next to the player."""
-    spots, cell = state.enemies.spots, state.player.cell
+    spots, cell = state.enemies.cell, state.player.cell
     row, col = row_of(cell), col_of(cell)
     vertical = (spots.in_row(row + 1) | spots.in_row(row - 1)) & spots.in_col(col)
     horizontal = (spots.in_col(col + 1) | spots.in_col(col - 1)) & spots.in_row(row)

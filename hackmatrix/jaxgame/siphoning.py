@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import EMPTY, Bits, Slots, cross, of_cell
-from hackmatrix.jaxgame.loops import once
-from hackmatrix.jaxgame.planes import Planes
+from hackmatrix.jaxgame.bitboard import NOWHERE, CellSet, Set32, cross, of_cell
+from hackmatrix.jaxgame.control_flow import compute_once
+from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.jaxgame.state import State, saturated
 from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.stages import MIN_INTERVAL, SIPHON_DELAY
@@ -19,7 +19,7 @@ def siphon(state: State, active: jax.Array) -> State:
     """Take the player's cell and its neighbours; what blocks spawn is owed from now on."""
     cells, player = state.cells, state.player
     here = of_cell(player.cell)
-    area = cross(here).where(active)
+    area = cross(here).only_if(active)
     taken = area & ~cells.siphoned
     blocks, open_ = taken & cells.blocks, taken & ~cells.blocks
     owed = planes.total(cells.spawn, blocks)
@@ -37,7 +37,7 @@ def siphon(state: State, active: jax.Array) -> State:
             cells,
             questions=cells.questions & ~taken,
             siphoned=cells.siphoned | area,
-            center=cells.center | here.where(active),
+            center=cells.center | here.only_if(active),
             credits=planes.clear(cells.credits, open_),
             energy=planes.clear(cells.energy, open_),
             spawn=planes.clear(cells.spawn, blocks),
@@ -48,16 +48,18 @@ def siphon(state: State, active: jax.Array) -> State:
     )
 
 
-def _take_programs(state: State, blocks: Bits) -> State:
+def _take_programs(state: State, blocks: CellSet) -> State:
     """Own the programs of these blocks, in the order siphoning takes them."""
     owned, acquired = state.owned, state.acquired
     here = of_cell(state.player.cell)
     cells = [blocks & cell for cell in (here, *(step(here) for step in bitboard.DIRECTIONS))]
-    numbers = once(blocks.any(), lambda: [planes.total(state.cells.value, cell) for cell in cells])
+    numbers = compute_once(
+        blocks.any(), lambda: [planes.total(state.cells.value, cell) for cell in cells]
+    )
     for cell, number in zip(cells, numbers, strict=True):
         new = cell.any() & ((owned >> number.astype(jnp.uint32)) & 1 == 0)
         place = jax.lax.population_count(owned).astype(jnp.int32)
-        acquired = planes.put(acquired, Slots.only(place).where(new), number)
+        acquired = planes.put(acquired, Set32.of_slot(place).only_if(new), number)
         owned |= new.astype(jnp.uint32) << number.astype(jnp.uint32)
     return replace(state, owned=owned, acquired=acquired)
 
@@ -71,47 +73,47 @@ def missed(state: State) -> jax.Array:
     cells = state.cells
     here, left = of_cell(state.player.cell), ~cells.siphoned
     stands = ~(here & cells.blocks).any()  # on a block there is nothing to compare with
-    own = cross(here).where(stands) & cells.blocks & left
+    own = cross(here).only_if(stands) & cells.blocks & left
     known = state.owned | _programs(cells.value, own & ~cells.data)
     worth = (cells.data | (cells.blocks & ~cells.data & ~_among(cells.value, known))) & left
     brings = (own & (cells.data | ~_among(cells.value, state.owned))).any()
 
-    candidates = ~cells.blocks & ~cross(worth & ~own.where(brings))
+    candidates = ~cells.blocks & ~cross(worth & ~own.only_if(brings))
     for direction in (lambda bits: bits, *bitboard.DIRECTIONS):
-        block = direction(here) & own.where(brings)
-        candidates &= bitboard.select(block.any(), cross(block), bitboard.FULL)
+        block = direction(here) & own.only_if(brings)
+        candidates &= bitboard.select(block.any(), cross(block), bitboard.EVERYWHERE)
     credits = _over_cross(cells.credits, left & ~cells.blocks)
     energy = _over_cross(cells.energy, left & ~cells.blocks)
-    own_credits = planes.total(credits, here.where(stands))
-    own_energy = planes.total(energy, here.where(stands))
+    own_credits = planes.total(credits, here.only_if(stands))
+    own_energy = planes.total(energy, here.only_if(stands))
     better = candidates & planes.at_least(credits, own_credits)
     better &= planes.at_least(energy, own_energy)
 
-    def most(amounts: Planes[Bits], own: jax.Array) -> jax.Array:
+    def most(amounts: Numbers[CellSet], own: jax.Array) -> jax.Array:
         return jnp.maximum(planes.largest(amounts, better) - own, 0)
 
     return most(credits, own_credits) + most(energy, own_energy)
 
 
-def _programs(values: Planes[Bits], blocks: Bits) -> jax.Array:
+def _programs(values: Numbers[CellSet], blocks: CellSet) -> jax.Array:
     """uint32: bit n is set if one of these blocks holds program n."""
     result = jnp.uint32(0)
-    for number, cells in enumerate(planes.decoded(values, len(PROGRAMS))):
+    for number, cells in enumerate(planes.one_hot(values, len(PROGRAMS))):
         result |= (cells & blocks).any().astype(jnp.uint32) << np.uint32(number)
     return result
 
 
-def _among(values: Planes[Bits], numbers: jax.Array) -> Bits:
+def _among(values: Numbers[CellSet], numbers: jax.Array) -> CellSet:
     """The cells whose program is in a set of programs (uint32)."""
-    result = bitboard.EMPTY
-    for number, cells in enumerate(planes.decoded(values, len(PROGRAMS))):
-        result = result | cells.where((numbers >> np.uint32(number)) & 1 == 1)
+    result = bitboard.NOWHERE
+    for number, cells in enumerate(planes.one_hot(values, len(PROGRAMS))):
+        result = result | cells.only_if((numbers >> np.uint32(number)) & 1 == 1)
     return result
 
 
-def _over_cross(numbers: Planes[Bits], where: Bits) -> Planes[Bits]:
+def _over_cross(numbers: Numbers[CellSet], places: CellSet) -> Numbers[CellSet]:
     """For each cell the sum over its cross of the numbers at some cells; 4 planes."""
-    low, high = (plane & where for plane in numbers)
+    low, high = (plane & places for plane in numbers)
     sides = [(direction(low), direction(high)) for direction in bitboard.DIRECTIONS]
-    pairs = planes.added(planes.added(sides[0], sides[1]), planes.added(sides[2], sides[3]))
-    return planes.added(pairs, (low, high, EMPTY, EMPTY))[:4]  # at most 5 x 3
+    pairs = planes.add(planes.add(sides[0], sides[1]), planes.add(sides[2], sides[3]))
+    return planes.add(pairs, (low, high, NOWHERE, NOWHERE))[:4]  # at most 5 x 3

@@ -6,10 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import Bits, of_cell
-from hackmatrix.jaxgame.dice import choose
-from hackmatrix.jaxgame.loops import once, repeat
-from hackmatrix.jaxgame.planes import Planes, Spots
+from hackmatrix.jaxgame.bitboard import CellSet, TransmissionSet, of_cell
+from hackmatrix.jaxgame.control_flow import compute_once, repeat
+from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.jaxgame.state import State
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.chance import Site
@@ -18,16 +17,16 @@ from hackmatrix.rules.enemies import EnemyType
 _NOWHERE = CELLS
 
 
-def line_of_fire(state: State) -> Bits:
+def line_of_fire(state: State) -> CellSet:
     """Cells in the player's row or column with no enemy and no block between."""
-    stops, line = state.cells.blocks | state.enemies_at, bitboard.EMPTY
+    stops, line = state.cells.blocks | state.enemies_at, bitboard.NOWHERE
     for direction in bitboard.DIRECTIONS:
         cells = bitboard.ray(state.player.cell, direction)
         line = line | bitboard.up_to_first(cells, stops, direction)
     return line
 
 
-def spawn_cells(empty: Bits, fire: Bits) -> Bits:
+def spawn_cells(empty: CellSet, fire: CellSet) -> CellSet:
     """The empty cells where a transmission may appear: out of fire if there are any."""
     out_of_fire = empty & ~fire
     return bitboard.select(out_of_fire.any(), out_of_fire, empty)
@@ -50,55 +49,62 @@ def spawn(
         first: int32, the draws' index of the first of them (`rules.chance`).
     """
     coming, here = state.transmissions, of_cell(state.player.cell)
-    taken = state.cells.blocks | state.enemies_at | state.coming_at | here
-    fire, empty = once(count > 0, lambda: (line_of_fire(state), ~taken))
+    taken = state.cells.blocks | state.enemies_at | state.transmissions_at | here
+    fire, empty = compute_once(count > 0, lambda: (line_of_fire(state), ~taken))
 
     def place(i: jax.Array, new: _New) -> _New:
         index = first + i
 
         def draw() -> tuple[jax.Array, jax.Array]:
             cells = spawn_cells(new[0], fire)
-            cell = bitboard.nth(cells, choose(state.dice, Site.SPAWN_CELL, cells.size(), index))
-            kind = choose(state.dice, Site.SPAWN_TYPE, len(EnemyType), index)
+            cell = bitboard.nth(cells, state.dice.choose(Site.SPAWN_CELL, cells.size(), index))
+            kind = state.dice.choose(Site.SPAWN_TYPE, len(EnemyType), index)
             return jnp.where((i < count) & new[0].any(), cell, _NOWHERE), kind
 
-        cell, kind = once(i < count, draw)
+        cell, kind = compute_once(i < count, draw)
         spawns = (i < count) & (cell != _NOWHERE)
         empty, number, spots, types, from_schedule, from_siphon = new
-        slot = of_cell(number).where(spawns)
+        slot = of_cell(number).only_if(spawns)
         return (
-            empty & ~of_cell(cell).where(spawns),
+            empty & ~of_cell(cell).only_if(spawns),
             number + spawns,
             spots.moved(slot, cell),
             planes.put(types, slot, kind),
-            from_schedule | slot.where(scheduled & (index == 0)),
-            from_siphon | slot.where(owed & (index != 0)),
+            from_schedule | slot.only_if(scheduled & (index == 0)),
+            from_siphon | slot.only_if(owed & (index != 0)),
         )
 
     start = (
         empty,
         coming.count,
-        coming.spots,
+        coming.cell,
         coming.type,
         coming.from_schedule,
         coming.from_siphon,
     )
     left, number, spots, types, from_schedule, from_siphon = repeat(count, place, start)
-    new_slots = Bits.below(number) & ~coming.alive
+    new_slots = TransmissionSet.below(number) & ~coming.alive
     return replace(
         state,
         transmissions=replace(
             coming,
             count=number,
-            spots=spots,
+            cell=spots,
             turns=(coming.turns[0] | new_slots, *coming.turns[1:]),
             type=types,
             from_schedule=from_schedule,
             from_siphon=from_siphon,
         ),
-        coming_at=state.coming_at | (empty ^ left),
+        transmissions_at=state.transmissions_at | (empty ^ left),
     )
 
 
 # The loop of `spawn`: the cells still empty, then the list of transmissions without their turns.
-_New = tuple[Bits, jax.Array, Spots[Bits], Planes[Bits], Bits, Bits]
+_New = tuple[
+    CellSet,
+    jax.Array,
+    Coordinates[TransmissionSet],
+    Numbers[TransmissionSet],
+    TransmissionSet,
+    TransmissionSet,
+]

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import Bits, neighbours, of_cell
-from hackmatrix.jaxgame.dice import Dice, choose
-from hackmatrix.jaxgame.loops import once, repeat, repeat_while
-from hackmatrix.jaxgame.planes import Planes
+from hackmatrix.jaxgame.bitboard import NOWHERE, CellSet, neighbours, of_cell
+from hackmatrix.jaxgame.control_flow import compute_once, repeat, repeat_while
+from hackmatrix.jaxgame.dice import Dice
+from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.jaxgame.spawning import spawn
-from hackmatrix.jaxgame.state import AMOUNT_BITS, SPAWN_BITS, VALUE_BITS, Cells, State
+from hackmatrix.jaxgame.state import NUM_PLANES, Cells, State, zeros
+from hackmatrix.jaxgame.undo import forget
 from hackmatrix.rules.board import CELLS, CORNERS, MAX_POINTS
 from hackmatrix.rules.chance import FIRST_STAGE_SPAWN, LAYOUT_STRIDE, Site
 from hackmatrix.rules.programs import PROGRAMS
@@ -36,8 +37,8 @@ class Plan(NamedTuple):
 
     dice: Dice
     exit: jax.Array  # int32
-    siphons: Bits  # cells with a data siphon
-    free: Bits  # cells where blocks may come to lie
+    siphons: CellSet  # cells with a data siphon
+    free: CellSet  # cells where blocks may come to lie
     blocks: jax.Array  # int32, their number
 
 
@@ -47,9 +48,9 @@ def plan_stage(state: State) -> Plan:
     The player's corner stays empty.
     """
     left = _CORNERS & ~of_cell(state.player.cell)
-    exit = bitboard.nth(left, choose(state.dice, Site.EXIT_CORNER, left.size()))
-    free = ~_CORNERS & ~(state.enemies_at | state.coming_at)
-    count = MIN_BLOCKS + choose(state.dice, Site.BLOCK_COUNT, MAX_BLOCKS + 1 - MIN_BLOCKS)
+    exit = bitboard.nth(left, state.dice.choose(Site.EXIT_CORNER, left.size()))
+    free = ~_CORNERS & ~(state.enemies_at | state.transmissions_at)
+    count = MIN_BLOCKS + state.dice.choose(Site.BLOCK_COUNT, MAX_BLOCKS + 1 - MIN_BLOCKS)
     return Plan(
         dice=state.dice,
         exit=exit,
@@ -76,46 +77,41 @@ def begin_stage(state: State, plan: Plan, attempt: jax.Array) -> State:
         calm=no,
         step=no,
         atk_uses=zero,
-        saved_count=zero,
         exit=plan.exit,
     )
     cells = place_resources(plan, place_blocks(plan, attempt))
-    state = replace(state, cells=cells)
+    state = replace(forget(state), cells=cells)
     return spawn(state, state.stage, scheduled=no, owed=no, first=FIRST_STAGE_SPAWN)
 
 
-def draw_layout(plan: Plan, attempt: jax.Array) -> Bits:
+def draw_layout(plan: Plan, attempt: jax.Array) -> CellSet:
     """The blocks of one attempt."""
 
-    def place(i: jax.Array, blocks: Bits) -> Bits:
+    def place(i: jax.Array, blocks: CellSet) -> CellSet:
         cell = _draw_cell(plan, attempt, i, plan.free & ~blocks)
-        return blocks | of_cell(cell).where(i < plan.blocks)
+        return blocks | of_cell(cell).only_if(i < plan.blocks)
 
-    return repeat(plan.blocks, place, _nowhere())
+    return repeat(plan.blocks, place, NOWHERE)
 
 
-def _draw_cell(plan: Plan, attempt: jax.Array, i: jax.Array, options: Bits) -> jax.Array:
+def _draw_cell(plan: Plan, attempt: jax.Array, i: jax.Array, options: CellSet) -> jax.Array:
     """int32: the cell of block i."""
     index = attempt * LAYOUT_STRIDE + i
-    return bitboard.nth(options, choose(plan.dice, Site.BLOCK_CELL, options.size(), index))
+    return bitboard.nth(options, plan.dice.choose(Site.BLOCK_CELL, options.size(), index))
 
 
-def _nowhere() -> Bits:
-    return Bits(jnp.uint32(0), jnp.uint32(0))
-
-
-def is_valid_layout(blocks: Bits, exit: jax.Array) -> jax.Array:
+def is_valid_layout(blocks: CellSet, exit: jax.Array) -> jax.Array:
     """bool: all free cells hang together without passing through the exit; no block is walled in.
 
     The flood starts at cell 0.
     """
     free = ~blocks
-    dead_end = of_cell(exit).where(exit != 0)
+    dead_end = of_cell(exit).only_if(exit != 0)
 
-    def wants_more(carry: tuple[Bits, jax.Array]) -> jax.Array:
+    def wants_more(carry: tuple[CellSet, jax.Array]) -> jax.Array:
         return carry[1]
 
-    def grow(carry: tuple[Bits, jax.Array]) -> tuple[Bits, jax.Array]:
+    def grow(carry: tuple[CellSet, jax.Array]) -> tuple[CellSet, jax.Array]:
         reached, _ = carry
         further = reached
         for _ in range(2):
@@ -130,35 +126,39 @@ def is_valid_layout(blocks: Bits, exit: jax.Array) -> jax.Array:
 class _Blocks(NamedTuple):
     """The loop over the blocks: the board so far, and the programs not on it yet."""
 
-    blocks: Bits
-    data: Bits
-    questions: Bits
-    value: Planes[Bits]
-    spawn: Planes[Bits]
+    blocks: CellSet
+    data: CellSet
+    questions: CellSet
+    value: Numbers[CellSet]
+    spawn: Numbers[CellSet]
     programs: jax.Array  # uint32
 
 
 def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
     """The blocks of a valid layout and what they hold; none if there is none."""
-    none = _nowhere()
     count = jnp.where(attempt < LAYOUT_TRIES, plan.blocks, 0)
 
     def place(i: jax.Array, board: _Blocks) -> _Blocks:
-        cell, content = once(i < count, lambda: _draw_block(plan, attempt, i, board))
+        cell, content = compute_once(i < count, lambda: _draw_block(plan, attempt, i, board))
         is_data, is_question, value, spawns = content
-        here = of_cell(cell).where(i < count)
+        here = of_cell(cell).only_if(i < count)
         program = jnp.where((i < count) & ~is_data, jnp.uint32(1) << value.astype(jnp.uint32), 0)
         return _Blocks(
             blocks=board.blocks | here,
-            data=board.data | here.where(is_data),
-            questions=board.questions | here.where(is_question),
+            data=board.data | here.only_if(is_data),
+            questions=board.questions | here.only_if(is_question),
             value=planes.put(board.value, here, value),
             spawn=planes.put(board.spawn, here, spawns),
             programs=board.programs & ~program,
         )
 
     start = _Blocks(
-        none, none, none, (none,) * VALUE_BITS, (none,) * SPAWN_BITS, jnp.uint32(_EVERY_PROGRAM)
+        blocks=NOWHERE,
+        data=NOWHERE,
+        questions=NOWHERE,
+        value=zeros("value", NOWHERE),
+        spawn=zeros("spawn", NOWHERE),
+        programs=jnp.uint32(_EVERY_PROGRAM),
     )
     board = repeat(count, place, start)
     return Cells(
@@ -166,10 +166,10 @@ def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
         data=board.data,
         questions=board.questions,
         siphons=plan.siphons,
-        siphoned=none,
-        center=none,
-        credits=(none,) * AMOUNT_BITS,
-        energy=(none,) * AMOUNT_BITS,
+        siphoned=NOWHERE,
+        center=NOWHERE,
+        credits=zeros("credits", NOWHERE),
+        energy=zeros("energy", NOWHERE),
         value=board.value,
         spawn=board.spawn,
     )
@@ -181,11 +181,11 @@ def _draw_block(
     """The cell of block i; whether it is data and a question, its points or program, its spawns."""
     dice = plan.dice
     cell = _draw_cell(plan, attempt, i, plan.free & ~board.blocks)
-    is_data = choose(dice, Site.BLOCK_IS_DATA, 2, i) == 0
-    is_question = choose(dice, Site.BLOCK_IS_QUESTION, len(QUESTION_CHANCES), i) == 0
-    points = 1 + choose(dice, Site.BLOCK_POINTS, MAX_POINTS, i)
+    is_data = dice.choose(Site.BLOCK_IS_DATA, 2, i) == 0
+    is_question = dice.choose(Site.BLOCK_IS_QUESTION, len(QUESTION_CHANCES), i) == 0
+    points = 1 + dice.choose(Site.BLOCK_POINTS, MAX_POINTS, i)
     options = jax.lax.population_count(board.programs).astype(jnp.int32)
-    program = bitboard.nth_bit(board.programs, choose(dice, Site.BLOCK_PROGRAM, options, i))
+    program = bitboard.nth_bit(board.programs, dice.choose(Site.BLOCK_PROGRAM, options, i))
     value = jnp.where(is_data, points, program)
     return cell, (
         is_data,
@@ -201,15 +201,16 @@ def place_resources(plan: Plan, cells: Cells) -> Cells:
 
     def draw() -> tuple[jax.Array, jax.Array]:
         everywhere = jnp.arange(CELLS)
-        is_credits = choose(plan.dice, Site.RESOURCE_IS_CREDITS, 2, everywhere) == 0
-        drawn = choose(plan.dice, Site.RESOURCE_AMOUNT, len(_AMOUNT), everywhere)
+        is_credits = plan.dice.choose(Site.RESOURCE_IS_CREDITS, 2, everywhere) == 0
+        drawn = plan.dice.choose(Site.RESOURCE_AMOUNT, len(_AMOUNT), everywhere)
         return is_credits, jnp.asarray(_AMOUNT)[drawn]
 
-    is_credits, amount = once(takes.any(), draw)
+    is_credits, amount = compute_once(takes.any(), draw)
 
-    def on(kind: jax.Array) -> Planes[Bits]:
+    def on(kind: jax.Array) -> Numbers[CellSet]:
         return tuple(
-            takes & bitboard.of_mask(kind & (amount >> bit & 1 == 1)) for bit in range(AMOUNT_BITS)
+            takes & bitboard.of_mask(kind & (amount >> bit & 1 == 1))
+            for bit in range(NUM_PLANES["credits"])
         )
 
     return replace(cells, credits=on(is_credits), energy=on(~is_credits))

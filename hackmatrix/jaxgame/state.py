@@ -1,109 +1,203 @@
 """Sections 1 and 2: the pieces, and everything a game remembers, as scalars of one game.
 
-Sets are bits (`bitboard.py`), numbers of cells and pieces are planes of such sets (`planes.py`).
-Lists are slots in list order, filled from the front; behind `count` all bits are 0.
+The engine has a list of cells, of enemies and of transmissions; here each fact about all of them is
+a set of places (`bitboard.py`) or a number for each place (`planes.py`). Lists are slots in list
+order, filled from the front; from `count` on all bits are 0. `docs/jax-engine.md` draws an example.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
-from hackmatrix.jaxgame import bitboard, planes
-from hackmatrix.jaxgame.bitboard import Bits, Slots, col_of, row_of
+from hackmatrix.jaxgame import planes
+from hackmatrix.jaxgame.bitboard import (
+    NOBODY,
+    NOWHERE,
+    CellSet,
+    EnemySet,
+    Set32,
+    Set36,
+    TransmissionSet,
+    col_of,
+    row_of,
+)
+from hackmatrix.jaxgame.control_flow import compute_once
 from hackmatrix.jaxgame.dice import Dice
-from hackmatrix.jaxgame.loops import once
-from hackmatrix.jaxgame.planes import Planes, Spots
-from hackmatrix.rules.board import LIMIT
-from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
+from hackmatrix.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.rules.board import LIMIT, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, SIZE
+from hackmatrix.rules.enemies import MAX_DISABLED, MAX_HP, EnemyType
+from hackmatrix.rules.programs import PROGRAMS
 
-_T = TypeVar("_T")
+# Planes of the numbers that cells and pieces have, by the name of the field.
+NUM_PLANES = {
+    "credits": MAX_RESOURCE.bit_length(),
+    "energy": MAX_RESOURCE.bit_length(),
+    "value": max(MAX_POINTS, len(PROGRAMS) - 1).bit_length(),
+    "spawn": MAX_SPAWN.bit_length(),
+    "type": max(EnemyType).bit_length(),
+    "hp": max(MAX_HP).bit_length(),
+    "disabled": MAX_DISABLED.bit_length(),
+    "turns": LIMIT.bit_length(),
+    "acquired": (len(PROGRAMS) - 1).bit_length(),
+    "row": (SIZE - 1).bit_length(),
+    "col": (SIZE - 1).bit_length(),
+}
 
-RUNNING, WON, DIED, INVALID_ACTION = range(4)  # of State.over
-
-AMOUNT_BITS, VALUE_BITS, SPAWN_BITS = 2, 5, 7  # of cells
-TYPE_BITS, HP_BITS, DISABLED_BITS = 2, 2, 7  # of enemies
-TURNS_BITS = 15  # of transmissions
-LINE_BITS = 3  # of a row or a column
-
-NOT_MOVED: Any = ()  # in place of `State.saved` where a rule leaves it alone: an empty tree
+_Set = TypeVar("_Set", Set36, Set32)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class Player:
-    """The player; int32 scalars that saturate at 32,767."""
+    """The player. Numbers without a range saturate at 32,767."""
 
-    cell: jax.Array
-    hp: jax.Array
-    credits: jax.Array
-    energy: jax.Array
-    siphons: jax.Array
-    attack: jax.Array
-    score: jax.Array
+    cell: jax.Array  # int32, 0..35
+    hp: jax.Array  # int32, 0..3
+    credits: jax.Array  # int32, pay for programs
+    energy: jax.Array  # int32, likewise
+    siphons: jax.Array  # int32, data siphons held
+    attack: jax.Array  # int32, damage of one hit
+    score: jax.Array  # int32, points of data blocks siphoned, and of SCORE
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The board: sets of cells, and four numbers a cell that are zero but on blocks or free."""
+    """The board: the engine's `Cell.content` is split into sets, each other fact is one field."""
 
-    blocks: Bits  # everything that blocks walking
-    data: Bits  # data blocks, in the open or inside question blocks; the others hold programs
-    questions: Bits
-    siphons: Bits  # data siphons to pick up
-    siphoned: Bits
-    center: Bits
-    credits: Planes[Bits]  # 0..3
-    energy: Planes[Bits]  # 0..3
-    value: Planes[Bits]  # points of data, number of the program
-    spawn: Planes[Bits]  # 0..99
+    blocks: CellSet  # blocks of all kinds: what blocks walking and lines of fire
+    data: CellSet  # data blocks, in the open or inside question blocks; other blocks hold programs
+    questions: CellSet  # question blocks not siphoned yet
+    siphons: CellSet  # data siphons to pick up
+    siphoned: CellSet  # cells marked as siphoned
+    center: CellSet  # cells where the player stood when siphoning
+    credits: Numbers[CellSet]  # 0..3
+    energy: Numbers[CellSet]  # 0..3
+    value: Numbers[CellSet]  # points 0..9 of data blocks, program number 0..22 of the other blocks
+    spawn: Numbers[CellSet]  # 0..99, transmissions that siphoning the block brings
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class Enemies:
-    """The enemies in order of appearance: sets of slots, and planes of them."""
+    """The enemies in order of appearance, at most 32."""
 
-    count: jax.Array  # int32
-    spots: Spots[Slots]
-    type: Planes[Slots]
-    hp: Planes[Slots]
-    disabled: Planes[Slots]
-    stunned: Slots
-    from_schedule: Slots
-    from_siphon: Slots
-    last: Spots[Slots]
+    count: jax.Array  # int32, 0..32
+    cell: Coordinates[EnemySet]  # where each is
+    type: Numbers[EnemySet]  # 0..3, an `EnemyType`
+    hp: Numbers[EnemySet]  # 1..3; POLY may leave 0 until its blow is dealt
+    disabled: Numbers[EnemySet]  # 0..99, turns it may not act
+    stunned: EnemySet  # those hit since the last enemy turn
+    from_schedule: EnemySet  # those of scheduled spawns
+    from_siphon: EnemySet  # those owed to siphoning
+    last: Coordinates[EnemySet]  # where the player saw it last; read for cryptogs alone
+
+    @staticmethod
+    def none() -> "Enemies":
+        """No enemies."""
+        return Enemies(
+            count=jnp.int32(0),
+            cell=_no_coordinates(NOBODY),
+            type=zeros("type", NOBODY),
+            hp=zeros("hp", NOBODY),
+            disabled=zeros("disabled", NOBODY),
+            stunned=NOBODY,
+            from_schedule=NOBODY,
+            from_siphon=NOBODY,
+            last=_no_coordinates(NOBODY),
+        )
 
     @property
-    def alive(self) -> Slots:
+    def alive(self) -> EnemySet:
         """The slots that hold an enemy."""
-        return Slots.below(self.count)
+        return EnemySet.below(self.count)
 
-    def of_type(self, kind: EnemyType) -> Slots:
-        """The slots of the enemies of one type."""
-        return planes.equal(self.type, int(kind)) & self.alive
+    def of_type(self, *kinds: EnemyType) -> EnemySet:
+        """The enemies of some types."""
+        return planes.one_of(self.type, kinds) & self.alive
+
+    def keep(self, stays: EnemySet) -> "Enemies":
+        """Remove the enemies that are not in a set; the others move up in the list."""
+        return _kept(self, stays)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class Transmissions:
-    """The transmissions in order of appearance: sets of slots (`Bits`), and planes of them."""
+    """The transmissions in order of appearance, at most 36."""
 
-    count: jax.Array  # int32
-    spots: Spots[Bits]
-    turns: Planes[Bits]
-    type: Planes[Bits]
-    from_schedule: Bits
-    from_siphon: Bits
+    count: jax.Array  # int32, 0..36
+    cell: Coordinates[TransmissionSet]  # where each will land
+    turns: Numbers[TransmissionSet]  # 0..32,767, turns left
+    type: Numbers[TransmissionSet]  # 0..3, the `EnemyType` it becomes
+    from_schedule: TransmissionSet  # those of scheduled spawns
+    from_siphon: TransmissionSet  # those owed to siphoning
+
+    @staticmethod
+    def none() -> "Transmissions":
+        """No transmissions."""
+        return Transmissions(
+            count=jnp.int32(0),
+            cell=_no_coordinates(NOWHERE),
+            turns=zeros("turns", NOWHERE),
+            type=zeros("type", NOWHERE),
+            from_schedule=NOWHERE,
+            from_siphon=NOWHERE,
+        )
 
     @property
-    def alive(self) -> Bits:
+    def alive(self) -> TransmissionSet:
         """The slots that hold a transmission."""
-        return Bits.below(self.count)
+        return TransmissionSet.below(self.count)
+
+    def keep(self, stays: TransmissionSet) -> "Transmissions":
+        """Remove the transmissions that are not in a set; the others move up in the list."""
+        return _kept(self, stays)
+
+
+_Pieces = TypeVar("_Pieces", Enemies, Transmissions)
+
+
+def _kept(pieces: _Pieces, stays: Any) -> _Pieces:
+    left = pieces.alive & stays
+    # Where nobody is left the zeros of `compute_once` will do: they keep nothing.
+    compression = compute_once(left.any(), left.compression)
+    kept = jax.tree.map(
+        lambda x: x.compressed(compression) if _is_set(x) else left.size(), pieces, is_leaf=_is_set
+    )
+    return cast(_Pieces, kept)
+
+
+def _is_set(tree: object) -> bool:
+    return isinstance(tree, Set36 | Set32)
+
+
+def zeros(field: str, nothing: _Set) -> Numbers[_Set]:
+    """A field of numbers (`NUM_PLANES`) that is 0 everywhere; `nothing` is the empty set."""
+    return (nothing,) * NUM_PLANES[field]
+
+
+def _no_coordinates(nothing: _Set) -> Coordinates[_Set]:
+    return Coordinates(zeros("row", nothing), zeros("col", nothing))
+
+
+def empty_board() -> Cells:
+    """36 cells with nothing on them."""
+    return Cells(
+        blocks=NOWHERE,
+        data=NOWHERE,
+        questions=NOWHERE,
+        siphons=NOWHERE,
+        siphoned=NOWHERE,
+        center=NOWHERE,
+        credits=zeros("credits", NOWHERE),
+        energy=zeros("energy", NOWHERE),
+        value=zeros("value", NOWHERE),
+        spawn=zeros("spawn", NOWHERE),
+    )
 
 
 @jax.tree_util.register_dataclass
@@ -115,12 +209,38 @@ class Position:
     cells: Cells
     enemies: Enemies
     transmissions: Transmissions
-    owned: jax.Array  # uint32, bit n: program n
-    acquired: Planes[Slots]  # of slots: owned program numbers in order of acquisition
-    turn: jax.Array  # int32
-    show: jax.Array  # bool
-    calm: jax.Array  # bool
-    atk_uses: jax.Array  # int32
+    owned: jax.Array  # uint32, bit n is set if program n is owned
+    acquired: Numbers[Set32]  # slot i: the i-th program that was acquired, 0..22
+    turn: jax.Array  # int32, enemy turns in this stage
+    show: jax.Array  # bool, SHOW has run in this stage
+    calm: jax.Array  # bool, CALM has run in this stage
+    atk_uses: jax.Array  # int32, 0..2, runs of ATK+ in this stage
+
+    def seen(self) -> EnemySet:
+        """The enemies that the player sees: cryptogs only in line or after SHOW."""
+        enemies, here = self.enemies, self.player.cell
+        in_line = enemies.cell.in_row(row_of(here)) | enemies.cell.in_col(col_of(here))
+        hidden = enemies.of_type(EnemyType.CRYPTOG) & ~in_line & ~EnemySet.all_if(self.show)
+        return enemies.alive & ~hidden
+
+
+class Ending(IntEnum):
+    """How a game ended; the engine's `None`, while it goes on, is a number here."""
+
+    RUNNING = 0
+    WON = 1
+    DIED = 2
+    INVALID_ACTION = 3
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, slots=True)
+class SavedPositions:
+    """The positions that UNDO can restore, as a ring of rows (`undo.py`)."""
+
+    rows: jax.Array  # uint32[4, w], a position in w words each
+    count: jax.Array  # int32, 0..4, positions that can be restored
+    newest: jax.Array  # int32, 0..3, row of the newest
 
 
 @jax.tree_util.register_dataclass
@@ -129,109 +249,18 @@ class State(Position):
     """A whole game: the position and what UNDO does not touch."""
 
     dice: Dice
-    exit: jax.Array  # int32
-    stage: jax.Array  # int32
-    interval: jax.Array  # int32
-    next_task: jax.Array  # int32
-    pending: jax.Array  # int32
-    step: jax.Array  # bool
-    enemies_at: Bits  # cells with an enemy, as `enemies` has it
-    coming_at: Bits  # cells with a transmission, as `transmissions` has it
-    saved: jax.Array  # uint32[4, w], the UNDO states as `packed` has them: a ring
-    saved_count: jax.Array  # int32, 0..4
-    saved_newest: jax.Array  # int32, 0..3, place of the newest in the ring
-    over: jax.Array  # int32: RUNNING, WON, DIED or INVALID_ACTION
-
-
-def position_of(state: State) -> Position:
-    """The part of a state that UNDO saves."""
-    return Position(**{f.name: getattr(state, f.name) for f in fields(Position)})
-
-
-def with_position(state: State, position: Position) -> State:
-    """The state with another position."""
-    return replace(state, **{f.name: getattr(position, f.name) for f in fields(Position)})
-
-
-def packed(position: Position) -> list[jax.Array]:
-    """All values of a position as uint32."""
-    return [x.astype(jnp.uint32) for x in jax.tree.leaves(position)]
-
-
-def unpacked(words: Iterable[jax.Array], like: Position) -> Position:
-    """The position that `packed` made these words of; `like` is any other."""
-    leaves, tree = jax.tree.flatten(like)
-    return jax.tree.unflatten(
-        tree, [word.astype(leaf.dtype) for word, leaf in zip(words, leaves, strict=True)]
-    )
-
-
-def select(condition: jax.Array, yes: _T, no: _T) -> _T:
-    """One of two trees, by a scalar condition."""
-    return jax.tree.map(lambda a, b: lax.select(condition, jnp.asarray(a), jnp.asarray(b)), yes, no)
+    exit: jax.Array  # int32, its cell
+    stage: jax.Array  # int32, 1..8
+    interval: jax.Array  # int32, turns between scheduled spawns
+    next_task: jax.Array  # int32, turn of the next scheduled spawn
+    pending: jax.Array  # int32, spawns owed by siphoning
+    step: jax.Array  # bool, STEP: the next enemy turn does not happen
+    enemies_at: CellSet  # cells with an enemy: follows from `enemies`, kept because many rules ask
+    transmissions_at: CellSet  # cells with a transmission, likewise
+    saved: SavedPositions
+    over: jax.Array  # int32, an `Ending`
 
 
 def saturated(number: jax.Array) -> jax.Array:
     """A number that stops at the limit."""
     return jnp.minimum(number, LIMIT)
-
-
-def seen(position: Position) -> Slots:
-    """The enemies that the player sees: cryptogs only in line or after SHOW."""
-    enemies, here = position.enemies, position.player.cell
-    in_line = enemies.spots.in_row(row_of(here)) | enemies.spots.in_col(col_of(here))
-    hidden = enemies.of_type(EnemyType.CRYPTOG) & ~in_line & ~Slots.full(position.show)
-    return enemies.alive & ~hidden
-
-
-def land(
-    enemies: Enemies, transmissions: Transmissions, due: Bits, gone: Bits
-) -> tuple[Enemies, Transmissions]:
-    """Due transmissions become enemies at the end of their list (section 4, step 2).
-
-    Only as many as there is room for, in list order. Those that are gone are removed too.
-    """
-    room = MAX_ENEMIES - enemies.count
-    next_one = bitboard.nth(due, jnp.minimum(room, due.size() - 1))
-    landing = bitboard.select(due.size() > room, due & Bits.below(next_one), due)
-    landing, gaps = once(due.any(), lambda: (landing, landing.gaps()))
-
-    def arriving(places: Bits) -> Slots:
-        return places.squeezed(gaps).to_slots().shifted(enemies.count)
-
-    def append(old: Planes[Slots], new: Planes[Bits]) -> Planes[Slots]:
-        return tuple(a | arriving(b) for a, b in zip(old, new, strict=True))
-
-    def append_spots(old: Spots[Slots], new: Spots[Bits]) -> Spots[Slots]:
-        return Spots(append(old.row, new.row), append(old.col, new.col))
-
-    everyone, daemons = arriving(landing), arriving(planes.equal(transmissions.type, 1))
-    enemies = Enemies(
-        count=enemies.count + landing.size(),
-        spots=append_spots(enemies.spots, transmissions.spots),
-        type=append(enemies.type, transmissions.type),
-        hp=(enemies.hp[0] | daemons, enemies.hp[1] | everyone),  # 3 for daemons, 2 for others
-        disabled=(enemies.disabled[0] | everyone, *enemies.disabled[1:]),
-        stunned=enemies.stunned,
-        from_schedule=enemies.from_schedule | arriving(transmissions.from_schedule),
-        from_siphon=enemies.from_siphon | arriving(transmissions.from_siphon),
-        last=append_spots(enemies.last, transmissions.spots),
-    )
-    return enemies, keep(transmissions, ~(landing | gone))
-
-
-_List = TypeVar("_List", Enemies, Transmissions)
-
-
-def keep(pieces: _List, stays: Any) -> _List:
-    """Remove the pieces that are not in a set (`Slots` or `Bits`); the others move up."""
-    left = pieces.alive & stays
-    gaps = once(left.any(), left.gaps)  # where nobody is left, nothing is kept
-    moved = jax.tree.map(
-        lambda x: x.squeezed(gaps) if _is_set(x) else left.size(), pieces, is_leaf=_is_set
-    )
-    return cast(_List, moved)
-
-
-def _is_set(tree: object) -> bool:
-    return isinstance(tree, Bits | Slots)

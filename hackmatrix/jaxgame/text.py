@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.engine import text
-from hackmatrix.jaxgame.saving import state_from_engine, state_to_engine
+from hackmatrix.jaxgame.conversion import state_from_engine, state_to_engine
 from hackmatrix.jaxgame.state import State
 
 

@@ -35,5 +35,7 @@ SCHEDULED_SPAWN = 0
 FIRST_PENDING_SPAWN = 1
 FIRST_STAGE_SPAWN = 0
 
+MAX_WORD = 0xFFFFFFFF  # streams, episodes, clocks and draws are uint32
+
 LAYOUT_STRIDE = 16  # BLOCK_CELL: index = try * LAYOUT_STRIDE + block
 EVALUATION_STREAM = 1 << 31  # the top bit of `stream`: games that are never trained on

@@ -12,6 +12,7 @@ class EnemyType(IntEnum):
     CRYPTOG = 3
 
 
-MAX_HP = (2, 3, 2, 2)
-STEPS_PER_TURN = (2, 1, 1, 1)
+MAX_HP = (2, 3, 2, 2)  # by type
+STEPS_PER_TURN = (2, 1, 1, 1)  # by type
 MAX_ENEMIES = 32
+MAX_DISABLED = 99  # turns that an enemy may not act, in a legal state

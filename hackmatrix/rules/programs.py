@@ -40,7 +40,7 @@ PROGRAMS = (
 )
 
 
-class P(IntEnum):
+class ProgramId(IntEnum):
     """Program numbers 0..22 (action - 5)."""
 
     PUSH = 0

@@ -20,7 +20,7 @@ from hackmatrix.engine.events import EventKind
 from hackmatrix.engine.state import Enemy, State
 from hackmatrix.rules.board import AROUND, NEIGHBOUR, col
 from hackmatrix.rules.enemies import MAX_HP
-from hackmatrix.rules.programs import PROGRAMS, P
+from hackmatrix.rules.programs import PROGRAMS, ProgramId
 
 Change = Callable[[pytest.MonkeyPatch], None]
 
@@ -78,9 +78,9 @@ def paths_through_transmissions(patch: pytest.MonkeyPatch) -> None:
 
 
 def spawns_before_movement(patch: pytest.MonkeyPatch) -> None:
-    move, spawn = enemy_turn.move_enemies, enemy_turn.scheduled_spawn
+    move, spawn = enemy_turn.move_enemies, enemy_turn.spawn_due
     patch.setattr(enemy_turn, "move_enemies", lambda state: (spawn(state), move(state)))
-    patch.setattr(enemy_turn, "scheduled_spawn", lambda _state: None)
+    patch.setattr(enemy_turn, "spawn_due", lambda _state: None)
 
 
 def interval_without_floor(patch: pytest.MonkeyPatch) -> None:
@@ -88,11 +88,13 @@ def interval_without_floor(patch: pytest.MonkeyPatch) -> None:
 
 
 def undo_keeps_its_cost(patch: pytest.MonkeyPatch) -> None:
-    def undo(state: State) -> None:
-        programs.undo(state)
-        state.player.add(credits=-PROGRAMS[P.UNDO].credits)
+    restore = programs.restore
 
-    patch.setitem(programs.EFFECT, P.UNDO, undo)
+    def restore_but_pay(state: State) -> None:
+        restore(state)
+        state.player.add(credits=-PROGRAMS[ProgramId.UNDO].credits)
+
+    patch.setattr(programs, "restore", restore_but_pay)
 
 
 def pull_ties(patch: pytest.MonkeyPatch) -> None:
@@ -111,22 +113,26 @@ def pull_ties(patch: pytest.MonkeyPatch) -> None:
 
 
 def poly_heals(patch: pytest.MonkeyPatch) -> None:
-    def poly(state: State) -> int:
+    poly = programs.poly
+
+    def poly_of_healed(state: State) -> int:
         for enemy in state.enemies:
             enemy.hp = MAX_HP[enemy.type]
-        return programs.poly(state)
+        return poly(state)
 
-    patch.setitem(programs.EFFECT, P.POLY, poly)
+    patch.setattr(programs, "poly", poly_of_healed)
 
 
 def crash_clears_siphoned(patch: pytest.MonkeyPatch) -> None:
-    def crash(state: State) -> int:
-        kills = programs.crash(state)
+    crash = programs.crash
+
+    def crash_and_clear(state: State) -> int:
+        kills = crash(state)
         for cell in AROUND[state.player.cell]:
             state.cells[cell].siphoned = False
         return kills
 
-    patch.setitem(programs.EFFECT, P.CRASH, crash)
+    patch.setattr(programs, "crash", crash_and_clear)
 
 
 def siphon_death_penalty_only_for_the_killer(patch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,8 @@ from hackmatrix.drawing.picture import draw, scene
 from hackmatrix.drawing.svg import svg
 from hackmatrix.drawing.view import view
 from hackmatrix.engine import Game
+from hackmatrix.jaxgame.conversion import state_from_engine
 from hackmatrix.jaxgame.env import EnvState
-from hackmatrix.jaxgame.saving import state_from_engine
 from hackmatrix.rules.board import CELLS, SIZE, Content
 from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.programs import NUMBER, PROGRAMS

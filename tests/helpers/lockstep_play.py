@@ -19,15 +19,15 @@ from hackmatrix.engine.movement import exit_distances
 from hackmatrix.engine.state import Ending, Event, State
 from hackmatrix.engine.text import state_to_text
 from hackmatrix.jaxgame import actions, batch
-from hackmatrix.jaxgame.saving import state_from_engine, state_to_engine
+from hackmatrix.jaxgame.conversion import state_from_engine, state_to_engine
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_DIRECTIONS
 from hackmatrix.rules.board import CELLS, NEIGHBOUR
 from hackmatrix.rules.enemies import MAX_ENEMIES
-from hackmatrix.rules.programs import MAX_SAVED_STATES, P
+from hackmatrix.rules.programs import MAX_SAVED_STATES, ProgramId
 from hackmatrix.rules.rewards import REWARD_PARTS
 
 GAMES = 128  # one size of batch, so that everything is compiled once
-UNDO = FIRST_PROGRAM + P.UNDO
+UNDO = FIRST_PROGRAM + ProgramId.UNDO
 
 Policy = Callable[[random.Random, Game, list[int]], int]
 

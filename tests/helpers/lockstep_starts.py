@@ -7,7 +7,7 @@ from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.state import Cell, Enemy, Player, State, Transmission, empty_board
 from hackmatrix.rules.board import CELLS, CORNERS, NEIGHBOURS, Content
 from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
-from hackmatrix.rules.programs import PROGRAMS, P
+from hackmatrix.rules.programs import PROGRAMS, ProgramId
 from hackmatrix.rules.stages import LAST_STAGE
 
 
@@ -43,7 +43,7 @@ def quiet(rng: random.Random) -> State:
     """Few enemies, whole health and plenty of credits: time for UNDO."""
     state = rich(rng)
     state.player.hp, state.player.credits = 3, 60
-    state.owned = [P.UNDO, *(number for number in state.owned if number != P.UNDO)]
+    state.owned = [ProgramId.UNDO, *(number for number in state.owned if number != ProgramId.UNDO)]
     state.enemies, state.transmissions = state.enemies[:2], state.transmissions[:2]
     return state
 

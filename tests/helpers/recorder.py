@@ -18,11 +18,11 @@ from hackmatrix.rules.actions import FIRST_PROGRAM
 from hackmatrix.rules.board import Content, col, row
 from hackmatrix.rules.chance import Site
 from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
-from hackmatrix.rules.programs import P
+from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.rewards import UNIT
 
 _T = TypeVar("_T")
-RIGHT, WAIT, UNDO = 3, FIRST_PROGRAM + P.WAIT, FIRST_PROGRAM + P.UNDO
+RIGHT, WAIT, UNDO = 3, FIRST_PROGRAM + ProgramId.WAIT, FIRST_PROGRAM + ProgramId.UNDO
 PART_NAMES = {
     "distance_shaping": "distance",
     "death_penalty": "death",
@@ -130,7 +130,7 @@ def verdicts(raw: Raw) -> list[Verdict]:
 
 def crowded(free: set[int]) -> State:
     """The player next to the exit, an enemy on every other cell but the free ones."""
-    state = State(player=Player(34, energy=9), exit=35, dice=Dice(0, 0), owned=[P.WAIT])
+    state = State(player=Player(34, energy=9), exit=35, dice=Dice(0, 0), owned=[ProgramId.WAIT])
     state.cells[35].content = Content.EXIT
     state.enemies = [Enemy(EnemyType.GLITCH, cell, 2) for cell in range(34) if cell not in free]
     return state

@@ -18,7 +18,7 @@ from hackmatrix.engine.saving import state_from_dict, state_to_dict
 from hackmatrix.engine.text import drawing, read_fact, state_from_text, state_to_text
 from hackmatrix.jaxgame import batch
 from hackmatrix.jaxgame.actions import valid_actions
-from hackmatrix.jaxgame.saving import state_from_engine, state_to_engine
+from hackmatrix.jaxgame.conversion import state_from_engine, state_to_engine
 from hackmatrix.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.rules.board import SIZE, Content
 from hackmatrix.rules.rewards import REWARD_PARTS, STEP

@@ -4,7 +4,6 @@ import random
 import subprocess
 import sys
 from itertools import product
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -14,15 +13,12 @@ from hypothesis import strategies as st
 from lockstep_play import GAMES, play
 from strategies import legal_states
 
-import hackmatrix
 from hackmatrix.engine import Game, dice
 from hackmatrix.engine.observation import features as python_features
 from hackmatrix.engine.observation import observe
 from hackmatrix.engine.saving import state_from_dict
 from hackmatrix.jaxgame import dice as jax_dice
 from hackmatrix.jaxgame.observation import features
-
-PACKAGE = Path(hackmatrix.__file__).parent
 
 
 class Drawn(list):
@@ -70,22 +66,6 @@ def test_bounded_numbers_are_the_same() -> None:
     for n in (1, 2, 3, 7, 20, 36, 68, 65_535):
         got = jax_dice.bounded(jnp.asarray(words), n)
         assert got.tolist() == [dice.bounded(int(word), n) for word in words]
-
-
-def test_the_engines_have_the_same_files() -> None:
-    def files(folder: str) -> set[str]:
-        return {path.name for path in (PACKAGE / folder).glob("*.py")}
-
-    # Text, events and reading JSON are for people; sets and numbers as bits, features as table
-    # rows, loops, batches, the face for arrays.
-    assert files("engine") - {"text.py", "events.py", "fields.py"} == files("jaxgame") - {
-        "bitboard.py",
-        "planes.py",
-        "feature_rows.py",
-        "loops.py",
-        "batch.py",
-        "env.py",
-    }
 
 
 def test_importing_starts_no_device() -> None:

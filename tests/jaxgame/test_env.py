@@ -17,7 +17,7 @@ from hackmatrix.engine.fields import IllegalStateError
 from hackmatrix.engine.observation import features
 from hackmatrix.interface.spaces import StepSpec
 from hackmatrix.jaxgame import EnvState, HackMatrixEnv
-from hackmatrix.jaxgame.saving import state_to_engine
+from hackmatrix.jaxgame.conversion import state_to_engine
 from hackmatrix.rules.observation import RECORD_SIZE
 
 GAMES = 16

@@ -1,4 +1,7 @@
-"""A game of this engine as one of `engine/` and back, for saving, replaying and comparing."""
+"""A game of this engine as one of `engine/` and back, for saving, replaying and comparing.
+
+The one file that knows how both engines write a state down.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
@@ -9,23 +12,14 @@ import numpy as np
 
 from hackmatrix.engine import dice as engine_dice
 from hackmatrix.engine import state as engine
-from hackmatrix.jaxgame.bitboard import HALF, Bits, Slots, constant
+from hackmatrix.jaxgame import undo
+from hackmatrix.jaxgame.bitboard import HALF, EnemySet, Set32, Set36, constant
 from hackmatrix.jaxgame.dice import Dice
-from hackmatrix.jaxgame.planes import Spots
+from hackmatrix.jaxgame.planes import Coordinates
 from hackmatrix.jaxgame.state import (
-    AMOUNT_BITS,
-    DIED,
-    DISABLED_BITS,
-    HP_BITS,
-    INVALID_ACTION,
-    LINE_BITS,
-    RUNNING,
-    SPAWN_BITS,
-    TURNS_BITS,
-    TYPE_BITS,
-    VALUE_BITS,
-    WON,
+    NUM_PLANES,
     Cells,
+    Ending,
     Enemies,
     Player,
     Position,
@@ -34,24 +28,17 @@ from hackmatrix.jaxgame.state import (
 )
 from hackmatrix.rules.board import CELLS, SIZE, Content
 from hackmatrix.rules.enemies import EnemyType
-from hackmatrix.rules.programs import MAX_SAVED_STATES
 
-_OVER = {
-    None: RUNNING,
-    engine.Ending.WON: WON,
-    engine.Ending.DIED: DIED,
-    engine.Ending.INVALID_ACTION: INVALID_ACTION,
-}
-_ENDING = {over: ending for ending, over in _OVER.items()}
+_ENDING = {Ending.RUNNING: None, **{Ending[ending.name]: ending for ending in engine.Ending}}
+_OVER = {ending: over for over, ending in _ENDING.items()}
 _FACTS = ("stage", "interval", "next_task", "pending", "exit")
 _PLAYER = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
 
 
 def state_to_engine(state: State) -> engine.State:
     """The same game in plain Python; `state` is one game, its arrays on any device or NumPy."""
-    one: Any = jax.tree.map(lambda x: np.asarray(x).tolist(), state)
-    ring = [(one.saved_newest - age) % MAX_SAVED_STATES for age in range(one.saved_count)]
-    saved = [_unpacked(one.saved[place]) for place in reversed(ring)]
+    one = _plain(state)
+    saved = [_plain(position) for position in undo.positions_of(state.saved, like=_EMPTY)]
     return engine.State(
         **_position_to_engine(one, one.exit),
         **{name: getattr(one, name) for name in _FACTS},
@@ -62,14 +49,9 @@ def state_to_engine(state: State) -> engine.State:
     )
 
 
-def _unpacked(words: list[int]) -> Any:
-    """As `state.unpacked`, of numbers."""
-    return jax.tree.unflatten(jax.tree.structure(_EMPTY), words)
-
-
-def _packed(position: engine.Position) -> list[int]:
-    """As `state.packed`, of numbers."""
-    return [int(x) for x in jax.tree.leaves(_position_from_engine(position))]
+def _plain(tree: Any) -> Any:
+    """The tree with Python numbers in place of arrays."""
+    return jax.tree.map(lambda x: np.asarray(x).tolist(), tree)
 
 
 def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
@@ -89,12 +71,12 @@ def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
 
 
 def _word(places: Any) -> Any:
-    """A set as one number."""
-    return places.bits if isinstance(places, Slots) else places.low | places.high << HALF
+    """A set of Python numbers as one number, bit i for place i."""
+    return places.word if isinstance(places, Set32) else places.low | places.high << HALF
 
 
 def _numbers(planes: Any) -> list[int]:
-    """The numbers of all places."""
+    """The number at each place."""
     words = [_word(plane) for plane in planes]
     return [sum((word >> place & 1) << b for b, word in enumerate(words)) for place in range(CELLS)]
 
@@ -102,14 +84,13 @@ def _numbers(planes: Any) -> list[int]:
 def _pieces(pieces: Any) -> list[dict[str, Any]]:
     columns: dict[str, list[Any]] = {}
     for name, values in _vars(pieces).items():
-        if isinstance(values, Spots):
+        if isinstance(values, Coordinates):
             rows, cols = _numbers(values.row), _numbers(values.col)
             columns[name] = [row * SIZE + col for row, col in zip(rows, cols, strict=True)]
-        elif isinstance(values, Slots | Bits):
+        elif isinstance(values, Set32 | Set36):
             columns[name] = [bool(bit) for bit in _numbers((values,))]
         elif isinstance(values, tuple):
             columns[name] = _numbers(values)
-    columns["cell"] = columns.pop("spots")
     columns["type"] = [EnemyType(kind) for kind in columns["type"]]
     rows_of_facts = zip(*columns.values(), strict=True)
     return [dict(zip(columns, facts, strict=True)) for facts in rows_of_facts][: pieces.count]
@@ -117,7 +98,7 @@ def _pieces(pieces: Any) -> list[dict[str, Any]]:
 
 def _cells_to_engine(cells: Cells, exit: int) -> list[engine.Cell]:
     fields = _vars(cells)
-    sets = {name: _word(bits) for name, bits in fields.items() if isinstance(bits, Bits)}
+    sets = {name: _word(bits) for name, bits in fields.items() if isinstance(bits, Set36)}
     numbers = {name: _numbers(fields[name]) for name in ("credits", "energy", "value", "spawn")}
     board = []
     for index in range(CELLS):
@@ -157,19 +138,14 @@ def _content(marks: dict[str, bool], is_exit: bool) -> Content:
 
 def state_from_engine(state: engine.State) -> State:
     """One game as NumPy scalars of the dtypes of `State`."""
-    missing = MAX_SAVED_STATES - len(state.saved)
-    saved = [_packed(position) for position in [*state.saved, *[_NO_POSITION] * missing]]
-    words: Any = np.array(saved, np.uint32)
     return State(
         **_vars(_position_from_engine(state)),
         **_scalars(np.int32, state, _FACTS),
         dice=Dice(**_scalars(np.uint32, state.dice, Dice._fields)),
         **_scalars(np.bool_, state, ("step",)),
         enemies_at=constant(enemy.cell for enemy in state.enemies),
-        coming_at=constant(piece.cell for piece in state.transmissions),
-        saved=words,
-        saved_count=_int32(len(state.saved)),
-        saved_newest=_int32((len(state.saved) - 1) % MAX_SAVED_STATES),
+        transmissions_at=constant(piece.cell for piece in state.transmissions),
+        saved=undo.saved_from([_position_from_engine(old) for old in state.saved], like=_EMPTY),
         over=_int32(_OVER[state.over]),
     )
 
@@ -190,66 +166,66 @@ def _position_from_engine(position: engine.Position) -> Position:
         cells=_cells_from_engine(position.cells),
         enemies=Enemies(
             count=_int32(len(enemies)),
-            spots=_spots(_slots, [enemy.cell for enemy in enemies]),
-            type=_planes(_slots, [enemy.type for enemy in enemies], TYPE_BITS),
-            hp=_planes(_slots, [enemy.hp for enemy in enemies], HP_BITS),
-            disabled=_planes(_slots, [enemy.disabled for enemy in enemies], DISABLED_BITS),
-            stunned=_slots(enemy.stunned for enemy in enemies),
-            from_schedule=_slots(enemy.from_schedule for enemy in enemies),
-            from_siphon=_slots(enemy.from_siphon for enemy in enemies),
-            last=_spots(_slots, [enemy.last for enemy in enemies]),
+            cell=_coordinates(_set32, [enemy.cell for enemy in enemies]),
+            type=_numbers_of(_set32, [enemy.type for enemy in enemies], "type"),
+            hp=_numbers_of(_set32, [enemy.hp for enemy in enemies], "hp"),
+            disabled=_numbers_of(_set32, [enemy.disabled for enemy in enemies], "disabled"),
+            stunned=_set32(enemy.stunned for enemy in enemies),
+            from_schedule=_set32(enemy.from_schedule for enemy in enemies),
+            from_siphon=_set32(enemy.from_siphon for enemy in enemies),
+            last=_coordinates(_set32, [enemy.last for enemy in enemies]),
         ),
         transmissions=Transmissions(
             count=_int32(len(coming)),
-            spots=_spots(_bits, [piece.cell for piece in coming]),
-            turns=_planes(_bits, [piece.turns for piece in coming], TURNS_BITS),
-            type=_planes(_bits, [piece.type for piece in coming], TYPE_BITS),
-            from_schedule=_bits(piece.from_schedule for piece in coming),
-            from_siphon=_bits(piece.from_siphon for piece in coming),
+            cell=_coordinates(_set36, [piece.cell for piece in coming]),
+            turns=_numbers_of(_set36, [piece.turns for piece in coming], "turns"),
+            type=_numbers_of(_set36, [piece.type for piece in coming], "type"),
+            from_schedule=_set36(piece.from_schedule for piece in coming),
+            from_siphon=_set36(piece.from_siphon for piece in coming),
         ),
         owned=owned,
-        acquired=_planes(_slots, position.owned, VALUE_BITS),
+        acquired=_numbers_of(_set32, position.owned, "acquired"),
         **_scalars(np.int32, position, ("turn", "atk_uses")),
         **_scalars(np.bool_, position, ("show", "calm")),
     )
 
 
-def _bits(members: Iterable[Any]) -> Any:
+def _set36(members: Iterable[Any]) -> Any:
     """The set of the places where this is true."""
     return constant(place for place, member in enumerate(members) if member)
 
 
-def _slots(members: Iterable[Any]) -> Any:
+def _set32(members: Iterable[Any]) -> Any:
     word: Any = np.uint32(sum(1 << place for place, member in enumerate(members) if member))
-    return Slots(word)
+    return EnemySet(word)
 
 
-def _planes(make: Callable[[Iterable[Any]], Any], numbers: Sequence[int], size: int) -> Any:
-    return tuple(make(number >> bit & 1 for number in numbers) for bit in range(size))
+def _numbers_of(make: Callable[[Iterable[Any]], Any], numbers: Sequence[int], field: str) -> Any:
+    bits = range(NUM_PLANES[field])
+    return tuple(make(number >> bit & 1 for number in numbers) for bit in bits)
 
 
-def _spots(make: Callable[[Iterable[Any]], Any], cells: list[int]) -> Spots[Any]:
-    return Spots(
-        _planes(make, [cell // SIZE for cell in cells], LINE_BITS),
-        _planes(make, [cell % SIZE for cell in cells], LINE_BITS),
+def _coordinates(make: Callable[[Iterable[Any]], Any], cells: list[int]) -> Coordinates[Any]:
+    return Coordinates(
+        _numbers_of(make, [cell // SIZE for cell in cells], "row"),
+        _numbers_of(make, [cell % SIZE for cell in cells], "col"),
     )
 
 
 def _cells_from_engine(cells: list[engine.Cell]) -> Cells:
     values = [cell.points if cell.is_data else cell.program for cell in cells]
     return Cells(
-        blocks=_bits(cell.is_block for cell in cells),
-        data=_bits(cell.is_data for cell in cells),
-        questions=_bits(cell.content == Content.QUESTION for cell in cells),
-        siphons=_bits(cell.content == Content.SIPHON for cell in cells),
-        siphoned=_bits(cell.siphoned for cell in cells),
-        center=_bits(cell.center for cell in cells),
-        credits=_planes(_bits, [cell.credits for cell in cells], AMOUNT_BITS),
-        energy=_planes(_bits, [cell.energy for cell in cells], AMOUNT_BITS),
-        value=_planes(_bits, values, VALUE_BITS),
-        spawn=_planes(_bits, [cell.spawn for cell in cells], SPAWN_BITS),
+        blocks=_set36(cell.is_block for cell in cells),
+        data=_set36(cell.is_data for cell in cells),
+        questions=_set36(cell.content == Content.QUESTION for cell in cells),
+        siphons=_set36(cell.content == Content.SIPHON for cell in cells),
+        siphoned=_set36(cell.siphoned for cell in cells),
+        center=_set36(cell.center for cell in cells),
+        credits=_numbers_of(_set36, [cell.credits for cell in cells], "credits"),
+        energy=_numbers_of(_set36, [cell.energy for cell in cells], "energy"),
+        value=_numbers_of(_set36, values, "value"),
+        spawn=_numbers_of(_set36, [cell.spawn for cell in cells], "spawn"),
     )
 
 
-_NO_POSITION = engine.Position(player=engine.Player(0))
-_EMPTY = _position_from_engine(_NO_POSITION)
+_EMPTY = _position_from_engine(engine.Position(player=engine.Player(0)))

@@ -1,7 +1,9 @@
-"""Loops whose length one game decides for all, and values that are computed once.
+"""Branches and loops that one scalar decides for the whole batch.
 
-Every rule runs under `jax.vmap(..., axis_name=GAMES)` (see `batch.py`). A trip count taken over
-that axis is one scalar for the whole batch, so a loop stays a plain loop: no select over its carry.
+Every rule runs under `jax.vmap(..., axis_name=GAMES)` (see `batch.py`). A condition or trip count
+that is reduced over that axis is one scalar for all games, so a branch stays a branch and a loop
+stays a plain loop: no select over everything it carries. Both are also barriers that XLA does not
+fuse operations across.
 """
 
 from collections.abc import Callable
@@ -13,7 +15,12 @@ from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
 GAMES = "games"
-_Carry = TypeVar("_Carry")
+_Tree = TypeVar("_Tree")
+
+
+def select(condition: jax.Array, yes: _Tree, no: _Tree) -> _Tree:
+    """One of two trees of one game, by a scalar condition."""
+    return jax.tree.map(lambda a, b: lax.select(condition, jnp.asarray(a), jnp.asarray(b)), yes, no)
 
 
 def any_game(flag: jax.Array) -> jax.Array:
@@ -21,11 +28,16 @@ def any_game(flag: jax.Array) -> jax.Array:
     return lax.pmax(flag.astype(jnp.int32), GAMES) > 0
 
 
-def once(needed: jax.Array, compute: Callable[[], _Carry]) -> _Carry:
+def compute_once(needed: jax.Array, compute: Callable[[], _Tree]) -> _Tree:
     """`compute()`, worked out here and kept; zeros when no game of the batch needs it.
 
     For the few values that many others are made from. XLA on CPU fuses elementwise operations into
-    each of their readers and works them out again there; it can't look into a branch.
+    each of their readers and computes them again in each; it cannot look into a branch.
+
+    Args:
+        needed: bool, whether this game needs the value. Where all games always do, pass something
+            that is true and that the compiler cannot know, such as `state.stage > 0`.
+        compute: makes a tree of arrays.
     """
     traced, shapes = jax.make_jaxpr(compute, return_shape=True)()
     values = lax.cond(
@@ -36,7 +48,7 @@ def once(needed: jax.Array, compute: Callable[[], _Carry]) -> _Carry:
     return jax.tree.unflatten(jax.tree.structure(shapes), values)
 
 
-def repeat(count: jax.Array, body: Callable[[jax.Array, _Carry], _Carry], carry: _Carry) -> _Carry:
+def repeat(count: jax.Array, body: Callable[[jax.Array, _Tree], _Tree], carry: _Tree) -> _Tree:
     """Run `body(i, carry)` for i up to the largest count of the batch.
 
     The body must change nothing when i is not below its own game's count.
@@ -45,8 +57,8 @@ def repeat(count: jax.Array, body: Callable[[jax.Array, _Carry], _Carry], carry:
 
 
 def repeat_while(
-    wants_more: Callable[[_Carry], jax.Array], body: Callable[[_Carry], _Carry], carry: _Carry
-) -> _Carry:
+    wants_more: Callable[[_Tree], jax.Array], body: Callable[[_Tree], _Tree], carry: _Tree
+) -> _Tree:
     """Run `body(carry)` as long as any game wants more.
 
     The body must change nothing for a game that does not.

@@ -1,0 +1,75 @@
+"""Sets and numbers of the JAX game, made of Python sets and lists and turned back into them."""
+
+import inspect
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from hackmatrix.jaxgame.bitboard import HALF, Set32, Set36
+
+PLACES = {Set36: 36, Set32: 32}
+KINDS = list(PLACES)
+
+
+def to_set(kind: type, places: Iterable[int]) -> Any:
+    """A `Set36` or `Set32`."""
+    bits = sum(1 << place for place in set(places))
+    if kind is Set32:
+        return Set32(np.uint32(bits))
+    return Set36(np.uint32(bits & (1 << HALF) - 1), np.uint32(bits >> HALF))
+
+
+def to_numbers(kind: type, values: Sequence[int], planes: int) -> Any:
+    """Numbers of so many planes, one value for each place."""
+    return tuple(
+        to_set(kind, (place for place, value in enumerate(values) if value >> b & 1))
+        for b in range(planes)
+    )
+
+
+def members(places: Any) -> set[int]:
+    """The places of a `Set36` or `Set32`."""
+    words = [int(word) for word in places]
+    assert all(word < 1 << HALF for word in words) or len(words) == 1, "bits beyond the places"
+    bits = sum(word << HALF * i for i, word in enumerate(words))
+    return {place for place in range(bits.bit_length()) if bits >> place & 1}
+
+
+def values(numbers: Any) -> list[int]:
+    """The value at each place."""
+    planes = [members(plane) for plane in numbers]
+    places = range(PLACES[type(numbers[0])])
+    return [sum((place in plane) << b for b, plane in enumerate(planes)) for place in places]
+
+
+def sets_of(kind: type) -> st.SearchStrategy[set[int]]:
+    """Subsets of the places of a kind of set; often empty, full, or of few places."""
+    every = range(PLACES[kind])
+    few = st.sets(st.sampled_from(every), max_size=4)
+    most = few.map(lambda places: set(every) - places)
+    return st.one_of(few, most, st.sets(st.sampled_from(every)))
+
+
+def lists_of(kind: type, planes: int) -> st.SearchStrategy[list[int]]:
+    """A number of so many bits for each place."""
+    size = PLACES[kind]
+    return st.lists(st.integers(0, 2**planes - 1), min_size=size, max_size=size)
+
+
+def untested(module: ModuleType, test: Path) -> set[str]:
+    """The public functions and methods of a module that a test file does not name."""
+    made_here = [
+        x for x in vars(module).values() if getattr(x, "__module__", "") == module.__name__
+    ]
+    names = {x.__name__ for x in made_here if inspect.isfunction(x)}
+    for kind in filter(inspect.isclass, made_here):
+        methods = inspect.getmembers_static(
+            kind, lambda x: inspect.isfunction(x) or isinstance(x, staticmethod)
+        )
+        names |= {name for name, _ in methods if name in vars(kind) and name not in dir(tuple)}
+    text = test.read_text()
+    return {name for name in names if not name.startswith("_") and f".{name}" not in text}
