@@ -24,7 +24,6 @@ ENGINE_FILES = {  # for people
     "events.py": "what happened, for whoever draws it",
     "fields.py": "reading JSON",
     "saving.py": "writing and reading JSON",
-    "text.py": "positions as text",
 }
 JAX_FILES = {  # for arrays
     "batch.py": "many games at once",
@@ -32,8 +31,12 @@ JAX_FILES = {  # for arrays
     "control_flow.py": "loops and branches of a batch",
     "conversion.py": "from and to states of the engine",
     "env.py": "the environment for learners",
+    "env_state.py": "a game and the sums of its episode",
     "feature_rows.py": "features as rows of a table",
+    "metric_table.py": "what a training reports of the game",
+    "metrics.py": "the same, of one step",
     "planes.py": "numbers as bit planes",
+    "report.py": "what an evaluation reports of the game",
 }
 
 
@@ -74,6 +77,11 @@ NAMES = {
         "Cell Enemy Transmission",
         "Cells Enemies Transmissions NUM_PLANES zeros SavedPositions",
         "a fact of all pieces is one field, its numbers are bit planes",
+    ),
+    "text.py": Differences(
+        "drawing read_fact",
+        "has_values",
+        "the JAX engine writes and reads by the other's functions",
     ),
     "undo.py": Differences(
         "",
