@@ -27,8 +27,7 @@ from hackmatrix.rules.observation import (
 from hackmatrix.rules.programs import PROGRAMS
 
 _PLANES_END = len(PLANE) * CELLS
-_CELLS_KEPT = 4096  # features are kept for so many sorts of cells: most on a board look alike
-_FLAGS = ("show", "calm", "step")
+_CELLS_KEPT = 4096  # cells whose features are remembered, as most on a board look alike
 
 
 def observe(state: State) -> bytes:
@@ -53,7 +52,7 @@ def observe(state: State) -> bytes:
 
 
 def _enemies(state: State, cell: int) -> dict[str, int]:
-    """The first enemy in the list stands for all on its cell; a hidden cryptog hides the others."""
+    """The enemies on a cell: the first in the list stands for all, also if it can't be seen."""
     here = state.enemies_on(cell)
     if not here:
         return {}
@@ -70,7 +69,7 @@ def _enemies(state: State, cell: int) -> dict[str, int]:
 
 
 def _transmission(state: State, cell: int) -> dict[str, int]:
-    """Whether one comes, when, and after SHOW what."""
+    """The transmission on a cell, with its type after SHOW."""
     transmission = state.transmission_on(cell)
     if transmission is None:
         return {}
@@ -82,7 +81,7 @@ def _transmission(state: State, cell: int) -> dict[str, int]:
 
 
 def _content(cell: Cell) -> dict[str, int]:
-    """What the cell holds, as far as it is not hidden by a block, and its marks."""
+    """What a cell holds, as far as no block hides it, and its marks."""
     shown: dict[str, int] = {
         "siphoned": cell.siphoned,
         "center": cell.center,
@@ -97,7 +96,7 @@ def _content(cell: Cell) -> dict[str, int]:
 
 
 def _block(cell: Cell) -> dict[str, int]:
-    """A question block shows nothing of what is in it until it is siphoned."""
+    """A block as it looks: a question block hides what is in it until it is siphoned."""
     if cell.content == Content.QUESTION and not cell.siphoned:
         return {"block": Content.QUESTION}
     if cell.is_data:
@@ -111,7 +110,7 @@ def _numbers(state: State) -> dict[str, int]:
         "cell": player.cell,
         "hp": player.hp,
         "stage": state.stage,
-        "flags": sum(FIELD[flag].put(getattr(state, flag)) for flag in _FLAGS),
+        "flags": sum(FIELD[flag].put(getattr(state, flag)) for flag in ("show", "calm", "step")),
         "atk_uses": state.atk_uses,
         "saved": len(state.saved),
         "credits": player.credits,
@@ -172,10 +171,12 @@ def extra_cell_features(cell: CellBytes) -> tuple[float, ...]:
 def extra_features(record: bytes) -> list[float]:
     """The 41 numbers that the full layout adds."""
     credits, energy = number_of(record, "credits"), number_of(record, "energy")
-    affordable = [credits >= cost.credits and energy >= cost.energy for cost in PROGRAMS]
     return [
         *_floats(EXTRA_CHANNELS, lambda name: _number(record, name)),
-        *map(float.__mul__, owned_features(record), map(float, affordable)),
+        *(
+            float(owns and credits >= program.credits and energy >= program.energy)
+            for owns, program in zip(owned_features(record), PROGRAMS, strict=True)
+        ),
     ]
 
 

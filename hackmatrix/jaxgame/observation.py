@@ -98,7 +98,7 @@ def _numbers(state: State) -> dict[str, jax.Array]:
 
 
 def _bytes_of(number: jax.Array, size: int) -> list[jax.Array]:
-    """The bytes of a number that fits in so many, the lowest first."""
+    """The bytes of a number below 256**size, the lowest first."""
     low = []
     for _ in range(size - 1):
         low.append(number & 0xFF)
@@ -107,7 +107,7 @@ def _bytes_of(number: jax.Array, size: int) -> list[jax.Array]:
 
 
 def _planes(state: State) -> list[Planes[Bits]]:
-    """The six planes: for each bit of their bytes, the cells that have it."""
+    """The six planes: for each bit of their bytes, the cells that have it set."""
     always = state.stage > 0  # which the compiler can't know
     people = once(always, lambda: _people(state))
     enemies, count = once(always, lambda: _enemy_planes(state, people))
@@ -137,15 +137,11 @@ _Set = TypeVar("_Set", Bits, Slots)
 
 
 class _People(NamedTuple):
-    """Sets of enemies.
+    """Sets of enemies."""
 
-    Those that stand for all on their cell and are seen, those hidden, and of those seen the first,
-    second and third on each cell.
-    """
-
-    shown: Slots
-    hidden: Slots
-    seen: tuple[Slots, ...]
+    shown: Slots  # the first on their cell, if they are seen
+    hidden: Slots  # those not seen
+    seen: tuple[Slots, ...]  # of those seen the first, the second and the third on each cell
 
 
 def _people(state: State) -> _People:
@@ -178,7 +174,7 @@ def _enemy_planes(state: State, people: _People) -> tuple[Planes[Bits], Planes[B
 
 
 def _plus_one(kinds: Planes[_Set]) -> Planes[_Set]:
-    """Enemy types counted from 1, in three planes."""
+    """Enemy types counted from 1 instead of 0, which takes three planes."""
     low, high = kinds
     return ~low, low ^ high, low & high
 
@@ -195,7 +191,7 @@ def _on_cells(spots: Spots[_Set], numbers: dict[str, Planes[_Set]]) -> dict[str,
 
 
 def _transmission_plane(state: State) -> Planes[Bits]:
-    """Whether one comes, when, and after SHOW what; and the line of fire."""
+    """The plane `transmission`: transmissions, with their types after SHOW, and lines of fire."""
     coming = state.transmissions
     low, high, *more = coming.turns
     most = planes.nonzero(tuple(more))  # MAX_TURNS or more, which needs the third bit alone
@@ -215,12 +211,12 @@ def _transmission_plane(state: State) -> Planes[Bits]:
 
 
 def _content(state: State) -> dict[str, Planes[Bits]]:
-    """What the cells hold, and their marks."""
+    """What the cells hold, as far as it is seen, and their marks."""
     cells = state.cells
     data, program, question = _seen_blocks(state)
     exit = of_cell(state.exit)
     return {
-        "block": (data | question, program | question),  # `Content` of the three in two bits
+        "block": (data | question, program | question),  # the bits of their `Content`: 1, 2, 3
         "siphoned": (cells.siphoned,),
         "center": (cells.center,),
         "data_siphon": (cells.siphons,),
@@ -337,7 +333,7 @@ def _shown(channel: Channel, numbers: jax.Array) -> jax.Array:
 
 def scaled(channel: Channel, numbers: jax.Array) -> jax.Array:
     """The features that a channel of size 1 makes of integers of any shape."""
-    # What would change nothing is left out.
+    # Operations that would change nothing are left out.
     shown = numbers - channel.zero if channel.zero else numbers
     shown = shown / channel.scale if channel.scale > 1 else shown
     shown = shown if channel.high is None else jnp.minimum(shown, channel.high)

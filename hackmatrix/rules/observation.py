@@ -30,12 +30,12 @@ class Field(NamedTuple):
 
     def of(self, byte: Any) -> Any:
         """The number in a byte: an int, or an integer array of any shape."""
-        # A shift by 0 or a mask that keeps everything would be work for nothing.
+        # On arrays a shift by 0 or a mask that keeps all bits would be work for nothing.
         number = byte >> self.first if self.first else byte
         return number if self.first + self.width == 8 else number & ((1 << self.width) - 1)
 
     def put(self, number: Any) -> Any:
-        """A byte of this number, an int or boolean or an array of them, and zeros beside it."""
+        """The byte with this number (integers or booleans of any shape) and zeros elsewhere."""
         return number * (1 << self.first) if self.first else number
 
 
@@ -91,15 +91,16 @@ class CellBytes(NamedTuple):
 
     @classmethod
     def holding(cls, numbers: dict[str, int]) -> "CellBytes":
-        """The bytes of a cell with these numbers in their fields, and zeros beside them."""
+        """The bytes of a cell with these numbers in the named fields and zeros elsewhere."""
         made = dict.fromkeys(PLANE, 0)
         for name, number in numbers.items():
-            if number:  # few are not 0
-                made[FIELD[name].byte] += FIELD[name].put(number)
+            if number:  # most are 0
+                field = FIELD[name]
+                made[field.byte] += field.put(number)
         return cls(*made.values())
 
     def field(self, name: str) -> Any:
-        """The number in a field."""
+        """The numbers in a field: an int or an array, as the bytes are."""
         field = FIELD[name]
         return field.of(getattr(self, field.byte))
 
@@ -109,10 +110,10 @@ ENEMY, TRANSMISSION, CELL, RESOURCE, VALUE, SPAWN = PLANE.values()
 
 
 class Number(NamedTuple):
-    """A number of the game: so many bytes, the lowest first."""
+    """A number of the game, in one byte or in several, the lowest first."""
 
     name: str
-    size: int
+    size: int  # bytes
     meaning: str
 
 
@@ -144,8 +145,9 @@ def number_of(record: Any, name: str) -> Any:
     """A number of the game, or a flag by the name of its field.
 
     Args:
-        record: `bytes`, for an int, or an integer array [..., RECORD_SIZE], for int32[...].
-        name: of `NUMBERS`, or of a field of the flags.
+        record: `bytes`, which give an int, or an integer array [..., RECORD_SIZE], which gives
+            int32[...].
+        name: that of a row of `NUMBERS`, or of a field of the flags.
     """
     if name not in NUMBER:
         return FIELD[name].of(number_of(record, FIELD[name].byte))
@@ -161,8 +163,8 @@ def number_of(record: Any, name: str) -> Any:
 class Channel(NamedTuple):
     """How a number becomes a float feature, or several.
 
-    With `size` 1 it becomes `(number - zero) / scale`, at least `low` and at most `high`. Else it
-    is a one-hot: feature i is 1 if the number is i + 1; number 0 gives zeros.
+    With `size` 1 the feature is `(number - zero) / scale`, at least `low` and at most `high`. A
+    greater `size` makes it a one-hot: feature i is 1 if the number is i + 1, so 0 gives zeros.
     """
 
     name: str
@@ -171,7 +173,7 @@ class Channel(NamedTuple):
     low: int | None = None
     high: int | None = None
     size: int = 1
-    meaning: str = ""  # that of the field or number of the same name if not given
+    meaning: str = ""  # left out where a field or number of the same name has one
 
 
 def _share(name: str) -> Channel:
@@ -238,7 +240,7 @@ EXTRA_CHANNELS = (
 
 
 def channel_starts(channels: tuple[Channel, ...]) -> dict[str, int]:
-    """The place of each channel, of its first feature, among the features of all."""
+    """Where the first feature of each channel is among those of all these channels."""
     sizes = accumulate((channel.size for channel in channels), initial=0)
     return dict(zip((channel.name for channel in channels), sizes, strict=False))
 
