@@ -9,7 +9,7 @@ from hackmatrix.jaxgame.bitboard import nth_bit
 from hackmatrix.jaxgame.dice import bounded, draw
 from hackmatrix.rules.actions import NUM_DIRECTIONS
 from hackmatrix.rules.board import NEIGHBOUR
-from hackmatrix.rules.observation import BYTE, RESOURCE
+from hackmatrix.rules.observation import BYTE, FIELD, RESOURCE
 
 Array = jax.Array
 
@@ -44,6 +44,6 @@ def walks_to_exit(observations: Array, bits: Array, words: Array) -> Array:
     cells = jnp.asarray(_NEIGHBOURS)[observations[:, BYTE["cell"]]]  # int32[n, 4]
     there = jnp.take_along_axis(observations, RESOURCE + jnp.maximum(cells, 0), axis=1)
     valid = (bits[:, None] >> np.arange(NUM_DIRECTIONS, dtype=np.uint32)) & 1 == 1
-    distance = jnp.where(valid, (there >> 4).astype(jnp.int32), _FAR)
+    distance = jnp.where(valid, FIELD["exit_distance"].of(there).astype(jnp.int32), _FAR)
     walks = valid.any(axis=1) & (words % _STRAYS != 0)
     return jnp.where(walks, jnp.argmin(distance, axis=1), random_actions(bits, words))

@@ -11,7 +11,7 @@ from hackmatrix.agents import distribution
 from hackmatrix.agents.network import Network
 from hackmatrix.interface.environment import PyTree
 from hackmatrix.rules.board import DIRECTIONS, NEIGHBOUR
-from hackmatrix.rules.observation import BYTE, RESOURCE
+from hackmatrix.rules.observation import MAX_DISTANCE, CellBytes, number_of
 
 Array = jax.Array
 
@@ -70,10 +70,10 @@ def exit_player() -> Player:
         params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
     ) -> tuple[Array, PyTree]:
         del params, uniforms
-        cell = observations[:, BYTE["cell"]].astype(jnp.int32)
-        around = jnp.asarray(neighbours)[cell]  # [N, 4]
-        resource = jnp.take_along_axis(observations, RESOURCE + jnp.maximum(around, 0), axis=1)
-        distance = jnp.where(masks[:, : len(DIRECTIONS)], resource >> 4, 99)
+        around = jnp.asarray(neighbours)[number_of(observations, "cell")]  # [N, 4]
+        distances = CellBytes.of(observations).field("exit_distance")  # [N, 36]
+        distance = jnp.take_along_axis(distances, jnp.maximum(around, 0), axis=1)
+        distance = jnp.where(masks[:, : len(DIRECTIONS)], distance, MAX_DISTANCE + 1)
         can_walk = jnp.any(masks[:, : len(DIRECTIONS)], axis=1)
         walk, first = jnp.argmin(distance, axis=1), jnp.argmax(masks, axis=1)
         return jnp.where(can_walk, walk, first), carry

@@ -4,7 +4,7 @@ Most of the 1,545 features are zeros and one-hots: on a board stand some 8 block
 A network that multiplies its features by a matrix W may add rows of `table @ W` instead, one for
 each place where there is something to see: the same sum, at a fraction of the cost on CPU.
 
-Each cell has four places. What is there is told by a code, 0 for nothing:
+Each cell has four places. A code says what is there, 0 for nothing:
 
 | place | code made of | layout |
 |---|---|---|
@@ -19,115 +19,122 @@ Dense are spawn counts, resources and the player's numbers; in the full layout a
 counted on a cell, lines of fire, distances and the further numbers of the game.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.engine import observation as engine
-from hackmatrix.jaxgame.observation import extra_features, owned_features, player_features
-from hackmatrix.rules.board import CELLS, MAX_POINTS, MAX_RESOURCE, Content
-from hackmatrix.rules.enemies import EnemyType
+from hackmatrix.jaxgame.observation import extra_features, owned_features, player_features, scaled
+from hackmatrix.rules.board import CELLS, MAX_POINTS, Content
 from hackmatrix.rules.observation import (
-    CELL,
+    CELL_CHANNELS,
     CELL_FEATURES,
     CLASSIC_SIZE,
-    ENEMY,
+    EXTRA_CELL_CHANNELS,
     EXTRA_CELL_FEATURES,
     FEATURE_SIZE,
-    MAX_DISTANCE,
-    MAX_SEEN,
-    PLANES,
+    FIELD,
     PLAYER_FEATURES,
-    RECORD_SIZE,
-    RESOURCE,
-    SPAWN,
-    TRANSMISSION,
-    VALUE,
+    CellBytes,
+    Field,
+    channel_starts,
 )
 from hackmatrix.rules.programs import PROGRAMS
 
 _FIRST_CELL = PLAYER_FEATURES + len(PROGRAMS)  # where the features of cell 0 begin
+_CHANNELS = CELL_CHANNELS + EXTRA_CELL_CHANNELS
+_PLACE = channel_starts(_CHANNELS)
+_DENSE = ("spawn", "credits", "energy")  # channels that are no part of rows
+_EXTRA_DENSE = ("enemies_seen", "in_fire", "exit_distance")
+
+
+def _joined(*names: str) -> Field:
+    """Fields that adjoin in a byte, from the lowest on, read as one number."""
+    fields = [FIELD[name] for name in names]
+    width = sum(field.width for field in fields)
+    last = fields[-1]
+    assert last.first + last.width == fields[0].first + width, names
+    return fields[0]._replace(width=width, largest=2**width - 1)
+
+
+_CONDITION = _joined("enemy_hp", "stunned", "from_siphon")
+_MARKS = _joined("center", "data_siphon", "exit")
+_TYPES = FIELD["enemy_type"].largest
+_TURNS = 2 ** FIELD["turns"].width  # codes are for all that the field can hold
 _DATA = 2  # code of a data block without points; 1 is a question block
 _PROGRAM = _DATA + MAX_POINTS + 1
 _BLOCKS = _PROGRAM + len(PROGRAMS)
-_TURNS = 8  # values of the bits that hold a transmission's turns
 
 
-class Planes(NamedTuple):
-    """Bytes of a record, integers of any one shape."""
-
-    enemy: Any = 0
-    transmission: Any = 0
-    cell: Any = 0
-    resource: Any = 0
-    value: Any = 0
-    spawn: Any = 0
-
-
-def enemy_code(planes: Planes) -> Any:
+def enemy_code(cell: CellBytes) -> Any:
     """1..64, or 0."""
-    kind = planes.enemy & 7
-    return (kind > 0) * (kind + 4 * (planes.enemy >> 3 & 15))
+    kind = cell.field("enemy_type")
+    return (kind > 0) * (kind + _TYPES * _CONDITION.of(cell.enemy))
 
 
-def block_code(planes: Planes) -> Any:
+def block_code(cell: CellBytes) -> Any:
     """1..69, or 0."""
-    kind = planes.cell & 3
+    kind = cell.field("block")
     return (
         (kind == Content.QUESTION) * 1
-        + (kind == Content.DATA) * (_DATA + planes.value)
-        + (kind == Content.PROGRAM) * (_PROGRAM + planes.value)
-        + _BLOCKS * (planes.cell >> 2 & 1)
+        + (kind == Content.DATA) * (_DATA + cell.value)
+        + (kind == Content.PROGRAM) * (_PROGRAM + cell.value)
+        + _BLOCKS * cell.field("siphoned")
     )
 
 
-def mark_code(planes: Planes, full: bool) -> Any:
+def mark_code(cell: CellBytes, full: bool) -> Any:
     """1..7 in the classic layout, 1..15 in the full one, or 0."""
-    return (planes.cell >> 3 & 7) + full * 8 * (planes.enemy >> 7)
+    return _MARKS.of(cell.cell) + full * (_MARKS.largest + 1) * cell.field("last_seen")
 
 
-def transmission_code(planes: Planes, full: bool) -> Any:
+def transmission_code(cell: CellBytes, full: bool) -> Any:
     """1..7 in the classic layout, 1..40 in the full one, or 0."""
-    turns = planes.transmission >> 1 & 7
+    turns = cell.field("turns")
     if not full:
         return turns
-    return (planes.transmission & 1) * (1 + turns + _TURNS * (planes.transmission >> 4 & 7))
+    return cell.field("transmission") * (1 + turns + _TURNS * cell.field("coming_type"))
 
 
-def _examples(full: bool) -> list[list[tuple[int, Planes]]]:
-    """For each place every code but 0, in order, with the bytes that have it."""
-    places: list[dict[int, Planes]] = [{}, {}, {}, {}]
-    enemies, blocks, marks, transmissions = places
-    for enemy in range(128):
-        if enemy & 7 <= len(EnemyType):
-            planes = Planes(enemy=enemy)
-            enemies[enemy_code(planes)] = planes
-    values = {Content.DATA: MAX_POINTS + 1, Content.PROGRAM: len(PROGRAMS)}
-    for cell in range(8):
-        for value in range(values.get(Content(cell & 3), 1)):
-            planes = Planes(cell=cell, value=value)
-            blocks[block_code(planes)] = planes
-    for cell in range(0, 64, 8):
-        for enemy in (0, 128) if full else (0,):
-            planes = Planes(cell=cell, enemy=enemy)
-            marks[mark_code(planes, full)] = planes
-    for transmission in range(128):
-        if transmission >> 4 <= len(EnemyType):
-            planes = Planes(transmission=transmission)
-            transmissions.setdefault(transmission_code(planes, full), planes)
-    for place in places:
-        del place[0]
-        assert sorted(place) == list(range(1, len(place) + 1))
-    return [sorted(place.items()) for place in places]
+def _examples(full: bool) -> list[list[CellBytes]]:
+    """For each place a cell with every code but 0, in order."""
+    last_value = {Content.DATA: MAX_POINTS, Content.PROGRAM: len(PROGRAMS) - 1}
+    enemies = _every(enemy_type=_TYPES, enemy_hp=3, stunned=1, from_siphon=1)
+    blocks = (
+        cell
+        for cell in _every(block=3, siphoned=1, value=len(PROGRAMS) - 1)
+        if cell.value <= last_value.get(cell.field("block"), 0)
+    )
+    marks = _every(center=1, data_siphon=1, exit=1, last_seen=int(full))
+    transmissions = _every(transmission=1, turns=_TURNS - 1, coming_type=_TYPES)
+    return [
+        _in_order({enemy_code(cell): cell for cell in enemies}),
+        _in_order({block_code(cell): cell for cell in blocks}),
+        _in_order({mark_code(cell, full): cell for cell in marks}),
+        _in_order({transmission_code(cell, full): cell for cell in transmissions}),
+    ]
+
+
+def _every(**largest: int) -> Iterator[CellBytes]:
+    """Cells with all combinations of numbers from 0 to the largest in these fields."""
+    for numbers in product(*(range(most + 1) for most in largest.values())):
+        yield CellBytes.holding(dict(zip(largest, numbers, strict=True)))
+
+
+def _in_order(by_code: dict[int, CellBytes]) -> list[CellBytes]:
+    """The cells with codes 1, 2 and so on, up to the last."""
+    return [by_code[code] for code in range(1, max(by_code) + 1)]
 
 
 class FeatureRows:
     """Splits records into table rows and a dense part; `features` is what they add up to.
 
     The features of a record are zeros, plus `dense` at `dense_columns`, plus for each of its
-    `rows` r the numbers `weights[r]` at `columns[r]`. Row 0 is nothing.
+    `rows` r the numbers `weights[r]` at `columns[r]`. Row 0 adds nothing.
 
     Attributes:
         size: features of a record.
@@ -139,9 +146,10 @@ class FeatureRows:
     def __init__(self, layout: str) -> None:
         self._full = layout == "full"
         self.size = FEATURE_SIZE[layout]
+        dense = _DENSE + (_EXTRA_DENSE if self._full else ())
+        self._dense_channels = [channel for channel in _CHANNELS if channel.name in dense]
         numbers = [
-            [_cell_numbers(planes, self._full) for _, planes in place]
-            for place in _examples(self._full)
+            [_cell_numbers(cell, self._full) for cell in place] for place in _examples(self._full)
         ]
         sizes = np.array([len(place) for place in numbers])
         first = 1 + CELLS * np.concatenate([[0], np.cumsum(sizes)[:-1]])
@@ -165,55 +173,39 @@ class FeatureRows:
     def __call__(self, record: jax.Array) -> tuple[jax.Array, jax.Array]:
         """`dense` float32[D] and `rows` int32[144] of a record uint8[RECORD_SIZE]."""
         record = record.astype(jnp.int32)
-        planes = Planes(*(record[i * CELLS : (i + 1) * CELLS] for i in range(len(PLANES))))
+        cells = CellBytes.of(record)
         codes = jnp.stack(
             [
-                enemy_code(planes),
-                block_code(planes),
-                mark_code(planes, self._full),
-                transmission_code(planes, self._full),
+                enemy_code(cells),
+                block_code(cells),
+                mark_code(cells, self._full),
+                transmission_code(cells, self._full),
             ]
         )
         rows = jnp.where(codes > 0, self._first - 1 + codes, 0).reshape(-1)
-        return self._dense(record, planes), rows.astype(jnp.int32)
+        return self._dense(record, cells), rows.astype(jnp.int32)
 
-    def _dense(self, record: jax.Array, planes: Planes) -> jax.Array:
-        resource = planes.resource
-        channels = [
-            jnp.minimum(planes.spawn / 9, 1),
-            (resource & 3) / MAX_RESOURCE,
-            (resource >> 2 & 3) / MAX_RESOURCE,
-        ]
-        numbers = [player_features(record), owned_features(record)]
+    def _dense(self, record: jax.Array, cells: CellBytes) -> jax.Array:
+        parts = [scaled(channel, cells.field(channel.name)) for channel in self._dense_channels]
+        parts += [player_features(record), owned_features(record)]
         if self._full:
-            channels += [
-                (planes.cell >> 6) / MAX_SEEN,
-                planes.transmission >> 7,
-                (resource >> 4) / MAX_DISTANCE,
-            ]
-            numbers += [extra_features(record)]
-        return jnp.concatenate([x.astype(jnp.float32) for x in (*channels, *numbers)])
+            parts += [extra_features(record)]
+        return jnp.concatenate([part.astype(jnp.float32) for part in parts])
 
     def _dense_columns(self) -> np.ndarray:
         cells = np.arange(CELLS)
-        columns = [_column(channel, cells) for channel in (35, 37, 38)]
+        columns = [_column(_PLACE[channel.name], cells) for channel in self._dense_channels]
         columns += [np.arange(_FIRST_CELL)]
         if self._full:
-            extra = [_column(CELL_FEATURES + channel, cells) for channel in (7, 8, 9)]
-            columns[3:3] = extra
             columns += [np.arange(CLASSIC_SIZE + CELLS * EXTRA_CELL_FEATURES, FEATURE_SIZE["full"])]
         return np.concatenate(columns).astype(np.int32)
 
 
-def _cell_numbers(planes: Planes, full: bool) -> dict[int, float]:
+def _cell_numbers(cell: CellBytes, full: bool) -> dict[int, float]:
     """The channels of a cell with these bytes that are not 0, as the Python engine has them."""
-    record = bytearray(RECORD_SIZE)
-    starts = (ENEMY, TRANSMISSION, CELL, RESOURCE, VALUE, SPAWN)
-    for start, byte in zip(starts, planes, strict=True):
-        record[start] = byte
-    numbers = engine.cell_features(bytes(record), 0)
+    numbers = engine.cell_features(cell)
     if full:
-        numbers += engine.extra_cell_features(bytes(record), 0)
+        numbers += engine.extra_cell_features(cell)
     return {channel: number for channel, number in enumerate(numbers) if number}
 
 

@@ -1,5 +1,6 @@
 """Section 12: what the player can see, as a compact record and as float features."""
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 import jax
@@ -11,28 +12,23 @@ from hackmatrix.jaxgame import planes
 from hackmatrix.jaxgame.bitboard import HALF, CellSet, EnemySet, of_cell
 from hackmatrix.jaxgame.control_flow import compute_once
 from hackmatrix.jaxgame.movement import exit_distances
-from hackmatrix.jaxgame.planes import Numbers
+from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.jaxgame.spawning import line_of_fire
 from hackmatrix.jaxgame.state import State
-from hackmatrix.rules.board import CELLS, MAX_POINTS, MAX_RESOURCE, SIZE, Content
-from hackmatrix.rules.enemies import EnemyType
+from hackmatrix.rules.board import CELLS, SIZE, Content
 from hackmatrix.rules.observation import (
-    BYTE,
-    CELL,
-    ENEMY,
-    MAX_DISTANCE,
+    CELL_CHANNELS,
+    EXTRA_CELL_CHANNELS,
+    EXTRA_CHANNELS,
+    FIELD,
     MAX_SEEN,
-    MAX_TURNS,
-    OWNED,
-    RESOURCE,
-    SPAWN,
-    TRANSMISSION,
-    VALUE,
-    WORD,
-    WORDS,
+    NUMBERS,
+    PLAYER_CHANNELS,
+    CellBytes,
+    Channel,
+    number_of,
 )
-from hackmatrix.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, PROGRAMS
-from hackmatrix.rules.stages import FIRST_INTERVAL, LAST_STAGE, MAX_HP
+from hackmatrix.rules.programs import PROGRAMS
 
 _NUMBERS = np.arange(len(PROGRAMS))
 _CREDITS = np.array([program.credits for program in PROGRAMS])
@@ -44,14 +40,15 @@ def record_words(state: State) -> list[jax.Array]:
 
     The first byte is the lowest. `batch.py` makes bytes of them.
     """
-    numbers = [*_bytes(state), *_words(state), *_owned_bytes(state)]
-    numbers += [jnp.int32(0)] * (-len(numbers) % 4)
-    quads = [numbers[i : i + 4] for i in range(0, len(numbers), 4)]
+    values = _numbers(state)
+    rest = [byte for number in NUMBERS for byte in _bytes_of(values[number.name], number.size)]
+    rest += [jnp.int32(0)] * (-len(rest) % 4)
+    quads = [rest[i : i + 4] for i in range(0, len(rest), 4)]
     return [*_plane_words(_planes(state)), *(_word_of(quad)[None] for quad in quads)]
 
 
 def _word_of(quad: list[jax.Array]) -> jax.Array:
-    a, b, c, d = (number.astype(jnp.uint32) for number in quad)
+    a, b, c, d = (byte.astype(jnp.uint32) for byte in quad)
     return a | b << 8 | c << 16 | d << 24
 
 
@@ -77,24 +74,40 @@ def _spread(plane: Numbers[CellSet], first: jax.Array) -> jax.Array:
     return word
 
 
-def _bytes(state: State) -> list[jax.Array]:
-    flags = state.show + state.calm * 2 + state.step * 4
+def _numbers(state: State) -> dict[str, jax.Array]:
     player = state.player
-    return [player.cell, player.hp, state.stage, flags, state.atk_uses, state.saved.count]
+    show, calm, step = (FIELD[flag].put(getattr(state, flag)) for flag in ("show", "calm", "step"))
+    return {
+        "cell": player.cell,
+        "hp": player.hp,
+        "stage": state.stage,
+        "flags": show + calm + step,
+        "atk_uses": state.atk_uses,
+        "saved": state.saved.count,
+        "credits": player.credits,
+        "energy": player.energy,
+        "siphons": player.siphons,
+        "attack": player.attack,
+        "score": player.score,
+        "turn": state.turn,
+        "next_task": state.next_task,
+        "interval": state.interval,
+        "pending": state.pending,
+        "owned": state.owned,
+    }
 
 
-def _words(state: State) -> list[jax.Array]:
-    player = state.player
-    numbers = [getattr(player if hasattr(player, name) else state, name) for name in WORDS]
-    return [byte for number in numbers for byte in (number & 0xFF, number >> 8)]
-
-
-def _owned_bytes(state: State) -> list[jax.Array]:
-    return [(state.owned >> shift) & 0xFF for shift in (0, 8, 16)]
+def _bytes_of(number: jax.Array, size: int) -> list[jax.Array]:
+    """The bytes of a number below 256**size, the lowest first."""
+    low = []
+    for _ in range(size - 1):
+        low.append(number & 0xFF)
+        number = number >> 8
+    return [*low, number]
 
 
 def _planes(state: State) -> list[Numbers[CellSet]]:
-    """The six planes: for each bit of their bytes, the cells that have it."""
+    """The six planes: for each bit of their bytes, the cells that have it set."""
     needed = state.stage > 0  # which the compiler can't know
     people = compute_once(needed, lambda: _people(state))
     enemies, count = compute_once(needed, lambda: _enemy_planes(state, people))
@@ -104,26 +117,31 @@ def _planes(state: State) -> list[Numbers[CellSet]]:
     return [
         enemies,
         coming,
-        (*_cell_plane(state), *count),
-        _resource_plane(state, far),
-        value,
-        spawn,
+        _laid_out({**_content(state), "enemies_seen": count}),
+        _laid_out({**_resources(state), "exit_distance": far}),
+        _laid_out({"value": value}),
+        _laid_out({"spawn": spawn}),
     ]
+
+
+def _laid_out(fields: dict[str, Numbers[CellSet]]) -> Numbers[CellSet]:
+    """The plane with these fields, from the lowest bit up without a gap."""
+    plane: list[CellSet] = []
+    for name, bits in fields.items():
+        assert len(plane) == FIELD[name].first, name
+        plane += bits
+    return tuple(plane)
 
 
 _Set = TypeVar("_Set", CellSet, EnemySet)
 
 
 class _People(NamedTuple):
-    """Sets of enemies.
+    """Sets of enemies."""
 
-    Those that stand for all on their cell and are seen, those hidden, and of those seen the first,
-    second and third on each cell.
-    """
-
-    shown: EnemySet
-    hidden: EnemySet
-    seen: tuple[EnemySet, ...]
+    shown: EnemySet  # the first on their cell, if they are seen
+    hidden: EnemySet  # those not seen
+    seen: tuple[EnemySet, ...]  # of those seen the first, the second and the third on each cell
 
 
 def _people(state: State) -> _People:
@@ -140,39 +158,72 @@ def _people(state: State) -> _People:
 
 
 def _enemy_planes(state: State, people: _People) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
-    """The plane ENEMY, and how many enemies are seen on each cell."""
+    """The plane `enemy`, and how many enemies are seen on each cell."""
     enemies = state.enemies
-    facts = (*_plus_one(enemies.type), *enemies.hp, enemies.stunned, enemies.from_siphon)
-    shown = [members & people.shown for members in facts]
-    *plane, one, two, three = enemies.cell.cells(*shown, *people.seen)
-    (last,) = enemies.last.cells(people.hidden)
-    return (*plane, last), ((one & ~two) | three, two)
+    facts = {
+        "enemy_type": _plus_one(enemies.type),
+        "enemy_hp": enemies.hp,
+        "stunned": (enemies.stunned,),
+        "from_siphon": (enemies.from_siphon,),
+    }
+    shown = {name: _among(people.shown, numbers) for name, numbers in facts.items()}
+    cells = _on_cells(enemies.cell, {**shown, "seen": people.seen})
+    one, two, three = cells.pop("seen")
+    last_seen = tuple(enemies.last.cells(people.hidden))
+    return _laid_out({**cells, "last_seen": last_seen}), ((one & ~two) | three, two)
 
 
 def _plus_one(kinds: Numbers[_Set]) -> Numbers[_Set]:
-    """Enemy types counted from 1, in three planes."""
+    """Enemy types counted from 1 instead of 0, which takes three planes."""
     low, high = kinds
     return ~low, low ^ high, low & high
 
 
+def _among(members: _Set, numbers: Numbers[_Set]) -> Numbers[_Set]:
+    """The numbers of some slots, 0 for the others."""
+    return tuple(slots & members for slots in numbers)
+
+
+def _on_cells(
+    places: Coordinates[_Set], numbers: dict[str, Numbers[_Set]]
+) -> dict[str, Numbers[CellSet]]:
+    """Numbers of the pieces of a list, on the cells of the pieces."""
+    cells = iter(places.cells(*(slots for planes in numbers.values() for slots in planes)))
+    return {name: tuple(next(cells) for _ in planes) for name, planes in numbers.items()}
+
+
 def _transmission_plane(state: State) -> Numbers[CellSet]:
-    """Whether one comes, when, and after SHOW what; and the line of fire."""
+    """The plane `transmission`: transmissions, with their types after SHOW, and lines of fire."""
     coming = state.transmissions
     low, high, *more = coming.turns
     most = planes.nonzero(tuple(more))  # MAX_TURNS or more, which needs the third bit alone
 
-    shown = (kind.only_if(state.show) for kind in _plus_one(coming.type))
-    facts = (low & ~most, high & ~most, most, *shown)
-    cells = coming.cell.cells(*(members & coming.alive for members in facts))
-    return (state.transmissions_at, *cells, line_of_fire(state))
+    facts = {
+        "turns": (low & ~most, high & ~most, most),
+        "coming_type": tuple(kind.only_if(state.show) for kind in _plus_one(coming.type)),
+    }
+    alive = {name: _among(coming.alive, numbers) for name, numbers in facts.items()}
+    return _laid_out(
+        {
+            "transmission": (state.transmissions_at,),
+            **_on_cells(coming.cell, alive),
+            "in_fire": (line_of_fire(state),),
+        }
+    )
 
 
-def _cell_plane(state: State) -> Numbers[CellSet]:
-    """What the cells hold, and their marks."""
+def _content(state: State) -> dict[str, Numbers[CellSet]]:
+    """What the cells hold, as far as it is seen, and their marks."""
     cells = state.cells
     data, program, question = _seen_blocks(state)
     exit = of_cell(state.exit)
-    return data | question, program | question, cells.siphoned, cells.center, cells.siphons, exit
+    return {
+        "block": (data | question, program | question),  # the bits of their `Content`: 1, 2, 3
+        "siphoned": (cells.siphoned,),
+        "center": (cells.center,),
+        "data_siphon": (cells.siphons,),
+        "exit": (exit,),
+    }
 
 
 def _seen_blocks(state: State) -> tuple[CellSet, CellSet, CellSet]:
@@ -186,19 +237,18 @@ def _distances(state: State) -> Numbers[CellSet]:
     return exit_distances(state)
 
 
-def _resource_plane(state: State, distances: Numbers[CellSet]) -> Numbers[CellSet]:
-    """Credits and energy, hidden under unsiphoned blocks, and exit distances."""
+def _resources(state: State) -> dict[str, Numbers[CellSet]]:
+    """Credits and energy, hidden under unsiphoned blocks."""
     cells = state.cells
     shown = ~cells.blocks | cells.siphoned
-    return (*(plane & shown for plane in (*cells.credits, *cells.energy)), *distances)
+    return {"credits": _among(shown, cells.credits), "energy": _among(shown, cells.energy)}
 
 
 def _block_planes(state: State) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
     """Points or program, and spawn counts; hidden on question blocks."""
     data, program, _ = _seen_blocks(state)
     shown = data | program
-    cells = state.cells
-    return tuple(p & shown for p in cells.value), tuple(p & shown for p in cells.spawn)
+    return _among(shown, state.cells.value), _among(shown, state.cells.spawn)
 
 
 def features(record: jax.Array, layout: str) -> jax.Array:
@@ -209,123 +259,84 @@ def features(record: jax.Array, layout: str) -> jax.Array:
         layout: "classic" or "full".
     """
     record = record.astype(jnp.int32)
-    parts = [player_features(record), owned_features(record), cell_features(record)]
+    cells = CellBytes.of(record)
+    parts = [player_features(record), owned_features(record), cell_features(cells)]
     if layout == "full":
-        parts += [extra_cell_features(record), extra_features(record)]
+        parts += [extra_cell_features(cells), extra_features(record)]
     return jnp.concatenate([part.reshape(-1).astype(jnp.float32) for part in parts])
-
-
-def _plane(record: jax.Array, start: int) -> jax.Array:
-    return record[start : start + CELLS]
-
-
-def _word(record: jax.Array, name: str) -> jax.Array:
-    return record[WORD[name]] | record[WORD[name] + 1] << 8
-
-
-def owned_features(record: jax.Array) -> jax.Array:
-    """int32[23]: 1 for each program that is owned."""
-    bits = record[OWNED] | record[OWNED + 1] << 8 | record[OWNED + 2] << 16
-    return (bits >> _NUMBERS) & 1
-
-
-def _one_hot(values: jax.Array, size: int) -> jax.Array:
-    return values[..., None] == np.arange(size)
 
 
 def player_features(record: jax.Array) -> jax.Array:
     """float32[10]: the numbers of the player."""
-    cell, flags = record[BYTE["cell"]], record[BYTE["flags"]]
-    return jnp.stack(
-        [
-            cell // SIZE / (SIZE - 1),
-            cell % SIZE / (SIZE - 1),
-            record[BYTE["hp"]] / MAX_HP,
-            jnp.minimum(_word(record, "credits") / 50, 1),
-            jnp.minimum(_word(record, "energy") / 50, 1),
-            (record[BYTE["stage"]] - 1) / (LAST_STAGE - 1),
-            _word(record, "siphons") / 10,
-            (_word(record, "attack") - 1) / 2,
-            (flags & 1).astype(jnp.float32),
-            (flags >> 1 & 1).astype(jnp.float32),
-        ]
-    )
+    return _floats(PLAYER_CHANNELS, lambda name: _number(record, name))
 
 
-def cell_features(record: jax.Array) -> jax.Array:
+def owned_features(record: jax.Array) -> jax.Array:
+    """int32[23]: 1 for each program that is owned."""
+    return (number_of(record, "owned") >> _NUMBERS) & 1
+
+
+def cell_features(cells: CellBytes) -> jax.Array:
     """float32[36, 42]: the channels of the classic layout."""
-    enemy, coming = _plane(record, ENEMY), _plane(record, TRANSMISSION)
-    holds, resource = _plane(record, CELL), _plane(record, RESOURCE)
-    value, spawn = _plane(record, VALUE), _plane(record, SPAWN)
-    block = holds & 3
-    columns = [
-        _one_hot((enemy & 7) - 1, len(EnemyType)),
-        (enemy >> 3 & 3) / 3,
-        enemy >> 5 & 1,
-        enemy >> 6 & 1,
-        _one_hot(block - 1, 3),
-        jnp.where(block == Content.DATA, value / MAX_POINTS, 0),
-        (block > 0) & (holds >> 2 & 1 == 1),
-        _one_hot(jnp.where(block == Content.PROGRAM, value, -1), len(PROGRAMS)),
-        jnp.minimum(spawn / 9, 1),
-        (coming >> 1 & 7) / MAX_TURNS,
-        (resource & 3) / MAX_RESOURCE,
-        (resource >> 2 & 3) / MAX_RESOURCE,
-        holds >> 4 & 1,
-        holds >> 5 & 1,
-        holds >> 3 & 1,
-    ]
-    return _table(columns)
+    return _floats(CELL_CHANNELS, lambda name: _cell_number(cells, name))
 
 
-def extra_cell_features(record: jax.Array) -> jax.Array:
+def extra_cell_features(cells: CellBytes) -> jax.Array:
     """float32[36, 10]: the channels that the full layout adds."""
-    enemy, coming = _plane(record, ENEMY), _plane(record, TRANSMISSION)
-    holds, resource = _plane(record, CELL), _plane(record, RESOURCE)
-    columns = [
-        _one_hot((coming >> 4 & 7) - 1, len(EnemyType)),
-        coming & 1,
-        holds >> 2 & 1,
-        enemy >> 7,
-        (holds >> 6) / MAX_SEEN,
-        coming >> 7,
-        (resource >> 4) / MAX_DISTANCE,
-    ]
-    return _table(columns)
-
-
-def _table(columns: list[jax.Array]) -> jax.Array:
-    """float32[36, n]: columns of one or more channels side by side."""
-    wide = [column.reshape(CELLS, -1).astype(jnp.float32) for column in columns]
-    return jnp.concatenate(wide, axis=1)
+    return _floats(EXTRA_CELL_CHANNELS, lambda name: _cell_number(cells, name))
 
 
 def extra_features(record: jax.Array) -> jax.Array:
     """float32[41]: the numbers that the full layout adds."""
-    credits, energy = _word(record, "credits"), _word(record, "energy")
-    until_task = _word(record, "next_task") - _word(record, "turn")
+    credits, energy = number_of(record, "credits"), number_of(record, "energy")
     can_pay = (credits >= _CREDITS) & (energy >= _ENERGY)
-    numbers = [
-        record[BYTE["flags"]] >> 2 & 1,
-        _word(record, "turn") / 20,
-        jnp.clip(until_task / 12, -1, 1),
-        _word(record, "interval") / FIRST_INTERVAL,
-        *(
-            jnp.minimum(x, 1)
-            for x in (
-                _word(record, "pending") / 9,
-                record[BYTE["atk_uses"]] / MAX_ATK_USES,
-                _word(record, "score") / 50,
-                record[BYTE["saved"]] / MAX_SAVED_STATES,
-                credits / 20,
-                energy / 20,
-            )
-        ),
-    ]
-    return jnp.concatenate(
-        [
-            jnp.stack([jnp.asarray(x, jnp.float32) for x in numbers]),
-            _one_hot(record[BYTE["stage"]] - 1, LAST_STAGE).astype(jnp.float32),
-            (owned_features(record) * can_pay).astype(jnp.float32),
-        ]
-    )
+    numbers = _floats(EXTRA_CHANNELS, lambda name: _number(record, name))
+    affordable = (owned_features(record) * can_pay).astype(jnp.float32)
+    return jnp.concatenate([numbers, affordable])
+
+
+def _number(record: jax.Array, name: str) -> jax.Array:
+    """int32: the number behind a channel of the player or of the game."""
+    if name == "row":
+        return number_of(record, "cell") // SIZE
+    if name == "col":
+        return number_of(record, "cell") % SIZE
+    if name == "until_task":
+        return number_of(record, "next_task") - number_of(record, "turn")
+    return number_of(record, name)
+
+
+def _cell_number(cells: CellBytes, name: str) -> jax.Array:
+    """int32[36]: the numbers behind a channel of the cells."""
+    if name == "points":
+        return jnp.where(cells.field("block") == Content.DATA, cells.value, 0)
+    if name == "program":
+        return jnp.where(cells.field("block") == Content.PROGRAM, cells.value + 1, 0)
+    if name == "siphoned_block":
+        return jnp.where(cells.field("block") > 0, cells.field("siphoned"), 0)
+    return cells.field(name)
+
+
+def _floats(channels: tuple[Channel, ...], number: Callable[[str], jax.Array]) -> jax.Array:
+    """float32[..., n]: the features that channels make of the numbers [...] behind them."""
+    columns = []
+    for channel in channels:
+        numbers = number(channel.name)
+        columns.append(_shown(channel, numbers).reshape(*numbers.shape, -1).astype(jnp.float32))
+    return jnp.concatenate(columns, axis=-1)
+
+
+def _shown(channel: Channel, numbers: jax.Array) -> jax.Array:
+    """What a channel makes of numbers [...]: [...], or [..., size] with a one-hot."""
+    if channel.size > 1:
+        return numbers[..., None] == np.arange(1, channel.size + 1)
+    return scaled(channel, numbers)
+
+
+def scaled(channel: Channel, numbers: jax.Array) -> jax.Array:
+    """The features that a channel of size 1 makes of integers of any shape."""
+    # Operations that would change nothing are left out.
+    shown = numbers - channel.zero if channel.zero else numbers
+    shown = shown / channel.scale if channel.scale > 1 else shown
+    shown = shown if channel.high is None else jnp.minimum(shown, channel.high)
+    return shown if channel.low is None else jnp.maximum(shown, channel.low)

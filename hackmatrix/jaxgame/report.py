@@ -5,11 +5,9 @@ from numpy.typing import NDArray
 
 from hackmatrix.interface.report import Breakdown, Column, PlayedGames
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM
-from hackmatrix.rules.board import CELLS, NEIGHBOURS
+from hackmatrix.rules.board import NEIGHBOURS
 from hackmatrix.rules.enemies import EnemyType
-from hackmatrix.rules.observation import BYTE, ENEMY
-
-ENEMY_TYPE_BITS = 7
+from hackmatrix.rules.observation import CellBytes, number_of
 
 
 def report(games: PlayedGames) -> list[Column | Breakdown]:
@@ -52,8 +50,8 @@ def death_causes(last: NDArray[np.uint8]) -> dict[str, float]:
 
 
 def _cause(record: NDArray[np.uint8], causes: list[str]) -> str:
-    if record[BYTE["hp"]] > 0:
+    if number_of(record, "hp") > 0:
         return "invalid_action"
-    enemies = record[ENEMY : ENEMY + CELLS] & ENEMY_TYPE_BITS
-    kinds = {int(enemies[cell]) for cell in NEIGHBOURS[record[BYTE["cell"]]]} - {0}
+    enemies = CellBytes.of(record).field("enemy_type")  # type + 1, 0 for none
+    kinds = {int(enemies[cell]) for cell in NEIGHBOURS[number_of(record, "cell")]} - {0}
     return causes[kinds.pop() - 1] if len(kinds) == 1 else "several"

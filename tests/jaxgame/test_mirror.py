@@ -64,8 +64,8 @@ NAMES = {
         "", "flood Surroundings Answer", "a search goes on from call to call, a few rounds in each"
     ),
     "observation.py": Differences(
-        "observe enemy_byte transmission_byte cell_byte resource_byte block_bytes",
-        "record_words owned_features",
+        "observe",
+        "record_words scaled",
         "the record is made plane by plane, not cell by cell",
     ),
     "stage.py": Differences(

@@ -4,53 +4,117 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from paths import DOCS
 
-from hackmatrix.rules import observation
+from hackmatrix.rules import observation as layout
+from hackmatrix.rules.board import CELLS
+from hackmatrix.rules.observation import Channel
+from hackmatrix.rules.programs import PROGRAMS
 
 
-def record_table() -> str:
+def record_tables() -> str:
     """The layout of the compact record as docs/environment.md shows it."""
-    bits = dict(
-        re.findall(r"^\| ([A-Z]+) \| (.*) \|$", observation.__doc__ or "", flags=re.MULTILINE)
-    )
-    rows = ["| plane | from byte | bits |", "|---|---|---|"]
-    rows += [f"| {p} | {getattr(observation, p)} | {bits[p]} |" for p in observation.PLANES]
-    rows += ["", "| number | byte |", "|---|---|"]
-    rows += [f"| {name} | {at} |" for name, at in observation.BYTE.items()]
-    rows += [
-        f"| {name} | {at}, {at + 1} (low byte first) |" for name, at in observation.WORD.items()
+    fields = ["| byte | bits | field | up to | meaning |", "|---|---|---|---|---|"]
+    for field in layout.FIELDS:
+        of_cells = field.byte in layout.PLANE
+        byte = f"{layout.PLANE[field.byte]} + c" if of_cells else layout.BYTE[field.byte]
+        bits = span(field.first, field.width)
+        named = f"`{field.byte}`, {byte} | {bits} | `{field.name}`"
+        fields.append(f"| {named} | {field.largest} | {field.meaning} |")
+    numbers = ["| number | bytes | meaning |", "|---|---|---|"]
+    for number in layout.NUMBERS:
+        bytes_ = span(layout.BYTE[number.name], number.size)
+        numbers.append(f"| `{number.name}` | {bytes_} | {number.meaning} |")
+    return "\n".join([*fields, "", *numbers])
+
+
+def feature_table() -> str:
+    """The float layouts as docs/environment.md shows them."""
+    first_cell = layout.PLAYER_FEATURES + len(PROGRAMS)
+    first_extra = layout.CLASSIC_SIZE + CELLS * layout.EXTRA_CELL_FEATURES
+    affordable = layout.FEATURE_SIZE["full"] - len(PROGRAMS)
+    rows = [
+        "| feature | number |",
+        "|---|---|",
+        *channel_rows(layout.PLAYER_CHANNELS, 0),
+        f"| {span(layout.PLAYER_FEATURES, len(PROGRAMS))} | 1 for each program owned |",
+        *channel_rows(layout.CELL_CHANNELS, 0, f"{first_cell} + {layout.CELL_FEATURES} c + "),
+        *channel_rows(
+            layout.EXTRA_CELL_CHANNELS,
+            0,
+            f"{layout.CLASSIC_SIZE} + {layout.EXTRA_CELL_FEATURES} c + ",
+        ),
+        *channel_rows(layout.EXTRA_CHANNELS, first_extra),
+        f"| {span(affordable, len(PROGRAMS))} | 1 for each program owned and affordable |",
     ]
-    owned = observation.OWNED
-    return "\n".join([*rows, f"| owned programs, a bit each | {owned}..{owned + 2} |"])
+    return "\n".join(rows)
 
 
-def test_the_record_is_documented_as_it_is() -> None:
+def channel_rows(channels: tuple[Channel, ...], start: int, before: str = "") -> list[str]:
+    """A row for each of some channels, whose features begin at `start`."""
+    starts = layout.channel_starts(channels)
+    return [
+        f"| {before}{span(start + starts[channel.name], channel.size)} | {in_words(channel)} |"
+        for channel in channels
+    ]
+
+
+def in_words(channel: Channel) -> str:
+    """How a channel makes a feature of a number: `(stage - 1) / 7`."""
+    number = f"({channel.name} - {channel.zero})" if channel.zero else channel.name
+    words = f"`{number} / {channel.scale}`" if channel.scale > 1 else f"`{number}`"
+    if channel.size > 1:
+        words += f", one-hot of 1 to {channel.size}"
+    if channel.low is not None:
+        words += f", at least {channel.low}"
+    if channel.high is not None:
+        words += f", at most {channel.high}"
+    return f"{words} ({channel.meaning})" if channel.meaning else words
+
+
+def span(first: int, size: int) -> str:
+    """Numbers in a row: `3` or `3-5`."""
+    return str(first) if size == 1 else f"{first}-{first + size - 1}"
+
+
+@pytest.mark.parametrize("table", [record_tables, feature_table])
+def test_the_observation_is_documented_as_it_is(table: Callable[[], str]) -> None:
     text = (DOCS / "environment.md").read_text()
-    assert record_table() in text
-    assert f"One record of {observation.RECORD_SIZE} bytes" in text
+    assert table() in text
+    assert f"One record of {layout.RECORD_SIZE} bytes" in text
 
 
 def write_example(document: Path, folder: Path) -> str:
-    """The one Python example of a document, as a file."""
-    (example,) = re.findall(r"```python\n(.*?)```", document.read_text(), re.S)
+    """The Python examples of a document one after the other, as a file."""
+    examples = re.findall(r"```python\n(.*?)```", document.read_text(), re.S)
     script = folder / "example.py"
-    script.write_text(example)
+    script.write_text("\n".join(examples))
     return str(script)
 
 
 def run_example(document: Path, folder: Path) -> dict[str, Any]:
-    """The names that the one Python example of a document leaves."""
+    """The names that the Python examples of a document leave."""
     return runpy.run_path(write_example(document, folder))
 
 
 def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     names = run_example(DOCS.parent / "README.md", tmp_path)
     assert names["outcome"].events
+
+
+def test_the_examples_of_the_environment_run(tmp_path: Path) -> None:
+    names = run_example(DOCS / "environment.md", tmp_path)
+    assert names["x"].shape == (8, 1946)
+    assert not names["terminated"].any()
+    assert names["kind"].shape == names["hp"].shape == (8, 36)
+    assert ((names["hp"] > 0) == (names["kind"] > 0)).all()
+    assert names["credits"].shape == names["calm"].shape == (8,)
+    assert (names["board"].argmax(axis=-1).reshape(8, 36) == names["kind"]).all()
 
 
 def test_the_game_in_the_document_is_the_file() -> None:

@@ -11,6 +11,7 @@ import pytest
 from paths import DOCS
 
 import hackmatrix
+from hackmatrix.interface.environment import StepRecord
 from hackmatrix.interface.metric import Limit, Metric, Over, Severity
 from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.learner import measures
@@ -21,10 +22,8 @@ from hackmatrix.reporting.metrics import (
     metrics_of,
     summarise,
 )
-from hackmatrix.rules.actions import ACTION_NAMES, SIPHON
+from hackmatrix.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.rules.rewards import REWARD_PARTS
-
-Row = dict[str, float | None]
 
 ALL = (*LEARNER_METRICS, *METRICS)
 
@@ -68,7 +67,7 @@ def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None
 
 
 def test_sums_become_means_and_nothing_becomes_none() -> None:
-    row = summarise(measures.nothing_measured(ALL), ALL)
+    row = summarise(measures.zero_sums(ALL), ALL)
     assert set(row) == {m.name for m in measured_on_device(ALL)} | {"train/num_episodes"}
     assert row.pop("train/num_episodes") == 0
     assert all(value is None for value in row.values())
@@ -76,7 +75,7 @@ def test_sums_become_means_and_nothing_becomes_none() -> None:
 
 @pytest.mark.parametrize("name", ["train/entropy", "stats/siphon_first_chance_frac"])
 def test_sums_without_a_measured_metric_are_an_error(name: str) -> None:
-    sums = measures.nothing_measured(ALL)
+    sums = measures.zero_sums(ALL)
     del sums[name]
     with pytest.raises(KeyError, match=name):
         summarise(sums, ALL)
@@ -91,13 +90,21 @@ def test_steps_of_hackmatrix_are_measured_by_name() -> None:
         "stage": jnp.array([2, 7, 3]),
         "won": jnp.array([True, True, False]),
         "score": jnp.array([10, 1000, 20]),
+        "programs_owned": jnp.array([1, 9, 4]),
     }
-    reward = jnp.asarray(parts.sum(axis=1))
-    step = measures.of_step(
-        reward, ended, jnp.array([5.0, 100.0, 7.0]), jnp.array([3, 90, 5]), info
+    nothing_valid = jnp.zeros((3, NUM_ACTIONS), bool)
+    step = StepRecord(
+        action=jnp.array([0, 4, 27]),
+        mask=nothing_valid,
+        previous_mask=nothing_valid,
+        reward=jnp.asarray(parts.sum(axis=1)),
+        ended=ended,
+        info=info,
     )
-    sums = measures.added(measures.nothing_measured(ALL), step, step)
-    row = summarise(sums, ALL)
+    returns, lengths = jnp.array([5.0, 100.0, 7.0]), jnp.array([3, 90, 5])
+    measured = measures.of_step(hackmatrix.make(), step, returns, lengths)
+    twice = measures.added(measures.added(measures.zero_sums(ALL), measured, ALL), measured, ALL)
+    row = summarise(twice, ALL)
     assert row["reward/kills"] == pytest.approx(0.3)
     assert row["reward/victory"] == 0
     assert row["train/mean_reward"] == pytest.approx(0.3)
@@ -108,51 +115,17 @@ def test_steps_of_hackmatrix_are_measured_by_name() -> None:
     assert row["stats/highest_stage"] == 3  # of finished games
     assert row["stats/win_rate"] == pytest.approx(0.5)
     assert row["stats/mean_score"] == pytest.approx(15)
-    assert row["stats/programs_owned"] is None
-
-
-def of_actions(actions: list[list[int]], masks: list[list[int]], ended: list[list[int]]) -> Row:
-    """The row of a rollout; lists of steps of lists of games."""
-    used = measures.of_actions(
-        jnp.array(actions, jnp.uint8), jnp.array(masks, jnp.uint32), jnp.array(ended, bool)
-    )
-    return summarise(measures.added(measures.nothing_measured(ALL), used), ALL)
-
-
-def test_fractions_are_of_all_actions() -> None:
-    steps = [[0, 3, 4, 4], [5, 27, 27, 1]]
-    row = of_actions(steps, np.ones_like(steps), np.zeros_like(steps))
-    assert row["actions/move_frac"] == pytest.approx(3 / 8)
-    assert row["actions/siphon_frac"] == pytest.approx(2 / 8)
-    assert row["actions/program_frac"] == pytest.approx(3 / 8)
-    assert row["actions/program/PUSH"] == pytest.approx(1 / 8)
-    assert row["actions/program/HACK"] == pytest.approx(2 / 8)
-    assert row["actions/program/WAIT"] == 0
-
-
-def test_a_spell_counts_by_its_first_step() -> None:
-    can, cannot, siphon, move = 1 << SIPHON | 1, 1, SIPHON, 0
-    steps = [  # one game: action, valid actions, whether the game ended
-        (move, cannot, 0),
-        (siphon, can, 0),  # taken at once
-        (siphon, can, 0),  # not the first step
-        (move, cannot, 0),
-        (move, can, 0),  # not taken at once
-        (siphon, can, 1),
-        (siphon, can, 0),  # another game's first step: taken at once
-        (move, cannot, 0),
-        (move, can, 0),  # not taken
-    ]
-    actions, masks, ended = ([[value] for value in values] for values in zip(*steps, strict=True))
-    row = of_actions(actions, masks, ended)
-    assert row["stats/siphon_first_chance_frac"] == pytest.approx(2 / 4)
-    row = of_actions(actions[:1], masks[:1], ended[:1])
-    assert row["stats/siphon_first_chance_frac"] is None
+    assert row["stats/programs_owned"] == pytest.approx(2.5)
+    assert row["stats/siphon_first_chance_frac"] is None  # siphoning was never valid
+    fractions = [row[f"actions/{kind}_frac"] for kind in ("move", "siphon", "program")]
+    assert fractions == pytest.approx([1 / 3] * 3)
+    assert row["actions/program/HACK"] == pytest.approx(1 / 3)
+    assert row["actions/program/PUSH"] == 0
 
 
 def test_the_highest_is_kept_over_time() -> None:
     steps = {"stats/highest_stage": jnp.array([[2.0, 1.0], [5.0, 3.0], [0.0, 0.0]])}
-    total = measures.added(measures.nothing_measured(ALL), measures.over_time(steps))
+    total = measures.added(measures.zero_sums(ALL), measures.over_time(steps, ALL), ALL)
     assert summarise(total, ALL)["stats/highest_stage"] == 5
 
 
