@@ -189,13 +189,16 @@ def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str])
     row = list(read_metrics(Path("checkpoints/whole")))[-1]
     assert row["update"] == 4
     assert 1 < row["train/mean_episode_return"] <= 15
-    assert 0 <= row["stats/win_rate"] <= 1
-    assert row.get("stats/mean_stage") is None
+    assert 0 <= row["pond/won"] <= 1
+    assert 1 < row["pond/choices"] < 4
+    assert not any(name.startswith(("reward/", "actions/", "stats/")) for name in row)
 
     capsys.readouterr()
     assert main(["evaluate", "checkpoints/whole", "--episodes", "50", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert 5 < told["mean_return"] == told["mean_length"] < 15
+    low, high = told["win_rate_ci"]
+    assert 0 <= low <= told["win_rate"] <= high <= 1
     assert told["truncated"] == 0
 
 
@@ -220,7 +223,7 @@ def test_params_that_do_not_fit_any_more_are_refused(
     capsys.readouterr()
     assert main(["evaluate", "checkpoints/x"]) == 2
     assert capsys.readouterr().err.endswith(
-        "is for 72 features and 4 actions; frog:Frog has 98 features and 4 actions\n"
+        "params.Dense_0.kernel is [72, 16], the network mlp for frog:Frog wants [98, 16]\n"
     )
 
 

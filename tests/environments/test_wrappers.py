@@ -221,8 +221,10 @@ def test_what_a_wrapper_does_not_change_is_that_of_the_environment_within() -> N
 def test_members_that_are_no_longer_right_are_hidden() -> None:
     bare: Any = hackmatrix.make()
     assert FloatObservations(bare).to_text == bare.to_text
-    for name in ("feature_rows", "observe", "report"):
+    for name in ("feature_rows", "observe"):
         assert not hasattr(FloatObservations(bare), name)
+    assert not hasattr(FloatObservations(Frog()), "report")
+    assert LogEpisodes(Frog()).report.__func__ is Frog.report
     for name in ("to_text", "from_text", "observe", "action_bits"):
         assert not hasattr(LogEpisodes(bare), name)
         assert not hasattr(NoAutoReset(bare), name)
