@@ -5,15 +5,13 @@ Importing this package imports no JAX; `make` does.
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from hackmatrix.version import ENVIRONMENT_ID, __version__
+
 if TYPE_CHECKING:
     from hackmatrix.interface.environment import Environment
     from hackmatrix.jaxgame import HackMatrixEnv
 
 __all__ = ["ENVIRONMENT_ID", "__version__", "draw", "make", "registered"]
-
-__version__ = "0.1.0"
-
-ENVIRONMENT_ID = "HackMatrix-v1"  # its number is that of the rules and of the observation
 
 
 @overload
@@ -44,12 +42,17 @@ def registered() -> tuple[str, ...]:
     return registry.registered()
 
 
-def draw(state: Any) -> str:
-    """A picture of a game, as SVG text.
+def draw(state: Any, *, reveal: bool = False) -> str:
+    """A picture of a game as SVG text: what the player sees.
 
     Args:
-        state: an `EnvState` of one game, a state of either engine, or a `hackmatrix.engine.Game`.
+        state: an `EnvState` of one game, a `hackmatrix.engine.Game` or its state.
+        reveal: show what is hidden from the player too.
+
+    Raises:
+        TypeError: it is no state.
+        ValueError: it is a batch of games.
     """
     from hackmatrix.drawing import draw
 
-    return draw(state)
+    return draw(state, reveal=reveal)

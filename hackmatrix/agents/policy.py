@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
 from hackmatrix.agents.network import Network, make_network
 from hackmatrix.environments.registry import make_environment
@@ -17,6 +16,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import load_params
+from hackmatrix.version import ENVIRONMENT_ID
 
 
 class Policy(NamedTuple):

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hackmatrix import __version__
 from hackmatrix.errors import UserError
+from hackmatrix.version import __version__
 
 USAGE_ERROR = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells count

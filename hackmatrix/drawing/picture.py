@@ -35,7 +35,7 @@ def draw(state: Any, *, reveal: bool = False) -> Picture:
     """A picture of a game as SVG text: what the player sees.
 
     Args:
-        state: a `Game` or a state of either engine, or a state of the JAX environment; one game.
+        state: a `Game`, its state, or a state of the JAX environment (`EnvState`); one game.
         reveal: show what is hidden from the player too, marked with a question mark.
 
     Raises:
@@ -74,15 +74,7 @@ def _one_game(state: Any) -> State:
         return state.state
     if isinstance(state, State):
         return state
-    from hackmatrix.jaxgame import state as jaxgame  # JAX is imported only for its own states
-    from hackmatrix.jaxgame.conversion import state_to_engine
-
-    game = getattr(state, "game", state)
-    if not isinstance(game, jaxgame.State):
+    if not hasattr(state, "to_engine"):
         raise TypeError(f"expected a game or its state, got {type(state).__name__}")
-    if game.stage.ndim:
-        raise ValueError(
-            f"expected one game, got a batch of shape {game.stage.shape}; "
-            "take one by jax.tree.map(lambda x: x[0], state)"
-        )
-    return state_to_engine(game)
+    converted: State = state.to_engine()
+    return converted

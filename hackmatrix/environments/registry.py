@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.errors import UserError
+from hackmatrix.version import ENVIRONMENT_ID
 
 if TYPE_CHECKING:
     from hackmatrix.interface.environment import Environment

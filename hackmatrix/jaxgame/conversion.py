@@ -36,7 +36,16 @@ _PLAYER = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
 
 
 def state_to_engine(state: State) -> engine.State:
-    """The same game in plain Python; `state` is one game, its arrays on any device or NumPy."""
+    """The same game in plain Python; the arrays of `state` are on any device, or NumPy's.
+
+    Raises:
+        ValueError: there are several games in the state.
+    """
+    if games := np.shape(state.over):
+        raise ValueError(
+            f"the state holds {' x '.join(map(str, games))} games; take one of them, such as "
+            "jax.tree.map(lambda x: x[0], state)"
+        )
     one = _plain(state)
     saved = [_plain(position) for position in undo.positions_of(state.saved, like=_EMPTY)]
     return engine.State(

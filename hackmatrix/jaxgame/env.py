@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.errors import UserError
 from hackmatrix.interface.spaces import Box, Discrete, StepSpec
 from hackmatrix.jaxgame import actions, batch, observation, text
@@ -24,6 +23,7 @@ from hackmatrix.rules.observation import FEATURE_SIZE, RECORD_SIZE
 from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 from hackmatrix.rules.stages import LAST_STAGE
+from hackmatrix.version import ENVIRONMENT_ID
 
 _OBSERVATION = Box(0, 255, (RECORD_SIZE,), np.uint8)
 _REAL = Box(-np.inf, np.inf, ())

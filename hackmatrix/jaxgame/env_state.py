@@ -6,7 +6,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from hackmatrix.drawing import draw
+from hackmatrix.engine import state as engine
 from hackmatrix.jaxgame import text
+from hackmatrix.jaxgame.conversion import state_to_engine
 from hackmatrix.jaxgame.state import State
 from hackmatrix.rules.rewards import UNIT
 
@@ -42,13 +45,19 @@ class EnvState:
         sums = f"return {one.episode_return * UNIT:g} after {one.episode_length} actions"
         return f"EnvState{which}: {sums}\n{text.summary(one.game)}"
 
+    def to_engine(self) -> engine.State:
+        """The game of one game's state in plain Python.
+
+        Raises:
+            ValueError: there are several games in the state.
+        """
+        return state_to_engine(self.game)
+
     def _repr_html_(self) -> str | None:
         """The picture of one game, which notebooks show."""
         if not text.has_values(self) or self.game.over.shape:
             return None
-        import hackmatrix
-
-        return hackmatrix.draw(self)
+        return draw(self)
 
 
 def _shown(number: Any) -> str:

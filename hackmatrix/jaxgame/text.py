@@ -17,7 +17,7 @@ def state_to_text(state: State) -> str:
     Raises:
         ValueError: there are several games in the state.
     """
-    return text.state_to_text(state_to_engine(_one_game(state)))
+    return text.state_to_text(state_to_engine(state))
 
 
 def state_from_text(drawn: str) -> State:
@@ -31,7 +31,7 @@ def state_from_text(drawn: str) -> State:
 
 def summary(state: State) -> str:
     """The board, and the numbers of the game and of the player, of one game."""
-    return text.summary(state_to_engine(_one_game(state)))
+    return text.summary(state_to_engine(state))
 
 
 def has_values(tree: Any) -> bool:
@@ -44,12 +44,3 @@ def _has_values(leaf: Any) -> bool:
         is_traced = isinstance(leaf, jax.core.Tracer)
         return not is_traced and not leaf.is_deleted() and leaf.is_fully_addressable
     return isinstance(leaf, np.ndarray | np.generic)
-
-
-def _one_game(state: State) -> State:
-    if games := state.over.shape:
-        raise ValueError(
-            f"the state holds {' x '.join(map(str, games))} games; take one of them, such as "
-            "jax.tree.map(lambda x: x[0], state)"
-        )
-    return state

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-import hackmatrix
+from hackmatrix.version import __version__
 
 
 def machine() -> dict[str, Any]:
@@ -27,7 +27,7 @@ def versions(*packages: str) -> dict[str, str]:
     """Versions of this package, Python, JAX and other installed packages."""
     others = {name: importlib.metadata.version(name) for name in packages}
     python = platform.python_version()
-    return {"hackmatrix": hackmatrix.__version__, "python": python, "jax": jax.__version__} | others
+    return {"hackmatrix": __version__, "python": python, "jax": jax.__version__} | others
 
 
 def commit() -> str | None:
@@ -35,7 +35,7 @@ def commit() -> str | None:
 
     None if they are not in a git checkout of their own.
     """
-    root = Path(hackmatrix.__file__).parents[1]
+    root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
     try:

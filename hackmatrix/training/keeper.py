@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import jax
 
-import hackmatrix
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer
@@ -24,6 +23,7 @@ from hackmatrix.settings.config import Course
 from hackmatrix.training.loop_state import LoopState
 from hackmatrix.training.snapshots import arrays_of
 from hackmatrix.training.sources import Source
+from hackmatrix.version import __version__
 
 
 class Keeper:
@@ -155,7 +155,7 @@ class Keeper:
             timesteps=self._course.timesteps(now.update),
             last_logged=now.last_logged,
             environment=environment_id(self._config.env),
-            version=hackmatrix.__version__,
+            version=__version__,
             config=self._config.as_dict(),
             evaluation=evaluation,
         )

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import jax
 
-import hackmatrix
 from hackmatrix.agents.network import Network
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.interface.environment import Environment, PyTree
@@ -36,6 +35,7 @@ from hackmatrix.training.run_folder import open_run_folder, prepare_run_folder, 
 from hackmatrix.training.schedule import Schedule
 from hackmatrix.training.sources import Source
 from hackmatrix.training.stop import StopRequest
+from hackmatrix.version import __version__
 
 Evaluate = Callable[[PyTree], dict[str, float]]  # of params; `mean_return` says which are best
 MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
@@ -209,7 +209,7 @@ def _compiled(
 def _trackers(
     config: TrainConfig, options: TrainOptions, run: RunFolder, first: LoopState, console: Console
 ) -> Trackers:
-    settings = {"version": hackmatrix.__version__, **config.as_dict()}
+    settings = {"version": __version__, **config.as_dict()}
     return Trackers.open(TrackedRun(run.path, settings, first.update, options.rewind), console.say)
 
 
