@@ -7,6 +7,7 @@ import jax
 import probe_environments as probes
 import pytest
 from memory_network import MemoryNetwork
+from paths import DOCS
 
 from hackmatrix.agents import architectures
 from hackmatrix.agents.architectures import ARCHITECTURES, Architecture, NetworkConfig
@@ -42,6 +43,11 @@ def test_a_row_of_the_table_is_all_that_a_new_one_needs(monkeypatch: pytest.Monk
     assert config.num_groups == 2  # of 4 games, one for each minibatch
     trainer = Trainer(probes.Grid(), config)
     assert int(trainer.run(trainer.init(0), 1).update) == 1
+
+
+def test_every_architecture_is_documented() -> None:
+    rows = (DOCS / "training.md").read_text()
+    assert all(f"\n| `{name}` | " in rows for name in ARCHITECTURES)
 
 
 def test_settings_of_a_run_hold_those_of_its_network() -> None:
