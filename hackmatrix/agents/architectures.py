@@ -14,13 +14,10 @@ class Architecture(NamedTuple):
 
     module: str  # has the function `make(env, config)`, see `agents/network.py`
     recurrent: bool  # whether it remembers earlier steps; it then learns from whole sequences
-    meaning: str
 
 
 ARCHITECTURES = {
-    "mlp": Architecture(
-        "hackmatrix.agents.mlp", False, "dense layers shared by policy and value, the original's"
-    ),
+    "mlp": Architecture("hackmatrix.agents.mlp", recurrent=False),
 }
 
 

@@ -9,7 +9,6 @@ import pytest
 from memory_network import MemoryNetwork
 from paths import DOCS
 
-from hackmatrix.agents import architectures
 from hackmatrix.agents.architectures import ARCHITECTURES, Architecture, NetworkConfig
 from hackmatrix.agents.network import make_network
 from hackmatrix.learner.trainer import Trainer
@@ -33,10 +32,7 @@ def test_a_row_of_the_table_is_all_that_a_new_one_needs(monkeypatch: pytest.Monk
     module = types.ModuleType("memory")
     module.make = lambda env, config: MemoryNetwork(env, config.hidden_dim)
     monkeypatch.setitem(sys.modules, "memory", module)
-    table = ARCHITECTURES | {"memory": Architecture("memory", recurrent=True, meaning="")}
-    monkeypatch.setattr(architectures, "ARCHITECTURES", table)
-    for known in ("hackmatrix.agents.network", "hackmatrix.settings.config"):
-        monkeypatch.setattr(f"{known}.ARCHITECTURES", table)
+    monkeypatch.setitem(ARCHITECTURES, "memory", Architecture("memory", recurrent=True))
     config = TrainConfig(
         num_envs=8, num_steps=4, num_minibatches=4, hidden_dim=3, architecture="memory"
     )
