@@ -18,13 +18,13 @@ class FeatureNetwork:
 
     recurrent = False
 
-    def __init__(self, env: Environment, module: nn.Module, *, reads_features: bool = True) -> None:
+    def __init__(self, env: Environment, module: nn.Module, *, reads_features: bool) -> None:
         """Prepares the features.
 
         Args:
             env: whose observations are read.
             module: features float32[B, F], or `SparseFeatures`, to logits [B, A] and values [B].
-            reads_features: whether the module's `Dense_0` is its first layer.
+            reads_features: whether the layer `Dense_0` alone reads them.
         """
         self.num_actions = env.num_actions
         self.reads_features = reads_features

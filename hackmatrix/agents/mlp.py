@@ -26,7 +26,7 @@ def make(env: Environment, config: NetworkConfig) -> Network:
         activation=config.activation,
         dtype=jnp.dtype(config.dtype),
     )
-    return FeatureNetwork(env, module)
+    return FeatureNetwork(env, module, reads_features=True)
 
 
 class ActorCritic(nn.Module):

@@ -1,12 +1,13 @@
 """The face of a network, as the learner and the players see it, and the place where one is made."""
 
 import importlib
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 
 from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
+from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment, PyTree
 
 Array = jax.Array
@@ -37,11 +38,55 @@ class Network(Protocol):
         """Logits float32[B, A], values float32[B] and the next carry, of B observations."""
 
 
+_MEMBERS = ("num_actions", "recurrent", "reads_features", "init", "initial_carry", "__call__")
+
+
 def make_network(env: Environment, config: NetworkConfig) -> Network:
     """The network of this configuration for this environment."""
     module = importlib.import_module(ARCHITECTURES[config.architecture].module)
     network: Network = module.make(env, config)
     return network
+
+
+def check_network(env: Environment, network: Any) -> None:
+    """Traces a network for its shapes; nothing is run.
+
+    Raises:
+        UserError: it lacks a member of `Network`, or what it returns has another form.
+    """
+    missing = [name for name in _MEMBERS if not hasattr(network, name)]
+    if missing or isinstance(network, type):
+        what = f"has no {', '.join(missing)}" if missing else "is a class, not an object of it"
+        raise UserError(f"network: {type(network).__name__} {what}; see agents/network.py")
+    games = 2
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), games))
+    observations, _ = jax.eval_shape(jax.vmap(env.reset), keys)
+    params = jax.eval_shape(network.init, jax.random.key(0))
+    carry = jax.eval_shape(lambda: network.initial_carry(games))
+    answer = jax.eval_shape(network, params, observations, carry)
+    if not isinstance(answer, tuple) or len(answer) != 3:
+        raise UserError("network: must return logits, values and the carry")
+    logits, values, after = answer
+    expected = (
+        ("the logits", jax.ShapeDtypeStruct((games, env.num_actions), jnp.float32), logits),
+        ("the values", jax.ShapeDtypeStruct((games,), jnp.float32), values),
+        ("the carry after a step", carry, after),
+    )
+    for name, wanted, got in expected:
+        if _forms(wanted) != _forms(got):
+            raise UserError(f"network: {name} must be {_text(wanted)}, is {_text(got)}")
+    if not all(leaf.shape[:1] == (games,) for leaf in jax.tree.leaves(carry)):
+        raise UserError(f"network: the carry of {games} games has no such leading axis")
+
+
+def _forms(tree: PyTree) -> Any:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [(leaf.shape, leaf.dtype) for leaf in leaves]
+
+
+def _text(tree: PyTree) -> str:
+    shown = jax.tree.map(lambda x: f"{x.dtype}[{', '.join(map(str, x.shape))}]", tree)
+    return str(shown).replace("'", "")
 
 
 def restarted(network: Network, carry: PyTree, starts: Array) -> PyTree:

@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hackmatrix.environments.report import report_of
 from hackmatrix.environments.user_code import told_as
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import MAX_ACTIONS, Environment, PyTree, StepRecord
 from hackmatrix.interface.metric import Metric, Over
+from hackmatrix.interface.report import PlayedGames
 
 _NUMBERS = (jax.Array, np.ndarray, np.generic, bool, int, float)
 _MEMBERS = [name for name in vars(Environment) if not name.startswith("_")]
@@ -57,6 +59,7 @@ def check_environment(env: Any) -> None:
             step = _returned(env.step, _STEP, key, state, _array(jnp.int32))
             _check_step(step, game)
     _check_spaces(env, game["observation"])
+    _check_report(env, step["info"])
     with told_as("metrics"):
         measured = _measured_metrics(env)
     if measured:
@@ -105,6 +108,25 @@ def _check_spaces(env: Any, observation: PyTree) -> None:
             )
 
 
+def _check_report(env: Any, info: dict[str, PyTree]) -> None:
+    """Tries `report` on two made-up games in which everything is 0."""
+
+    def zeros(tree: PyTree) -> PyTree:
+        return jax.tree.map(lambda x: np.zeros((2, *x.shape), x.dtype), tree)
+
+    final_observation = zeros(info["final_observation"])
+    games = PlayedGames(
+        returns=np.zeros(2, np.float32),
+        lengths=np.zeros(2, np.int32),
+        actions=np.zeros((2, env.num_actions), np.int32),
+        terminated=np.zeros(2, bool),
+        info=zeros({name: value for name, value in info.items() if name != "final_observation"}),
+        final_observation=final_observation,
+    )
+    with np.errstate(all="ignore"):
+        report_of(env, games)
+
+
 def _measured_metrics(env: Any) -> dict[str, Metric]:
     """The metrics that `measure` must give, by name."""
     metrics = getattr(env, "metrics", ())
@@ -120,6 +142,7 @@ def _measured_metrics(env: Any) -> dict[str, Metric]:
         if metric.name.startswith("train/"):
             raise UserError(f"{metric.name}: names that begin with train/ are the trainer's own")
         names.add(metric.name)
+        _check_form(metric)
         if metric.over in _MEASURED:
             measured[metric.name] = metric
         elif metric.over is not Over.EVALUATION:
@@ -133,6 +156,16 @@ def _measured_metrics(env: Any) -> dict[str, Metric]:
     if hasattr(env, "measure") and not measured:
         raise UserError("there are none for measure to give; name them in the member metrics")
     return measured
+
+
+def _check_form(metric: Metric) -> None:
+    if metric.shown is not None:
+        try:
+            format(0.0, metric.shown.form)
+        except (TypeError, ValueError):
+            raise UserError(
+                f"{metric.name}: shown has no format of a number, {metric.shown.form!r}"
+            ) from None
 
 
 def _check_measures(measures: PyTree, metrics: dict[str, Metric]) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from hackmatrix.environments.report import report_of
 from hackmatrix.evaluation.statistics import Estimate, estimate
 from hackmatrix.interface.environment import Environment
 from hackmatrix.interface.report import Breakdown, Column, PlayedGames
@@ -38,8 +39,12 @@ class Report(NamedTuple):
 
 
 def report_on(env: Environment, games: PlayedGames) -> Report:
-    """The report on games of an environment, with what the environment says of them itself."""
-    own: list[Column | Breakdown] = env.report(games) if hasattr(env, "report") else []
+    """The report on games of an environment, with the environment's own columns and breakdowns.
+
+    Raises:
+        UserError: the environment's `report` fails, or returns something else.
+    """
+    own = report_of(env, games)
     columns = [
         Column("return", "mean_return", games.returns),
         *(each for each in own if isinstance(each, Column)),

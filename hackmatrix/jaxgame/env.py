@@ -119,7 +119,7 @@ class HackMatrixEnv:
 
     def reset_game(self, stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvState]:
         """Start the game with this name (uint32 each); the stream's top bit is for evaluation."""
-        return self._new_games(stream.astype(jnp.uint32), episode.astype(jnp.uint32))
+        return self._new_games(jnp.asarray(stream, jnp.uint32), jnp.asarray(episode, jnp.uint32))
 
     def step(
         self, key: jax.Array | None, state: EnvState, action: jax.Array
@@ -138,6 +138,10 @@ class HackMatrixEnv:
             `programs_owned`, `won`.
         """
         del key
+        _check_one_game("step", state)
+        action = jnp.asarray(action)
+        if action.ndim or not jnp.issubdtype(action.dtype, jnp.integer):
+            raise UserError(f"step takes one integer as action, got {action.dtype}{action.shape}")
         return self._step(state, action)
 
     def observe(self, state: EnvState) -> jax.Array:
@@ -150,6 +154,7 @@ class HackMatrixEnv:
 
     def action_bits(self, state: EnvState) -> jax.Array:
         """uint32: the mask as bits, bit a for action a."""
+        _check_one_game("action_mask", state)
         return actions.valid_actions(state.game)
 
     def features(self, observation_: jax.Array) -> jax.Array:
@@ -205,6 +210,15 @@ class HackMatrixEnv:
         )
         reward = gained * jnp.float32(UNIT)
         return done.observation, new_state, reward, terminated, truncated, info
+
+
+def _check_one_game(function: str, state: Any) -> None:
+    """`jax.vmap` shows one game; whoever forgets it gets a line instead of a broadcasting error."""
+    if not isinstance(state, EnvState):
+        raise UserError(f"{function} takes an EnvState, got {type(state).__name__}")
+    if games := jnp.shape(state.game.over):
+        count = " x ".join(map(str, games))
+        raise UserError(f"{function} takes one game, got {count}: jax.vmap(env.{function})")
 
 
 def _new_games(stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvState]:

@@ -70,9 +70,9 @@ def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) 
         "train/mean_episode_return": returns,
         "train/mean_episode_length": lengths,
     }
-    if metrics := getattr(env, "metrics", ()):
-        measured = jax.vmap(env.measure)(step)  # type: ignore[attr-defined]
-        for metric in metrics:
+    if hasattr(env, "measure"):
+        measured = jax.vmap(env.measure)(step)
+        for metric in getattr(env, "metrics", ()):
             if metric.name in measured:
                 numbers[metric.over][metric.name] = measured[metric.name]
     ended = step.ended[:, None]

@@ -11,7 +11,7 @@ import optax
 from flax import struct
 from jax.sharding import PartitionSpec
 
-from hackmatrix.agents.network import Network, make_network
+from hackmatrix.agents.network import Network, check_network, make_network
 from hackmatrix.agents.normalisation import FeatureScale
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment, PyTree
@@ -74,11 +74,14 @@ class Trainer:
                 the devices.
 
         Raises:
-            UserError: this network's observations can't be normalised, but are to be; or it is
-                recurrent, and the minibatches can't have equally many games.
+            UserError: the network is not one for this environment; its observations can't be
+                normalised, but are to be; or it is recurrent, and the minibatches can't have
+                equally many games.
         """
-        network = network or make_network(env, config.network)
-        _check_network(network, config)
+        if network is None:
+            network = make_network(env, config.network)
+        check_network(env, network)
+        _check_config(network, config)
         self.config = config
         self.network = network
         self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
@@ -232,11 +235,11 @@ class Trainer:
         return anomalies.earliest(state.anomaly, state.update, before, learned.anomalies)
 
 
-def _check_network(network: Network, config: TrainConfig) -> None:
+def _check_config(network: Network, config: TrainConfig) -> None:
     if config.normalize_observations and not network.reads_features:
         raise UserError(
-            "--normalize-observations works with networks that read feature vectors, such as mlp; "
-            "leave it off"
+            "--normalize-observations works with networks that read features by their first "
+            "layer alone, such as mlp; leave it off"
         )
     if network.recurrent and config.num_envs % config.num_minibatches:
         raise UserError(

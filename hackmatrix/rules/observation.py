@@ -133,7 +133,7 @@ NUMBERS = (
     Number("next_task", 2, "turn of the next scheduled spawn"),
     Number("interval", 2, "turns from one scheduled spawn to the next"),
     Number("pending", 2, "spawns owed by siphoning"),
-    Number("owned", 3, "owned programs: bit n for program n"),
+    Number("owned", -(-len(PROGRAMS) // 8), "owned programs: bit n for program n"),
 )
 NUMBER = {number.name: number for number in NUMBERS}
 *_STARTS, _END = accumulate((number.size for number in NUMBERS), initial=len(PLANE) * CELLS)

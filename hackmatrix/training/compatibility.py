@@ -1,9 +1,11 @@
 """What of an earlier run fits the configuration, and what is refused."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from hackmatrix.agents.architectures import NetworkConfig
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.runs.facts import Facts
@@ -12,7 +14,8 @@ from hackmatrix.settings.config import TrainConfig
 
 Changes = dict[str, tuple[Any, Any]]  # setting -> (then, now)
 
-_OF_NETWORK = ("observation", "architecture", "hidden_dim", "num_layers", "activation")
+# Another precision of the products reads the same params.
+_OF_NETWORK = ("observation", *(f.name for f in fields(NetworkConfig) if f.name != "dtype"))
 
 
 def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
@@ -45,9 +48,10 @@ def check_exported(exported: Exported, config: TrainConfig) -> None:
     about, path = exported.about, exported.path
     if "environment" in about:  # files of others may not say
         _check_environment(about["environment"], config, path)
-    activation = about.get("config", {}).get("activation", config.activation)
-    if activation != config.activation:
-        raise UserError(f"{path}: was trained with --activation {activation}")
+    settings = about.get("config", {})
+    for name in ("architecture", "activation"):
+        if (theirs := settings.get(name, getattr(config, name))) != getattr(config, name):
+            raise UserError(f"{path}: was trained with --{name} {theirs}")
     if config.normalize_observations:
         raise UserError(
             f"{path}: exported params read observations as they are; leave "

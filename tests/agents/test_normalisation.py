@@ -62,7 +62,7 @@ def test_before_anything_was_seen_nothing_changes() -> None:
 @pytest.mark.parametrize("observation", ["classic", "full"])
 def test_sums_of_table_rows_and_written_out_features_agree(observation: str) -> None:
     env = hackmatrix.make(observation=observation)
-    network = FeatureNetwork(env, ActorCritic(28, 8, 1))
+    network = FeatureNetwork(env, ActorCritic(28, 8, 1), reads_features=True)
     observations = jnp.asarray(RANDOM.integers(0, 2, (4, env.observation_size), np.uint8))
     scale = FeatureScale(
         count=jnp.float32(10),

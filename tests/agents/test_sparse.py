@@ -104,7 +104,10 @@ def test_an_agent_reads_rows_where_they_are_offered_with_the_same_answers(dtype:
     table, dense, rows = random_case(40, 20, 0.3)
     observations = jnp.asarray(dense), jnp.asarray(rows)
     module = ActorCritic(4, 16, 2, jnp.dtype(dtype))
-    plain, in_rows = (FeatureNetwork(env, module) for env in (Letters(table), LettersInRows(table)))
+    plain, in_rows = (
+        FeatureNetwork(env, module, reads_features=True)
+        for env in (Letters(table), LettersInRows(table))
+    )
     params = plain.init(jax.random.key(0))
     assert jax.tree.map(jnp.shape, params) == jax.tree.map(
         jnp.shape, in_rows.init(jax.random.key(0))

@@ -193,6 +193,13 @@ WRONG: list[tuple[dict[str, str], str]] = [
         {METRICS: "others = ("},
         "metrics: there are none for measure to give; name them in the member metrics",
     ),
+    (
+        {
+            '"fraction of games in which all pads sank"': '"won", shown=Shown("POND", "won", ".2z")',
+            "import Metric, Over": "import Metric, Over, Shown",
+        },
+        "metrics: pond/won: shown has no format of a number, '.2z'",
+    ),
     # measure
     (
         {MEASURED: '{"pond/won": step.info["won"]}'},

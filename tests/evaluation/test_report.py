@@ -1,11 +1,13 @@
 """What an evaluation says of games that are known."""
 
 import json
+from typing import Any
 
 import numpy as np
 import probe_environments as probes
 import pytest
 
+from hackmatrix.errors import UserError
 from hackmatrix.evaluation.report import report_on
 from hackmatrix.interface.report import Breakdown, Column, PlayedGames
 
@@ -64,3 +66,24 @@ def test_an_environment_adds_columns_and_breakdowns() -> None:
     assert table[1].startswith("return          251.500  [")
     assert table[2].startswith("jumps           4.250  [")
     assert table[-1] == "fell            right 2.5  left 1.0"
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        (None, "report: must return a list of Column and Breakdown, returns None"),
+        (["jumps"], "report: must return Column and Breakdown, returns 'jumps'"),
+        ([Column("jumps", "mean_jumps", np.zeros(3))], "must have one number for each of 4 games"),
+        ([Column("jumps", "mean_jumps", np.array(["a"] * 4))], "must have one number for each"),
+        ([Column("return", "mean_return", np.zeros(4))], "the key mean_return is there twice"),
+        ([Breakdown("fell", "falls", {"left": "much"}, ".1f")], "falls: left is 'much'"),
+    ],
+)
+def test_a_wrong_report_is_refused_in_one_line(told: Any, message: str) -> None:
+    class Reporting(probes.Grid):
+        def report(self, games: PlayedGames) -> Any:
+            return told
+
+    with pytest.raises(UserError, match=message) as raised:
+        report_on(Reporting(), games())
+    assert "\n" not in str(raised.value)

@@ -342,3 +342,15 @@ def test_the_environment_is_shown_as_it_is_made() -> None:
         "hackmatrix.make('HackMatrix-v1', observation='classic', max_episode_steps=7, "
         "auto_reset=True)"
     )
+
+
+def test_what_needs_a_vmap_says_so(env: HackMatrixEnv) -> None:
+    _, many = start(env, 3)
+    for call in (lambda: env.step(None, many, jnp.zeros(3, int)), lambda: env.action_mask(many)):
+        with pytest.raises(ValueError, match=r"takes one game, got 3: jax.vmap\(env\."):
+            call()
+    _, single = env.reset_game(5, 0)  # plain integers name a game too
+    with pytest.raises(ValueError, match="one integer as action, got float32"):
+        env.step(None, single, jnp.float32(1))
+    with pytest.raises(ValueError, match="step takes an EnvState, got ndarray"):
+        env.step(None, np.zeros(3), 1)

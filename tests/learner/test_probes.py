@@ -135,7 +135,7 @@ GRID_CONFIG = TrainConfig(
 
 
 def error_of_random_moves(env: probes.Grid) -> float:
-    network = UniformNetwork(env, ActorCritic(env.num_actions, 64, 1))
+    network = UniformNetwork(env, ActorCritic(env.num_actions, 64, 1), reads_features=True)
     trainer = Trainer(env, GRID_CONFIG, network=network)
     state = trainer.run(trainer.init(0), 100)
     values = []  # of several updates: one wavers with the last games seen

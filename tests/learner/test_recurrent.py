@@ -126,5 +126,5 @@ def test_minibatches_need_equally_many_games() -> None:
 def test_observations_that_it_does_not_read_as_features_are_not_normalised() -> None:
     env = Recall()
     config = dataclasses.replace(CONFIG, normalize_observations=True)
-    with pytest.raises(UserError, match="--normalize-observations works with networks that read"):
+    with pytest.raises(UserError, match="--normalize-observations works with networks"):
         Trainer(env, config, network=MemoryNetwork(env))

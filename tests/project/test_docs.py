@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paths import DOCS
+from paths import DOCS, ROOT
 
 from hackmatrix.rules import observation as layout
 from hackmatrix.rules.board import CELLS
@@ -134,6 +134,14 @@ def test_the_trainer_runs_from_python_as_documented(tmp_path: Path) -> None:
 def test_links_lead_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\((?!http)([^)#]+)", document.read_text()):
         assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("document", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
+def test_files_of_the_repository_that_a_document_names_are_there(document: Path) -> None:
+    named = re.findall(
+        r"`((?:tests|hackmatrix|configs|benchmarks|docs|scripts)/[\w/.-]+)`", document.read_text()
+    )
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_every_test_that_the_requirements_name_is_there() -> None:
