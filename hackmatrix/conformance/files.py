@@ -1,4 +1,4 @@
-"""Files of recorded games: one JSON object a line, plain or gzipped."""
+"""Reads files of recorded games: one JSON object a line, plain or gzipped."""
 
 import gzip
 import zlib
@@ -15,7 +15,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def read_games(path: Path) -> Iterator[RecordedGame]:
-    """The games of a file.
+    """Yields the games of a file.
 
     Raises:
         UserError: the file is missing, corrupt or of another format; the message names the place.
