@@ -36,7 +36,7 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
 
 def registered() -> tuple[str, ...]:
-    """The ids that `make` knows without a module's name."""
+    """The ids of the built-in environments."""
     from hackmatrix.environments import registry
 
     return registry.registered()
@@ -47,10 +47,10 @@ def draw(state: Any, *, reveal: bool = False) -> str:
 
     Args:
         state: an `EnvState` of one game, a `hackmatrix.engine.Game` or its state.
-        reveal: show what is hidden from the player too.
+        reveal: also show what is hidden from the player.
 
     Raises:
-        TypeError: it is no state.
+        TypeError: it is not a state.
         ValueError: it is a batch of games.
     """
     from hackmatrix.drawing import draw

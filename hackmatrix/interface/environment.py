@@ -31,7 +31,7 @@ class FeatureRows(Protocol):
     """
 
     size: int  # length of the feature vector
-    columns: np.ndarray  # int32[R, J]; int32[R, J]; shorter rows are padded with column 0 of weight 0
+    columns: np.ndarray  # int32[R, J]; shorter rows are padded with column 0, weight 0
     weights: np.ndarray  # float32[R, J]
     dense_columns: np.ndarray  # int32[D]
 
@@ -62,10 +62,10 @@ class Environment(Protocol):
     - `max_episode_steps`: None if it never truncates; the learner then does not compute the values
       of final observations.
     - `reset_game(stream, episode) -> (observation, state)` starts the game of these two uint32.
-    - `metrics`, a tuple of `Metric`, and `measure(step: StepRecord) -> dict`, which returns, for each
-      of them (except those over evaluations) a number: for every step with `Over.STEPS`, for
-      the last step of an episode with `Over.EPISODES` and `Over.HIGHEST` (others are ignored), and
-      a pair (number, chances) with `Over.CHANCES`.
+    - `metrics`, a tuple of `Metric`, and `measure(step: StepRecord) -> dict`, which returns a number
+      for each of them (except those over evaluations): for every step with `Over.STEPS`, for the
+      last step of an episode with `Over.EPISODES` and `Over.HIGHEST` (values of other steps are
+      ignored), and a pair (number, chances) with `Over.CHANCES`.
     - `report(games: PlayedGames) -> list[Column | Breakdown]`, what `hackmatrix evaluate` prints
       besides return and length. Columns are metrics of evaluations too: `eval/` and their key.
     - `id`, the name with its version, and `observation_space` and `action_space`, each a `Space`.

@@ -35,8 +35,7 @@ class Field(NamedTuple):
         return number if self.first + self.width == 8 else number & ((1 << self.width) - 1)
 
     def put(self, number: Any) -> Any:
-        """The byte with this value in the field and zeros elsewhere, for ints or bools of any shape.
-        """
+        """The byte with this value (integers or booleans of any shape) and zeros elsewhere."""
         return number * (1 << self.first) if self.first else number
 
 

@@ -193,14 +193,14 @@ def _facts(path: Path, content: dict[str, Any]) -> Facts:
 
 
 def _write_arrays(path: Path, arrays: Arrays) -> None:
-    import orbax.checkpoint as ocp  # the import takes two seconds and is needed only for checkpoints
+    import orbax.checkpoint as ocp  # takes two seconds, and is needed only here
 
     try:
         with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
             checkpointer.save(path.absolute(), args=ocp.args.StandardSave(arrays))
     except OSError:
         raise
-    except Exception as error:  # Orbax has no exception type of its own: a full disk is a ValueError
+    except Exception as error:  # Orbax has no exception of its own: a full disk is a ValueError
         raise OSError(errno.EIO, _cause(error)) from error
 
 
