@@ -23,11 +23,11 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
     Args:
         id: one of `registered()`, or `module:function` for one of your own.
-        options: keyword arguments of the environment; of HackMatrix `observation` ("full" or
+        options: keyword arguments of the environment; for HackMatrix `observation` ("full" or
             "classic"), `max_episode_steps` and `auto_reset`.
 
     Raises:
-        ValueError: no environment has this id, it does not take an option or its value, or one of
+        ValueError: no environment has this id, it does not accept an option or its value, or one of
             your own lacks a member of `hackmatrix.interface.environment.Environment`.
     """
     from hackmatrix.environments import registry

@@ -132,7 +132,7 @@ def _side_by_side(pieces: list[tuple[Mark | Text | Group, ...]]) -> Marks:
         yield from chain(*pieces)
         return
     columns = ceil(sqrt(len(pieces)))
-    top = (columns - ceil(len(pieces) / columns)) / 2  # half of the unused rows, to centre vertically
+    top = (columns - ceil(len(pieces) / columns)) / 2  # half of the unused rows
     side = CELL / columns
     for i, marks in enumerate(pieces):
         r, c = divmod(i, columns)

@@ -18,8 +18,7 @@ class Mark(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A line of text in `letters.LETTERS`, `height` units high, with the upper left corner (x, y).
-    """
+    """A line in `letters.LETTERS`, `height` units high, with the upper left corner (x, y)."""
 
     text: str
     x: float

@@ -113,28 +113,28 @@ def strike(state: State, program: ProgramId) -> int:
 
 
 def _on_blocks(state: State) -> list[Enemy]:
-    """The enemies that DEBUG damages."""
+    """The enemies that DEBUG strikes."""
     return [enemy for enemy in state.enemies if state.cells[enemy.cell].is_block]
 
 
 def _in_row(state: State) -> list[Enemy]:
-    """The enemies that ROW damages."""
+    """The enemies that ROW strikes."""
     return [enemy for enemy in state.enemies if row(enemy.cell) == row(state.player.cell)]
 
 
 def _in_col(state: State) -> list[Enemy]:
-    """The enemies that COL damages."""
+    """The enemies that COL strikes."""
     return [enemy for enemy in state.enemies if col(enemy.cell) == col(state.player.cell)]
 
 
 def _around_daemon(state: State) -> list[Enemy]:
-    """The enemies that D_BOM damages besides the destroyed daemon."""
+    """The enemies that D_BOM strikes besides the destroyed daemon."""
     around = AROUND[nearest_daemon(state).cell]
     return [enemy for enemy in state.enemies if enemy.cell in around]
 
 
 def _on_siphoned(state: State) -> list[Enemy]:
-    """The enemies that HACK damages."""
+    """The enemies that HACK strikes."""
     return [enemy for enemy in state.enemies if state.cells[enemy.cell].siphoned]
 
 

@@ -62,9 +62,9 @@ class Environment(Protocol):
     - `max_episode_steps`: None if it never truncates; the learner then does not compute the values
       of final observations.
     - `reset_game(stream, episode) -> (observation, state)` starts the game of these two uint32.
-    - `metrics`, a tuple of `Metric`, and `measure(step: StepRecord) -> dict`, which returns a number
-      for each of them (except those over evaluations): for every step with `Over.STEPS`, for the
-      last step of an episode with `Over.EPISODES` and `Over.HIGHEST` (values of other steps are
+    - `metrics`, a tuple of `Metric`, and `measure(step: StepRecord) -> dict`, which returns a
+      number for each of them (except those over evaluations): for every step with `Over.STEPS`, for
+      the last step of an episode with `Over.EPISODES` and `Over.HIGHEST` (other steps are
       ignored), and a pair (number, chances) with `Over.CHANCES`.
     - `report(games: PlayedGames) -> list[Column | Breakdown]`, what `hackmatrix evaluate` prints
       besides return and length. Columns are metrics of evaluations too: `eval/` and their key.

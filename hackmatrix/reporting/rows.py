@@ -12,8 +12,7 @@ LOW, HIGH = "low/", "high/"  # prefixes of a metric's name: bounds of the interv
 
 
 class Interval(NamedTuple):
-    """The mean over some agents, with a 95 % confidence interval for the mean over all such agents.
-    """
+    """A mean over agents, with a 95 % confidence interval for the mean over all such agents."""
 
     mean: float
     low: float
