@@ -20,7 +20,7 @@ def read_games(path: Path) -> Iterator[RecordedGame]:
     Raises:
         UserError: the file is missing, corrupt or of another format; the message names the place.
     """
-    number = 0  # of the line, from 1
+    number = 0  # line number, from 1
     try:
         with path.open("rb") as file:
             packed = file.read(len(_GZIP)) == _GZIP

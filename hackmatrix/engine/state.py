@@ -29,7 +29,7 @@ class Cell:
     points: int = 0  # 0..9, of a data block
     program: int = 0  # 0..22, of a program block
     spawn: int = 0  # 0..99
-    holds_data: bool = False  # question blocks: what is inside
+    holds_data: bool = False  # question blocks: whether data is inside
 
     @property
     def is_block(self) -> bool:

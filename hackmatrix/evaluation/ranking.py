@@ -27,7 +27,7 @@ class Agent(NamedTuple):
     """An agent of a run: its seed, the file of its params, and its evaluation."""
 
     seed: int
-    path: Path  # of its params
+    path: Path  # file of its params
     report: Report
 
 

@@ -14,7 +14,7 @@ from hackmatrix.settings.config import TrainConfig, num_groups
 
 Array = jax.Array
 
-_NUMBER_BITS = 12  # of a word that is sorted: the other 20 are random
+_NUMBER_BITS = 12  # low bits of a sorted word that hold the number: the other 20 are random
 
 
 class Shares(NamedTuple):

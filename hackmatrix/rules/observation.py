@@ -13,9 +13,9 @@ from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, PROGRAMS
 from hackmatrix.rules.stages import FIRST_INTERVAL, LAST_STAGE, MAX_HP
 
-MAX_TURNS = 4  # of a transmission, as seen
-MAX_SEEN = 3  # enemies counted on one cell
-MAX_DISTANCE = 10  # from the exit
+MAX_TURNS = 4  # maximum of a transmission's turns as observed
+MAX_SEEN = 3  # maximum number of enemies counted on one cell
+MAX_DISTANCE = 10  # maximum distance from the exit
 
 
 class Field(NamedTuple):

@@ -95,7 +95,7 @@ class Keeper:
             self.keep(first)
             return
         self._last_update = first.update
-        # A kill may have come after the checkpoint and before its params.
+        # A kill may have come after the checkpoint was written and before its params.
         exports.export_params(self._run, facts, self._finite(self.agents_params(first)))
         exports.export_best(self._run)
 

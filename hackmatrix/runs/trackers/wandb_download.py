@@ -48,7 +48,7 @@ def download_run(run_id: str, folder: Path, *, project: str, entity: str | None)
         raise
     except Unavailable as reason:
         raise UserError(f"{problem} is {reason}") from None
-    except Exception as error:  # of many kinds, also where there is no such run
+    except Exception as error:  # many types, also if there is no such run
         raise UserError(f"{problem} does not give {path}: {one_line(error)}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -115,7 +115,7 @@ class WeightsAndBiases:
                 project=config.get("project"),
                 entity=config.get("entity"),
                 config=dict(config),
-                allow_val_change=True,  # settings may change when a run goes on
+                allow_val_change=True,  # settings may change when a run resumes
                 mode=mode,
                 dir=None if "WANDB_DIR" in os.environ else str(self._ours.folder),
                 reinit="create_new",  # leaves other runs of this process alone
