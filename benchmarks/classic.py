@@ -30,7 +30,7 @@ from hackmatrix.settings.resolve import resolve
 from hackmatrix.training.loop import End, train
 
 _CONFIGS = ("cartpole_best", "acrobot", "mountain_car")
-_POINTS = 100  # of a curve
+_POINTS = 100  # number of points of a curve
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Curves(NamedTuple):
         }
 
     def text(self) -> str:
-        """The figures for people."""
+        """The figures as text."""
         lines = [
             f"{self.num_seeds} seeds; return of the last agents over {self.episodes} games each, "
             "sampled; mean over the seeds [95 %]:"
@@ -166,7 +166,7 @@ def _of_agents(row: Mapping[str, Any]) -> list[float | None]:
 
 
 def _evaluated(run: Path, episodes: int) -> list[float]:
-    """Mean returns of the last agents."""
+    """Mean returns of the final agents."""
     policies = [load_policy(folder) for folder in agent_folders(run)]
     return [
         each.means()["mean_return"] for each in reports_on(policies, Limits(episodes), greedy=False)

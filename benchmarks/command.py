@@ -24,13 +24,13 @@ def run_command(
     purpose: str,
     example: str,
 ) -> int:
-    """Reads the options, measures and prints the result; returns the exit code.
+    """Parses the options, runs a benchmark and prints the result; returns the exit code.
 
     Args:
         name: the benchmark's module in this folder.
-        measure: its function that measures.
+        measure: the function that measures.
         options: the dataclass of options that `measure` takes.
-        argv: the command line; None for the process's own.
+        argv: the command line; None for that of the process.
         purpose: what it measures, for `--help`.
         example: options and what they do, for `--help`.
     """

@@ -1,7 +1,7 @@
-"""Speed of this environment and of those of other libraries, measured in turn in one run.
+"""Compares the speed of this environment with those of other libraries, measured in turn.
 
-Each plays random valid actions. Making the observation and starting the next game, in the way of
-the library, are part of a step. Each has the batch that is fastest for it on two cores.
+Each plays random valid actions. A step includes the observation and auto-reset, as the library
+implements them. Each has the batch size that is fastest for it on two cores.
 """
 
 import importlib.metadata
@@ -54,7 +54,7 @@ class Peer(Protocol):
         """bool[num_envs, actions], the valid actions."""
 
     def step(self, keys: Array, state: Tree, actions: Array) -> tuple[Tree, Tree]:
-        """The state after an action and auto-reset; and all that it returns to a player."""
+        """The state after an action and auto-reset, and everything else that the step returns."""
 
 
 class Craftax:
@@ -71,7 +71,7 @@ class Craftax:
         return jax.vmap(self.env.reset, (0, None))(keys, self.params)[1]
 
     def mask(self, state: Tree) -> Array:
-        """All are valid."""
+        """All actions are valid."""
         return _all_valid(state, self.env.action_space(self.params).n)
 
     def step(self, keys: Array, state: Tree, actions: Array) -> tuple[Tree, Tree]:
@@ -94,7 +94,7 @@ class Gymnax:
         return jax.vmap(self.env.reset, (0, None))(keys, self.params)[1]
 
     def mask(self, state: Tree) -> Array:
-        """All are valid."""
+        """All actions are valid."""
         return _all_valid(state, self.env.num_actions)
 
     def step(self, keys: Array, state: Tree, actions: Array) -> tuple[Tree, Tree]:
@@ -130,7 +130,7 @@ class Pgx:
 
 
 class Jumanji:
-    """Game2048-v1. A step's state holds its own keys."""
+    """Game2048-v1. The state holds its own random keys."""
 
     def __init__(self) -> None:
         import jumanji
@@ -182,7 +182,7 @@ OURS = {
 
 
 class PeerBench:
-    """Games of a peer in progress: `repeat` times some steps of them."""
+    """Games of a peer in progress: `repeat` times some of their steps."""
 
     def __init__(self, peer: Peer, num_envs: int, seconds: float) -> None:
         """Starts the games and finds the number of steps that take about `seconds`."""
@@ -220,7 +220,7 @@ class PeerBench:
         return time.perf_counter() - start
 
     def _run(self, state: Tree, run: Array, steps: Array) -> tuple[Tree, Tree]:
-        """`steps` steps of all games: the state after them, and sums over all that they return."""
+        """Runs `steps` steps of all games; returns the state and sums over all returned values."""
         first = first_index(self._share)
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(1), run), first)
         games = first + jnp.arange(self._share)
@@ -245,7 +245,7 @@ class PeerBench:
 
 
 def _sum(x: Array) -> Array:
-    """The sum over the games; whole numbers and bools as uint32."""
+    """The sum over the games; integers and bools as uint32."""
     dtype = x.dtype if jnp.issubdtype(x.dtype, jnp.floating) else jnp.uint32
     return jnp.sum(x, axis=0, dtype=dtype)
 
@@ -277,7 +277,7 @@ class Comparison(NamedTuple):
         }
 
     def table(self) -> str:
-        """In Markdown."""
+        """The figures as a Markdown table."""
         figures = self.as_dict()
         lines = [
             "| environment | games at once | steps/s | least | most |",
@@ -293,12 +293,12 @@ class Comparison(NamedTuple):
         return "\n".join([*lines, "", f"Medians of {repeats} repeats in turn on {about}."])
 
     def text(self) -> str:
-        """The table, and where the files are."""
+        """The table, and the folder of the files."""
         return f"{self.table()}\nwritten to {self.output}"
 
 
 def measure(options: PeersOptions) -> Comparison:
-    """Lets all take turns; writes `peers.json`, `peers.md` and `peers.svg`.
+    """Times all environments in turn; writes `peers.json`, `peers.md` and `peers.svg`.
 
     Raises:
         UserError: a library is not installed.

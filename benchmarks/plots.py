@@ -10,7 +10,7 @@ _INK, _OURS, _OTHERS = "#333333", "#2b6cb0", "#a0aec0"
 
 
 def require_matplotlib() -> None:
-    """Raises `UserError` if matplotlib is missing, before anything is measured in vain."""
+    """Raises `UserError` if matplotlib is missing, before a long measurement."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -28,7 +28,7 @@ def line_plot(
     y_label: str,
     log_x: bool = False,
 ) -> None:
-    """Medians as a line over an axis from 0, with error bars from the least to the most."""
+    """A line of medians with the y axis from 0, and error bars from minimum to maximum."""
     figure, axes = _figure(title)
     errors = [[y - low for y, (low, _) in zip(ys, spread, strict=True)]]
     errors += [[high - y for y, (_, high) in zip(ys, spread, strict=True)]]
@@ -63,7 +63,7 @@ def curves_plot(
     *,
     title: str,
 ) -> None:
-    """Learning curves, a panel for each: agents as thin lines, their mean, and others' results.
+    """Learning curves, one panel each: agents as thin lines, their mean, and published results.
 
     Args:
         path: of the file.
@@ -119,6 +119,6 @@ def _save(figure: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     from matplotlib import rc_context
 
-    # Text as text, and equal plots are equal files.
+    # Text stays text, and equal plots give equal files.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "hackmatrix"}):
         figure.savefig(path, metadata={"Date": None})

@@ -1,8 +1,8 @@
-"""The share of each function in the time of a step or of an update, from a profile by JAX.
+"""The share of each function in the time of a step or an update, from a profile by JAX.
 
-The profiler says how long each compiled operation took, and the compiled program says which lines
-of the code each operation comes from. XLA fuses neighbouring lines into one operation, which is
-counted for the function that most of it comes from.
+The profiler gives the time of each compiled operation, and the compiled program the lines of code
+from which each operation comes. XLA fuses neighbouring lines into one operation, which is
+attributed to the function that most of it comes from.
 """
 
 import gzip
@@ -29,13 +29,13 @@ from hackmatrix.options import option
 from hackmatrix.runs import machine
 
 _PACKAGE = "hackmatrix/"
-# Functions that all others use: their time is counted for the caller.
+# Helpers that all others use: their time is attributed to the caller.
 _TOOLS = ("bitboard.py", "dice.py", "control_flow.py", "state.py")
 _NOWHERE = "XLA's own (copies, loops)"
 _SHOWN = 25
 
 Events = Iterable[dict[str, Any]]
-Work = tuple[Callable[[], Any], str]  # runs what is profiled; its compiled program
+Work = tuple[Callable[[], Any], str]  # runs the profiled work; text of its compiled program
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ProfileOptions(Options):
 
 
 class Profile(NamedTuple):
-    """Time of each function."""
+    """Time of each function, in thread seconds."""
 
     what: str
     seconds: dict[str, float]  # thread seconds in operations, by "file.py function"
@@ -111,12 +111,12 @@ def _train(options: ProfileOptions) -> Work:
 
 
 def seconds_by_place(events: Events, module: str, places: dict[str, str]) -> dict[str, float]:
-    """Seconds of each place in the code; what runs inside an operation is not counted twice.
+    """Seconds of each place in the code; nested operations are not counted twice.
 
     Args:
         events: the events of a trace.
         module: name of the compiled program whose operations are counted.
-        places: the place that each of its operations comes from.
+        places: the place of each of its operations.
     """
     threads = defaultdict(list)
     for event in events:
@@ -124,7 +124,7 @@ def seconds_by_place(events: Events, module: str, places: dict[str, str]) -> dic
             threads[event["pid"], event["tid"]].append(event)
     seconds: Counter[str] = Counter()
     for thread in threads.values():
-        open_: list[tuple[float, str]] = []  # end and place of the operations around
+        open_: list[tuple[float, str]] = []  # end and place of the enclosing operations
         for event in sorted(thread, key=lambda event: (event["ts"], -event["dur"])):
             place = places.get(event["args"]["hlo_op"], _NOWHERE)
             while open_ and open_[-1][0] <= event["ts"]:
@@ -137,7 +137,7 @@ def seconds_by_place(events: Events, module: str, places: dict[str, str]) -> dic
 
 
 def places(program: str) -> dict[str, str]:
-    """The place each operation of a compiled program (HLO) comes from, as "file.py function"."""
+    """The place, "file.py function", of each operation of a compiled program (HLO)."""
     frames = _frames(program)
     own: dict[str, str] = {}
     inside: dict[str, Counter[str]] = defaultdict(Counter)  # by computation
@@ -154,7 +154,7 @@ def places(program: str) -> dict[str, str]:
             if call := re.search(r" (?:fusion|call)\(.*(?:calls|to_apply)=%?([\w.-]+)", line):
                 called[name] = str(call[1])
             if re.search(r" (?:while|conditional)\(", line):
-                own[name] = _NOWHERE  # what its body takes counts there
+                own[name] = _NOWHERE  # the time of its body is attributed there
     for name, callee in called.items():
         if common := [it for it in inside[callee].most_common() if it[0] != _NOWHERE]:
             own[name] = common[0][0]
@@ -174,7 +174,8 @@ def _frames(program: str) -> dict[int, str]:
     }
     pattern = r"^(\d+) \{file_location_id=(\d+) parent_frame_id=(\d+)"
     rows = [tuple(map(int, row)) for row in re.findall(pattern, program, re.M)]
-    # Parents come before their children. Where some do not, XLA counts them from 1 as "none".
+    # Parents come before their children. If some do not, XLA numbers parents from 1, with 0 for
+    # none.
     first = int(any(parent >= number for number, _, parent in rows))
     frames = {
         number: (locations[str(location)], parent - first) for number, location, parent in rows
@@ -183,7 +184,7 @@ def _frames(program: str) -> dict[int, str]:
 
 
 def _place(number: int, frames: dict[int, tuple[tuple[str, str], int]]) -> str:
-    """The innermost frame in the package, of those outside `_TOOLS` if there are any."""
+    """The innermost frame in the package, outside `_TOOLS` if possible."""
     tool = _NOWHERE
     while number in frames:
         (file, function), parent = frames[number]

@@ -1,4 +1,4 @@
-"""Speed by number of games, and cost of a step by number of enemies on the board."""
+"""Measures speed by number of games, and the cost of a step by number of enemies on the board."""
 
 import json
 import statistics
@@ -18,11 +18,11 @@ from hackmatrix.options import option
 from hackmatrix.runs import machine
 
 _FEWEST = 64  # games
-_STAGE = 5  # of the positions with enemies
-_POSITIONS = 64  # with the same number of enemies
-_STEPS = 2**18  # of all games together in a repeat, within the next two bounds
-_LEAST_STEPS, _MOST_STEPS = 8, 1_024  # of each game in a repeat
-_REPLAYED = 4_096  # about so many steps of each measurement are replayed
+_STAGE = 5  # stage of the positions with enemies
+_POSITIONS = 64  # number of positions for each number of enemies
+_STEPS = 2**18  # steps of all games together in a repeat, within the next two bounds
+_LEAST_STEPS, _MOST_STEPS = 8, 1_024  # bounds of the steps of each game in a repeat
+_REPLAYED = 4_096  # approximate number of replayed steps of each measurement
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Scaling(NamedTuple):
         }
 
     def text(self) -> str:
-        """The figures for people."""
+        """The figures as text."""
         figures = self.as_dict()
         lines = [f"{'games':>8} {'steps/s':>12} {'min':>12} {'max':>12}"]
         lines += [
@@ -85,7 +85,7 @@ def _point(speed: Speed, **facts: Any) -> dict[str, Any]:
 
 
 def measure(options: ScalingOptions) -> Scaling:
-    """Measures one, then the other; writes `scaling.json` and two plots."""
+    """Measures both; writes `scaling.json` and two plots."""
     plots.require_matplotlib()
     use_all_cores()
     sizes = [_FEWEST << i for i in range((options.max_envs // _FEWEST).bit_length())]
@@ -112,7 +112,7 @@ def _crowded(enemies: int, games: int) -> EnvBench:
 
 
 def interleaved(benches: Sequence[EnvBench], repeats: int) -> list[Speed]:
-    """Lets them take turns, so that whatever slows the machine down slows all of them."""
+    """Runs the benchmarks in turn, so that anything that slows the machine affects all of them."""
     for _ in range(repeats):
         for bench in benches:
             bench.repeat()

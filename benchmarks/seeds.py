@@ -1,4 +1,4 @@
-"""Training steps per second of many agents in one program, and of a single one."""
+"""Training steps per second of many agents in one program, compared with a single one."""
 
 import dataclasses
 import statistics
@@ -35,7 +35,7 @@ class SeedsOptions(Options):
 
 
 class Speeds(NamedTuple):
-    """Steps/s of all agents together in each repeat, by the way they are trained."""
+    """Steps/s of all agents together in each repeat, by training method."""
 
     env: str
     num_seeds: int
@@ -57,7 +57,7 @@ class Speeds(NamedTuple):
         }
 
     def text(self) -> str:
-        """The figures for people."""
+        """The figures as text."""
         it = self.as_dict()
         lines = [f"{it['env']}, {it['batch']} of each agent, training steps/s of all together:"]
         for name, median in it["steps_per_second"].items():
@@ -67,7 +67,7 @@ class Speeds(NamedTuple):
 
 
 def measure(options: SeedsOptions) -> Speeds:
-    """Times a single agent and both ways to train many, in turn."""
+    """Times a single agent and both methods of training many, in turn."""
     num_seeds, updates = options.num_seeds, options.updates
     alone, _ = resolve({}, None if options.config is None else read_config(options.config))
     env = make_environment(alone.env, alone.observation, alone.max_episode_steps)
@@ -85,7 +85,7 @@ def measure(options: SeedsOptions) -> Speeds:
 
 
 def _timed(trainer: Trainer, updates: int) -> Callable[[], float]:
-    """A function that makes some updates and returns their steps/s."""
+    """A function that runs some updates and returns their steps/s."""
     config = trainer.config
     state = jax.block_until_ready(trainer.run(trainer.init(config.seed), 1))
 

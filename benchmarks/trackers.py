@@ -1,4 +1,4 @@
-"""What trackers cost a run: processor time, which does not swing as the speed of runs does."""
+"""The cost of trackers in processor time, which varies less than the speed of runs."""
 
 import dataclasses
 import importlib.util
@@ -43,12 +43,12 @@ class TrackersOptions(Options):
 
 
 class Cost(NamedTuple):
-    """Cost of one tracker in seconds of one core, with all its threads and processes."""
+    """Cost of one tracker in seconds of one core, over all its threads and processes."""
 
-    once: float  # to start and to end
+    once: float  # to start and to close
     row: float  # for a row of metrics
-    told: float  # part of `row` during which the training loop waits
-    idle: float  # in each second without a row
+    told: float  # part of `row` during which the training loop is blocked
+    idle: float  # per second without a row
 
     def share(self, rows_per_second: float, cores: int) -> float:
         """Share of the machine's processor time while a run logs `rows_per_second`."""
@@ -56,7 +56,7 @@ class Cost(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Cost of each tracker, and the run whose rows they got."""
+    """Cost of each tracker, and the run that produced the rows."""
 
     config: TrainConfig
     seconds: float  # of a run's updates, without trackers
@@ -79,7 +79,7 @@ class Costs(NamedTuple):
         }
 
     def text(self) -> str:
-        """The figures for people."""
+        """The figures as text."""
         it = self.as_dict()
         lines = [
             f"{it['env']}, {it['timesteps']:,} steps in {it['seconds']:.1f} s, {it['rows']} rows "
@@ -96,7 +96,7 @@ class Costs(NamedTuple):
 
 
 def measure(options: TrackersOptions) -> Costs:
-    """Makes a run without trackers and passes its rows, repeated, to each of them.
+    """Makes a run without trackers and logs its rows, repeated, to each of them.
 
     Nothing is sent anywhere.
     """
@@ -128,7 +128,7 @@ def _cost(settings: TrainConfig, rows: list[Row], repeats: int) -> Cost:
 
 
 def _told(settings: TrainConfig, rows: list[Row], idle: float = 0.0) -> tuple[float, float]:
-    """Seconds of one core that a tracker takes for some rows, and seconds that its caller waits."""
+    """Core seconds of a tracker for some rows, and seconds for which its caller is blocked."""
     with tempfile.TemporaryDirectory() as folder:
         before = _core_seconds()
         run = TrackedRun(Path(folder), settings.as_dict())
@@ -138,7 +138,7 @@ def _told(settings: TrainConfig, rows: list[Row], idle: float = 0.0) -> tuple[fl
         if settings.wandb:
             import wandb
 
-            wandb.teardown()  # ends its process: only those that have ended are counted
+            wandb.teardown()  # ends its process: only ended processes are counted
         return _core_seconds() - before, waited
 
 
@@ -157,7 +157,7 @@ def _run(settings: TrainConfig) -> tuple[float, list[Row]]:
 
 
 class _Clock(Console):
-    """Takes the time of a run's updates, from the first to the last."""
+    """A console that measures the time from a run's first to its last update."""
 
     began = ended = 0.0
 
@@ -177,7 +177,7 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def _core_seconds() -> float:
-    """Processor time of this process and of those that it started and that have ended."""
+    """Processor time of this process and of its child processes that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 

@@ -1,4 +1,4 @@
-"""Time of each part of a training update, compiled by itself and given the same rollout."""
+"""The time of each part of a training update, compiled separately and given the same rollout."""
 
 import statistics
 import sys
@@ -77,7 +77,7 @@ class Parts(NamedTuple):
 
 
 def measure(options: PartsOptions) -> Parts:
-    """Times the parts of an update that follows one other update."""
+    """Times the parts of an update, after one update."""
     config = train_config(options)
     trainer = Trainer(hackmatrix.make(observation=config.observation), config)
     state = trainer.run(trainer.init(config.seed), 1)
@@ -85,9 +85,9 @@ def measure(options: PartsOptions) -> Parts:
 
 
 def seconds_of_parts(trainer: Trainer, state: TrainState, repeats: int) -> dict[str, float]:
-    """Median seconds in an update of each of `PARTS`, which take turns.
+    """Median seconds of each of `PARTS` in an update, measured in turn.
 
-    The parts of a part need not add up to it: there is more in it, and XLA may fuse them.
+    The subparts of a part need not add up to it: it has other work too, and XLA may fuse them.
     """
     parts = _Parts(trainer, state)
     rollout = jax.jit(parts.rollout)(state.params, state.games)[1]
@@ -119,9 +119,9 @@ def seconds_of_parts(trainer: Trainer, state: TrainState, repeats: int) -> dict[
 
 
 class _Parts:
-    """The parts as functions of arrays. Each returns all that it makes: XLA can leave nothing out.
+    """The parts as functions of arrays. Each returns all its results, so that XLA skips none.
 
-    The parts of the epochs do one epoch, with minibatches in the rollout's order.
+    The parts of the epochs run one epoch, with minibatches in the rollout's order.
     """
 
     def __init__(self, trainer: Trainer, state: TrainState) -> None:
@@ -136,7 +136,7 @@ class _Parts:
         return play(self._task, params, games, self._keys, jnp.arange(self._config.num_envs))
 
     def environment(self, env_state: PyTree, actions: Array) -> Any:
-        """Takes the rollout's actions [num_steps, num_envs] again."""
+        """Repeats the rollout's actions [num_steps, num_envs]."""
 
         def step(env_state: PyTree, action: Array) -> tuple[PyTree, Any]:
             mask = jax.vmap(self._env.action_mask)(env_state)
@@ -147,7 +147,7 @@ class _Parts:
         return jax.lax.scan(step, env_state, actions)
 
     def policy(self, params: PyTree, steps: Transition) -> Any:
-        """Chooses actions for the rollout's observations [num_steps, num_envs] again."""
+        """Chooses actions again for the rollout's observations [num_steps, num_envs]."""
 
         def choose(_: None, step: Transition) -> Any:
             logits, value, _ = self._network(params, step.obs)
@@ -199,7 +199,7 @@ class _Parts:
 
     @staticmethod
     def _last_of(make: Callable[[Any], PyTree], inputs: PyTree) -> PyTree:
-        """Applies `make` to each of the inputs; XLA must compute all, as they are the carry."""
+        """Applies `make` to each input; as the results are the carry, XLA must compute them all."""
         first = jax.tree.map(lambda x: x[0], inputs)
         start = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(make, first))
         return jax.lax.scan(lambda _, each: (make(each), None), start, inputs)[0]

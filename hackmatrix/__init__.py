@@ -23,11 +23,11 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
     Args:
         id: one of `registered()`, or `module:function` for one of your own.
-        options: keyword arguments of the environment; of HackMatrix `observation` ("full" or
+        options: keyword arguments of the environment; for HackMatrix `observation` ("full" or
             "classic"), `max_episode_steps` and `auto_reset`.
 
     Raises:
-        ValueError: no environment has this id, it does not take an option or its value, or one of
+        ValueError: no environment has this id, it does not accept an option or its value, or one of
             your own lacks a member of `hackmatrix.interface.environment.Environment`.
     """
     from hackmatrix.environments import registry
@@ -36,7 +36,7 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
 
 def registered() -> tuple[str, ...]:
-    """The ids that `make` knows without a module's name."""
+    """The ids of the built-in environments."""
     from hackmatrix.environments import registry
 
     return registry.registered()
@@ -47,10 +47,10 @@ def draw(state: Any, *, reveal: bool = False) -> str:
 
     Args:
         state: an `EnvState` of one game, a `hackmatrix.engine.Game` or its state.
-        reveal: show what is hidden from the player too.
+        reveal: also show what is hidden from the player.
 
     Raises:
-        TypeError: it is no state.
+        TypeError: it is not a state.
         ValueError: it is a batch of games.
     """
     from hackmatrix.drawing import draw

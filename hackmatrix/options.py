@@ -1,7 +1,7 @@
 """Options of a command as fields of a frozen dataclass: default, meaning and valid values.
 
 The command line (`cli/arguments.py`), its help texts and configuration files
-(`settings/config_file.py`) are made from these fields.
+(`settings/config_file.py`) are derived from these fields.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from hackmatrix.errors import UserError
 
 
 class Range(NamedTuple):
-    """The values a number may take; a bound that is None does not exist."""
+    """The valid range of a number; a bound that is None does not apply."""
 
     at_least: float | None = None
     above: float | None = None
@@ -38,12 +38,12 @@ class Range(NamedTuple):
 
 
 class Option(NamedTuple):
-    """A field of a dataclass of options, with its type taken apart."""
+    """A field of a dataclass of options, with its type resolved."""
 
     name: str
     kind: type  # str, int, float, bool or Path
     optional: bool  # whether None is a valid value
-    repeated: bool  # whether it is a tuple of values, given one after the other
+    repeated: bool  # whether it is a tuple of values, given one after another
     default: Any  # dataclasses.MISSING for a positional argument
     meaning: str
     limits: Range | None
@@ -52,7 +52,7 @@ class Option(NamedTuple):
     aliases: tuple[str, ...]
 
     def convert(self, value: Any) -> Any:
-        """A valid value of the option from one given as text or by YAML.
+        """Converts a value given as text or by YAML to a valid value of the option.
 
         Raises:
             ValueError: the value is not valid. The message continues a sentence that begins with
@@ -109,7 +109,7 @@ def option(
 
 
 def options_of(kind: type) -> dict[str, Option]:
-    """The options of a dataclass whose fields are made by `option`, by name."""
+    """The options of a dataclass whose fields are made with `option`, by name."""
     hints = typing.get_type_hints(kind)
     return {field.name: _option_of(field, hints[field.name]) for field in dataclasses.fields(kind)}
 
@@ -154,10 +154,10 @@ def check(options: object) -> None:
 
 
 def convert(kind: type, value: Any) -> Any:
-    """A `kind` (str, int, float, bool or Path) from a value given as text or by YAML.
+    """Converts a value given as text or by YAML to `kind` (str, int, float, bool or Path).
 
     Raises:
-        ValueError: as `Option.convert`.
+        ValueError: see `Option.convert`.
     """
     if kind is bool:
         if not isinstance(value, bool):

@@ -1,5 +1,5 @@
-"""The version of the package, and that of the game."""
+"""The versions of the package and of the game."""
 
 __version__ = "0.1.0"
 
-ENVIRONMENT_ID = "HackMatrix-v1"  # its number is that of the rules and of the observation
+ENVIRONMENT_ID = "HackMatrix-v1"  # the number is the version of the rules and the observation

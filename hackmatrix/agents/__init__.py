@@ -1,1 +1,1 @@
-"""Agents: networks, the masked distribution over actions, and params loaded from a file."""
+"""Agents: networks, the masked distribution over actions, and policies loaded from a file."""

@@ -1,4 +1,4 @@
-"""The distribution over valid actions: log-probabilities, entropy, samples, and masks as bits.
+"""The distribution over valid actions: log-probabilities, entropy, sampling, and bit-packed masks.
 
 Invalid actions get the logit -1e9: their probability is 0 exactly, and all gradients stay finite
 (Huang and Ontanon 2020, https://arxiv.org/abs/2006.14171).
@@ -30,7 +30,7 @@ def unpack_mask(packed: Array, num_actions: int) -> Array:
 
 
 def log_probabilities(logits: Array, mask: Array) -> Array:
-    """float32[..., A] log-probabilities over the valid actions; about -1e9 where invalid."""
+    """Log-probabilities over the valid actions, float32[..., A]; about -1e9 where invalid."""
     return jax.nn.log_softmax(jnp.where(mask, logits.astype(jnp.float32), INVALID_LOGIT))
 
 
@@ -41,19 +41,20 @@ def log_probability(log_probs: Array, action: Array) -> Array:
 
 
 def entropy(log_probs: Array) -> Array:
-    """float32[...] entropy in nats over the valid actions: invalid ones add exactly 0."""
+    """Entropy in nats over the valid actions, float32[...]; invalid actions add exactly 0."""
     return -jnp.sum(jnp.exp(log_probs) * log_probs, axis=-1)
 
 
 def sample(log_probs: Array, mask: Array, uniform: Array) -> Array:
-    """int32[...] valid actions by inverse CDF, from one uniform number in [0, 1) each.
+    """Samples valid actions, int32[...], by inverse CDF from one uniform number in [0, 1) each.
 
-    One random number a game, where Gumbel-max needs one for each action; and never an invalid
-    action, however the sums round. The answer is the first *valid* action whose cumulative weight
-    is above `uniform * top`, `top` being the largest cumulative weight of a valid action. As
-    `uniform` is at most 1 - 2**-23, the product stays below `top` in float32 too, so there is one.
-    (Without the mask a parallel prefix sum, which may round each entry differently, could let an
-    action of weight 0 rise above its predecessor.) Where no action is valid the answer is 0.
+    It needs one random number a game, where Gumbel-max needs one for each action, and never returns
+    an invalid action, however the sums round. The answer is the first *valid* action whose
+    cumulative weight is above `uniform * top`, `top` being the largest cumulative weight of a valid
+    action. As `uniform` is at most 1 - 2**-23, the product stays below `top` in float32 too, so
+    there is one. (Without the mask a parallel prefix sum, which may round each entry differently,
+    could let an action of weight 0 rise above its predecessor.) Where no action is valid the answer
+    is 0.
     """
     cumulative = jnp.where(mask, jnp.cumsum(jnp.exp(log_probs), axis=-1), 0.0)
     top = jnp.max(cumulative, axis=-1, keepdims=True)

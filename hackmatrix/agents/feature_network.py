@@ -1,4 +1,4 @@
-"""A network without memory that reads the feature vectors of an environment."""
+"""A feed-forward network that reads the feature vectors of an environment."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,17 +14,17 @@ Array = jax.Array
 
 
 class FeatureNetwork:
-    """A flax module on `Environment.features`; see `Network`."""
+    """Applies a flax module to `Environment.features`; implements `Network`."""
 
     recurrent = False
 
     def __init__(self, env: Environment, module: nn.Module, *, reads_features: bool) -> None:
-        """Prepares the features.
+        """Wraps `module` for the observations of `env`.
 
         Args:
-            env: whose observations are read.
-            module: features float32[B, F], or `SparseFeatures`, to logits [B, A] and values [B].
-            reads_features: whether the layer `Dense_0` alone reads them.
+            env: environment whose observations the network reads.
+            module: maps features float32[B, F] or `SparseFeatures` to logits [B, A] and values [B].
+            reads_features: whether the layer `Dense_0` alone reads the features.
         """
         self.num_actions = env.num_actions
         self.reads_features = reads_features
@@ -34,23 +34,23 @@ class FeatureNetwork:
         self._apply: Callable[..., Any] = module.apply
 
     def init(self, key: Array) -> PyTree:
-        """Fresh params, `{"params": {"Dense_0": ...}}`."""
+        """Freshly initialised params, `{"params": {"Dense_0": ...}}`."""
         return self.module.init(key, jnp.zeros((1, self._feature_size)))
 
     def initial_carry(self, num_games: int) -> PyTree:
-        """The empty tree: nothing is remembered."""
+        """The empty tree: this network has no carry."""
         return ()
 
     def __call__(
         self, params: PyTree, observations: PyTree, carry: PyTree = ()
     ) -> tuple[Array, Array, PyTree]:
-        """Logits float32[B, A], values float32[B] and the carry as it was, of B observations."""
+        """Logits float32[B, A], values float32[B] of B observations, and the carry unchanged."""
         logits, values = self._apply(params, self.features(observations))
         return logits, values, carry
 
 
 def _features(env: Environment) -> Callable[[PyTree], Array | SparseFeatures]:
-    """The features of B observations, in the form that is fastest on JAX's default backend."""
+    """A function from B observations to features, in the form that is fastest on JAX's backend."""
     table = getattr(env, "feature_rows", None)
     if table is None or jax.default_backend() != "cpu":
         return jax.vmap(env.features)

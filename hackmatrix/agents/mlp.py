@@ -1,4 +1,4 @@
-"""The network `mlp`: features in, logits and value out."""
+"""The network `mlp`: an MLP from features to logits and value."""
 
 import math
 
@@ -18,7 +18,7 @@ Array = jax.Array
 
 
 def make(env: Environment, config: NetworkConfig) -> Network:
-    """An `ActorCritic` of this width, depth, activation and precision."""
+    """An `ActorCritic` with the width, depth, activation and precision of `config`."""
     module = ActorCritic(
         env.num_actions,
         config.hidden_dim,
@@ -37,8 +37,8 @@ class ActorCritic(nn.Module):
     policy is nearly uniform, and 1 for the value (Andrychowicz et al. 2021,
     https://arxiv.org/abs/2006.05990).
 
-    `activation` is "relu" (the original's) or "tanh". `dtype` is the precision of the factors of
-    its products; params and results are float32.
+    `activation` is "relu" (the original's) or "tanh". `dtype` is the precision of the inputs of
+    matrix products; params and results are float32.
     """
 
     num_actions: int
@@ -60,7 +60,7 @@ class ActorCritic(nn.Module):
 
 
 class Dense(nn.Module):
-    """A layer without activation: orthogonal weights of a gain, biases 0."""
+    """A dense layer without activation: orthogonal weights with this gain, biases 0."""
 
     size: int
     gain: float

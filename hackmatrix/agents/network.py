@@ -1,4 +1,4 @@
-"""The face of a network, as the learner and the players see it, and the place where one is made."""
+"""The interface of networks for the learner and the players, and the function that makes one."""
 
 import importlib
 from typing import Any, Protocol
@@ -14,10 +14,10 @@ Array = jax.Array
 
 
 class Network(Protocol):
-    """Logits and values of the observations of B games.
+    """Maps the observations of B games to logits and values.
 
-    A recurrent network keeps a carry for each game: a tree of arrays with the leading axis B. That
-    of others is the empty tree `()`.
+    A recurrent network has a carry for each game: a pytree of arrays with the leading axis B. The
+    carry of other networks is the empty tree `()`.
     """
 
     num_actions: int
@@ -27,7 +27,7 @@ class Network(Protocol):
     reads_features: bool
 
     def init(self, key: Array) -> PyTree:
-        """Fresh params: nested dicts of float32 arrays."""
+        """Freshly initialised params: nested dicts of float32 arrays."""
 
     def initial_carry(self, num_games: int) -> PyTree:
         """The carry at the start of `num_games` episodes."""
@@ -35,14 +35,14 @@ class Network(Protocol):
     def __call__(
         self, params: PyTree, observations: PyTree, carry: PyTree = ()
     ) -> tuple[Array, Array, PyTree]:
-        """Logits float32[B, A], values float32[B] and the next carry, of B observations."""
+        """Logits float32[B, A] and values float32[B] of B observations, and the next carry."""
 
 
 _MEMBERS = ("num_actions", "recurrent", "reads_features", "init", "initial_carry", "__call__")
 
 
 def make_network(env: Environment, config: NetworkConfig) -> Network:
-    """The network of this configuration for this environment."""
+    """Makes the network that `config` describes for this environment."""
     module = importlib.import_module(ARCHITECTURES[config.architecture].module)
     network: Network = module.make(env, config)
     return network
@@ -90,7 +90,7 @@ def _text(tree: PyTree) -> str:
 
 
 def restarted(network: Network, carry: PyTree, starts: Array) -> PyTree:
-    """The carry of B games, anew for those whose episode starts (bool[B])."""
+    """The carry of B games, reset to the initial one where an episode starts (bool[B])."""
     if not network.recurrent:
         return carry
     first = network.initial_carry(starts.shape[0])
@@ -108,10 +108,10 @@ def unroll(
 
     Args:
         network: a recurrent one.
-        params: of it.
+        params: its params.
         observations: arrays [T, B, ...].
-        starts: bool[T, B], the steps that begin an episode.
-        carry: before the first step.
+        starts: bool[T, B], whether a step is the first of its episode.
+        carry: the carry before the first step.
     """
 
     def step(carry: PyTree, now: tuple[PyTree, Array]) -> tuple[PyTree, tuple[Array, Array]]:

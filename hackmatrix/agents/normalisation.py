@@ -1,8 +1,8 @@
-"""Features with running mean 0 and deviation 1, as a change of the network's first layer.
+"""Normalises features to running mean 0 and deviation 1 by changing the network's first layer.
 
-The network never sees other features: (x - mean) / deviation times a matrix is x times a scaled
-matrix, and another bias. So params can be exported with the normalisation in them, and sums of
-table rows (`agents/sparse.py`) stay what they are.
+The features themselves stay as they are: ((x - mean) / deviation) @ W is x times a scaled W, plus a
+bias. So params can be exported with the normalisation folded in, and sums of table rows
+(`agents/sparse.py`) need no change.
 """
 
 import jax
@@ -26,20 +26,20 @@ class FeatureScale(struct.PyTreeNode):
 
     @classmethod
     def create(cls, size: int) -> "FeatureScale":
-        """Of no observations: changes nothing."""
+        """The scale before any observation: changes nothing."""
         return cls(count=jnp.zeros(()), mean=jnp.zeros(size), variance=jnp.ones(size))
 
     def updated(self, sums: Array, squares: Array, count: int) -> "FeatureScale":
-        """With `count` more observations.
+        """The scale after `count` more observations.
 
         Args:
-            sums: float32[F], of features less the mean so far.
-            squares: float32[F], of the squares of the same.
-            count: observations.
+            sums: float32[F], sum of the features minus the current mean.
+            squares: float32[F], sum of the squares of those differences.
+            count: number of new observations.
         """
         total = self.count + count
         share = count / total
-        shift = sums / count  # of the new mean from the one so far
+        shift = sums / count  # mean of the new observations minus the current mean
         new_variance = jnp.maximum(squares / count - shift**2, 0.0)
         variance = jnp.where(self.count > 0, self.variance, 0.0)
         return FeatureScale(
@@ -51,7 +51,7 @@ class FeatureScale(struct.PyTreeNode):
         )
 
     def folded(self, params: PyTree) -> PyTree:
-        """The params of a network that reads features as they are and answers the same."""
+        """Params that give, on raw features, the outputs that `params` give on normalised ones."""
         scale = jnp.where(self.count > 0, jax.lax.rsqrt(self.variance + EPSILON), 1.0)
         layers = params["params"]
         kernel = layers[FIRST_LAYER]["kernel"] * scale[:, None]

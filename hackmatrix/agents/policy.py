@@ -1,6 +1,6 @@
-"""A trained network from a file: made from the settings that are saved beside its params.
+"""Loads a trained policy: makes its network from the settings that are saved beside its params.
 
-Of files without settings, such as the original's, the network `mlp` is recognised by its arrays.
+For files without settings, such as the original's, an `mlp` is inferred from the arrays' shapes.
 """
 
 from pathlib import Path
@@ -20,17 +20,17 @@ from hackmatrix.version import ENVIRONMENT_ID
 
 
 class Policy(NamedTuple):
-    """Params of a network, and what is needed to make the network again."""
+    """Params of a network, and what is needed to rebuild the network."""
 
     path: Path
     params: dict[str, Any]
     config: NetworkConfig
-    environment: str  # the id of what it was trained on
-    observation: str  # the layout of the observations that it reads, if that is HackMatrix
-    about: dict[str, Any]  # the facts beside the file; empty where there are none
+    environment: str  # id of the environment that it was trained on
+    observation: str  # observation layout that it reads; used for HackMatrix only
+    about: dict[str, Any]  # the JSON facts saved beside the file; empty without them
 
     def make(self) -> tuple[Environment, Network]:
-        """The environment that it was trained on, with its usual time limit, and the network.
+        """Makes the environment it was trained on, with its default time limit, and the network.
 
         Raises:
             UserError: there is no such environment, its package is not installed, or the params do
@@ -51,7 +51,7 @@ class Policy(NamedTuple):
 
 
 def load_policy(path: Path) -> Policy:
-    """Reads params (a file, or a run's folder) and the settings of their network.
+    """Loads params (a file, or a run's folder) and the settings of their network.
 
     Raises:
         UserError: the file is missing, damaged, or holds something else.
@@ -76,7 +76,7 @@ def load_policy(path: Path) -> Policy:
 
 
 def _recognised(path: Path, params: dict[str, Any]) -> tuple[NetworkConfig, int]:
-    """The settings of an `mlp`, and the number of its features, from its arrays alone."""
+    """Infers the settings of an `mlp` and its number of features from its arrays."""
     kernels = _kernels(path, params)
     *trunk, logits, value = [kernel.shape for kernel in kernels]
     num_features, hidden_dim = trunk[0]
@@ -88,7 +88,7 @@ def _recognised(path: Path, params: dict[str, Any]) -> tuple[NetworkConfig, int]
 
 
 def _layout(path: Path, num_features: int) -> str:
-    """The layout of HackMatrix's observations that has so many features."""
+    """HackMatrix's observation layout with this number of features."""
     for layout, size in FEATURE_SIZE.items():
         if size == num_features:
             return layout
@@ -99,7 +99,7 @@ def _layout(path: Path, num_features: int) -> str:
 
 
 def _kernels(path: Path, params: dict[str, Any]) -> list[np.ndarray]:
-    """The matrices of Dense_0, Dense_1, ...; at least one of the trunk and the two heads."""
+    """The kernels of Dense_0, Dense_1, ...: at least one trunk layer and the two heads."""
     layers = params.get("params", {}) if set(params) == {"params"} else {}
     names = [f"Dense_{i}" for i in range(len(layers))]
     if len(names) < 3 or set(layers) != set(names):

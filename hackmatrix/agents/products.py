@@ -1,4 +1,4 @@
-"""Matrix products in the precision asked for."""
+"""Matrix products with inputs in a given precision."""
 
 import jax
 import jax.numpy as jnp
@@ -8,16 +8,16 @@ Array = jax.Array
 
 
 def product(features: Array, kernel: Array, dtype: DTypeLike) -> Array:
-    """float32[..., H]: features float32[..., F] times kernel float32[F, H], in this precision."""
+    """float32[..., F] @ float32[F, H] -> float32[..., H], with inputs cast to `dtype`."""
     if jnp.dtype(dtype) == jnp.float32:
         return features @ kernel
     return _rounded_product(features, kernel, jnp.dtype(dtype))
 
 
 def _rounded_product(features: Array, kernel: Array, dtype: jnp.dtype) -> Array:
-    """A product of rounded factors, added up in float32; so are those of its derivative.
+    """A product of inputs cast to `dtype`, accumulated in float32; the same in the backward pass.
 
-    JAX's own derivative would multiply float32 gradients by rounded factors, which is no faster
+    JAX's own derivative would multiply float32 gradients by the rounded inputs, which is no faster
     than float32.
     """
 

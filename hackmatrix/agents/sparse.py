@@ -1,10 +1,10 @@
-"""Products of mostly empty feature vectors with a matrix, as sums of its rows: exact, both ways.
+"""Exact products of mostly empty feature vectors with a matrix, as sums of precomputed rows.
 
-A feature vector is given as a dense part and the numbers of some rows of a constant table. Its
+A feature vector is given as a dense part and the indices of some rows of a constant table. Its
 product with a matrix W is the dense part's product plus a sum of rows of `table @ W`. On CPU that
-takes a fraction of the whole product's time; where products are cheap it does not.
+takes a fraction of the whole product's time; where matrix products are cheap it gains nothing.
 
-The sums run over as many rows as the fullest vector of the batch has, known only when it runs.
+Each batch sums as many rows as its fullest vector has, a number known only at run time.
 """
 
 import jax
@@ -24,28 +24,29 @@ _AT_ONCE = 4  # rows added in one pass over the sums, which every pass reads and
 
 
 class SparseFeatures(struct.PyTreeNode):
-    """B feature vectors."""
+    """A batch of B feature vectors, each a dense part and row indices."""
 
     dense: Array  # float32[B, D]
     rows: Array  # int32[P', B], P' >= P; 0, the empty row, fills up vectors of few rows
-    count: Array  # int32[], rows of the fullest vector: from there on all are 0
+    count: Array  # int32[], largest number of rows in a vector: later entries are 0
     table: FeatureRows = struct.field(pytree_node=False)
 
     @classmethod
     def create(cls, dense: Array, rows: Array, table: FeatureRows) -> "SparseFeatures":
-        """Of dense parts float32[B, D] and rows int32[B, P], where 0 may stand anywhere."""
+        """Makes a batch from dense parts float32[B, D] and rows int32[B, P], zeros anywhere."""
         compacted, count = _compacted(rows)
         return cls(dense=dense, rows=compacted, count=count, table=table)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(B, F), as that of the vectors written out."""
+        """(B, F), the shape of the full feature vectors."""
         return self.dense.shape[0], self.table.size
 
     def times(self, kernel: Array, dtype: DTypeLike) -> Array:
-        """float32[B, H]: the vectors' product with a matrix float32[F, H].
+        """The full vectors times a kernel float32[F, H]: float32[B, H].
 
-        Only the dense part's product is in this precision: sums of rows gain nothing by it.
+        Only the dense part's product uses `dtype`: sums of rows would not be faster in lower
+        precision.
         """
         table = self.table
         rows = jnp.zeros((table.columns.shape[0], kernel.shape[1]))
@@ -56,10 +57,10 @@ class SparseFeatures(struct.PyTreeNode):
 
 
 def _compacted(rows: Array) -> tuple[Array, Array]:
-    """int32[B, P] -> int32[P', B] with the zeros last, and the most that are not 0 in a vector.
+    """int32[B, P] -> int32[P', B] with zeros last, and the largest count of nonzeros in a vector.
 
-    P' is P rounded up to what `_with_rows` adds at once. Each pass of the loop takes the lowest
-    set bit of each vector's occupied places.
+    P' is P rounded up to a multiple of the rows that `_with_rows` adds at once. Each pass of the
+    loop takes the lowest set bit of each vector's bitmap of nonzero entries.
     """
     B, P = rows.shape
     num_words = -(-P // _WORD_BITS)
@@ -91,7 +92,7 @@ def _compacted(rows: Array) -> tuple[Array, Array]:
 
 @jax.custom_vjp
 def _with_rows(start: Array, table: Array, rows: Array, count: Array) -> Array:
-    """float32[B, H]: `start` float32[B, H], and for each vector its rows of table float32[R, H]."""
+    """`start` float32[B, H] plus, for each vector, the sum of its rows of `table` float32[R, H]."""
 
     def add(i: Array, sums: Array) -> Array:
         for k in range(_AT_ONCE):

@@ -1,1 +1,1 @@
-"""Speed and memory of the environment and of training, as `hackmatrix bench` measures them."""
+"""Benchmarks of `hackmatrix bench`: speed and memory of the environment and of training."""

@@ -1,4 +1,4 @@
-"""Seconds from the start of a new process to its first result, with and without the cache."""
+"""Measures the seconds from the start of a process to its first result, with and without cache."""
 
 import os
 import statistics
@@ -14,22 +14,22 @@ import hackmatrix
 from hackmatrix.bench.options import NUM_ENVS, CompileOptions
 from hackmatrix.errors import UserError
 
-_LOOK = 0.005  # seconds between two looks for a result
+_LOOK = 0.005  # seconds between two checks for a result
 
 
 class Times(NamedTuple):
     """Seconds to the first result in each repeat."""
 
     empty: list[float]  # the cache folder is empty
-    filled: list[float]  # the run before has filled it
+    filled: list[float]  # the previous run has filled it
 
     def as_dict(self) -> dict[str, float]:
-        """For `--json`: medians."""
+        """Medians, for `--json`."""
         return {name: statistics.median(times) for name, times in self._asdict().items()}
 
 
 class Compile(NamedTuple):
-    """Seconds to the first result, by process."""
+    """Seconds to the first result, by process, and the number of repeats."""
 
     times: dict[str, Times]
     repeats: int
@@ -56,7 +56,7 @@ class Compile(NamedTuple):
 
 
 def measure(options: CompileOptions) -> Compile:
-    """Starts each process with an empty cache folder, and again with the folder that it filled."""
+    """Times each process with an empty cache folder, and again with the folder that it filled."""
     times = {what: Times([], []) for what in _PROCESSES}
     for _ in range(options.repeats):
         for what, seconds in _PROCESSES.items():
@@ -67,7 +67,7 @@ def measure(options: CompileOptions) -> Compile:
 
 
 def _to_first_output(*argv: str) -> Callable[[Path], float]:
-    """A function that times a process until it prints something."""
+    """A function that times a process until it prints its first output."""
     return lambda folder: _seconds(argv, folder, lambda: bool(_output(folder).stat().st_size))
 
 
@@ -83,7 +83,7 @@ def _to_first_update(folder: Path) -> float:
 
 
 def _seconds(argv: Sequence[str], folder: Path, is_there: Callable[[], bool]) -> float:
-    """Seconds until a new `python -m ...` has made a result; its exit code must then be 0."""
+    """Seconds until a new `python -m ...` produces a result; it must then exit with code 0."""
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(folder / "cache")}
     command = [sys.executable, "-m", *argv]
     errors = folder / "errors"
@@ -125,7 +125,7 @@ def step() -> None:
 
 
 def update() -> None:
-    """Makes one training update with the default settings."""
+    """Runs one training update with the default settings."""
     import jax
 
     from hackmatrix.learner.trainer import Trainer

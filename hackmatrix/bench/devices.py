@@ -1,4 +1,4 @@
-"""All devices, each with its share of the games: on CPU every core is a device."""
+"""All devices with equal shares of the games; on CPU every core is a device."""
 
 import contextlib
 
@@ -10,9 +10,9 @@ from hackmatrix.settings.devices import num_cores
 
 
 def use_all_cores() -> None:
-    """Makes every core a device, unless JAX has been used before in this process.
+    """Makes every core a JAX device, unless JAX has already been used in this process.
 
-    XLA runs the many small operations of a step one after the other, so a second core helps little
+    XLA runs the many small operations of a step one after another, so a second core helps little
     unless it has its own games.
     """
     with contextlib.suppress(RuntimeError):
@@ -20,6 +20,6 @@ def use_all_cores() -> None:
 
 
 def devices_for(games: int) -> Mesh:
-    """All devices, or a single one if all cannot share `games` games evenly."""
+    """A mesh of all devices, or of a single one if `games` can't be divided evenly among all."""
     devices = jax.devices()
     return mesh_of(devices[:1] if games % len(devices) else devices)

@@ -1,6 +1,6 @@
-"""Environment steps per second, measured so that XLA can leave nothing out.
+"""Measures environment steps per second, so that XLA can skip no part of the work.
 
-Some of the timed games are played again by the Python engine, which must agree.
+Some of the timed games are replayed by the Python engine, which must agree.
 """
 
 import math
@@ -40,24 +40,24 @@ Array = jax.Array
 _DEFAULT = EnvOptions()
 REPLAYED = 64  # games
 RICH_POSITIONS = 256
-SEGMENT = 8  # actions after which a rich game is put back to its start, so that it stays rich
+SEGMENT = 8  # actions after which a rich game is reset to its start, so that it stays rich
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Steps per second, and what happened in the games."""
+    """Steps per second, and statistics of the games."""
 
     num_envs: int
     num_steps: int
     play: str
     observation: str
     rates: list[float]  # steps/s of each repeat
-    episodes: int  # that ended in all repeats
-    seen: Seen  # in the games that were replayed
+    episodes: int  # number that ended in all repeats
+    seen: Seen  # totals over the replayed games
 
     @property
     def mean_episode_length(self) -> float:
-        """Steps per game that ended."""
+        """Mean number of steps per finished game."""
         return len(self.rates) * self.num_envs * self.num_steps / max(self.episodes, 1)
 
     def as_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Speed:
         }
 
     def text(self) -> str:
-        """The figures in a few lines."""
+        """The figures as text."""
         figures = self.as_dict()
         return (
             f"{figures['median']:,.0f} env steps/s (median of {figures['repeats']}; "
@@ -102,7 +102,7 @@ class Speed:
 
 
 def measure(options: EnvOptions) -> Speed:
-    """Times some runs of all games, after one that compiles.
+    """Times `repeats` runs of all games, after one that compiles.
 
     Raises:
         ReplayError: the Python engine plays the timed games differently.
@@ -131,11 +131,11 @@ class _Run(NamedTuple):
 
 
 class EnvBench:
-    """Games in progress: `repeat` times some steps of them, `result` replays and reports.
+    """Games in progress: `repeat` times some of their steps, `result` replays and reports.
 
     In random play all games start at stage 1. In harder play the first half walks to the exit, and
-    the second half plays random actions from crowded positions of later stages, to which it is
-    put back every few steps. Each device has an equal share of both.
+    the second half plays random actions from crowded positions of later stages and is reset to them
+    every few steps. Each device has an equal share of both.
     """
 
     def __init__(
@@ -146,14 +146,14 @@ class EnvBench:
         observation: str = "compact",
         positions: list[State] | None = None,
     ) -> None:
-        """Starts the games and runs them once, which compiles.
+        """Starts the games and runs them once to compile.
 
         Args:
             num_envs: games in parallel.
             num_steps: steps of each game in one repeat.
             play: "random" or "harder".
-            observation: "compact", or "features", which makes the float features at each step.
-            positions: start all games from these instead, play at random, and put them back
+            observation: "compact", or "features", which computes the float features at each step.
+            positions: start all games from these instead, play at random, and reset them
                 every few steps.
         """
         self.num_envs, self.num_steps = num_envs, num_steps
@@ -207,7 +207,7 @@ class EnvBench:
         return seconds, int(run.sums["episodes"])
 
     def program(self) -> str:
-        """The timed function as XLA compiled it."""
+        """The HLO text of the timed function as XLA compiled it."""
         number = jnp.uint32(0)
         return self._timed.lower(self._carry, self._starts, number).compile().as_text() or ""
 
@@ -215,7 +215,7 @@ class EnvBench:
         """Replays some of the games and returns the figures.
 
         Args:
-            games: the most to replay, up to `REPLAYED`.
+            games: maximum number of games to replay, up to `REPLAYED`.
 
         Raises:
             ReplayError: the Python engine plays them differently.
@@ -242,7 +242,7 @@ class EnvBench:
         made = np.asarray(self._carry.features[sample])
         for got, record in zip(made, observations, strict=True):
             expected = np.array(features(record.tobytes(), self._env.layout), np.float32)
-            if not np.allclose(got, expected, rtol=1e-6, atol=1e-6):  # XLA divides its own way
+            if not np.allclose(got, expected, rtol=1e-6, atol=1e-6):  # XLA rounds otherwise
                 raise ReplayError("the Python engine makes other features from an observation")
 
     def _features(self, observation: Array) -> Array | None:
@@ -251,7 +251,7 @@ class EnvBench:
         return jax.vmap(self._env.features)(observation)
 
     def _run(self, carry: _Carry, starts: EnvState | None, number: Array) -> _Run:
-        """`num_steps` steps of all games: the timed function."""
+        """The timed function: `num_steps` steps of all games."""
         steps = jnp.arange(self.num_steps, dtype=jnp.uint32).reshape(-1, self._segment)
 
         def segment(carry: _Carry, steps: Array) -> tuple[_Carry, Any]:

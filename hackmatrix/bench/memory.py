@@ -1,4 +1,4 @@
-"""Memory of training: rollout buffers, the process, and XLA's temporary buffers."""
+"""Measures the memory of training: rollout buffers, the process, and XLA's temporary buffers."""
 
 import dataclasses
 import json
@@ -24,11 +24,11 @@ Array = jax.Array
 
 
 class Memory(NamedTuple):
-    """Bytes of a transition, of the process and of XLA."""
+    """Bytes per transition, of the process and of XLA's temporary buffers."""
 
     config: TrainConfig
-    bytes_per_transition: float  # of a rollout and its advantages
-    peak_rss: int  # bytes, of a new process that compiles and trains for some updates
+    bytes_per_transition: float  # rollout and advantages together
+    peak_rss: int  # bytes, of a new process that compiles and runs some updates
     xla_temporary: int | None  # bytes, of the compiled update; None if XLA does not say
 
     def as_dict(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Memory(NamedTuple):
         }
 
     def text(self) -> str:
-        """The figures in two lines."""
+        """The figures as text."""
         temporary = "unknown"
         if self.xla_temporary is not None:
             temporary = f"{self.xla_temporary / 1e6:,.0f} MB"
@@ -57,7 +57,7 @@ class Memory(NamedTuple):
 
 
 def measure(options: MemoryOptions) -> Memory:
-    """Compiles and trains in a new process, which reports its peak."""
+    """Compiles and trains in a new process, which reports its peak memory."""
     config = train_config(options)
     command = [sys.executable, "-m", __name__, json.dumps(dataclasses.asdict(options))]
     told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
@@ -65,7 +65,7 @@ def measure(options: MemoryOptions) -> Memory:
 
 
 def _rollout_bytes(config: TrainConfig) -> int:
-    """Bytes of all arrays that are kept from a rollout for the epochs."""
+    """Bytes of all arrays that the rollout keeps for the epochs."""
     trainer = Trainer(hackmatrix.make(observation=config.observation), config)
 
     def buffers(state: TrainState) -> tuple[Rollout, Array]:
@@ -79,7 +79,7 @@ def _rollout_bytes(config: TrainConfig) -> int:
 
 
 def _train(config: TrainConfig, updates: int) -> dict[str, int | None]:
-    """Trains in this process; its peak and XLA's temporary buffers in bytes."""
+    """Trains in this process; returns its peak memory and XLA's temporary buffers in bytes."""
     trainer = Trainer(hackmatrix.make(observation=config.observation), config)
     state = trainer.init(config.seed)
     run = jax.jit(trainer.run, donate_argnums=0).lower(state, jnp.int32(0)).compile()
@@ -91,7 +91,7 @@ def _train(config: TrainConfig, updates: int) -> dict[str, int | None]:
 
 
 def _peak_rss() -> int:
-    """Peak memory in bytes. On Linux getrusage counts the process that started this one too."""
+    """Peak memory in bytes. On Linux, getrusage would include the parent process."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""The options of the benchmarks. Imports no JAX, so that `--help` answers at once."""
+"""The options of the benchmarks. Imports no JAX, so that `--help` is fast."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -7,12 +7,12 @@ from hackmatrix.options import check, option
 from hackmatrix.settings.batch_scaling import auto_scale_for_batch_size
 from hackmatrix.settings.config import TrainConfig
 
-NUM_ENVS = 8_192  # between 1,024 and 16,384 games speed differs by a tenth: `benchmarks.scaling`
+NUM_ENVS = 8_192  # from 1,024 to 16,384 games the speed differs by a tenth: `benchmarks.scaling`
 
 
 @dataclass(frozen=True)
 class Options:
-    """What all benchmarks have."""
+    """Options that all benchmarks share."""
 
     json: bool = option(False, "print one JSON object")
 
@@ -77,7 +77,7 @@ class CompileOptions(Options):
 
 
 def train_config(options: UpdateOptions) -> TrainConfig:
-    """The settings that `hackmatrix train` would choose, scaled for the batch unless given."""
+    """The settings that `hackmatrix train` would use: scaled for the batch unless given."""
     given = {"update_epochs": options.epochs, "num_minibatches": options.minibatches}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     chosen |= {"dtype": options.dtype, "observation": options.observation}

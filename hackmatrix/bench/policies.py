@@ -1,4 +1,4 @@
-"""Policies that cost almost nothing compared to a step of the game: they work on bits and bytes."""
+"""Policies that cost almost nothing compared to a step of the game: they use bits and bytes."""
 
 import jax
 import jax.numpy as jnp
@@ -14,17 +14,17 @@ from hackmatrix.rules.observation import BYTE, FIELD, RESOURCE
 Array = jax.Array
 
 _NEIGHBOURS = np.array([[-1 if c is None else c for c in row] for row in NEIGHBOUR], np.int32)
-_FAR = 99  # further than any walk
-_STRAYS = 8  # one in 8 actions of a walker is random, so that programs run too
+_FAR = 99  # larger than any walking distance
+_STRAYS = 8  # one in 8 actions of a walker is random, so that programs are run too
 
 
 def random_words(games: Array, run: Array, step: Array) -> Array:
-    """uint32[n]: a random word for each game at each step, by the hash that the dice use."""
+    """A random word for each game at each step, uint32[n], by the hash function of the dice."""
     return draw(games.astype(jnp.uint32), run, step, 0, 0)
 
 
 def random_actions(bits: Array, words: Array) -> Array:
-    """int32[n]: one of the valid actions, all equally likely.
+    """Uniformly random valid actions, int32[n].
 
     Args:
         bits: uint32[n], the valid actions, at least one.
@@ -34,7 +34,7 @@ def random_actions(bits: Array, words: Array) -> Array:
 
 
 def walks_to_exit(observations: Array, bits: Array, words: Array) -> Array:
-    """int32[n]: mostly the direction that is nearest to the exit, else a random valid action.
+    """int32[n]: usually the direction that leads nearest to the exit, else a random valid action.
 
     Args:
         observations: uint8[n, RECORD_SIZE].

@@ -1,4 +1,4 @@
-"""Crowded positions of later stages: made by the Python engine, loaded into a batch of games."""
+"""Crowded positions of later stages, made by the Python engine and loaded into a batch of games."""
 
 import dataclasses
 import random
@@ -20,7 +20,7 @@ from hackmatrix.rules.stages import LAST_STAGE, STAGE_INTERVAL
 
 FIRST_RICH_STAGE = 3
 RICH_ENEMIES = range(6, 15)
-STREAM = 1 << 30  # of the first position; the games that start at stage 1 have smaller ones
+STREAM = 1 << 30  # stream of the first position; games that start at stage 1 have smaller ones
 
 
 def rich_position(number: int) -> State:
@@ -61,7 +61,7 @@ def load(positions: Sequence[State], like: EnvState, games: int) -> EnvState:
 
     Args:
         positions: states of the Python engine.
-        like: states of the environment, for the fields that are not part of the game.
+        like: states of the environment; supply the fields that are not part of the game.
         games: number of games.
     """
     turns = np.arange(games) % len(positions)

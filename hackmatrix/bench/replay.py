@@ -1,4 +1,4 @@
-"""Games of a benchmark played again by the Python engine, action by action."""
+"""Replays games of a benchmark on the Python engine, action by action."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from hackmatrix.engine.state import State
 from hackmatrix.rules.actions import ACTION_NAMES
 from hackmatrix.rules.rewards import UNIT
 
-Array = np.ndarray | jax.Array  # of the host when replayed, of the device when recorded
+Array = np.ndarray | jax.Array  # NumPy when replayed, JAX when recorded
 
 
 class ReplayError(Exception):
@@ -33,20 +33,20 @@ class Record(NamedTuple):
 
 @dataclass
 class Seen:
-    """Totals over the games that were replayed."""
+    """Totals over the replayed games."""
 
     games: int = 0
     steps: int = 0
-    enemies: int = 0  # sum of the numbers on the board before each step
-    stages: int = 0  # boards laid out, those of new games included
-    stage: int = 0  # sum of the stages before each step
+    enemies: int = 0  # sum over steps of the number on the board before the step
+    stages: int = 0  # boards generated, those of new games included
+    stage: int = 0  # sum over steps of the stage before the step
 
 
 class Start(NamedTuple):
-    """How a recorded game began."""
+    """The start of a recorded game."""
 
     make: Callable[[], State]  # returns a new copy at each call
-    again_after: int | None  # steps after which the game was put back to its start; None: never
+    again_after: int | None  # steps after which the game was reset to its start; None: never
 
 
 def new_game(stream: int) -> Start:
@@ -55,16 +55,16 @@ def new_game(stream: int) -> Start:
 
 
 def position(state: State, again_after: int) -> Start:
-    """A position, to which the game is put back every `again_after` steps."""
+    """A position, to which the game is reset every `again_after` steps."""
     return Start(lambda: copy.deepcopy(state), again_after)
 
 
 def replay(record: Record, starts: Sequence[Start]) -> Seen:
-    """Plays the recorded actions in the Python engine and compares everything in the record.
+    """Replays the recorded actions on the Python engine and compares all recorded values.
 
     Args:
-        record: G games from their start on.
-        starts: how the G games began.
+        record: arrays [steps, G, ...] of G games from their start.
+        starts: the starts of the G games.
 
     Raises:
         ReplayError: something differs.

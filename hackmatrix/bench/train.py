@@ -1,4 +1,4 @@
-"""Training steps per second, and the limit that the network's matrix products set."""
+"""Measures training steps per second, and the limit set by the network's matrix products."""
 
 import statistics
 import time
@@ -19,13 +19,13 @@ from hackmatrix.settings.config import TrainConfig
 
 Array = jax.Array
 
-_PRODUCT = (8192, 1545, 256)  # the product by which the machine is judged: [a, b] x [b, c]
-_PRODUCTS = 10  # in a row, between two updates
+_PRODUCT = (8192, 1545, 256)  # matrix product that measures the machine's speed: [a, b] x [b, c]
+_PRODUCTS = 10  # number of products timed after each update
 _SCALARS = ("total_loss", "pg_loss", "vf_loss", "entropy", "mean_episode_length")
 
 
 class Training(NamedTuple):
-    """Steps per second, and the rate that the products of the network's matrices allow."""
+    """Steps per second, and the rate that the network's matrix products would allow."""
 
     config: TrainConfig
     compile_seconds: float  # tracing, compiling and the first update
@@ -35,7 +35,7 @@ class Training(NamedTuple):
 
     @property
     def limit(self) -> float:
-        """Steps/s if the matrix products were all there is, at the rate of the timed product."""
+        """Steps/s if only matrix products took time, at the rate of the timed product."""
         return statistics.median(self.product_rates) * 1e3 / megaflops_per_step(self.config)
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Training(NamedTuple):
         }
 
     def text(self) -> str:
-        """The figures in a few lines."""
+        """The figures as text."""
         it = self.as_dict()
         layers = "-".join(map(str, it["network"]))
         lines = [
@@ -88,8 +88,9 @@ def _number(value: float | None) -> str:
 def megaflops_per_step(config: TrainConfig) -> float:
     """Millions of floating-point operations of the network's matrix products for each step.
 
-    A multiplication with its addition counts as 2. The rollout takes a forward pass, each epoch a
-    forward pass and the gradients of the params and of the inputs of all layers but the first.
+    A multiplication with its addition counts as 2. The rollout takes one forward pass; each epoch
+    takes a forward pass and the gradients with respect to the params, and to the inputs of all
+    layers but the first.
     """
     width, layers = config.hidden_dim, config.num_layers
     first = FEATURE_SIZE[config.observation] * width
@@ -98,7 +99,7 @@ def megaflops_per_step(config: TrainConfig) -> float:
 
 
 def measure(options: TrainOptions) -> Training:
-    """Times some updates after one that compiles, and a matrix product after each of them."""
+    """Times updates after one that compiles, and a matrix product after each of them."""
     config = train_config(options)
     trainer = Trainer(hackmatrix.make(observation=config.observation), config)
     product = _product()
@@ -123,7 +124,7 @@ def _timed(work: Callable[..., Any], *args: Any) -> tuple[Any, float]:
 
 
 def _product() -> Callable[[], float]:
-    """A function that multiplies some matrices and returns the GFLOP/s."""
+    """A function that times some matrix products and returns the GFLOP/s."""
     rows, inner, columns = _PRODUCT
     one, other = jnp.ones((rows, inner)), jnp.ones((inner, columns))
     multiply = jax.jit(jnp.matmul)

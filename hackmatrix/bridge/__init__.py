@@ -1,1 +1,1 @@
-"""The game as a process: one JSON object a line in, one out (`docs/serve.md`)."""
+"""The game as a process: reads and writes one JSON object a line (`docs/serve.md`)."""

@@ -1,4 +1,4 @@
-"""What the process tells: observations, infos and the internal state, in its own names."""
+"""Builds the answers of the process: observations, infos and the internal state as JSON."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ REWARD_NAMES = {
 
 
 def observation(state: State) -> Json:
-    """What the player can see; nothing in it depends on what is hidden."""
+    """The observation as JSON: only what the player can see, nothing hidden."""
     player = state.player
     cells = [cell_view(state, cell) for cell in range(CELLS)]
     return {
@@ -55,7 +55,7 @@ def observation(state: State) -> Json:
 
 
 def cell_view(state: State, index: int) -> Json:
-    """One cell; what is not there or not known has no key."""
+    """One cell; absent or hidden things have no key."""
     cell = state.cells[index]
     view: Json = {
         **_place(index),
@@ -77,7 +77,7 @@ def cell_view(state: State, index: int) -> Json:
 
 
 def enemy_view(enemy: Enemy) -> Json:
-    """An enemy in sight: the first in the list stands for all on its cell."""
+    """A visible enemy; the first in the list represents all on its cell."""
     return {
         "type": _name(enemy.type),
         "hp": enemy.hp,
@@ -87,7 +87,7 @@ def enemy_view(enemy: Enemy) -> Json:
 
 
 def block_view(cell: Cell) -> Json:
-    """A block; a question block shows nothing of what is in it until it is siphoned."""
+    """A block; a question block hides its content until it is siphoned."""
     if cell.content == Content.QUESTION and not cell.siphoned:
         return {"blockType": "question", "isSiphoned": False}
     if cell.is_data:
@@ -103,7 +103,7 @@ def block_view(cell: Cell) -> Json:
 
 
 def transmission_view(transmission: Transmission, *, shown: bool) -> Json:
-    """An enemy on its way, with its type after SHOW."""
+    """A transmission, with its enemy type if SHOW is on."""
     view: Json = {"turnsUntilSpawn": transmission.turns}
     if shown:
         view["enemyType"] = _name(transmission.type)
@@ -131,12 +131,12 @@ def step_answer(state: State, outcome: Outcome) -> Json:
 
 
 def points(units: int) -> float:
-    """A reward in points: a clean decimal, always a float."""
+    """A reward as a float, rounded to 3 decimals."""
     return round(units * UNIT, 3)
 
 
 def internal_state(state: State) -> Json:
-    """The answer to `getInternalState`: hidden facts too."""
+    """The answer to `getInternalState`, including hidden facts."""
     return {
         "scheduledTaskInterval": state.interval,
         "nextScheduledTaskTurn": state.next_task,
@@ -147,7 +147,7 @@ def internal_state(state: State) -> Json:
 
 
 def internal_enemy(enemy: Enemy) -> Json:
-    """One enemy with its hidden facts."""
+    """One enemy, including hidden facts."""
     return {
         **_place(enemy.cell),
         "type": _name(enemy.type),

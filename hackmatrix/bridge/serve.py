@@ -1,4 +1,4 @@
-"""The loop of the game process: reads requests, one JSON object a line, and writes answers."""
+"""The main loop of the game process: reads requests and writes answers, one JSON object a line."""
 
 import json
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from hackmatrix.bridge.session import Session
 def serve(
     requests: BinaryIO, answers: BinaryIO, log: Callable[[str], None], trace: Callable[[str], None]
 ) -> None:
-    """Answers each line of `requests` by a line of `answers`, before it reads the next.
+    """Answers each line of `requests` with a line of `answers` before reading the next.
 
     Args:
         requests: JSON lines.
         answers: JSON lines.
-        log: gets a line for every game that begins or ends.
-        trace: gets every request and every answer.
+        log: is called with a line for every game that begins or ends.
+        trace: is called with every request and every answer.
     """
     session = Session(log)
     for line in requests:

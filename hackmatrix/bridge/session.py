@@ -1,4 +1,4 @@
-"""One client's session: requests in, answers out, whatever the request is."""
+"""A client's session: turns any request, valid or not, into an answer."""
 
 import json
 import os
@@ -25,13 +25,13 @@ AFTER_THE_END = Outcome(
 
 
 class Session:
-    """The game of one client, and how it answers. A request that is refused changes nothing."""
+    """The game of one client and the commands on it. A refused request changes nothing."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
-        """Start without a game.
+        """Starts without a game.
 
         Args:
-            log: gets a line for every game that begins, is set or ends.
+            log: is called with a line for every game that begins, is set or ends.
         """
         self._log = log
         self._game: Game | None = None
@@ -46,7 +46,7 @@ class Session:
         }
 
     def answer(self, line: bytes) -> Json:
-        """Answers one line; every line has one answer, an error if it is no good request."""
+        """Answers one line; an invalid request is answered by an error."""
         try:
             fields = Fields(parse(line), "request")
             fields.prefix = ""
@@ -58,7 +58,7 @@ class Session:
 
     @property
     def game(self) -> Game:
-        """The game under way."""
+        """The current game."""
         if self._game is None:
             raise UserError("there is no game yet: send reset or setState first")
         return self._game
@@ -106,15 +106,15 @@ class Session:
 
 
 def random_stream() -> int:
-    """A stream that no other game has, but for chance; never one kept for evaluation."""
+    """A random stream, below those reserved for evaluation."""
     return int.from_bytes(os.urandom(4), "big") % EVALUATION_STREAM
 
 
 def parse(line: bytes) -> Any:
-    """The JSON value on a line.
+    """Parses a line as one JSON value.
 
     Raises:
-        UserError: there is none, or it is not all there is.
+        UserError: the line is not a single JSON value.
     """
     try:
         return json.loads(line.decode(), parse_constant=_refuse_constant)

@@ -1,4 +1,4 @@
-"""`setState`: a whole state from a short description, in the process's own names."""
+"""`setState`: builds a state from a short description with the process's names."""
 
 from typing import Any
 
@@ -31,14 +31,15 @@ PROGRAM_BY_NAME = {name.lower(): number for name, number in NUMBER.items()} | {
 def read_state(data: Any, dice: Dice) -> State:
     """The state that a `setState` request describes.
 
-    It starts from an empty board, without saved states; what is left out is as in a new game.
+    It starts from an empty board without saved states; fields that are left out have the values of
+    a new game.
 
     Args:
         data: the request's `state`.
-        dice: the dice that the game goes on with.
+        dice: the dice with which the game continues.
 
     Raises:
-        IllegalStateError: it is no legal state; the message names the field.
+        IllegalStateError: the state is not legal; the message names the field.
     """
     fields = _object(data, "state")
     cells = read_board(fields)
@@ -61,14 +62,17 @@ def read_state(data: Any, dice: Dice) -> State:
 
 
 def _object(data: Any, path: str) -> Fields:
-    """The fields of an object: as in the original, null is no value and no key is refused."""
+    """The fields of an object.
+
+    As in the original, null counts as missing; unknown keys are ignored.
+    """
     fields = Fields(data, path)
     fields.left = {name: value for name, value in fields.left.items() if value is not None}
     return fields
 
 
 def read_player(fields: Fields) -> Player:
-    """`player`."""
+    """Reads `player`."""
     return Player(
         fields.place(),
         hp=fields.number("hp", 1, PLAYER_HP, PLAYER_HP),
@@ -81,7 +85,7 @@ def read_player(fields: Fields) -> Player:
 
 
 def read_board(fields: Fields) -> list[Cell]:
-    """The exit, `blocks` and `resources`."""
+    """Reads the cells: the exit, `blocks` and `resources`."""
     cells = empty_board()
     cells[EXIT].content = Content.EXIT
     for block, path in fields.items("blocks", 0, CELLS, []):
@@ -92,7 +96,7 @@ def read_board(fields: Fields) -> list[Cell]:
 
 
 def place_block(cells: list[Cell], fields: Fields, path: str) -> None:
-    """One of `blocks`."""
+    """Places one item of `blocks`."""
     index = fields.place()
     _require_empty(cells[index], path)
     is_data = fields.choice("type", ("data", "program")) == "data"
@@ -111,7 +115,7 @@ def place_block(cells: list[Cell], fields: Fields, path: str) -> None:
 
 
 def read_program(fields: Fields) -> int | None:
-    """The program that `programType` and `programActionIndex` name; None if neither is there."""
+    """The program named by `programType` or `programActionIndex`; None if neither is given."""
     by_name = by_index = None
     if "programType" in fields.left:
         name = fields.take("programType")
@@ -128,7 +132,7 @@ def read_program(fields: Fields) -> int | None:
 
 
 def place_resource(cells: list[Cell], fields: Fields, path: str) -> None:
-    """One of `resources`; several may add up to what lies on a cell."""
+    """Places one item of `resources`; several items may fill one cell."""
     cell = cells[fields.place()]
     cell.credits = fields.number("credits", 0, MAX_RESOURCE, cell.credits)
     cell.energy = fields.number("energy", 0, MAX_RESOURCE, cell.energy)
@@ -146,7 +150,7 @@ def _require_empty(cell: Cell, path: str) -> None:
 
 
 def read_enemy(fields: Fields) -> Enemy:
-    """One of `enemies`."""
+    """Reads one item of `enemies`."""
     kind = _enemy_type(fields, "type")
     return Enemy(
         kind,
@@ -159,7 +163,7 @@ def read_enemy(fields: Fields) -> Enemy:
 
 
 def read_transmissions(fields: Fields, cells: list[Cell]) -> list[Transmission]:
-    """`transmissions`."""
+    """Reads `transmissions`."""
     by_cell: dict[int, Transmission] = {}
     for data, path in fields.items("transmissions", 0, CELLS, []):
         one = _object(data, path)
@@ -178,7 +182,7 @@ def _enemy_type(fields: Fields, name: str) -> EnemyType:
 
 
 def read_owned(fields: Fields) -> list[int]:
-    """`ownedPrograms`, in order of acquisition."""
+    """Reads `ownedPrograms`, in order of acquisition."""
     owned: list[int] = []
     for index, path in fields.items("ownedPrograms", 0, len(PROGRAMS), []):
         if type(index) is not int or not FIRST_PROGRAM <= index < NUM_ACTIONS:

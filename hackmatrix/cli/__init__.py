@@ -1,1 +1,1 @@
-"""The command line: one module per subcommand, found through the table in `main`."""
+"""The command line: one module per subcommand, listed in the table in `main`."""

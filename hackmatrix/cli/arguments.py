@@ -1,6 +1,6 @@
-"""Reads a command line into a dataclass of options (`hackmatrix/options.py`), with argparse.
+"""Parses a command line into a dataclass of options (`hackmatrix/options.py`), with argparse.
 
-Errors are one line, and an unknown flag is answered with the nearest known one.
+Errors are one line; for an unknown flag they suggest the most similar known one.
 """
 
 import argparse
@@ -18,7 +18,7 @@ Options = TypeVar("Options")
 def parse(
     options: type[Options], argv: Sequence[str], *, command: str, purpose: str, example: str
 ) -> Options:
-    """The options that a command line gives. Fields without a default are positional arguments.
+    """Parses a command line into options. Fields without a default are positional arguments.
 
     Args:
         options: the dataclass.
@@ -38,7 +38,7 @@ def parse(
 def parse_given(
     kinds: Sequence[type], argv: Sequence[str], *, command: str, purpose: str, example: str
 ) -> list[dict[str, Any]]:
-    """As `parse` for several dataclasses: for each the fields that the command line gives."""
+    """Like `parse` for several dataclasses: returns, for each, only the fields that were given."""
     parser = _Parser(
         prog=command,
         description=purpose,
@@ -61,7 +61,7 @@ def parse_given(
 def _add(parser: argparse._ActionsContainer, option: Option) -> None:
     settings: dict[str, Any] = {"help": _help(option)}
     if option.kind is bool:
-        # A flag can turn off what a configuration file or the default turns on.
+        # `--no-...` can turn off what a configuration file or the default turns on.
         switch = option.default or option.section is not None
         settings["action"] = argparse.BooleanOptionalAction if switch else "store_true"
     else:
@@ -99,7 +99,7 @@ def _converter(option: Option) -> Callable[[str], Any]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises `UserError` where argparse would print its usage and exit."""
+    """A parser that raises `UserError` where argparse would print its usage and exit."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         parsed, unknown = self.parse_known_args(args, namespace)

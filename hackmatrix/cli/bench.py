@@ -1,4 +1,4 @@
-"""`hackmatrix bench`: a table of benchmarks, each a module of `hackmatrix.bench` with `measure`."""
+"""`hackmatrix bench`: a table of benchmarks; each is a module of `hackmatrix.bench`."""
 
 import difflib
 import importlib
@@ -17,17 +17,17 @@ Options = TypeVar("Options", bound=options.Options)
 
 
 class Result(Protocol):
-    """What `measure` returns."""
+    """The type that every `measure` returns."""
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
 
     def text(self) -> str:
-        """The figures for people."""
+        """The figures as text."""
 
 
 class Benchmark(NamedTuple):
-    """The options of a benchmark, which its `measure` takes, and its help."""
+    """The options of a benchmark, which its `measure` takes, and its help text."""
 
     options: type[options.Options]
     help: str
@@ -59,7 +59,7 @@ BENCHMARKS = {
 
 
 def main(argv: list[str]) -> int:
-    """Runs the command; the exit code is 1 if a game was played differently by the two engines."""
+    """Runs the command; the exit code is 1 if the two engines played a game differently."""
     name, *rest = argv or ["--help"]
     if name in ("-h", "--help"):
         print(_help())
@@ -81,7 +81,7 @@ def main(argv: list[str]) -> int:
 
 
 def run(measure: Callable[[Options], Result], chosen: Options) -> int:
-    """Measures and prints the result; returns the exit code."""
+    """Runs a benchmark and prints the result; returns the exit code."""
     from hackmatrix.bench.replay import ReplayError
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
 

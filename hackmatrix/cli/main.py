@@ -1,6 +1,6 @@
 """The `hackmatrix` command: a table of subcommands, each imported only when it runs.
 
-So `hackmatrix --help` answers at once, and the game in plain Python never waits for JAX.
+So `hackmatrix --help` is fast, and the game in plain Python never waits for JAX.
 """
 
 import difflib
@@ -35,19 +35,19 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line `argv` (default: the process's own) and returns its exit code."""
+    """Runs the command line `argv` (default: that of the process) and returns its exit code."""
     name, *rest = list(sys.argv[1:] if argv is None else argv) or [""]
     return exit_code(f"hackmatrix {name}", lambda: _run(name, rest))
 
 
 def exit_code(command: str, work: Callable[[], int]) -> int:
-    """The exit code of `work`, which is the whole of a command.
+    """Runs a command and returns its exit code.
 
-    A `UserError` becomes one line on stderr, Ctrl+C and a closed pipe end the command quietly.
+    A `UserError` becomes one line on stderr; Ctrl+C and a closed pipe end the command quietly.
     """
     try:
         code = work()
-        sys.stdout.flush()  # a closed pipe must show here, not when the interpreter shuts down
+        sys.stdout.flush()  # a closed pipe must raise here, not when the interpreter shuts down
         return code
     except UserError as error:
         print(f"{command}: error: {error}", file=sys.stderr)
@@ -60,7 +60,7 @@ def exit_code(command: str, work: Callable[[], int]) -> int:
 
 
 def discard_output() -> None:
-    """Lets what is still buffered for stdout go nowhere: its reader is gone, as in `... | head`."""
+    """Discards buffered output when the reader of stdout is gone, as in `... | head`."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""`hackmatrix serve` and `hackmatrix-game`: the game as a process that speaks JSON lines."""
+"""`hackmatrix serve` and `hackmatrix-game`: the game as a process that exchanges JSON lines."""
 
 import sys
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ServeOptions:
 
 
 def main(argv: list[str], command: str = "hackmatrix serve") -> int:
-    """Answers the requests on stdin until its end."""
+    """Answers requests from stdin until it ends."""
     options = parse(
         ServeOptions,
         argv,
@@ -41,7 +41,7 @@ def main(argv: list[str], command: str = "hackmatrix serve") -> int:
 
 
 def game_binary() -> int:
-    """`hackmatrix-game`: the file that replaces the original's binary."""
+    """`hackmatrix-game`: a drop-in replacement for the original's binary."""
     command = "hackmatrix-game"
     return exit_code(command, lambda: main(sys.argv[1:], command))
 

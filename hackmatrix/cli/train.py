@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hackmatrix.training.sources import Source
 
 FAILED = 1
-SIGNALLED = 128  # and the number of the signal, as shells count
+SIGNALLED = 128  # plus the signal's number, as in shells
 
 _EXAMPLE = """\
   hackmatrix train --num-envs 2048 --total-timesteps 100_000_000 --run-suffix large
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
 def _settle(
     flags: dict[str, Any], options: TrainOptions
 ) -> tuple[TrainConfig, "Source | Path | None", list[str]]:
-    """The configuration, what the run resumes or starts from, and lines about what was chosen."""
+    """The configuration, what the run resumes or starts from, and notes on automatic choices."""
     from hackmatrix.settings.config_file import read_config
     from hackmatrix.settings.resolve import resolve
     from hackmatrix.training.sources import Source, find_source
@@ -138,7 +138,7 @@ def _make_evaluate(env: "Environment", network: "Network", config: TrainConfig) 
 
 
 def _summary(outcome: "Outcome", course: Course) -> list[str]:
-    """Lines that say how the run ended, where its files are, and what to do next."""
+    """Lines that say how the run ended, where its files are, and what to run next."""
     how = {
         "finished": "done",
         "signal": "stopped",
@@ -165,7 +165,7 @@ def _summary(outcome: "Outcome", course: Course) -> list[str]:
 
 
 def _place_of(params: Path) -> Path:
-    """The file of params of one agent; of many agents a pattern that matches their folders."""
+    """The file of params of one agent; for many agents a glob pattern of their folders."""
     return params / "seed_*" if params.is_dir() else params
 
 

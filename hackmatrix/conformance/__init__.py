@@ -1,1 +1,1 @@
-"""Recorded games of the original against the engine (`docs/conformance.md`)."""
+"""Checks the engine against recorded games of the original (`docs/conformance.md`)."""

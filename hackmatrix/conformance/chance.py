@@ -1,8 +1,8 @@
-"""Whether chance fell, over all games of a file, as the rules say.
+"""Tests whether the recorded random outcomes of a file follow the rules' probabilities.
 
-That a recorded outcome is among the engine's options says nothing of the options that are never
-drawn: an engine that offers too much would pass every step. So outcomes are counted by kinds and
-compared with what the options lead one to expect.
+That a recorded outcome is among the engine's options says nothing of options that are never drawn:
+an engine that offers too much would pass every step. So outcomes are counted by kind and compared
+with the counts that the options lead one to expect.
 """
 
 import math
@@ -11,16 +11,16 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-SURELY_WRONG = 1e-12  # recordings that follow the rules are never so unlikely
+SURELY_WRONG = 1e-12  # p-value below which a recording is rejected
 COVER = "spawn_cell_cover"  # what stands between a spawn and the player
-# Under these rules there is no cover that is seldom met but for want of recordings, so one that is
-# expected so often and never met (a chance of 1 in 1,800) is none.
+# Under these rules any kind of cover appears once there are enough recordings, so one that is
+# expected this often and never drawn (a chance of 1 in 1,800) does not exist.
 NEVER_DRAWN = 7.5
-_FEW = 5  # kinds that are expected less often are counted together
+_FEW = 5  # kinds that are expected less often are pooled
 
 
 class Draw(NamedTuple):
-    """One recorded outcome of chance: its kind and those of all options."""
+    """One recorded random outcome: its kind and the kinds of all options."""
 
     place: str
     kind: Hashable
@@ -29,21 +29,21 @@ class Draw(NamedTuple):
 
 @dataclass
 class Outcomes:
-    """The outcomes at one place of the rules."""
+    """The random outcomes at one place of the rules."""
 
     draws: int = 0
     drawn: Counter[Hashable] = field(default_factory=Counter)
     expected: defaultdict[Hashable, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, draw: Draw) -> None:
-        """Count an outcome."""
+        """Counts an outcome."""
         self.draws += 1
         self.drawn[draw.kind] += 1
         for option in draw.options:
             self.expected[option] += 1 / len(draw.options)
 
     def p_value(self) -> float:
-        """How likely outcomes at least so far from the expected ones are (Pearson's chi-square)."""
+        """Probability of outcomes this far from the expected counts or farther (Pearson's chi2)."""
         kinds = [(self.drawn[kind], often) for kind, often in self.expected.items()]
         groups = [group for group in kinds if group[1] >= _FEW]
         rare = [group for group in kinds if group[1] < _FEW]
@@ -54,24 +54,24 @@ class Outcomes:
         return chi_square_tail(square, len(groups) - 1)
 
     def never_drawn(self) -> list[Hashable]:
-        """The kinds that should have come up and never did."""
+        """The kinds that were expected often but never drawn."""
         kinds = self.expected.items()
         return [kind for kind, often in kinds if often > NEVER_DRAWN and not self.drawn[kind]]
 
 
 class Chance:
-    """All recorded outcomes of chance of a file."""
+    """All recorded random outcomes of a file."""
 
     def __init__(self) -> None:
         self.places: defaultdict[str, Outcomes] = defaultdict(Outcomes)
 
     def add(self, draws: Iterable[Draw]) -> None:
-        """Count the outcomes of a step."""
+        """Counts the outcomes of a step."""
         for draw in draws:
             self.places[draw.place].add(draw)
 
     def faults(self) -> list[str]:
-        """What chance cannot have done, in words; empty if all is as the rules say."""
+        """Where the outcomes contradict the rules, one sentence each; empty if nowhere."""
         faults = []
         for kind in self.places[COVER].never_drawn() if COVER in self.places else ():
             often = self.places[COVER].expected[kind]
@@ -83,7 +83,7 @@ class Chance:
         return faults
 
     def to_json(self) -> dict[str, Any]:
-        """How often chance decided and how likely the outcomes are, by place."""
+        """Number of draws and p-value by place."""
         return {
             place: {"draws": outcomes.draws, "p": outcomes.p_value()}
             for place, outcomes in sorted(self.places.items())
@@ -91,7 +91,7 @@ class Chance:
 
 
 def chi_square_tail(square: float, freedom: int) -> float:
-    """The chance of a larger chi-square, by the approximation of Wilson and Hilferty."""
+    """Probability of a larger chi-square, by the approximation of Wilson and Hilferty."""
     if freedom < 1:
         return 1.0
     spread = 2 / (9 * freedom)

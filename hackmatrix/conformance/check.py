@@ -1,4 +1,4 @@
-"""Recorded games against the engine, step by step."""
+"""Checks recorded games against the engine, step by step."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from hackmatrix.conformance.replay import Replay
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be said of a step: it is reproduced, unless one of these is there.
+    """Result of checking one step: it is reproduced if `rules` and `failure` are empty.
 
     Attributes:
-        rules: the differences of section 13 by which it is declared.
-        failure: the first difference that is none of those.
-        draws: the outcomes of chance in it, unless it failed.
+        rules: the known differences of rules.md, section 13, that explain the step.
+        failure: the first difference that none of them explains.
+        draws: the random outcomes of the step, unless it failed.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -25,7 +25,7 @@ class Verdict:
 
 
 def check_game(game: RecordedGame) -> Iterator[Verdict]:
-    """The verdict on each step of a game."""
+    """Yields the verdict on each step of a game."""
     before, ended = game.initial, False
     for step in game.steps:
         yield check_step(before, step, ended=ended)
@@ -33,12 +33,12 @@ def check_game(game: RecordedGame) -> Iterator[Verdict]:
 
 
 def check_step(before: RecordedState, step: RecordedStep, *, ended: bool = False) -> Verdict:
-    """Play one step by the rules and, if the recording has it otherwise, as the original does.
+    """Replays one step by the rules and, if the recording differs, as the original plays it.
 
     Args:
-        before: the state before it.
+        before: the state before the step.
         step: the recorded step.
-        ended: the game had ended before it.
+        ended: whether the game had ended before the step.
     """
     if isinstance(before.state, str):
         return Verdict(failure=f"before: {before.state}")

@@ -1,4 +1,4 @@
-"""A state of the engine beside the recorded one, and where they first differ."""
+"""Finds the first difference between a state of the engine and the recorded one."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -9,7 +9,7 @@ from hackmatrix.rules.board import col, row
 from hackmatrix.rules.enemies import EnemyType
 
 _POSITION = [f.name for f in fields(Position)]
-# All that a recording tells. The rest of a game is its dice and events, and how it ended.
+# The fields that a recording contains. It lacks the dice, the events and how the game ended.
 _STATE = ["stage", "exit", "interval", "next_task", "pending", "step", *_POSITION, "saved"]
 _PARTS = {kind: [f.name for f in fields(kind)] for kind in (Cell, Player, Enemy, Transmission)}
 _PLACES = ("exit", "cell", "last")

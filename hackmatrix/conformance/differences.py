@@ -1,4 +1,4 @@
-"""Section 13: where the running original differs from the rules, and how to play it that way."""
+"""Section 13: how the running original differs from the rules, and replays that follow it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ _NO_LIMIT = 1 << 20
 
 
 class Rule(IntEnum):
-    """The numbers of section 13. The fifth cannot be recorded: the original hangs."""
+    """The numbered differences of section 13. The fifth cannot be recorded: the original hangs."""
 
     WINNING = 1
     SAVED_STATES = 2
@@ -37,17 +37,17 @@ class Rule(IntEnum):
 
 
 class ReplayAsOriginal(Replay):
-    """A step played with the differences of section 13 and nothing else changed.
+    """Replays a step with the differences of section 13 and nothing else changed.
 
     Args:
         before: the state before the step; it is not changed.
         step: the recorded step.
         after: the state after it.
-        undoable: what the original's UNDO would bring back.
-        ended: the game had ended before the step.
+        undoable: the position that the original's UNDO would restore.
+        ended: whether the game had ended before the step.
 
     Attributes:
-        rules: the differences that played a part.
+        rules: the differences that affected the step.
     """
 
     dice: "OriginalDice"
@@ -69,11 +69,11 @@ class ReplayAsOriginal(Replay):
                 self.rules.add(Rule.SAVED_STATES)
 
     def told_dice(self) -> "OriginalDice":
-        """Dice that also show what only the original does."""
+        """Dice that can also follow behaviour that only the original has."""
         return OriginalDice(self.state, self.after, self.step.order)
 
     def play(self, game: Game) -> Outcome:
-        """Take the action as the original does."""
+        """Takes the action as the original does."""
         dice = self.dice
         with (
             _replaced(enemy_turn, spawn=dice.spawn, MAX_ENEMIES=_NO_LIMIT),
@@ -101,19 +101,19 @@ class ReplayAsOriginal(Replay):
 
 
 class OriginalDice(ToldDice):
-    """They may also show what the original does where it tries cells at random and gives up.
+    """Recorded outcomes, including those where the original's random search for a cell gives up.
 
-    It does not find the only allowed cell in 100 tries once in 17 times, one of two once in 300.
+    In 100 tries it misses the only allowed cell once in 17 times, and both of two once in 300.
 
     Attributes:
-        overlooked: it has overlooked cells that the rules would have taken.
+        overlooked: whether it has missed cells that the rules would have used.
     """
 
     order_stride = _NO_LIMIT
     overlooked = False
 
     def choose(self, site: Site, options: Sequence[_T], index: int = 0) -> _T:
-        """The recorded one of the options, or a cell in fire where those out of fire are few."""
+        """The recorded option, or a cell in the line of fire if few cells are outside it."""
         try:
             return super().choose(site, options, index)
         except ImpossibleOutcome:
@@ -127,7 +127,7 @@ class OriginalDice(ToldDice):
     def spawn(
         self, state: State, index: int, *, from_schedule: bool = False, from_siphon: bool = False
     ) -> None:
-        """The engine's `spawn`, or nothing where the original may have given up."""
+        """The engine's `spawn`, or nothing if the original seems to have given up."""
         place, recorded = len(state.transmissions), self.recorded.transmissions
         is_recorded = place < len(recorded) and (
             (recorded[place].from_schedule, recorded[place].from_siphon)
@@ -141,7 +141,7 @@ class OriginalDice(ToldDice):
 
 
 def _may_overlook(cells: int) -> bool:
-    """Whether 100 random cells of the board may well miss so many cells."""
+    """Whether 100 random cells of the board have a real chance of missing this number of cells."""
     return (1 - cells / CELLS) ** _SPAWN_TRIES > NEGLIGIBLE
 
 

@@ -1,6 +1,6 @@
-"""Reading JSON data by tables of fields, with messages that name the place: `enemies[2].hp: ...`.
+"""Reads JSON data by tables of fields; errors name the place: `enemies[2].hp: ...`.
 
-A reader takes a JSON value and returns what it stands for, or raises `WrongField`.
+A reader takes a JSON value and returns the parsed value, or raises `WrongField`.
 """
 
 import sys
@@ -24,19 +24,19 @@ class WrongField(ValueError):
         return f"{self.path}: {self.message}" if self.path else self.message
 
     def inside(self, outer: str) -> Self:
-        """The same complaint, seen from the object or list around it."""
+        """The same error with the path extended by the object or list around it."""
         joint = "." if self.path and not self.path.startswith("[") else ""
         return type(self)(self.message, f"{outer}{joint}{self.path}")
 
 
 class OutOfRange(WrongField):
-    """A value of the right form that the engine cannot hold."""
+    """A value of the right form that the engine cannot represent."""
 
 
 def fields(
     raw: Any, readers: Mapping[str, Reader[Any]], required: Set[str], *, open: bool = False
 ) -> dict[str, Any]:
-    """Read a JSON object; fields that no reader is for are passed over if it is `open`."""
+    """Reads a JSON object; with `open`, fields without a reader are ignored."""
     if type(raw) is not dict:
         raise WrongField(f"expected an object, got {shown(raw)}")
     read: dict[str, Any] = {}
@@ -56,7 +56,7 @@ def fields(
 
 
 def each(reader: Reader[_T], length: int | None = None) -> Reader[list[_T]]:
-    """A reader of lists, of a fixed length if one is given."""
+    """A reader for lists, of a fixed length if one is given."""
 
     def read(raw: Any) -> list[_T]:
         if type(raw) is not list:
@@ -75,7 +75,7 @@ def each(reader: Reader[_T], length: int | None = None) -> Reader[list[_T]]:
 
 
 def one_of(names: Mapping[str, _T]) -> Reader[_T]:
-    """A reader of names."""
+    """A reader that maps a name to its value."""
 
     def read(raw: Any) -> _T:
         if type(raw) is not str or raw not in names:
@@ -86,7 +86,7 @@ def one_of(names: Mapping[str, _T]) -> Reader[_T]:
 
 
 def within(low: int, high: int) -> Reader[int]:
-    """A reader of whole numbers of which the engine can hold only some."""
+    """A reader for integers; raises `OutOfRange` outside `low`..`high`."""
 
     def read(raw: Any) -> int:
         value = whole(raw)
@@ -98,21 +98,21 @@ def within(low: int, high: int) -> Reader[int]:
 
 
 def whole(raw: Any) -> int:
-    """A whole number."""
+    """Reads an integer."""
     if type(raw) is not int:
         raise WrongField(f"expected a whole number, got {shown(raw)}")
     return raw
 
 
 def number(raw: Any) -> float:
-    """A number that a float can hold."""
+    """Reads a number, as a float."""
     if type(raw) not in (int, float) or not abs(raw) <= sys.float_info.max:
         raise WrongField(f"expected a number, got {shown(raw)}")
     return float(raw)
 
 
 def flag(raw: Any) -> bool:
-    """True or false."""
+    """Reads a bool."""
     if type(raw) is not bool:
         raise WrongField(f"expected true or false, got {shown(raw)}")
     return raw

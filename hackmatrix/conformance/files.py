@@ -1,4 +1,4 @@
-"""Files of recorded games: one JSON object a line, plain or gzipped."""
+"""Reads files of recorded games: one JSON object a line, plain or gzipped."""
 
 import gzip
 import zlib
@@ -15,12 +15,12 @@ _GZIP = b"\x1f\x8b"
 
 
 def read_games(path: Path) -> Iterator[RecordedGame]:
-    """The games of a file.
+    """Yields the games of a file.
 
     Raises:
         UserError: the file is missing, corrupt or of another format; the message names the place.
     """
-    number = 0  # of the line, from 1
+    number = 0  # line number, from 1
     try:
         with path.open("rb") as file:
             packed = file.read(len(_GZIP)) == _GZIP

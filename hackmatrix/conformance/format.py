@@ -1,7 +1,8 @@
 """The format of recorded games (`docs/conformance.md`) as tables of fields.
 
-What is not of this form is refused with its path. A value that only the engine cannot hold (a piece
-off the board, stage 9) is no fault of the format: the state is read as the text of that fault.
+Data of any other form is refused with its path. A value that is well formed but that the engine
+cannot represent (a piece off the board, stage 9) is no format error: the state is then read as a
+text that describes the value.
 """
 
 import json
@@ -28,24 +29,24 @@ from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 from hackmatrix.rules.stages import LAST_STAGE
 
-# Where the recordings have another name for a reward part.
+# Reward parts that have another name in the recordings.
 _PART_NAMES = {
     "distance_shaping": "distance",
     "death_penalty": "death",
     "damage_penalty": "damage",
     "siphon_death_penalty": "siphon_death",
 }
-_ROUNDING = 1e-6  # of a unit: by how much sums of floats may be off
+_ROUNDING = 1e-6  # in units: tolerated rounding error of sums of floats
 
 
 # --- games and steps -----------------------------------------------------------------------------
 
 
 def read_game(line: bytes) -> RecordedGame:
-    """One line of a file; the saved states are not filled in.
+    """Parses one line of a file; the saved states are not filled in.
 
     Raises:
-        WrongField: it is no recorded game; the message names the field.
+        WrongField: the line is not a recorded game; the message names the field.
     """
     try:
         raw = json.loads(line)
@@ -75,7 +76,7 @@ def _reward(raw: Any) -> dict[str, float]:
 
 
 def _units(raw: Any) -> float:
-    """A reward in units: a whole number, unless the recorded one is no multiple of them."""
+    """A reward in units: an int if it is a multiple of the unit, else a float."""
     units = number(raw) / UNIT
     return round(units) if abs(units - round(units)) < _ROUNDING else units
 

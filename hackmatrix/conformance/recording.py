@@ -1,4 +1,4 @@
-"""What is in a recorded game."""
+"""The content of a recorded game."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ FLAGS = ("success", "done", "stage_advanced", "won", "died")
 
 @dataclass(slots=True)
 class RecordedState:
-    """A state as the original had it.
+    """A state as the original recorded it.
 
     Attributes:
-        state: the same in the engine's form, without dice; or, in words, the first value that the
-            engine cannot hold.
-        history: how many states the original had saved for UNDO.
-        undoable: the one that the original's UNDO would bring back.
+        state: the state in the engine's form, without dice; or a text that describes the first
+            value that the engine cannot represent.
+        history: number of states that the original had saved for UNDO.
+        undoable: the position that the original's UNDO would restore.
     """
 
     state: State | str
@@ -29,15 +29,15 @@ class RecordedState:
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """One action and what came of it.
+    """One action and its results.
 
     Attributes:
         valid: the valid actions before it.
-        action: what was done.
-        after: the state after it, enemy turn included.
+        action: the action taken.
+        after: the state after it, including the enemy turn.
         parts: the reward in units of 0.005, by the names of `rules.rewards`.
-        flags: by the names of `FLAGS`.
-        order: the places of the enemies in the order that was drawn, for each sub-step.
+        flags: bools by the names of `FLAGS`.
+        order: for each sub-step, the list positions of the enemies in the order they acted.
     """
 
     valid: list[int]
@@ -50,17 +50,17 @@ class RecordedStep:
 
 @dataclass(frozen=True, slots=True)
 class RecordedGame:
-    """A whole game."""
+    """A recorded game: its first state and its steps."""
 
     initial: RecordedState
     steps: list[RecordedStep]
 
 
 def rebuild_saved_states(game: RecordedGame) -> None:
-    """Fill in, by following the game, what UNDO can bring back in each state.
+    """Fills in, by following the game, the states that UNDO can restore after each step.
 
-    `state.saved` becomes what the rules keep: the newest 4, forgotten when a stage begins.
-    `undoable` is the newest of all, which the original never forgets.
+    `state.saved` becomes what the rules keep: the newest 4, cleared when a stage begins. `undoable`
+    is the newest of all, which the original never clears.
     """
     ours: list[Position] = []
     original: list[Position] = []

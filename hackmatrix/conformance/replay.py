@@ -1,4 +1,4 @@
-"""One step of a recorded game, played by the engine and compared with what the recording says."""
+"""Replays one recorded step on the engine and compares the result with the recording."""
 
 from dataclasses import fields, replace
 
@@ -12,7 +12,7 @@ from hackmatrix.rules.rewards import UNIT
 
 
 class Replay:
-    """A step played by the rules as they are.
+    """Replays a step by the unchanged rules.
 
     Args:
         before: the state before the step; it is not changed.
@@ -20,7 +20,7 @@ class Replay:
         after: the state after it.
 
     Attributes:
-        dice: what it is played with.
+        dice: the dice that the step is played with.
     """
 
     def __init__(self, before: State, step: RecordedStep, after: State) -> None:
@@ -30,11 +30,11 @@ class Replay:
         self.dice = self.told_dice()
 
     def told_dice(self) -> ToldDice:
-        """Dice that show what the recording says."""
+        """Dice that return the recorded outcomes."""
         return ToldDice(self.state, self.after, self.step.order)
 
     def difference(self) -> str | None:
-        """Path and values of the first thing that differs from the recording; None if nothing."""
+        """Path and values of the first difference from the recording; None if there is none."""
         game = Game(self.state)
         valid = game.valid_actions()
         if valid != self.step.valid:
@@ -50,7 +50,7 @@ class Replay:
         return first_difference(self.state, self.after) or self._result_difference(outcome)
 
     def play(self, game: Game) -> Outcome:
-        """Take the action."""
+        """Takes the action."""
         return game.step(self.step.action)
 
     def _result_difference(self, outcome: Outcome) -> str | None:
@@ -65,7 +65,7 @@ class Replay:
 
 
 def flags_of(outcome: Outcome) -> dict[str, bool]:
-    """What the recordings call `recording.FLAGS`."""
+    """The outcome as the recorded flags, `recording.FLAGS`."""
     return {
         "success": outcome.ending != Ending.INVALID_ACTION,
         "done": outcome.done,
@@ -84,7 +84,7 @@ def _mask_difference(engine: list[int], recorded: list[int]) -> str:
 
 
 def _playable(state: State) -> State:
-    """A copy that can be played without changing the state or what it has saved."""
+    """A copy that can be played without changing the state or its saved states."""
     position = snapshot(state)
     saved = [*state.saved[:-1], *(snapshot(newest) for newest in state.saved[-1:])]
     changes = {f.name: getattr(position, f.name) for f in fields(Position)}

@@ -1,4 +1,4 @@
-"""The verdicts counted, as a table and as JSON."""
+"""Counts the verdicts and formats them as a table and as JSON."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ MAX_FAILURES_SHOWN = 20
 
 @dataclass
 class Tally:
-    """The verdicts on the steps of one action."""
+    """Counts of the verdicts on the steps of one action."""
 
     steps: int = 0
     declared: int = 0
@@ -23,11 +23,11 @@ class Tally:
 
     @property
     def reproduced(self) -> int:
-        """Steps that came out as recorded."""
+        """Number of steps that matched the recording."""
         return self.steps - self.declared - self.failed
 
     def add(self, verdict: Verdict) -> None:
-        """Count a verdict."""
+        """Counts a verdict."""
         self.steps += 1
         self.failed += verdict.failure is not None
         self.declared += bool(verdict.rules)
@@ -36,13 +36,13 @@ class Tally:
 
 @dataclass
 class Report:
-    """The verdicts on all steps.
+    """Counts of the verdicts on all steps.
 
     Attributes:
-        total: of all actions.
-        by_action: by the action's number.
-        first_failures: where the first of them are and what they are.
-        chance: by file, in the order of the files.
+        total: over all actions.
+        by_action: one for each action, by its number.
+        first_failures: place and text of the first failures.
+        chance: random outcomes by file, in the order of the files.
     """
 
     total: Tally = field(default_factory=Tally)
@@ -52,19 +52,19 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing speaks against the engine."""
+        """Whether there is neither a failed step nor a fault of the random outcomes."""
         return not self.total.failed and not self.chance_faults()
 
     def begin_file(self, file: str) -> None:
-        """The verdicts that follow are on the games of this file."""
+        """Starts a file: the verdicts that follow are on its games."""
         self.chance.append((file, Chance()))
 
     def chance_faults(self) -> list[str]:
-        """What chance cannot have done."""
+        """Where random outcomes contradict the rules, one sentence each, by file."""
         return [f"{file}: {fault}" for file, chance in self.chance for fault in chance.faults()]
 
     def add(self, game: int, step: int, action: int, verdict: Verdict) -> None:
-        """Count a verdict; games of the file and steps of the game count from 0."""
+        """Counts a verdict; games of the file and steps of the game count from 0."""
         file, chance = self.chance[-1]
         chance.add(verdict.draws)
         self.total.add(verdict)

@@ -1,7 +1,7 @@
-"""Dice that are told what to show: what the recording says has happened.
+"""Dice that return the recorded outcomes.
 
 They only pick among the options that the engine offers, so an outcome that the engine cannot
-produce is refused, and they decide nothing that the comparison afterwards does not see.
+produce is refused; and every choice they make is checked by the comparison afterwards.
 """
 
 import random
@@ -18,33 +18,33 @@ from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
 from hackmatrix.rules.stages import LAYOUT_TRIES
 
 _T = TypeVar("_T")
-NEGLIGIBLE = 1e-6  # a chance that no recording will show
-_SAMPLES = 500  # layouts, to see how many of them are invalid
+NEGLIGIBLE = 1e-6  # probability of events that no recording contains
+_SAMPLES = 500  # random layouts to estimate the share of invalid ones
 
 
 class ImpossibleOutcome(Exception):
-    """The recording says that something happened by chance which the engine cannot produce."""
+    """The recording contains a random outcome that the engine cannot produce."""
 
     def __init__(self, site: Site, why: str) -> None:
         super().__init__(f"{site.name.lower()}: {why}")
 
     @classmethod
     def among(cls, site: Site, wanted: Any, allowed: Sequence[Any]) -> Self:
-        """The recorded outcome is not among the engine's options."""
+        """The error for a recorded outcome that is not among the engine's options."""
         options = ", ".join(_shown(site, option) for option in dict.fromkeys(allowed))
         return cls(site, f"recorded {_shown(site, wanted)}, possible {options}")
 
 
 class ToldDice(Dice):
-    """Dice for one recorded step.
+    """Dice for one recorded step, which return the recorded outcomes.
 
     Args:
-        state: the game that is to be played with them.
+        state: the state before the step; its dice are replaced by these.
         recorded: the state after the step.
         order: the recorded order of the enemies, for each sub-step.
 
     Attributes:
-        draws: what they have shown, as far as the recording tells.
+        draws: the outcomes so far that the recording determines.
     """
 
     order_stride = MAX_ENEMIES  # between the indices of ENEMY_ORDER of the two sub-steps
@@ -58,13 +58,13 @@ class ToldDice(Dice):
         self.order = order
         self.layout = [i for i, cell in enumerate(recorded.cells) if cell.is_block]
         self.draws: list[Draw] = []
-        self.is_known = True  # the recording tells the outcome, and it alone
+        self.is_known = True  # whether the recording determines the last outcome
 
     def choose(self, site: Site, options: Sequence[_T], index: int = 0) -> _T:
-        """The recorded one of the options.
+        """Returns the recorded option.
 
         Raises:
-            ImpossibleOutcome: it is not among them.
+            ImpossibleOutcome: it is not among the options.
         """
         self.is_known = True
         wanted: _T = _TELL[site](self, options, index)
@@ -75,7 +75,7 @@ class ToldDice(Dice):
         return wanted
 
     def _draws(self, site: Site, options: Sequence[Any], drawn: int) -> Iterator[Draw]:
-        """The outcome by kinds that come up often enough to be counted."""
+        """The outcome as draws whose kinds are frequent enough to be counted."""
         views: dict[str, Iterable[Hashable]] = {site.name.lower(): options}
         if site == Site.SPAWN_CELL:
             here = self.state.player.cell
@@ -89,7 +89,7 @@ class ToldDice(Dice):
             yield Draw(name, kinds[drawn], kinds)
 
     def _arbitrary(self, outcome: _T) -> _T:
-        """An outcome that the recording does not tell, or not alone."""
+        """Marks an outcome that the recording does not determine, or not alone."""
         self.is_known = False
         return outcome
 
@@ -104,7 +104,7 @@ class ToldDice(Dice):
         return max(len(self.layout), options[0])  # with fewer free cells the engine uses all
 
     def _invalid_layout(self, counts: Sequence[int]) -> list[int]:
-        """A layout such as came up 100 times if the new board has no blocks; else none."""
+        """A layout as it must have come up 100 times if the new board has no blocks; else none."""
         free = sorted(set(range(CELLS)) - set(CORNERS) - self.state.occupied())
         rng = random.Random(0)
         for count in counts:
@@ -150,7 +150,7 @@ class ToldDice(Dice):
         return self.spawned(Site.SPAWN_TYPE).type
 
     def spawned(self, site: Site) -> Transmission:
-        """The transmission about to be appended."""
+        """The recorded transmission that is about to be appended."""
         place, recorded = len(self.state.transmissions), self.recorded.transmissions
         if place >= len(recorded):
             raise ImpossibleOutcome(site, f"only {len(recorded)} transmissions are recorded")
@@ -196,7 +196,7 @@ class ToldDice(Dice):
 
 
 def cover(state: State, cell: int) -> str:
-    """What stands between a cell and the player, if the two are in line."""
+    """What blocks the line between a cell and the player, if they are in line."""
     here = state.player.cell
     if not state.in_line(cell):
         return "out of line"

@@ -1,4 +1,4 @@
-"""The board as marks: the ground, what cells hold, and who is there."""
+"""The board as marks: the ground, the content of cells, and the pieces."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -18,7 +18,7 @@ _STATUS = {"stunned": "text", "disabled": "text", "from_siphon": "siphon"}
 
 
 def board(seen: dict[str, Any]) -> Iterator[Group]:
-    """A group for each cell, measured from the board's upper left corner; row 5 is on top.
+    """One group per cell, positioned from the board's upper left corner; row 5 is on top.
 
     Args:
         seen: what the player sees (`view.view`).
@@ -48,7 +48,7 @@ def _cell(seen: dict[str, Any], cell: int) -> Marks:
 
 
 def _ground(facts: dict[str, Any], *, in_fire: bool) -> Marks:
-    """The plate of a cell: filled on blocks, with only a frame where it has been siphoned."""
+    """The plate of a cell: filled on blocks, only a frame where siphoned."""
     content = facts["content"]
     is_block = content in _BLOCKS
     colour = "question" if facts.get("hidden") else content
@@ -66,7 +66,7 @@ def _ground(facts: dict[str, Any], *, in_fire: bool) -> Marks:
 
 
 def _content(facts: dict[str, Any], *, alone: bool) -> Marks:
-    """What the cell holds: large in the middle, or at its foot beside somebody."""
+    """The content of a cell: large in the middle, or small at its foot if a piece is there."""
     content, foot = facts["content"], "" if alone else "_foot"
     if content == "question":
         yield text(f"number{foot}", "?", "text")
@@ -127,12 +127,12 @@ def _hp(hp: int, most: int, colour: str) -> Marks:
 
 
 def _side_by_side(pieces: list[tuple[Mark | Text | Group, ...]]) -> Marks:
-    """The pieces that share a cell, as small as it takes."""
+    """The pieces that share a cell, scaled down to fit side by side."""
     if len(pieces) < 2:
         yield from chain(*pieces)
         return
     columns = ceil(sqrt(len(pieces)))
-    top = (columns - ceil(len(pieces) / columns)) / 2  # rows that are left over, half of them above
+    top = (columns - ceil(len(pieces) / columns)) / 2  # half of the unused rows
     side = CELL / columns
     for i, marks in enumerate(pieces):
         r, c = divmod(i, columns)

@@ -1,7 +1,7 @@
 """Letters as strokes on a grid 4 wide and 6 high, y downwards, with corners cut at 45 degrees.
 
-They are drawn with a pen of width 1 with round ends. Drawing them ourselves makes a picture look
-the same everywhere: no font has to be there, and every exporter has the same letters.
+They are drawn with a pen of width 1 with round ends. With our own letters a picture looks the same
+everywhere: no font is needed, and every exporter has the same letters.
 """
 
 WIDTH, HEIGHT = 4, 6

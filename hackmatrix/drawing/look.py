@@ -1,6 +1,6 @@
-"""How the game looks, as data: colours, shapes, letters, and where things lie in a cell.
+"""The look of the game as data: colours, shapes, letters, and positions within a cell.
 
-`LOOK` is what a picture, a page and an animation draw by; `json.dumps` can write it.
+Pictures, pages and animations all draw by `LOOK`, which `json.dumps` can write.
 """
 
 from hackmatrix.drawing.letters import ADVANCE, HEIGHT, LETTERS, WIDTH
@@ -34,9 +34,9 @@ COLOURS = {
     "danger": "#ff5d6c",
 }
 
-# Left, top and size of a shape in a cell. What a cell holds is large while nobody is there, and
-# small at its foot beside somebody. Of resources and hp it is the first; the next one is a `STEP`
-# further.
+# Left, top and size of a shape in a cell. The content of a cell is large while no piece is there,
+# else small at the foot. For resources and hp it is the position of the first; each further one is
+# a `STEP` away.
 PLACES = {
     "plate": (2, 2, 96),
     "content": (20, 18, 60),

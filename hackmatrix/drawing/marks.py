@@ -1,4 +1,4 @@
-"""What a picture is made of, in no format yet: shapes and lines of text, back to front."""
+"""The elements of a picture, independent of format: shapes and lines of text, back to front."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from hackmatrix.drawing.look import PLACES, STEPS, TEXT_PLACES
 
 
 class Mark(NamedTuple):
-    """A shape of `look.SHAPES`, its square `size` units wide with the upper left corner (x, y)."""
+    """A shape of `look.SHAPES`: a square `size` units wide with the upper left corner (x, y)."""
 
     shape: str
     x: float
@@ -18,7 +18,7 @@ class Mark(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A line of `letters.LETTERS`, each `height` units high, with the upper left corner (x, y)."""
+    """A line in `letters.LETTERS`, `height` units high, with the upper left corner (x, y)."""
 
     text: str
     x: float
@@ -28,9 +28,9 @@ class Text(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Marks that belong together, such as those of a cell.
+    """Marks that belong together, such as those of one cell.
 
-    Their origin is (x, y) of what the group is in; `scale` makes them smaller.
+    (x, y) is their origin in the enclosing group or picture; `scale` is applied to them.
     """
 
     title: str  # what it shows, in words; may be empty
@@ -89,5 +89,5 @@ def fitted(
 
 
 def text_width(line: str, height: float) -> float:
-    """How wide a text is, in units."""
+    """Width of a text, in units."""
     return (ADVANCE * (len(line) - 1) + WIDTH) * height / HEIGHT

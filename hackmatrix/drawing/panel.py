@@ -1,4 +1,4 @@
-"""What stands above and below the board: the numbers of the game, and its programs."""
+"""The panels above and below the board: the numbers of the game, and the programs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,13 +16,13 @@ _SLOTS = 1 + len(PROGRAMS)
 _COLUMNS, _SLOT, _GAP = 8, 68, 8  # eight slots are as wide as six cells
 RACK_HEIGHT = -(-_SLOTS // _COLUMNS) * (_SLOT + _GAP) - _GAP
 
-# By how the game ended: icon, colour, word.
+# By ending: icon, colour, word.
 _ENDINGS = {
     "won": ("exit", "exit", "WON"),
     "died": ("heart", "danger", "DIED"),
     "invalid_action": ("cross_out", "danger", "INVALID"),
 }
-_FLAGS = {"SHOW": "show", "CALM": "calm", "STEP": "step"}  # what a program has switched on
+_FLAGS = {"SHOW": "show", "CALM": "calm", "STEP": "step"}  # state flag that a program sets
 
 
 def stage_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
@@ -41,7 +41,7 @@ def stage_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
 
 
 def _next_spawn(seen: dict[str, Any], x: float, width: float) -> Group:
-    """Turns until the next scheduled spawn, and how many are owed to siphoning."""
+    """Turns until the next scheduled spawn, and the number of spawns pending from siphoning."""
     turns, owed = max(1, seen["next_task"] - seen["turn"]), seen["pending"]
     number = "-" if seen["calm"] else str(turns)
     when = "no scheduled spawns" if seen["calm"] else f"next scheduled spawn in {turns} turns"

@@ -1,4 +1,4 @@
-"""A picture of a game: the board between the numbers of the stage and those of the player."""
+"""A picture of a game: the board between the stage's numbers and the player's."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -23,7 +23,7 @@ HEIGHT = _RACK_TOP + panel.RACK_HEIGHT + _MARGIN
 
 
 class Picture(str):
-    """SVG text that notebooks show as a picture."""
+    """SVG text that notebooks display as a picture."""
 
     __slots__ = ()
 
@@ -36,10 +36,10 @@ def draw(state: Any, *, reveal: bool = False) -> Picture:
 
     Args:
         state: a `Game`, its state, or a state of the JAX environment (`EnvState`); one game.
-        reveal: show what is hidden from the player too, marked with a question mark.
+        reveal: also show hidden things, marked with a question mark.
 
     Raises:
-        TypeError: it is no state.
+        TypeError: it is not a state.
         ValueError: it is a batch of games.
     """
     seen = view(_one_game(state), reveal=reveal)
@@ -47,7 +47,7 @@ def draw(state: Any, *, reveal: bool = False) -> Picture:
 
 
 def scene(seen: dict[str, Any]) -> list[Group]:
-    """The whole picture of what the player sees (`view`), back to front, in no format yet."""
+    """All groups of the picture of a `view`, back to front, independent of format."""
     return [
         *_moved(panel.stage_stats(seen, _BOARD), _MARGIN),
         Group("rows and columns", 0, _BOARD_TOP, tuple(_coordinates())),
@@ -69,7 +69,7 @@ def _coordinates() -> Iterator[Text]:
 
 
 def _one_game(state: Any) -> State:
-    """The game as a state of the Python engine."""
+    """Converts to a state of the Python engine."""
     if isinstance(state, Game):
         return state.state
     if isinstance(state, State):

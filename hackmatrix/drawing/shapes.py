@@ -1,8 +1,8 @@
 """Every shape, drawn in a square of 100 x 100 with y downwards.
 
-A shape is layers from the back to the front: (paint, width, path). `paint` is "ink", the colour the
-shape is asked for in, or the name of a colour; `width` is that of the pen, 0 fills. Paths are made
-of M, L and Z with absolute numbers alone, so that anything that draws polygons can draw them.
+A shape is a tuple of layers from back to front: (paint, width, path). `paint` is "ink", the colour
+passed by the caller, or the name of a colour; `width` is the pen's, 0 fills the path. Paths use
+only M, L and Z with absolute numbers, so that anything that draws polygons can draw them.
 """
 
 Layer = tuple[str, float, str]

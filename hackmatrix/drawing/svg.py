@@ -1,4 +1,4 @@
-"""Marks as SVG text: flat paths, no fonts, no scripts, nothing to fetch."""
+"""Converts marks to SVG text: flat paths, no fonts, no scripts, no external resources."""
 
 import re
 from collections import Counter
@@ -12,18 +12,18 @@ from hackmatrix.drawing.look import CELL, COLOURS
 from hackmatrix.drawing.marks import Group, Mark, Text
 from hackmatrix.drawing.shapes import SHAPES, Layer
 
-_PIXELS = 0.75  # for a unit, where nobody says how large the picture is to be
+_PIXELS = 0.75  # pixels per unit at the default size
 
 
 def svg(width: float, height: float, groups: Sequence[Group], title: str, description: str) -> str:
-    """A picture `width` x `height` units large.
+    """SVG text of a picture of `width` x `height` units.
 
     Args:
-        width: of the picture.
-        height: of the picture.
-        groups: what it shows, back to front.
-        title: one line for those who cannot see it.
-        description: the same at length.
+        width: in units.
+        height: in units.
+        groups: the marks, back to front.
+        title: one-line text alternative.
+        description: long text alternative.
     """
     marks = Counter(chain.from_iterable(map(_marks, groups)))
     repeated = {mark for mark, times in marks.items() if times > 1}
@@ -55,7 +55,7 @@ def _marks(group: Group) -> Iterator[Mark | Text]:
 
 
 def _shapes(marks: Counter[Mark | Text]) -> Iterator[str]:
-    """The shapes that are used, once each."""
+    """Definitions of the shapes that are used, once each."""
     for name in sorted({mark.shape for mark in marks if isinstance(mark, Mark)}):
         yield f'<g id="{_shape_id(name)}">{"".join(map(_layer, SHAPES[name]))}</g>'
 
@@ -100,7 +100,7 @@ def _place(x: float, y: float, scale: float) -> str:
 
 
 def _path(path: str, right: float = 0) -> str:
-    """The path moved to the right, in fewer characters: relative steps after each start."""
+    """The path moved to the right, shortened by relative steps after each start."""
     x = y = 0.0
     steps = []
     for command, *point in re.findall(r"([MLZ])(?:([\d.]+) ([\d.]+))?", path):
@@ -120,7 +120,7 @@ def _path(path: str, right: float = 0) -> str:
     return "".join(steps).replace(" -", "-")
 
 
-# Several pictures may be in one page of a notebook: an id means the same in all of them.
+# One notebook page may hold several pictures, so an id must mean the same in all of them.
 
 
 def _shape_id(name: str) -> str:
@@ -132,6 +132,6 @@ def _mark_id(mark: Mark | Text) -> str:
 
 
 def _number(number: float) -> str:
-    """As short as can be, to a hundredth."""
+    """The shortest text of a number rounded to hundredths."""
     digits = f"{abs(number):.2f}".rstrip("0").rstrip(".").removeprefix("0") or "0"
     return f"-{digits}" if number < 0 and digits != "0" else digits

@@ -22,13 +22,13 @@ def view(state: State, *, reveal: bool = False) -> dict[str, Any]:
 
     Args:
         state: one game.
-        reveal: also what is hidden; it is marked by `hidden: True`.
+        reveal: also include hidden things, marked by `hidden: True`.
 
     Returns:
-        The names of `Game.to_dict` without the dice. What is hidden is left out: cryptogs out of
-        sight, what question blocks hold, types of transmissions before SHOW. `saved` is the number
-        of UNDO states. Besides: `fire`, the cells in the player's line of fire, and `last_seen`,
-        where hidden cryptogs were last seen (flat indices, ascending).
+        The fields of `Game.to_dict` without the dice. Hidden things are left out: cryptogs out of
+        sight, the content of question blocks, types of transmissions before SHOW. `saved` is the
+        number of UNDO states. Additional fields: `fire`, the cells in the player's line of fire,
+        and `last_seen`, where hidden cryptogs were last seen (flat indices, ascending).
     """
     facts = {name: fact for name, fact in state_to_dict(state).items() if name not in _UNSEEN}
     hidden = [enemy for enemy in state.enemies if not state.sees(enemy)]

@@ -1,4 +1,4 @@
-"""What a picture shows, in the words of the text form (`docs/positions.md`)."""
+"""Text alternatives for a picture, in the words of the text form (`docs/positions.md`)."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from hackmatrix.rules.stages import LAST_STAGE
 
 
 def title(seen: dict[str, Any]) -> str:
-    """The stage and the turn, and how the game ended."""
+    """Stage, turn and, if the game is over, its ending."""
     over = f", {seen['over'].replace('_', ' ')}" if seen["over"] else ""
     return f"HackMatrix: stage {seen['stage']} of {LAST_STAGE}, turn {seen['turn']}{over}"
 
 
 def description(seen: dict[str, Any]) -> str:
-    """The board as the text form draws it, and a line for each fact that the player sees."""
+    """The board as in the text form, and a line for each fact that the player sees."""
     numbers = ("stage", "interval", "next_task", "pending", "turn", "atk_uses")
     return "\n".join(
         [
@@ -30,7 +30,7 @@ def description(seen: dict[str, Any]) -> str:
 
 
 def cell_words(seen: dict[str, Any], cell: int) -> str:
-    """What is on a cell; empty where there is nothing."""
+    """The content and pieces of a cell as text; empty if there are none."""
     facts = seen["cells"][cell]
     content = "" if facts["content"] == "empty" else facts["content"]
     parts = [f"{content} {_words(facts)}"]

@@ -1,4 +1,4 @@
-"""The game in plain Python: the oracle. One file for each chapter of `docs/rules.md`."""
+"""The game in plain Python, the reference engine: one file per chapter of `docs/rules.md`."""
 
 from hackmatrix.engine.game import Game, Outcome
 

@@ -1,4 +1,4 @@
-"""Section 3: what the player can do, and directions."""
+"""Section 3: valid actions, movement and attacks by direction."""
 
 from hackmatrix.engine.combat import attack
 from hackmatrix.engine.events import Event, EventKind
@@ -10,7 +10,7 @@ from hackmatrix.rules.programs import PROGRAMS
 
 
 def valid_actions(state: State) -> list[int]:
-    """The actions that can be taken now, ascending."""
+    """The valid actions, ascending."""
     valid = [d for d in range(NUM_DIRECTIONS) if can_go(state, d)]
     if state.player.siphons >= 1:
         valid.append(SIPHON)
@@ -19,7 +19,7 @@ def valid_actions(state: State) -> list[int]:
 
 
 def can_go(state: State, direction: int) -> bool:
-    """Whether there is something to hit or a free cell in a direction."""
+    """Whether the next cell in a direction is free or holds an enemy to attack."""
     cell = NEIGHBOUR[state.player.cell][direction]
     if cell is None:
         return False
@@ -27,7 +27,7 @@ def can_go(state: State, direction: int) -> bool:
 
 
 def target(state: State, direction: int) -> Enemy | Transmission | None:
-    """What an attack in a direction would strike, at any distance."""
+    """The enemy or transmission that an attack in a direction hits, at any distance."""
     cell = NEIGHBOUR[state.player.cell][direction]
     while cell is not None:
         on_cell = state.transmission_on(cell) or next(iter(state.enemies_on(cell)), None)
@@ -38,10 +38,10 @@ def target(state: State, direction: int) -> Enemy | Transmission | None:
 
 
 def go(state: State, direction: int) -> tuple[int, bool]:
-    """Attack along a direction, or walk one cell.
+    """Attacks in a direction if there is a target, else walks one cell.
 
     Returns:
-        Kills that pay, and whether the player picked up a data siphon.
+        The kills that give a reward, and whether the player picked up a data siphon.
     """
     struck = target(state, direction)
     if struck is not None:
@@ -50,7 +50,7 @@ def go(state: State, direction: int) -> tuple[int, bool]:
 
 
 def walk(state: State, direction: int) -> bool:
-    """Walk to the neighbour; returns whether a data siphon lay there."""
+    """Walks to the neighbour; returns whether a data siphon was picked up there."""
     player = state.player
     to = NEIGHBOUR[player.cell][direction]
     assert to is not None

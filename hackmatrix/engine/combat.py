@@ -1,11 +1,11 @@
-"""Hits, damage and kills, as attacks (section 3) and programs (section 8) deal them."""
+"""Hits, damage and kills by attacks (section 3) and programs (section 8)."""
 
 from hackmatrix.engine.events import Event, EventKind
 from hackmatrix.engine.state import Enemy, State, Transmission
 
 
 def attack(state: State, struck: Enemy | Transmission) -> int:
-    """Hit once; returns the kills that pay."""
+    """Hits once; returns the number of kills that give a reward."""
     if isinstance(struck, Transmission):
         state.transmissions.remove(struck)
         state.events.append(Event(EventKind.DESTROYED, struck.cell, piece="transmission"))
@@ -14,7 +14,7 @@ def attack(state: State, struck: Enemy | Transmission) -> int:
 
 
 def damage(state: State, enemy: Enemy, amount: int) -> int:
-    """Take hp: an enemy is removed at 0 and stunned otherwise; returns the kills that pay."""
+    """Reduces hp: at 0 the enemy is removed, else stunned; returns the rewarded kills."""
     enemy.hp -= amount
     piece = enemy.type.name.lower()
     state.events.append(Event(EventKind.ATTACKED, enemy.cell, piece=piece, amount=amount))
@@ -25,7 +25,7 @@ def damage(state: State, enemy: Enemy, amount: int) -> int:
 
 
 def destroy(state: State, enemy: Enemy) -> int:
-    """Remove an enemy; returns the kills that pay: none for one that came from the schedule."""
+    """Removes an enemy; returns the rewarded kills: 0 if it came from the schedule."""
     state.enemies = [other for other in state.enemies if other is not enemy]
     piece = enemy.type.name.lower()
     state.events.append(Event(EventKind.DESTROYED, enemy.cell, piece=piece))

@@ -1,4 +1,4 @@
-"""Chance: one pure function of the game's name, the action's number and the place in the rules."""
+"""Randomness: a pure function of the game's (stream, episode), the action count and the site."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _T = TypeVar("_T")
 
 
 def draw(stream: int, episode: int, clock: int, site: int, index: int) -> int:
-    """One uniform uint32 for a place in a game.
+    """One uniform uint32 for a random draw of a game.
 
     The last word of pcg4d (Jarzynski and Olano, "Hash Functions for GPU Rendering", JCGT 2020) of
     (stream, episode, clock, site * 65536 + index).
@@ -18,9 +18,9 @@ def draw(stream: int, episode: int, clock: int, site: int, index: int) -> int:
     Args:
         stream: uint32, the game's stream.
         episode: uint32, the number of the game in its stream.
-        clock: uint32, actions taken so far, this one included.
-        site: the place in the rules, a `Site`.
-        index: 0..65535, which draw of this place.
+        clock: uint32, number of actions taken, including this one.
+        site: the kind of draw, a `Site`.
+        index: 0..65535, counts the draws of this site.
     """
     words = (stream, episode, clock, site << 16 | index)
     mixed = _mix(*((word * 1664525 + 1013904223) & MAX_WORD for word in words))
@@ -42,19 +42,19 @@ def bounded(word: int, n: int) -> int:
 
 @dataclass(slots=True)
 class Dice:
-    """The dice of one game. Conformance replaces them by dice that are told what to show."""
+    """The dice of one game. Conformance replaces them by dice that return recorded outcomes."""
 
     stream: int
     episode: int
     clock: int = 0
 
     def choose(self, site: Site, options: Sequence[_T], index: int = 0) -> _T:
-        """One of the options, all equally likely.
+        """Draws one of the options, all equally likely.
 
         Args:
-            site: the place in the rules.
-            options: what can happen, in the order that `Site` documents; never empty.
-            index: which draw of this place, as `Site` documents.
+            site: the kind of draw.
+            options: the possible outcomes, in the order that `Site` documents; never empty.
+            index: counts the draws of this site, as `Site` documents.
         """
         word = draw(self.stream, self.episode, self.clock, site, index)
         return options[bounded(word, len(options))]

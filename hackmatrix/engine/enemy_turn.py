@@ -11,7 +11,7 @@ from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, STEPS_PER_TURN
 
 
 def enemy_turn(state: State) -> None:
-    """Everything that happens after an action that ends the player's turn."""
+    """Runs the enemy turn, after an action that ends the player's turn."""
     if state.step:
         state.step = False
         state.events.append(Event(EventKind.ENEMY_TURN_SKIPPED))
@@ -25,7 +25,7 @@ def enemy_turn(state: State) -> None:
 
 
 def land_transmissions(state: State) -> None:
-    """Transmissions that are due become enemies while there is room; the others come nearer."""
+    """Counts transmissions down; those that are due become enemies while there is room."""
     waiting = []
     for transmission in state.transmissions:
         if transmission.turns > 1:
@@ -55,7 +55,7 @@ def _landed(transmission: Transmission) -> Enemy:
 
 def move_enemies(state: State) -> None:
     """Two sub-steps; in each, the enemies that can act do so in a fresh random order."""
-    done: set[int] = set()  # ids of those that have hit
+    done: set[int] = set()  # ids of the enemies that have hit
     for sub_step in range(max(STEPS_PER_TURN)):
         to_act = [
             enemy
@@ -74,7 +74,7 @@ def move_enemies(state: State) -> None:
 
 
 def act(state: State, enemy: Enemy) -> bool:
-    """One enemy hits the player if it can, else moves; returns whether it hit."""
+    """An enemy hits the player if adjacent, else moves; returns whether it hit."""
     player, cell = state.player, enemy.cell
     piece = enemy.type.name.lower()
     if player.cell in NEIGHBOURS[cell]:
@@ -91,13 +91,13 @@ def act(state: State, enemy: Enemy) -> bool:
 
 
 def spawn_due(state: State) -> None:
-    """The scheduled spawn of this turn, unless CALM is on, then those owed by siphoning."""
+    """Spawns the scheduled transmission, unless CALM is on, then those pending from siphoning."""
     _scheduled_spawn(state)
     _pending_spawns(state)
 
 
 def _scheduled_spawn(state: State) -> None:
-    """The spawn that comes every `interval` turns."""
+    """Spawns a transmission every `interval` turns."""
     if state.calm or state.turn < state.next_task:
         return
     spawn(state, SCHEDULED_SPAWN, from_schedule=True)
@@ -105,14 +105,14 @@ def _scheduled_spawn(state: State) -> None:
 
 
 def _pending_spawns(state: State) -> None:
-    """The spawns owed by siphoning; those for which there is no cell are forgotten."""
+    """Spawns the transmissions pending from siphoning; those without a free cell are dropped."""
     for i in range(min(state.pending, CELLS)):
         spawn(state, FIRST_PENDING_SPAWN + i, from_siphon=True)
     state.pending = 0
 
 
 def rest(state: State) -> None:
-    """New enemies wake up, hit ones recover."""
+    """Counts down disabled enemies and ends all stuns."""
     for enemy in state.enemies:
         enemy.disabled = max(enemy.disabled - 1, 0)
         enemy.stunned = False

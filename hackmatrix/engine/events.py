@@ -1,11 +1,11 @@
-"""What happened during an action, step by step, for whoever draws the game."""
+"""The events of an action in order, for drawing the game."""
 
 from enum import StrEnum
 from typing import NamedTuple
 
 
 class EventKind(StrEnum):
-    """Kinds of events; the fields of `Event` that each uses stand behind it."""
+    """Kinds of events; comments name the fields of `Event` that each uses."""
 
     PLAYER_MOVED = "player_moved"  # cell, to
     PICKED_UP = "picked_up"  # cell: a data siphon

@@ -1,4 +1,4 @@
-"""Reading JSON data field by field: every wrong one is refused by name."""
+"""Reads JSON data field by field; errors name the field."""
 
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -8,17 +8,17 @@ from hackmatrix.rules.board import SIZE
 
 
 class IllegalStateError(UserError):
-    """Data that is no legal state; the message names the field."""
+    """Data that is not a legal state; the message names the field."""
 
 
 class Fields:
-    """The fields of one JSON object, taken one by one; what is left over at the end is unknown."""
+    """The fields of one JSON object, consumed one by one; fields left at the end are unknown."""
 
     def __init__(self, data: Any, path: str) -> None:
-        """Start on an object.
+        """Starts reading an object.
 
         Args:
-            data: what should be an object.
+            data: the JSON value, which should be an object.
             path: its name in messages, empty for the whole.
         """
         if not isinstance(data, dict):
@@ -27,45 +27,45 @@ class Fields:
         self.prefix = f"{path}." if path else ""
 
     def take(self, name: str, default: Any = ...) -> Any:
-        """Any value; without a default it must be there."""
+        """Consumes a field of any value; without a default it is required."""
         if name not in self.left and default is ...:
             raise IllegalStateError(f"{self.prefix}{name}: missing")
         return self.left.pop(name, default)
 
     def number(self, name: str, low: int, high: int, default: Any = ...) -> int:
-        """An integer from `low` to `high`."""
+        """Consumes an integer from `low` to `high`."""
         value = self.take(name, default)
         if type(value) is not int or not low <= value <= high:
             self.refuse(name, value, f"expected {low}..{high}")
         return value
 
     def flag(self, name: str) -> bool:
-        """True or false; false when left out."""
+        """Consumes a bool; False if missing."""
         value = self.take(name, False)
         if type(value) is not bool:
             self.refuse(name, value, "expected true or false")
         return value
 
     def choice(self, name: str, options: Iterable[str]) -> str:
-        """One of a few words."""
+        """Consumes a string that must be one of the options."""
         value, names = self.take(name), list(options)
         if value not in names:
             self.refuse(name, value, f"expected one of {', '.join(names)}")
         return str(value)
 
     def cell(self, name: str) -> int:
-        """A cell written as [row, col]."""
+        """Consumes a cell written as [row, col]."""
         value = self.take(name)
         if not isinstance(value, list) or len(value) != 2 or not all(map(_on_board, value)):
             self.refuse(name, value, f"expected [row, col] with 0..{SIZE - 1}")
         return int(value[0] * SIZE + value[1])
 
     def place(self) -> int:
-        """A cell written as the fields `row` and `col`."""
+        """Consumes a cell written as the fields `row` and `col`."""
         return self.number("row", 0, SIZE - 1) * SIZE + self.number("col", 0, SIZE - 1)
 
     def items(self, name: str, low: int, high: int, default: Any = ...) -> list[tuple[Any, str]]:
-        """A list of `low` to `high` items, each with its path."""
+        """Consumes a list of `low` to `high` items; returns each with its path."""
         value = self.take(name, default)
         if not isinstance(value, list) or not low <= len(value) <= high:
             bounds = str(low) if low == high else f"{low}..{high}"
@@ -73,11 +73,11 @@ class Fields:
         return [(item, f"{self.prefix}{name}[{i}]") for i, item in enumerate(value)]
 
     def refuse(self, name: str, value: Any, why: str) -> NoReturn:
-        """Raise the error that names the field."""
+        """Raises the error that names the field."""
         raise IllegalStateError(f"{self.prefix}{name}: {why}, got {shown(value)}")
 
     def end(self) -> None:
-        """Refuse what nobody asked for."""
+        """Raises an error if a field was not consumed."""
         for name in self.left:
             raise IllegalStateError(f"{self.prefix}{name}: unknown field")
 

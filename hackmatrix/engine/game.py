@@ -1,4 +1,4 @@
-"""Section 10: a game from its first corner to its end."""
+"""Section 10: a whole game, from the start to its end."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -29,13 +29,13 @@ class GameOverError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one action did.
+    """Result of one action.
 
     Attributes:
         parts: the 15 reward parts by name, in units of 0.005 (all 0 for an invalid action).
-        stage_completed: a stage was completed; true on the winning step too.
-        ending: how the game ended, None while it goes on.
-        events: what happened, in order.
+        stage_completed: whether the action completed a stage, the last one included.
+        ending: how the game ended, None while it is running.
+        events: the action's events, in order.
     """
 
     parts: dict[str, int]
@@ -45,7 +45,7 @@ class Outcome:
 
     @property
     def reward(self) -> float:
-        """The sum of the parts."""
+        """The sum of the reward parts, in points."""
         return sum(self.parts.values()) * UNIT
 
     @property
@@ -62,19 +62,19 @@ class Game:
     """
 
     def __init__(self, state: State) -> None:
-        """Go on from a state, which the game then owns."""
+        """Continues from a state; the game modifies it in place."""
         self.state = state
 
     @classmethod
     def new(cls, stream: int, episode: int = 0) -> Self:
-        """Start the game with this name; the same name and actions make the same game.
+        """Starts a new game; the same stream, episode and actions give the same game.
 
         Args:
             stream: uint32; the top bit marks games for evaluation.
             episode: uint32, the number of the game in its stream.
 
         Raises:
-            ValueError: one of them is no uint32.
+            ValueError: one of them is not a uint32.
         """
         for name, value in (("stream", stream), ("episode", episode)):
             if not 0 <= value <= MAX_WORD:
@@ -82,7 +82,7 @@ class Game:
         return cls(new_game(Dice(stream, episode)))
 
     def valid_actions(self) -> list[int]:
-        """The actions that can be taken now, ascending; none after the end."""
+        """The valid actions, ascending; none after the end of the game."""
         return [] if self.state.over else valid_actions(self.state)
 
     def step(self, action: int) -> Outcome:
@@ -108,10 +108,10 @@ class Game:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """Go on from saved or hand-made JSON data.
+        """Continues from saved or hand-made JSON data.
 
         Raises:
-            IllegalStateError: it is no legal state; the message names the field.
+            IllegalStateError: the state is not legal; the message names the field.
         """
         return cls(state_from_dict(data))
 
@@ -121,10 +121,10 @@ class Game:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Go on from a position in text.
+        """Continues from a position in text form.
 
         Raises:
-            IllegalStateError: it is no legal state; the message names the line or the field.
+            IllegalStateError: the state is not legal; the message names the line or the field.
         """
         return cls(state_from_text(text))
 
@@ -169,18 +169,18 @@ def step(state: State, action: int) -> Outcome:
 
 
 def act(state: State, action: int) -> tuple[int, bool, bool]:
-    """The player's part of a step.
+    """Applies the player's action.
 
     Returns:
-        Kills that pay, whether a data siphon was picked up, whether the player came to the exit by
-        walking or WARP.
+        The kills that give a reward, whether a data siphon was picked up, and whether the player
+        reached the exit by walking or WARP.
     """
     player = state.player
     before = player.cell
     if action < SIPHON:
         kills, picked_up = go(state, action)
-        # By what the cell holds, WARP by `exit`: the same in every legal state, but not on the
-        # boards that the original's UNDO brings back from an older stage.
+        # Walking checks the cell's content, WARP checks `exit`. They agree in every legal state,
+        # but not on boards of an older stage that the original's UNDO restores.
         at_exit = state.cells[player.cell].content == Content.EXIT
         return kills, picked_up, at_exit and player.cell != before
     if action == SIPHON:
@@ -191,12 +191,12 @@ def act(state: State, action: int) -> tuple[int, bool, bool]:
 
 
 def ends_turn(action: int) -> bool:
-    """Whether the enemies move after an action: all but the programs other than WAIT."""
+    """Whether an enemy turn follows an action: always, except for programs other than WAIT."""
     return action <= SIPHON or action == FIRST_PROGRAM + ProgramId.WAIT
 
 
 def complete_stage(state: State) -> None:
-    """Heal; the next stage begins where the player stands, or the game is won."""
+    """Heals the player, then begins the next stage at the player's cell or ends the game as won."""
     state.events.append(Event(EventKind.STAGE_COMPLETED, amount=state.stage))
     state.player.hp = min(state.player.hp + 1, MAX_HP)
     if state.stage == LAST_STAGE:

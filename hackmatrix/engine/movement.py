@@ -1,4 +1,4 @@
-"""Section 5: how an enemy moves."""
+"""Section 5: the cell that an enemy moves to."""
 
 from collections.abc import Collection
 
@@ -8,13 +8,13 @@ from hackmatrix.rules.enemies import EnemyType
 
 
 def _distances(goal: int, walls: Collection[int]) -> dict[int, int]:
-    """Walking distance to the goal from each cell that has a path; the goal itself may be a wall.
+    """Walking distance to the goal from each cell with a path, by breadth-first search.
 
-    A wall next to the goal's region is not entered, so it has no distance.
+    The goal itself may be a wall. Other walls are never entered, so they have no distance.
     """
     distance = {goal: 0}
     frontier = [goal]
-    for cell in frontier:  # grows while it is read: breadth first
+    for cell in frontier:  # the list grows during the loop: breadth-first search
         for neighbour in NEIGHBOURS[cell]:
             if neighbour not in distance and neighbour not in walls:
                 distance[neighbour] = distance[cell] + 1
@@ -28,7 +28,7 @@ def manhattan(a: int, b: int) -> int:
 
 
 def next_cell(state: State, enemy: Enemy) -> int:
-    """The cell an enemy that does not hit moves to; its own when it has to stay."""
+    """The cell that an enemy that does not hit moves to; its own if it has to stay."""
     walls = set() if enemy.type == EnemyType.GLITCH else state.blocks()
     occupied = {other.cell for other in state.enemies if other is not enemy}
     occupied.update(transmission.cell for transmission in state.transmissions)
@@ -58,9 +58,9 @@ def exit_distance(state: State) -> int:
 
 
 def exit_distances(state: State) -> list[int | None]:
-    """Walking distance from the exit over non-block cells for each cell, None when unreachable.
+    """Walking distance from the exit to each cell over cells without blocks, None if unreachable.
 
-    The player's cell may be a block all the same.
+    The player's cell counts as free even if it is a block.
     """
     distance = _distances(state.exit, state.blocks() - {state.player.cell})
     return [distance.get(cell) for cell in range(CELLS)]

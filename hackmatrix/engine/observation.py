@@ -1,4 +1,4 @@
-"""Section 12: what the player can see, as a compact record and as float features."""
+"""Section 12: the observation, as a compact record and as float features."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -27,7 +27,7 @@ from hackmatrix.rules.observation import (
 from hackmatrix.rules.programs import PROGRAMS
 
 _PLANES_END = len(PLANE) * CELLS
-_CELLS_KEPT = 4096  # cells whose features are remembered, as most on a board look alike
+_CELLS_KEPT = 4096  # size of the caches of cell features, as most cells of a board look alike
 
 
 def observe(state: State) -> bytes:
@@ -52,7 +52,7 @@ def observe(state: State) -> bytes:
 
 
 def _enemies(state: State, cell: int) -> dict[str, int]:
-    """The enemies on a cell: the first in the list stands for all, also if it can't be seen."""
+    """Fields of a cell's enemies: the first in the list represents all, even if hidden."""
     here = state.enemies_on(cell)
     if not here:
         return {}
@@ -69,7 +69,7 @@ def _enemies(state: State, cell: int) -> dict[str, int]:
 
 
 def _transmission(state: State, cell: int) -> dict[str, int]:
-    """The transmission on a cell, with its type after SHOW."""
+    """Fields of the transmission on a cell; its type only if SHOW is on."""
     transmission = state.transmission_on(cell)
     if transmission is None:
         return {}
@@ -81,7 +81,7 @@ def _transmission(state: State, cell: int) -> dict[str, int]:
 
 
 def _content(cell: Cell) -> dict[str, int]:
-    """What a cell holds, as far as no block hides it, and its marks."""
+    """Fields of a cell's content and marks; an unsiphoned block hides resources."""
     shown: dict[str, int] = {
         "siphoned": cell.siphoned,
         "center": cell.center,
@@ -96,7 +96,7 @@ def _content(cell: Cell) -> dict[str, int]:
 
 
 def _block(cell: Cell) -> dict[str, int]:
-    """A block as it looks: a question block hides what is in it until it is siphoned."""
+    """Fields of a block; an unsiphoned question block hides its content."""
     if cell.content == Content.QUESTION and not cell.siphoned:
         return {"block": Content.QUESTION}
     if cell.is_data:
@@ -146,30 +146,30 @@ def features(record: bytes, layout: str) -> list[float]:
 
 
 def player_features(record: bytes) -> tuple[float, ...]:
-    """The 10 numbers of the player."""
+    """The 10 features of the player."""
     return _floats(PLAYER_CHANNELS, lambda name: _number(record, name))
 
 
 def owned_features(record: bytes) -> list[float]:
-    """1 for each of the 23 programs that is owned."""
+    """23 features: 1 for each program that is owned."""
     bits = number_of(record, "owned")
     return [float(bits >> program & 1) for program in range(len(PROGRAMS))]
 
 
 @lru_cache(_CELLS_KEPT)
 def cell_features(cell: CellBytes) -> tuple[float, ...]:
-    """The 42 numbers of a cell in the classic layout."""
+    """The 42 features of a cell in the classic layout."""
     return _floats(CELL_CHANNELS, lambda name: _cell_number(cell, name))
 
 
 @lru_cache(_CELLS_KEPT)
 def extra_cell_features(cell: CellBytes) -> tuple[float, ...]:
-    """The 10 numbers that the full layout adds for a cell."""
+    """The 10 features that the full layout adds for a cell."""
     return _floats(EXTRA_CELL_CHANNELS, lambda name: _cell_number(cell, name))
 
 
 def extra_features(record: bytes) -> list[float]:
-    """The 41 numbers that the full layout adds."""
+    """The 41 features of the game that the full layout adds."""
     credits, energy = number_of(record, "credits"), number_of(record, "energy")
     return [
         *_floats(EXTRA_CHANNELS, lambda name: _number(record, name)),
@@ -181,7 +181,7 @@ def extra_features(record: bytes) -> list[float]:
 
 
 def _number(record: bytes, name: str) -> int:
-    """The number behind a channel of the player or of the game."""
+    """The value that a channel of the player or of the game encodes."""
     if name == "row":
         return row(number_of(record, "cell"))
     if name == "col":
@@ -192,7 +192,7 @@ def _number(record: bytes, name: str) -> int:
 
 
 def _cell_number(cell: CellBytes, name: str) -> int:
-    """The number behind a channel of a cell."""
+    """The value that a channel of a cell encodes."""
     block = cell.field("block")
     if name == "points":
         return cell.field("value") if block == Content.DATA else 0
@@ -204,7 +204,7 @@ def _cell_number(cell: CellBytes, name: str) -> int:
 
 
 def _floats(channels: tuple[Channel, ...], number: Callable[[str], int]) -> tuple[float, ...]:
-    """The features that channels make of the numbers behind them."""
+    """The features of channels, given the value of each by name."""
     return tuple(x for channel in channels for x in _shown(channel, number(channel.name)))
 
 

@@ -1,4 +1,4 @@
-"""Section 8: the 23 programs. Those of one kind share a function; UNDO stands in `undo.py`."""
+"""Section 8: the 23 programs. Similar ones share a function; UNDO is in `undo.py`."""
 
 from collections.abc import Callable
 
@@ -33,13 +33,13 @@ def can_run(state: State, number: int) -> bool:
 
 
 def applicable(state: State, program: ProgramId) -> bool:
-    """Whether the condition of a program holds, apart from owning and paying it."""
+    """Whether a program's own condition holds, apart from owning and affording it."""
     condition = _CONDITIONS.get(program)
     return condition is None or bool(condition(state))
 
 
 def run(state: State, number: int) -> int:
-    """Pay for a program and run it; returns the kills that pay."""
+    """Pays for a program and runs it; returns the kills that give a reward."""
     program = ProgramId(number)
     pay(state, program)
     match program:
@@ -71,7 +71,7 @@ def pay(state: State, program: ProgramId) -> None:
 
 
 def change_numbers(state: State, program: ProgramId) -> None:
-    """Run one of them. WAIT changes nothing: it ends the turn, as `game.ends_turn` knows."""
+    """Runs such a program. WAIT changes nothing: it only ends the turn, see `game.ends_turn`."""
     player = state.player
     match program:
         case ProgramId.STEP:
@@ -103,7 +103,7 @@ def change_numbers(state: State, program: ProgramId) -> None:
 
 
 def strike(state: State, program: ProgramId) -> int:
-    """DEBUG, ROW, COL, D_BOM, ANTI-V and HACK; returns the kills that pay."""
+    """DEBUG, ROW, COL, D_BOM, ANTI-V and HACK; returns the kills that give a reward."""
     kills, struck = 0, _STRIKES[program](state)
     if program == ProgramId.D_BOM:
         kills = destroy(state, nearest_daemon(state))
@@ -128,7 +128,7 @@ def _in_col(state: State) -> list[Enemy]:
 
 
 def _around_daemon(state: State) -> list[Enemy]:
-    """The enemies that D_BOM strikes besides the daemon itself."""
+    """The enemies that D_BOM strikes besides the destroyed daemon."""
     around = AROUND[nearest_daemon(state).cell]
     return [enemy for enemy in state.enemies if enemy.cell in around]
 
@@ -139,7 +139,7 @@ def _on_siphoned(state: State) -> list[Enemy]:
 
 
 def nearest_daemon(state: State) -> Enemy:
-    """The daemon nearest to the player, the first in the list among equals."""
+    """The daemon nearest to the player; the first in the list on a tie."""
     here = state.player.cell
     daemons = state.enemies_of_type(EnemyType.DAEMON)
     return min(daemons, key=lambda enemy: manhattan(enemy.cell, here))
@@ -149,7 +149,7 @@ def nearest_daemon(state: State) -> Enemy:
 
 
 def poly(state: State) -> int:
-    """Every enemy becomes another type and keeps the damage it has taken; returns kills."""
+    """POLY: every enemy becomes another type and keeps its damage; returns the rewarded kills."""
     kills = 0
     for place, enemy in enumerate(list(state.enemies)):
         others = [kind for kind in EnemyType if kind != enemy.type]
@@ -165,7 +165,10 @@ def poly(state: State) -> int:
 
 
 def warp(state: State) -> int:
-    """Destroy a random enemy or transmission and stand in its place; returns kills."""
+    """WARP: destroys a random enemy or transmission and takes its cell.
+
+    Returns the rewarded kills.
+    """
     options: list[Enemy | Transmission] = [*state.enemies, *state.transmissions]
     chosen = state.dice.choose(Site.WARP_TARGET, options)
     if isinstance(chosen, Enemy):
@@ -178,7 +181,7 @@ def warp(state: State) -> int:
 
 
 def crash(state: State) -> int:
-    """Remove blocks, enemies and transmissions in the 8 cells around; returns kills."""
+    """CRASH: clears the 8 cells around of blocks and pieces; returns the rewarded kills."""
     kills = 0
     for cell in AROUND[state.player.cell]:
         old = state.cells[cell]
@@ -195,13 +198,13 @@ def crash(state: State) -> int:
 
 
 def _destroy_all_on(state: State, cell: int) -> int:
-    """Remove the enemies that share a cell: one kill, that of the first in the list."""
+    """Removes all enemies on a cell; only the first in the list counts as a kill."""
     kills = [destroy(state, enemy) for enemy in state.enemies_on(cell)]
     return kills[0] if kills else 0
 
 
 def shift(state: State, *, away: bool) -> None:
-    """PUSH (away) and PULL: every enemy one cell away from the player or towards it."""
+    """PUSH (away) and PULL: moves every enemy one cell away from the player or towards it."""
     goals = [shift_goal(state, enemy.cell, away=away) for enemy in state.enemies]
     taken: set[int] = set()
     for enemy, goal in zip(state.enemies, goals, strict=True):
@@ -213,7 +216,7 @@ def shift(state: State, *, away: bool) -> None:
 
 
 def shift_goal(state: State, cell: int, *, away: bool) -> int | None:
-    """Where PUSH (away) or PULL would bring an enemy; None when it has to stay."""
+    """The cell where PUSH (away) or PULL moves an enemy; None if it has to stay."""
     here = state.player.cell
     dr = _sign(row(cell) - row(here)) * (1 if away else -1)
     dc = _sign(col(cell) - col(here)) * (1 if away else -1)
@@ -242,7 +245,7 @@ _STRIKES: dict[ProgramId, Callable[[State], list[Enemy]]] = {
     ProgramId.HACK: _on_siphoned,
 }
 
-# A program that is not here can always be applied.
+# Programs that are not listed are always applicable.
 _CONDITIONS: dict[ProgramId, Callable[[State], object]] = {
     ProgramId.PUSH: lambda state: state.enemies,
     ProgramId.PULL: lambda state: state.enemies,

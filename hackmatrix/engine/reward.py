@@ -1,4 +1,4 @@
-"""Section 11: the 15 parts of the reward, in whole units of 0.005."""
+"""Section 11: the 15 parts of the reward, in integer units of 0.005."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from hackmatrix.rules.stages import MAX_HP
 
 
 class Before(NamedTuple):
-    """What the reward needs to know of the state before the action."""
+    """Quantities of the state before the action that the reward depends on."""
 
     stage: int
     hp: int
@@ -21,11 +21,11 @@ class Before(NamedTuple):
     credits: int
     energy: int
     distance: int  # to the exit, 0 without a path
-    missed: int  # credits and energy a better place to siphon would bring
+    missed: int  # further credits and energy that a better cell to siphon would have given
 
 
 def measure(state: State, action: int) -> Before:
-    """Take the measures before an action."""
+    """Records these quantities before an action."""
     player = state.player
     return Before(
         state.stage,
@@ -48,16 +48,16 @@ def reward_parts(
     completed: bool,
     won: bool,
 ) -> dict[str, int]:
-    """The parts by name in units of 0.005, for a valid action.
+    """The reward parts of a valid action by name, in units of 0.005.
 
     Args:
-        before: measures of the state before the action.
-        state: after the action, the enemy turn and what a completed stage brings.
-        action: what was done.
-        kills: enemies and transmissions destroyed, those from the schedule not counted.
-        picked_up: a data siphon was picked up by walking.
-        completed: the stage was completed.
-        won: it was the last stage.
+        before: `measure` of the state before the action.
+        state: the state after the action, the enemy turn and the start of a new stage.
+        action: the action taken.
+        kills: number of pieces destroyed, without those from the schedule.
+        picked_up: whether a data siphon was picked up by walking.
+        completed: whether the stage was completed.
+        won: whether that was the last stage.
     """
     player = state.player
     died = player.hp == 0

@@ -1,4 +1,4 @@
-"""A whole state as JSON data, and back: every field checked, every illegal one named."""
+"""Converts a whole state to JSON data and back; errors name the illegal field."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
 
 def state_to_dict(state: State) -> dict[str, Any]:
-    """The complete state; zero, false and empty facts of cells and pieces are left out."""
+    """The complete state; zero, false and empty fields of cells and pieces are left out."""
     return {
         "stream": state.dice.stream,
         "episode": state.dice.episode,
@@ -43,7 +43,7 @@ def state_to_dict(state: State) -> dict[str, Any]:
 
 
 def position_to_dict(position: Position) -> dict[str, Any]:
-    """The position: what UNDO saves and restores."""
+    """The position: the part of the state that UNDO saves and restores."""
     player = position.player
     return {
         "turn": position.turn,
@@ -67,7 +67,7 @@ def position_to_dict(position: Position) -> dict[str, Any]:
 
 
 def cell_to_dict(cell: Cell) -> dict[str, Any]:
-    """The facts of one cell; `content` is always there, `program` on whatever holds one."""
+    """The fields of a cell; `content` is always present, `program` wherever there is one."""
     facts: dict[str, Any] = {"content": cell.content.name.lower()}
     if cell.is_program:
         facts["program"] = PROGRAMS[cell.program].name
@@ -78,7 +78,7 @@ def cell_to_dict(cell: Cell) -> dict[str, Any]:
 
 
 def enemy_to_dict(enemy: Enemy) -> dict[str, Any]:
-    """The facts of one enemy; `last` is always there for cryptogs and only for them."""
+    """The fields of an enemy; `last` is present for cryptogs only."""
     facts = {"type": enemy.type.name.lower(), **_place(enemy.cell), "hp": enemy.hp}
     for name in ("disabled", "stunned", "from_schedule", "from_siphon"):
         if getattr(enemy, name):
@@ -89,7 +89,7 @@ def enemy_to_dict(enemy: Enemy) -> dict[str, Any]:
 
 
 def transmission_to_dict(transmission: Transmission) -> dict[str, Any]:
-    """The facts of one transmission."""
+    """The fields of a transmission."""
     facts = {
         "type": transmission.type.name.lower(),
         **_place(transmission.cell),
@@ -109,13 +109,13 @@ def _place(cell: int) -> dict[str, Any]:
 
 
 def state_from_dict(data: Any) -> State:
-    """Read a complete state.
+    """Reads a complete state.
 
     `stream`, `episode` and `clock` may be left out (0), and so may every flag, `atk_uses`, `saved`
     and `over`.
 
     Raises:
-        IllegalStateError: it is no legal state (section 2); the message names the field.
+        IllegalStateError: the state is not legal (section 2); the message names the field.
     """
     fields = Fields(data, "")
     dice = Dice(*(fields.number(name, 0, MAX_WORD, 0) for name in ("stream", "episode", "clock")))
@@ -143,7 +143,7 @@ def state_from_dict(data: Any) -> State:
 
 
 def saved_from_dict(data: Any, path: str, exit: int, *, dead: bool) -> Position:
-    """Read a saved UNDO state; `dead`: the player may have 0 hp, as when the game ended so."""
+    """Reads a saved UNDO state; `dead` allows 0 hp, for games that the player lost."""
     fields = Fields(data, path)
     position = Position(**position_fields(fields, exit, dead=dead))
     fields.end()
@@ -151,11 +151,11 @@ def saved_from_dict(data: Any, path: str, exit: int, *, dead: bool) -> Position:
 
 
 def position_fields(fields: Fields, exit: int, *, dead: bool) -> dict[str, Any]:
-    """Read a position, which is what UNDO saves and restores.
+    """Reads the fields of a position, the part of the state that UNDO saves and restores.
 
     Args:
-        fields: where to take it from.
-        exit: the exit's cell, which must be the one that holds the exit.
+        fields: the fields to consume.
+        exit: the cell that must hold the exit.
         dead: whether the player may have 0 hp.
     """
     cells = [cell_from_dict(cell, path) for cell, path in fields.items("cells", CELLS, CELLS)]
@@ -181,7 +181,7 @@ def position_fields(fields: Fields, exit: int, *, dead: bool) -> dict[str, Any]:
 
 
 def player_from_dict(data: Any, path: str, *, dead: bool) -> Player:
-    """Read the player."""
+    """Reads the player."""
     fields = Fields(data, path)
     player = Player(
         fields.place(),
@@ -197,7 +197,7 @@ def player_from_dict(data: Any, path: str, *, dead: bool) -> Player:
 
 
 def cell_from_dict(data: Any, path: str) -> Cell:
-    """Read one cell; the facts of blocks are refused elsewhere."""
+    """Reads a cell; fields of blocks are refused on other cells."""
     fields = Fields(data, path)
     cell = Cell(
         Content[fields.choice("content", (c.name.lower() for c in Content)).upper()],
@@ -221,7 +221,7 @@ def cell_from_dict(data: Any, path: str) -> Cell:
 
 
 def enemy_from_dict(data: Any, path: str) -> Enemy:
-    """Read one enemy."""
+    """Reads an enemy."""
     fields = Fields(data, path)
     kind = _enemy_type(fields)
     cell = fields.place()
@@ -253,7 +253,7 @@ def _transmissions(fields: Fields, cells: list[Cell]) -> list[Transmission]:
 
 
 def transmission_from_dict(data: Any, path: str) -> Transmission:
-    """Read one transmission."""
+    """Reads a transmission."""
     fields = Fields(data, path)
     transmission = Transmission(
         type=_enemy_type(fields),

@@ -1,4 +1,4 @@
-"""Section 7: siphoning, and how good a place for it is."""
+"""Section 7: siphoning, and the quality of a cell for it."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,7 +10,10 @@ from hackmatrix.rules.stages import MIN_INTERVAL, SIPHON_DELAY
 
 
 def siphon(state: State) -> None:
-    """Take the player's cell and its neighbours; what blocks spawn is owed from now on."""
+    """Siphons the player's cell and its neighbours.
+
+    The spawns of siphoned blocks become pending.
+    """
     for cell in CROSS[state.player.cell]:
         if not state.cells[cell].siphoned:
             _take(state, state.cells[cell])
@@ -39,7 +42,7 @@ def _take(state: State, cell: Cell) -> None:
 
 
 class _Yield(NamedTuple):
-    """What siphoning at a cell would bring."""
+    """The gain of siphoning at a cell."""
 
     points: tuple[int, ...]  # of data blocks, ascending
     programs: frozenset[int]  # not owned yet
@@ -51,7 +54,7 @@ _NOTHING = _Yield((), frozenset(), 0, 0)
 
 
 def _yield_at(state: State, cell: int) -> _Yield:
-    """The yield of standing at a cell."""
+    """The gain of siphoning at a cell."""
     cross = [state.cells[c] for c in CROSS[cell] if not state.cells[c].siphoned]
     return _Yield(
         tuple(sorted(c.points for c in cross if c.is_data)),
@@ -62,7 +65,7 @@ def _yield_at(state: State, cell: int) -> _Yield:
 
 
 def missed(state: State) -> tuple[int, int]:
-    """Credits and energy that a better place to siphon would bring on top (siphon quality)."""
+    """Further credits and energy that a better cell would have given (siphon quality)."""
     here = state.player.cell
     own = _NOTHING if state.cells[here].is_block else _yield_at(state, here)
     better = [other for other in _candidates(state, own) if _better(other, own)]

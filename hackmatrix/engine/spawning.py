@@ -1,4 +1,4 @@
-"""Section 6: where transmissions appear."""
+"""Section 6: spawning of transmissions."""
 
 from hackmatrix.engine.events import Event, EventKind
 from hackmatrix.engine.state import State, Transmission
@@ -22,7 +22,7 @@ def line_of_fire(state: State) -> set[int]:
 
 
 def spawn_cells(state: State) -> list[int]:
-    """The cells where a transmission may appear, ascending: out of fire if there are any."""
+    """The cells where a transmission may spawn, ascending: outside the line of fire if possible."""
     taken = state.blocks() | state.occupied() | {state.player.cell}
     empty = [cell for cell in range(CELLS) if cell not in taken]
     fire = line_of_fire(state)
@@ -32,13 +32,13 @@ def spawn_cells(state: State) -> list[int]:
 def spawn(
     state: State, index: int, *, from_schedule: bool = False, from_siphon: bool = False
 ) -> None:
-    """Place one transmission of a random type, if there is a cell for it.
+    """Spawns one transmission of a random type, if there is a cell for it.
 
     Args:
         state: the game.
-        index: of the draws, as `rules.chance` counts spawns.
-        from_schedule: it is the scheduled spawn of a turn.
-        from_siphon: it is owed to siphoning.
+        index: index of its draws, as `rules.chance` counts spawns.
+        from_schedule: whether it is the scheduled spawn of a turn.
+        from_siphon: whether it comes from siphoning.
     """
     cells = spawn_cells(state)
     if not cells:

@@ -1,4 +1,4 @@
-"""Section 9: a stage begins."""
+"""Section 9: the start of a stage."""
 
 from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.events import Event, EventKind
@@ -18,7 +18,7 @@ from hackmatrix.rules.stages import (
 
 
 def begin_stage(state: State) -> None:
-    """Lay out a new board around the pieces, which stay as they are."""
+    """Generates a new board around the pieces, which stay where they are."""
     state.turn = 0
     state.next_task = state.interval
     state.show = state.calm = state.step = False
@@ -34,7 +34,7 @@ def begin_stage(state: State) -> None:
 
 
 def place_corners(state: State) -> None:
-    """The exit in a random corner, data siphons in those left; the player's stays empty."""
+    """Puts the exit in a random free corner and data siphons in the others."""
     free = [corner for corner in CORNERS if corner != state.player.cell]
     state.exit = state.dice.choose(Site.EXIT_CORNER, free)
     for corner in free:
@@ -42,7 +42,7 @@ def place_corners(state: State) -> None:
 
 
 def place_blocks(state: State) -> None:
-    """5 to 11 blocks in a valid layout; none if there is no such layout after 100 tries."""
+    """Places 5 to 11 blocks in a valid layout; none if 100 tries give no valid one."""
     count = state.dice.choose(Site.BLOCK_COUNT, range(MIN_BLOCKS, MAX_BLOCKS + 1))
     on_board: set[int] = set()
     for place, cell in enumerate(choose_layout(state, count)):
@@ -50,7 +50,7 @@ def place_blocks(state: State) -> None:
 
 
 def choose_layout(state: State, count: int) -> list[int]:
-    """The cells of the blocks, in the order they were drawn; none if no attempt is valid."""
+    """The cells of the blocks in drawing order; empty if no attempt is valid."""
     for attempt in range(LAYOUT_TRIES):
         layout = draw_layout(state, count, attempt)
         if is_valid_layout(set(layout), state.exit):
@@ -59,7 +59,7 @@ def choose_layout(state: State, count: int) -> list[int]:
 
 
 def draw_layout(state: State, count: int, attempt: int) -> list[int]:
-    """The cells of one attempt, which need not be valid; fewer where fewer are free."""
+    """The cells of one attempt, which may be invalid; fewer than `count` if fewer are free."""
     free = set(range(CELLS)) - set(CORNERS) - state.occupied()
     layout: list[int] = []
     for place in range(min(count, len(free))):
@@ -70,9 +70,9 @@ def draw_layout(state: State, count: int, attempt: int) -> list[int]:
 
 
 def is_valid_layout(blocks: set[int], exit: int) -> bool:
-    """All free cells hang together without passing through the exit; no block is walled in."""
+    """Whether all free cells are connected without passing the exit, and no block is enclosed."""
     reached = [0]
-    for cell in reached:  # grows while it is read: a flood fill
+    for cell in reached:  # the list grows during the loop: a flood fill
         if cell != exit or exit == 0:
             reached += [n for n in NEIGHBOURS[cell] if n not in blocks and n not in reached]
     return len(reached) == CELLS - len(blocks) and all(
@@ -81,7 +81,10 @@ def is_valid_layout(blocks: set[int], exit: int) -> bool:
 
 
 def _draw_block(dice: Dice, place: int, on_board: set[int]) -> Cell:
-    """The content of one block; `on_board` holds the programs drawn so far and takes this one."""
+    """Draws the content of one block.
+
+    Adds its program to `on_board`, which are never drawn again.
+    """
     is_data = dice.choose(Site.BLOCK_IS_DATA, (True, False), place)
     is_question = dice.choose(Site.BLOCK_IS_QUESTION, QUESTION_CHANCES, place)
     if is_data:
@@ -99,7 +102,7 @@ def _draw_block(dice: Dice, place: int, on_board: set[int]) -> Cell:
 
 
 def place_resources(state: State) -> None:
-    """Credits or energy on every cell but blocks and the exit."""
+    """Puts credits or energy on every cell except blocks and the exit."""
     for index, cell in enumerate(state.cells):
         if cell.content not in (Content.EMPTY, Content.SIPHON):
             continue

@@ -1,4 +1,4 @@
-"""Sections 1 and 2: the pieces, and everything a game remembers."""
+"""Sections 1 and 2: the pieces and the state of a game."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,13 +13,13 @@ from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
 
 def saturated(number: int) -> int:
-    """A number that stops at the limit."""
+    """The number, at most `LIMIT`."""
     return min(number, LIMIT)
 
 
 @dataclass(slots=True)
 class Cell:
-    """One cell of the board. The last four fields are zero but on blocks."""
+    """One cell of the board. The last four fields are nonzero on blocks only."""
 
     content: Content = Content.EMPTY
     credits: int = 0  # 0..3
@@ -29,7 +29,7 @@ class Cell:
     points: int = 0  # 0..9, of a data block
     program: int = 0  # 0..22, of a program block
     spawn: int = 0  # 0..99
-    holds_data: bool = False  # question blocks: what is inside
+    holds_data: bool = False  # question blocks: whether data is inside
 
     @property
     def is_block(self) -> bool:
@@ -60,7 +60,7 @@ class Player:
     score: int = 0
 
     def add(self, *, credits: int = 0, energy: int = 0, siphons: int = 0, score: int = 0) -> None:
-        """Gain or pay; no number goes over the limit."""
+        """Adds to the player's numbers (negative to pay); they saturate at the limit."""
         self.credits = saturated(self.credits + credits)
         self.energy = saturated(self.energy + energy)
         self.siphons = saturated(self.siphons + siphons)
@@ -74,7 +74,7 @@ class Enemy:
     type: EnemyType
     cell: int
     hp: int
-    disabled: int = 0  # turns it may not act
+    disabled: int = 0  # number of turns for which it may not act
     stunned: bool = False
     from_schedule: bool = False
     from_siphon: bool = False
@@ -87,7 +87,7 @@ class Enemy:
 
 @dataclass(slots=True)
 class Transmission:
-    """An enemy on its way: it lands when its turns are over."""
+    """A transmission: becomes an enemy after `turns` turns."""
 
     cell: int
     turns: int
@@ -97,13 +97,13 @@ class Transmission:
 
 
 def empty_board() -> list[Cell]:
-    """36 cells with nothing on them."""
+    """36 empty cells."""
     return [Cell() for _ in range(CELLS)]
 
 
 @dataclass(slots=True, kw_only=True)
 class Position:
-    """What UNDO saves and restores (section 8)."""
+    """The part of the state that UNDO saves and restores (section 8)."""
 
     player: Player
     cells: list[Cell] = field(default_factory=empty_board)
@@ -113,7 +113,7 @@ class Position:
     turn: int = 0  # enemy turns in this stage
     show: bool = False
     calm: bool = False
-    atk_uses: int = 0  # ATK+ in this stage
+    atk_uses: int = 0  # uses of ATK+ in this stage
 
     def blocks(self) -> set[int]:
         """Cells with a block."""
@@ -132,7 +132,7 @@ class Position:
         return [enemy for enemy in self.enemies if enemy.type == kind]
 
     def transmission_on(self, cell: int) -> Transmission | None:
-        """The transmission on a cell."""
+        """The transmission on a cell, or None."""
         return next((t for t in self.transmissions if t.cell == cell), None)
 
     def in_line(self, cell: int) -> bool:
@@ -145,7 +145,7 @@ class Position:
         return enemy.type != EnemyType.CRYPTOG or self.show or self.in_line(enemy.cell)
 
     def unsiphoned_blocks(self) -> Iterator[Cell]:
-        """The blocks not siphoned yet."""
+        """The blocks that are not siphoned."""
         return (cell for cell in self.cells if cell.is_block and not cell.siphoned)
 
 
@@ -159,15 +159,15 @@ class Ending(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class State(Position):
-    """A whole game: the position and what UNDO does not touch."""
+    """The complete state of a game: the position and all that UNDO does not change."""
 
     dice: Dice
     exit: int
     stage: int = 1  # 1..8
     interval: int = FIRST_INTERVAL  # between scheduled spawns
     next_task: int = FIRST_INTERVAL  # turn of the next one
-    pending: int = 0  # spawns owed by siphoning
-    step: bool = False  # STEP: the next enemy turn does not happen
+    pending: int = 0  # spawns pending from siphoning
+    step: bool = False  # STEP is on: the next enemy turn is skipped
     saved: list[Position] = field(default_factory=list)  # UNDO states, newest last, at most 4
     over: Ending | None = None
-    events: list[Event] = field(default_factory=list)  # of the action under way
+    events: list[Event] = field(default_factory=list)  # of the current action

@@ -68,7 +68,7 @@ def state_to_text(state: State) -> str:
 
 
 def summary(state: State) -> str:
-    """The drawing, and the facts of the game and of the player: a state at a glance."""
+    """A short view of a state: the drawing, and the numbers of the game and of the player."""
     return "\n".join(_overview(state_to_dict(state)))
 
 
@@ -101,7 +101,7 @@ def _facts(head: str, data: dict[str, Any], names: dict[str, int]) -> str:
 
 
 def _player_lines(data: dict[str, Any], flags: tuple[str, ...]) -> list[str]:
-    """The flags that are on, the player's numbers and the programs owned."""
+    """Lines for the active flags, the player's numbers and the owned programs."""
     return [
         " ".join(["flags", *(flag for flag in flags if data[flag])]),
         _facts("player", data["player"], _PLAYER),
@@ -110,7 +110,7 @@ def _player_lines(data: dict[str, Any], flags: tuple[str, ...]) -> list[str]:
 
 
 def _details(data: dict[str, Any]) -> Iterator[str]:
-    """A line for each cell that the drawing does not tell all of, and for each piece."""
+    """A line for each cell that the drawing does not fully describe, and for each piece."""
     for index, cell in enumerate(data["cells"]):
         if len(cell) > 1:
             yield f"cell {row(index)},{col(index)}" + _words(cell, ("content",))
@@ -137,7 +137,7 @@ def _words(facts: dict[str, Any], left_out: tuple[str, ...]) -> str:
 
 
 def state_from_text(text: str) -> State:
-    """Read a position.
+    """Reads a position in text form.
 
     Raises:
         IllegalStateError: a line cannot be read, the drawing and the lines disagree, or the state
@@ -218,12 +218,12 @@ def _enemy(kind: str, place: dict[str, int]) -> dict[str, Any]:
 
 
 def read_fact(data: dict[str, Any], words: list[str], *, whole: bool) -> None:
-    """Put the fact on one line into a state's data.
+    """Parses one line and stores its facts in a state's data.
 
     Args:
         data: a state or a saved position as JSON data; enemies and transmissions are appended.
         words: the words of the line.
-        whole: the data is a whole state.
+        whole: whether the data is a whole state.
 
     Raises:
         ValueError, KeyError, IndexError, StopIteration: the line cannot be read.

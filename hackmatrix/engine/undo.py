@@ -1,7 +1,7 @@
-"""Section 8, UNDO: what is saved, when it is saved, and how it is restored.
+"""Section 8, UNDO: saves and restores positions.
 
-Saved is everything in `Position`. Positions are saved at the end of every enemy turn that takes
-place, forgotten when a stage begins, and restored by the program UNDO.
+All fields of `Position` are saved, at the end of every enemy turn that is not skipped. A new stage
+clears the saved positions; the program UNDO restores the newest.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ _T = TypeVar("_T")
 
 
 def save(state: State) -> None:
-    """Save the position; the newest 4 are kept."""
+    """Saves the position; only the newest 4 are kept."""
     state.saved = [*state.saved, snapshot(state)][-MAX_SAVED_STATES:]
 
 
 def restore(state: State) -> None:
-    """Bring back the newest saved position and drop it."""
+    """Restores the newest saved position and removes it from the saved ones."""
     newest = state.saved.pop()
     for f in fields(Position):
         setattr(state, f.name, getattr(newest, f.name))
@@ -30,12 +30,12 @@ def restore(state: State) -> None:
 
 
 def forget(state: State) -> None:
-    """Drop all saved positions."""
+    """Clears the saved positions."""
     state.saved = []
 
 
 def _copier(kind: type[_T]) -> Callable[[_T], _T]:
-    """What copies one piece, several times as fast as `copy.copy`."""
+    """A function that copies a piece, several times as fast as `copy.copy`."""
     values = attrgetter(*(f.name for f in fields(kind)))  # type: ignore[arg-type]
     return lambda piece: kind(*values(piece))
 
@@ -45,7 +45,7 @@ _copy_enemy, _copy_transmission = _copier(Enemy), _copier(Transmission)
 
 
 def snapshot(position: Position) -> Position:
-    """An independent copy of a position; of a state, one of its position alone."""
+    """An independent copy of a position; for a `State`, of its position fields only."""
     return Position(
         player=_copy_player(position.player),
         cells=[_copy_cell(cell) for cell in position.cells],

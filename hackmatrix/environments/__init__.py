@@ -1,1 +1,1 @@
-"""Environments by id: HackMatrix, classic control, and those of users; wrappers around them."""
+"""Environments by id: HackMatrix, classic control and user-defined ones; and wrappers."""

@@ -1,4 +1,4 @@
-"""Whether something is an `Environment`: it is traced for its shapes, and nothing is run."""
+"""Checks whether an object is an `Environment`, by tracing its methods; nothing is run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,10 +22,10 @@ _MEASURED = (Over.STEPS, Over.EPISODES, Over.HIGHEST, Over.CHANCES)
 
 
 def check_environment(env: Any) -> None:
-    """Refuses what can't be trained on.
+    """Raises an error if an environment can't be trained on.
 
-    Only members, shapes and dtypes are checked: a mask without a valid action, or a game that does
-    not start anew after its end, is not found.
+    Only members, shapes and dtypes are checked: it does not find a mask without a valid action, or
+    a game that does not restart after its end.
 
     Raises:
         UserError: a member is missing, fails, or returns something other than `Environment` says.
@@ -53,7 +53,7 @@ def check_environment(env: Any) -> None:
     with told_as("features"):
         features = _returned(env.features, ("features",), game["observation"])["features"]
         _check_array("the vector", features, jnp.float32, env.feature_size)
-    # Python numbers in a state have no dtype of their own, those of a checkpoint have.
+    # Python numbers in a state are weakly typed, but arrays from a checkpoint are not: check both.
     with told_as("step"):
         for state in _with_and_without_weak_types(game["state"]):
             step = _returned(env.step, _STEP, key, state, _array(jnp.int32))
@@ -95,7 +95,7 @@ def _check_step(step: dict[str, PyTree], game: dict[str, PyTree]) -> None:
 
 
 def _check_spaces(env: Any, observation: PyTree) -> None:
-    """Spaces are optional; where they are there they must be the right ones."""
+    """Checks the spaces; they are optional, but must be right if present."""
     count = getattr(getattr(env, "action_space", None), "n", env.num_actions)
     if count != env.num_actions:
         raise UserError(f"action_space has {count} actions, num_actions is {env.num_actions}")
@@ -128,7 +128,7 @@ def _check_report(env: Any, info: dict[str, PyTree]) -> None:
 
 
 def _measured_metrics(env: Any) -> dict[str, Metric]:
-    """The metrics that `measure` must give, by name."""
+    """The metrics for which `measure` must return a value, by name."""
     metrics = getattr(env, "metrics", ())
     if not isinstance(metrics, tuple | list):
         raise UserError(f"must be a tuple of Metric, is {_kind(metrics)}")
@@ -187,7 +187,7 @@ def _check_measures(measures: PyTree, metrics: dict[str, Metric]) -> None:
 def _returned(
     method: Callable[..., Any], names: tuple[str, ...], *arguments: PyTree
 ) -> dict[str, PyTree]:
-    """What a method returns, by these names; shapes and dtypes in the place of arrays."""
+    """The values that a method returns, by these names, as shapes and dtypes."""
 
     def named(*arguments: PyTree) -> dict[str, PyTree]:
         result = method(*arguments)
@@ -226,7 +226,7 @@ def _check_array(name: str, value: PyTree, dtype: Any, *shape: int) -> None:
 
 
 def _check_kept(game: dict[str, PyTree]) -> None:
-    """What is kept from step to step must go into a checkpoint."""
+    """Checks that observation and state can be stored in a checkpoint."""
     for path, leaf in _leaves(game).items():
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             raise UserError(
@@ -236,7 +236,7 @@ def _check_kept(game: dict[str, PyTree]) -> None:
 
 
 def _check_same(wanted: dict[str, PyTree], got: dict[str, PyTree], where: str) -> None:
-    """The same containers, shapes and dtypes as from reset."""
+    """Checks that containers, shapes and dtypes are those from reset."""
     before, after = _leaves(wanted), _leaves(got)
     for path in before | after:
         first, then = before.get(path), after.get(path)
@@ -256,7 +256,7 @@ def _with_and_without_weak_types(state: PyTree) -> list[PyTree]:
 
 
 def _leaves(by_name: dict[str, PyTree]) -> dict[str, Any]:
-    """The leaves of trees by their paths, such as `state.frog`."""
+    """The leaves of pytrees by their paths, such as `state.frog`."""
     return {
         name + jax.tree_util.keystr(path): leaf
         for name, tree in by_name.items()

@@ -1,4 +1,4 @@
-"""Classic control through gymnax, as `Environment`s."""
+"""Classic control environments from gymnax, as `Environment`s."""
 
 import jax
 import jax.numpy as jnp
@@ -12,14 +12,14 @@ Array = jax.Array
 
 
 class ClassicControl:
-    """One game of classic control: the dynamics, rewards and limits are those of Gymnasium.
+    """A classic control environment, with the dynamics, rewards and limits of Gymnasium.
 
     Observation: float32[feature_size], 4 for CartPole, 6 for Acrobot, 2 for MountainCar; the
     features are the same. Every action is always valid.
     """
 
     def __init__(self, name: str, max_episode_steps: int | None = None) -> None:
-        """Makes the environment.
+        """Creates the environment.
 
         Args:
             name: "CartPole-v1", "Acrobot-v1" or "MountainCar-v0".
@@ -50,11 +50,11 @@ class ClassicControl:
 
     @property
     def spec(self) -> StepSpec:
-        """Shapes and dtypes of what `step` returns."""
+        """Shapes and dtypes of the values that `step` returns."""
         return traced_spec(self)
 
     def reset(self, key: Array) -> tuple[Array, PyTree]:
-        """Starts a game: observation and state."""
+        """Starts a game; returns observation and state."""
         observation, state = self._env.reset(key, self._params)
         return observation, state
 
@@ -68,11 +68,11 @@ class ClassicControl:
         return obs, state, reward, terminated, truncated, kept
 
     def action_mask(self, state: PyTree) -> Array:
-        """bool[num_actions], all true."""
+        """All actions are valid: bool[num_actions], all True."""
         return jnp.ones(self.num_actions, bool)
 
     def features(self, observation: Array) -> Array:
-        """float32[feature_size]: the observation."""
+        """The observation as float32[feature_size]."""
         return observation.astype(jnp.float32)
 
 

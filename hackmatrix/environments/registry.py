@@ -1,4 +1,4 @@
-"""Environments by id: the one table behind `hackmatrix.make` and the trainer.
+"""The table of environments by id, used by `hackmatrix.make` and the trainer.
 
 Importing this module imports no JAX.
 """
@@ -36,7 +36,7 @@ def _classic_control(name: str) -> Maker:
     return partial(ClassicControl, name)
 
 
-# By id, what imports the function that makes the environment.
+# By id: a function that imports and returns the environment's constructor.
 MAKERS: dict[str, Callable[[], Maker]] = {
     ENVIRONMENT_ID: _hackmatrix,
     **{name: partial(_classic_control, name) for name in CLASSIC_CONTROL},
@@ -45,18 +45,18 @@ _NEWEST = {"HackMatrix": ENVIRONMENT_ID}  # a name without a version means the n
 
 
 def registered() -> tuple[str, ...]:
-    """The ids of all environments but those of users."""
+    """The ids of all environments except user-defined ones."""
     return tuple(MAKERS)
 
 
 def environment_id(name: str) -> str:
     """The id, with its version, of the environment with this name.
 
-    An environment of a user is called `module:function`, which is its id too.
+    A user-defined environment is named `module:function`, which is also its id.
 
     Raises:
-        UserError: no environment has this name. Whether a user's own can be imported shows when it
-            is made.
+        UserError: no environment has this name. Whether a user-defined one can be imported is only
+            checked when it is made.
     """
     if name in MAKERS:
         return name
@@ -74,15 +74,15 @@ def environment_id(name: str) -> str:
 
 
 def make(name: str, **options: Any) -> "Environment":
-    """The environment with this name, made with these options.
+    """Makes the environment with this name and these options.
 
     Args:
         name: see `environment_id`.
-        options: keyword arguments of what makes it; of a user's own, of its function.
+        options: keyword arguments of its constructor, or of the user's function.
 
     Raises:
-        UserError: no environment has this name, its package is not installed, an option is not one
-            of its own or is out of range, or a user's own fails or is no `Environment`.
+        UserError: no environment has this name, its package is not installed, an option is unknown
+            or out of range, or a user-defined environment fails or is no `Environment`.
     """
     known = environment_id(name)
     if ":" in known:
@@ -95,13 +95,13 @@ def make(name: str, **options: Any) -> "Environment":
 def make_environment(
     name: str, observation: str = "full", max_episode_steps: int | None = None
 ) -> "Environment":
-    """The environment of a run, from its settings.
+    """Makes the environment of a run from its settings.
 
     Args:
         name: see `environment_id`.
-        observation: layout of HackMatrix's features, "classic" or "full"; of no meaning to others.
+        observation: layout of HackMatrix's features, "classic" or "full"; ignored by others.
         max_episode_steps: number of actions after which an episode is truncated; None for the
-            environment's usual limit.
+            environment's default limit.
 
     Raises:
         UserError: see `make`.
@@ -152,17 +152,17 @@ def _own_environment(name: str, options: dict[str, Any]) -> "Environment":
 
 
 def _imported(name: str) -> Any:
-    """What `module:function` names."""
+    """Imports the object that `module:function` names."""
     from hackmatrix.environments.user_code import shown
 
     module, _, function = name.partition(":")
-    if not {"", os.getcwd()} & set(sys.path):  # it is there for `python -m`, not for scripts
+    if not {"", os.getcwd()} & set(sys.path):  # `python -m` adds it, scripts do not
         sys.path.insert(0, os.getcwd())
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
-            raise  # it is there, and imports what is not
+            raise  # the module exists, but one of its imports does not
         raise UserError(
             f"there is no module {error.name} in the current folder or among installed packages"
         ) from None

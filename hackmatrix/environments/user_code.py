@@ -1,4 +1,4 @@
-"""Errors in code that a user wrote, told in one line that names the place."""
+"""Converts exceptions in a user's code to one-line errors that name the place."""
 
 import contextlib
 import sys
@@ -10,7 +10,7 @@ import jax
 
 from hackmatrix.errors import UserError
 
-# What a user's code calls: its frames say nothing of where the mistake is.
+# Packages that user code calls: their frames do not show where the mistake is.
 _LIBRARIES = {"flax", "hackmatrix", "jax", "jaxlib", "numpy"} | sys.stdlib_module_names
 _NEEDS_A_VALUE = (
     jax.errors.ConcretizationTypeError,
@@ -22,10 +22,10 @@ _HINT = "; JAX computes all games at once: jnp.where instead of `if`, jnp instea
 
 @contextlib.contextmanager
 def told_as(prefix: str) -> Iterator[None]:
-    """Makes every exception of the code within a `UserError` of one line that begins so.
+    """Converts every exception inside the context to a one-line `UserError` with this prefix.
 
-    `UserError`s keep their message; of others it says file and line in the user's code, kind, and
-    the first line of the message.
+    `UserError`s keep their message; for other exceptions the message has file and line in the
+    user's code, the type, and the first line of the original message.
     """
     try:
         yield
@@ -36,13 +36,13 @@ def told_as(prefix: str) -> Iterator[None]:
 
 
 def shown(file: str) -> str:
-    """A file as one would type it: relative if it lies in the current folder."""
+    """The path as a user would type it: relative if it is in the current folder."""
     path = Path(file)
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _place(error: BaseException) -> str:
-    """`file:line: ` of the innermost line that is the user's, or nothing."""
+    """`file:line: ` of the innermost frame in the user's code, or an empty string."""
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f"{shown(error.filename)}:{error.lineno}: "
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):

@@ -1,7 +1,7 @@
-"""Wrappers: an environment with another face. They nest, and `jax.vmap` of them stays fast.
+"""Wrappers that change an environment's interface. They can be nested and work under `jax.vmap`.
 
-A wrapper is an `Environment` too; what it does not change it has from the environment within, which
-is its member `env`.
+A wrapper is an `Environment` too; members that it does not change are those of the wrapped
+environment, its member `env`.
 """
 
 from collections.abc import Callable
@@ -29,14 +29,14 @@ __all__ = [
 
 Array = jax.Array
 
-# Members of HackMatrix whose states are those of the environment within.
+# Members of HackMatrix that take the unwrapped state.
 _OF_STATES = frozenset({"action_bits", "from_text", "observe", "to_text"})
 
 
 class Wrapper:
-    """Changes nothing. Others override what they change."""
+    """Base class of wrappers: changes nothing. Subclasses override what they change."""
 
-    hides: ClassVar[frozenset[str]] = frozenset()  # members that would no longer be right
+    hides: ClassVar[frozenset[str]] = frozenset()  # members that would be wrong after wrapping
     num_actions: int
     feature_size: int
 
@@ -52,25 +52,25 @@ class Wrapper:
         return f"{type(self).__name__}({self.env!r})"
 
     def started(self, observation: PyTree, state: PyTree) -> tuple[PyTree, PyTree]:
-        """What `reset` returns where the environment within returns these two."""
+        """Converts the results of the wrapped `reset` to those of this one."""
         return observation, state
 
     def within(self, state: PyTree) -> PyTree:
-        """The state of the environment within."""
+        """The state of the wrapped environment."""
         return state
 
     @property
     def spec(self) -> StepSpec:
-        """Shapes and dtypes of what `step` returns."""
+        """Shapes and dtypes of the values that `step` returns."""
         return traced_spec(self)
 
     def reset(self, key: Array) -> tuple[PyTree, PyTree]:
-        """Starts a game: observation and state."""
+        """Starts a game; returns observation and state."""
         return self.started(*self.env.reset(key))
 
     @property
     def reset_game(self) -> Callable[[Array, Array], tuple[PyTree, PyTree]]:
-        """`reset_game(stream, episode)`, if the environment within has it."""
+        """`reset_game(stream, episode)`, if the wrapped environment has it."""
         reset_game = self.__getattr__("reset_game")
         return lambda stream, episode: self.started(*reset_game(stream, episode))
 
@@ -83,18 +83,18 @@ class Wrapper:
         return self.env.action_mask(self.within(state))
 
     def features(self, observation: PyTree) -> Array:
-        """float32[feature_size] of an observation, what a network reads."""
+        """The feature vector of an observation, float32[feature_size], the network's input."""
         return self.env.features(observation)
 
 
 class FloatObservations(Wrapper):
-    """The observation is float32[feature_size], the features of the compact one."""
+    """Observations are the features of the compact observation, float32[feature_size]."""
 
-    hides = frozenset({"feature_rows", "observe", "report"})  # of compact observations
+    hides = frozenset({"feature_rows", "observe", "report"})  # these read compact observations
 
     @property
     def observation_space(self) -> Box:
-        """float32[feature_size] without bounds."""
+        """Unbounded float32[feature_size]."""
         return Box(-np.inf, np.inf, (self.feature_size,))
 
     def started(self, observation: PyTree, state: PyTree) -> tuple[Array, PyTree]:
@@ -114,7 +114,7 @@ class FloatObservations(Wrapper):
 
 
 class LogState(NamedTuple):
-    """A state, and the return and length of its episode and of the last one that has ended."""
+    """A state, with return and length of its episode and of the last finished one."""
 
     env_state: PyTree
     episode_return: Array  # float32, sum of rewards so far
@@ -124,16 +124,16 @@ class LogState(NamedTuple):
 
 
 class LogEpisodes(Wrapper):
-    """Keeps return and length of the last finished episode in the state, and tells them in `info`.
+    """Tracks return and length of episodes in the state, and reports them in `info`.
 
-    `info` holds `returned_episode` (bool, the episode has ended with this step),
-    `returned_episode_returns` and `returned_episode_lengths` (of the last one that has ended).
+    `info` has `returned_episode` (bool, whether this step ended the episode),
+    `returned_episode_returns` and `returned_episode_lengths` (of the last finished episode).
     """
 
     hides = _OF_STATES
 
     def started(self, observation: PyTree, state: PyTree) -> tuple[PyTree, LogState]:
-        """The observation, and a state with nothing in its log."""
+        """The observation, and a state with an empty log."""
         real, number = jnp.float32(0), jnp.int32(0)
         return observation, LogState(state, real, number, real, number)
 
@@ -142,7 +142,7 @@ class LogEpisodes(Wrapper):
         return state.env_state
 
     def step(self, key: Array, state: LogState, action: Array) -> Step:
-        """Takes an action; see the class for what is added to `info`."""
+        """Takes an action; the class docstring lists the additions to `info`."""
         observation, env_state, reward, terminated, truncated, info = self.env.step(
             key, state.env_state, action
         )
@@ -164,9 +164,9 @@ class LogEpisodes(Wrapper):
 
 
 class OneEpisode(NamedTuple):
-    """A state, and what the last step returned."""
+    """A state, and the results of the last step."""
 
-    env_state: PyTree  # once the episode has ended, the first one of the next
+    env_state: PyTree  # after the end of an episode, the first state of the next
     observation: PyTree
     terminated: Array  # bool
     truncated: Array  # bool
@@ -174,29 +174,29 @@ class OneEpisode(NamedTuple):
 
 
 class NoAutoReset(Wrapper):
-    """A game that has ended stays as it is: each further step returns the same, with reward 0.
+    """Disables auto-reset: after the end of a game, each step returns the same, with reward 0.
 
-    Its mask is then all False. HackMatrix does this by itself, and faster, when it is made with
-    `auto_reset=False`; the states then show the end of the game too.
+    The mask is then all False. For HackMatrix, `auto_reset=False` does the same faster; its states
+    then also show the end of the game.
     """
 
     hides = _OF_STATES
 
     def started(self, observation: PyTree, state: PyTree) -> tuple[PyTree, OneEpisode]:
-        """The observation, and the state of a game that goes on."""
+        """The observation, and the state of a running game."""
         info = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), traced_spec(self.env).info)
         return observation, OneEpisode(state, observation, jnp.bool_(False), jnp.bool_(False), info)
 
     def within(self, state: OneEpisode) -> PyTree:
-        """The state without the last step."""
+        """The state of the wrapped environment."""
         return state.env_state
 
     def action_mask(self, state: OneEpisode) -> Array:
-        """bool[num_actions], True where the action is valid; none is at the end."""
+        """bool[num_actions], True where the action is valid; all False after the end."""
         return super().action_mask(state) & ~(state.terminated | state.truncated)
 
     def step(self, key: Array, state: OneEpisode, action: Array) -> Step:
-        """Takes an action, or stays at the end."""
+        """Takes an action; after the end of the game, changes nothing."""
         ended = state.terminated | state.truncated
         _, env_state, reward, terminated, truncated, info = self.env.step(
             key, state.env_state, action
@@ -217,7 +217,7 @@ class NoAutoReset(Wrapper):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class EnvParams:
-    """What gymnax's environments are given at each call; here it only tells what is so."""
+    """The params of gymnax environments, which are passed at each call; informative only."""
 
     max_steps_in_episode: int | None = field(metadata={"static": True})
 
@@ -225,8 +225,8 @@ class EnvParams:
 class GymnaxSignature(Wrapper):
     """The signature of gymnax: `params` at each call, spaces as methods, `default_params`.
 
-    Programs written for gymnax read the observation itself, so wrap `FloatObservations` of
-    HackMatrix.
+    Programs written for gymnax use observations as network input, so wrap HackMatrix in
+    `FloatObservations` first.
     """
 
     @property
@@ -236,11 +236,11 @@ class GymnaxSignature(Wrapper):
 
     @property
     def default_params(self) -> EnvParams:
-        """The only params there are: the limit with which the environment was made."""
+        """The only valid params: the limit with which the environment was made."""
         return EnvParams(getattr(self.env, "max_episode_steps", None))
 
     def reset(self, key: Array, params: EnvParams | None = None) -> tuple[PyTree, PyTree]:
-        """Starts a game: observation and state."""
+        """Starts a game; returns observation and state."""
         self._check(params)
         return super().reset(key)
 

@@ -1,1 +1,1 @@
-"""How well an agent plays: games with fixed seeds, statistics and reports."""
+"""Evaluation of agents: games with fixed seeds, statistics and reports."""

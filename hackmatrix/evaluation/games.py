@@ -1,7 +1,7 @@
-"""Games with fixed seeds, many at once.
+"""Plays games with fixed seeds, many at once.
 
-Game i of seed s is the game (stream 2**31 + s, episode i): the top bit of its stream says that it
-is never trained on. Each has a place of its own, so long games count as short ones do.
+Game i of seed s is the game (stream 2**31 + s, episode i); training never uses streams with the top
+bit set. A batch runs until its last game ends, so long games count as much as short ones.
 """
 
 from typing import NamedTuple
@@ -23,18 +23,18 @@ PLACES = 1024  # games at once
 
 
 class _Play(struct.PyTreeNode):
-    """Games under way; the arrays of `played` are those after the last step that counts."""
+    """State of a batch of games; `played` holds each game's results up to its last step."""
 
     time: Array  # int32[], actions taken so far
     running: Array  # bool[N]
     env_state: PyTree
     obs: PyTree
-    carry: PyTree  # of the player
+    carry: PyTree  # the player's
     played: PlayedGames
 
 
 class Limits(NamedTuple):
-    """How many games, from which seed, and when they are cut off."""
+    """Number of games, their seed, and the number of steps after which they are cut off."""
 
     episodes: int = 1_000
     seed: int = 0
@@ -42,12 +42,12 @@ class Limits(NamedTuple):
 
 
 def play(env: Environment, player: Player, limits: Limits) -> PlayedGames:
-    """Plays the games 0 .. episodes-1 of a seed to their end or the limit (NumPy arrays)."""
+    """Plays the games 0 .. episodes-1 of a seed to their end or the step limit; NumPy arrays."""
     return Games(env, player, limits).play(player.params)
 
 
 class Games:
-    """The games 0 .. episodes-1 of a seed, some at once; one program for all params."""
+    """The games 0 .. episodes-1 of a seed, in batches; compiled once for all params."""
 
     def __init__(self, env: Environment, player: Player, limits: Limits) -> None:
         self.env = env
@@ -57,7 +57,7 @@ class Games:
         self._play = jax.jit(self._play_some)
 
     def play(self, params: PyTree) -> PlayedGames:
-        """Plays all of them to their end or the limit (NumPy arrays)."""
+        """Plays all games to their end or the step limit; NumPy arrays."""
         episodes, seed, _ = self.limits
         batches = [
             jax.device_get(self._play(params, jnp.uint32(seed), jnp.int32(first)))

@@ -1,4 +1,4 @@
-"""Players to evaluate: a trained policy, random valid actions, and a walk to the exit."""
+"""Players to evaluate: a trained policy, random valid actions, and one that walks to the exit."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,9 +19,9 @@ Array = jax.Array
 class Player(NamedTuple):
     """Chooses the actions of N games.
 
-    `choose(params, carry, observations, masks bool[N, A], uniforms float32[N])` gives valid actions
-    int32[N] and the next carry; `initial_carry(N)` is what it remembers before the first one, `()`
-    if it remembers nothing. It is compiled once for all params.
+    `choose(params, carry, observations, masks bool[N, A], uniforms float32[N])` returns valid
+    actions int32[N] and the next carry; `initial_carry(N)` is the first carry, `()` for players
+    without memory. It is compiled once for all params.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Player(NamedTuple):
 
 
 def network_player(name: str, network: Network, params: PyTree, *, greedy: bool) -> Player:
-    """Plays by a network: samples from its distribution, or takes the most probable action."""
+    """A player that samples from a network's distribution, or takes its most probable action."""
 
     def choose(
         params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
@@ -46,7 +46,7 @@ def network_player(name: str, network: Network, params: PyTree, *, greedy: bool)
 
 
 def random_player() -> Player:
-    """Each valid action is equally likely."""
+    """A player for which each valid action is equally likely."""
 
     def choose(
         params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
@@ -59,7 +59,7 @@ def random_player() -> Player:
 
 
 def exit_player() -> Player:
-    """Walks the shortest way to the exit of HackMatrix, and strikes what stands in this way.
+    """A player that walks the shortest way to the exit of HackMatrix and attacks what blocks it.
 
     Among the valid directions it takes the one whose neighbour is nearest to the exit by walking.
     Where no direction is valid it takes the first valid action.

@@ -1,4 +1,4 @@
-"""Agents of one run side by side, the best first."""
+"""Ranks the agents of one run by mean return."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from hackmatrix.reporting.rows import Interval
 
 
 def reports_on(policies: Sequence[Policy], limits: Limits, *, greedy: bool) -> list[Report]:
-    """Reports on policies of one network and environment, which all play the same games.
+    """Evaluates policies of one network and environment on the same games.
 
     Raises:
         UserError: their environment can't be made, or they do not fit it.
@@ -24,21 +24,21 @@ def reports_on(policies: Sequence[Policy], limits: Limits, *, greedy: bool) -> l
 
 
 class Agent(NamedTuple):
-    """One of them."""
+    """An agent of a run: its seed, the file of its params, and its evaluation."""
 
     seed: int
-    path: Path  # of its params
+    path: Path  # file of its params
     report: Report
 
 
 class Ranking:
-    """Agents by mean return; among equals the one with the lower seed comes first."""
+    """Agents sorted by mean return, the best first; ties are sorted by seed."""
 
     def __init__(self, agents: Sequence[Agent]) -> None:
         self.agents = sorted(agents, key=lambda a: (-a.report.means()["mean_return"], a.seed))
 
     def as_dict(self) -> dict[str, Any]:
-        """What `--json` prints: means over the agents with 95 % intervals, and each agent."""
+        """The output of `--json`: means over the agents with intervals, and each agent's report."""
         first = self.agents[0].report
         result: dict[str, Any] = {"episodes": first.episodes}
         for place, column in enumerate(first.columns):
@@ -49,7 +49,7 @@ class Ranking:
         return result | {"agents": agents}
 
     def table(self) -> str:
-        """A line for each agent, and one for all of them."""
+        """A text table with a line for each agent and one for the mean over all."""
         columns = self.agents[0].report.columns
         lines = [["rank", "seed", *(column.title for column in columns)]]
         for rank, agent in enumerate(self.agents):

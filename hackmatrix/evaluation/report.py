@@ -1,4 +1,4 @@
-"""What an evaluation says: a table for people, a dictionary for programs."""
+"""The report of an evaluation: a table for people, a dictionary for programs."""
 
 from typing import Any, NamedTuple
 
@@ -12,17 +12,17 @@ class Report(NamedTuple):
     """Results of an evaluation."""
 
     episodes: int
-    columns: list[Column]  # return first, length last, between them those of the environment
-    estimates: list[Estimate]  # of the columns
-    truncated: int  # games cut off
+    columns: list[Column]  # return first, length last, the environment's own in between
+    estimates: list[Estimate]  # one for each column
+    truncated: int  # number of games cut off
     breakdowns: list[Breakdown]
 
     def means(self) -> dict[str, float]:
-        """The mean of each column by its key."""
+        """The mean of each column, by the column's key."""
         return {c.key: e.mean for c, e in zip(self.columns, self.estimates, strict=True)}
 
     def as_dict(self) -> dict[str, Any]:
-        """What `--json` prints."""
+        """The output of `--json`."""
         told: dict[str, Any] = {"episodes": self.episodes}
         for column, (mean, low, high) in zip(self.columns, self.estimates, strict=True):
             told |= {column.key: mean, column.interval_key: [low, high]}
@@ -30,7 +30,7 @@ class Report(NamedTuple):
         return told | {each.key: each.values for each in self.breakdowns}
 
     def table(self) -> str:
-        """Some lines of text."""
+        """The report as lines of text."""
         rows: list[tuple[str, object]] = [("games", f"{self.episodes:,}")]
         rows += [(c.title, e) for c, e in zip(self.columns, self.estimates, strict=True)]
         rows += [("cut off", f"{self.truncated:,}")]
@@ -39,7 +39,7 @@ class Report(NamedTuple):
 
 
 def report_on(env: Environment, games: PlayedGames) -> Report:
-    """The report on games of an environment, with the environment's own columns and breakdowns.
+    """The report on played games, with the columns and breakdowns of the environment's `report`.
 
     Raises:
         UserError: the environment's `report` fails, or returns something else.

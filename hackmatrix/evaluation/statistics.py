@@ -1,4 +1,4 @@
-"""Means with 95 % intervals."""
+"""Means with 95 % confidence intervals."""
 
 from typing import Any, NamedTuple
 
@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
 RESAMPLES = 5_000
-_DRAWN_AT_ONCE = 2_500_000  # values of resamples in memory
+_DRAWN_AT_ONCE = 2_500_000  # values of resamples held in memory at once
 
 
 class Estimate(NamedTuple):
-    """A mean and the interval that holds it with 95 % confidence."""
+    """A mean and its 95 % confidence interval."""
 
     mean: float
     low: float
@@ -22,10 +22,10 @@ class Estimate(NamedTuple):
 
 
 def estimate(values: NDArray[Any]) -> Estimate:
-    """The mean of `values` [n], n >= 1, with its interval; the same values give the same interval.
+    """The mean of `values` [n], n >= 1, with its interval; deterministic.
 
-    Of bools it is the Wilson interval of a rate (Wilson 1927), which allows for outcomes that have
-    not been seen yet. Of numbers it is the percentile bootstrap interval (Efron 1979); values that
+    For bools it is the Wilson interval of a rate (Wilson 1927), which allows for outcomes that have
+    not been seen yet. For numbers it is the percentile bootstrap interval (Efron 1979); values that
     are all equal, or a single one, have an interval of length 0.
     """
     from scipy import stats  # slow to import

@@ -1,1 +1,1 @@
-"""What an environment and a metric are: the types that all other packages share."""
+"""The types that all packages share: environments, metrics, reports and spaces."""

@@ -1,11 +1,11 @@
-"""What a metric is: its name, what it averages over, its healthy range. Imports no JAX."""
+"""The type of a metric: its name, what it averages over, its healthy range. Imports no JAX."""
 
 from enum import Enum
 from typing import NamedTuple
 
 
 class Over(Enum):
-    """What a metric summarises: everything since the last row of metrics, but for evaluations."""
+    """What a metric averages over since the last row of metrics (or over the last evaluation)."""
 
     UPDATES = "mean over updates"
     STEPS = "mean over actions"
@@ -24,7 +24,7 @@ class Severity(Enum):
 
 
 class Limit(NamedTuple):
-    """An end of a metric's healthy range, and the alarm of what lies beyond it."""
+    """A bound of a metric's healthy range, and the alarm raised beyond it."""
 
     alarm: str
     severity: Severity
@@ -33,7 +33,7 @@ class Limit(NamedTuple):
     above: float | None = None
 
     def crossed(self, value: float) -> bool:
-        """Whether `value` lies beyond; the limit itself is healthy."""
+        """Whether `value` is beyond the limit; the limit itself is healthy."""
         return (self.below is not None and value < self.below) or (
             self.above is not None and value > self.above
         )
@@ -43,7 +43,7 @@ class Limit(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """How the table of a terminal shows a metric."""
+    """How the console table shows a metric."""
 
     group: str  # title of the column, such as "GAME"
     label: str
@@ -53,7 +53,7 @@ class Shown(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """One row of a table of metrics."""
+    """A metric: one row of a table of metrics."""
 
     name: str  # such as "stats/win_rate"
     over: Over

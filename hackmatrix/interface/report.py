@@ -1,4 +1,4 @@
-"""What an evaluation knows of its games, and what an environment makes of that."""
+"""The games of an evaluation, and the columns and breakdowns that an environment reports."""
 
 from typing import Any, NamedTuple
 
@@ -6,23 +6,23 @@ from numpy.typing import NDArray
 
 
 class PlayedGames(NamedTuple):
-    """Games played to their end or cut off, as NumPy arrays with the leading axis N."""
+    """Finished or cut-off games as NumPy arrays with the leading axis N."""
 
     returns: Any  # float32, sum of rewards
     lengths: Any  # int32, actions taken
-    actions: Any  # int32[N, A], how often each was taken
-    terminated: Any  # bool, ended by the game itself; else cut off
+    actions: Any  # int32[N, A], int32[N, A], number of times each was taken
+    terminated: Any  # bool, bool, whether the game itself ended it; else it was cut off
     info: dict[str, Any]  # of the last step, without `final_observation`
     final_observation: Any  # tree of arrays
 
 
 class Column(NamedTuple):
-    """A number of each game, reported as the mean with its 95 % interval."""
+    """A value of each game, reported as the mean with its 95 % interval."""
 
     title: str  # in tables, such as "stages cleared"
-    key: str  # of the mean in JSON and metrics, such as "mean_stages_cleared"
+    key: str  # key of the mean in JSON and metrics, such as "mean_stages_cleared"
     values: NDArray[Any]  # float or bool [N]
-    ci_key: str | None = None  # of the interval in JSON; None: the key and "_ci"
+    ci_key: str | None = None  # key of the interval in JSON; None: the key and "_ci"
 
     @property
     def interval_key(self) -> str:
@@ -31,7 +31,7 @@ class Column(NamedTuple):
 
 
 class Breakdown(NamedTuple):
-    """Numbers by name, such as the causes of death; those that are 0 are left out of tables."""
+    """Values by name, such as the causes of death; zeros are left out of tables."""
 
     title: str
     key: str

@@ -1,4 +1,4 @@
-"""Spaces: which actions an environment takes, and what its arrays may hold."""
+"""Spaces: the valid actions of an environment and the bounds of its arrays."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -20,11 +20,11 @@ class Space(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of each array."""
+        """Shape of each array."""
 
     @property
     def dtype(self) -> Any:
-        """Of each array, an np.dtype."""
+        """Dtype of each array, an np.dtype."""
 
     def contains(self, x: Any) -> Array:
         """bool[], whether an array belongs to the space."""
@@ -45,7 +45,7 @@ class Discrete:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of a scalar."""
+        """The shape of a scalar."""
         return ()
 
     def contains(self, x: Any) -> Array:
@@ -56,10 +56,10 @@ class Discrete:
         return (x >= 0) & (x < self.n)
 
     def sample(self, key: Array, mask: Array | None = None) -> Array:
-        """Draws one of the integers, each as likely as the others.
+        """Draws one of the integers, all equally likely.
 
         Args:
-            key: of JAX's random numbers.
+            key: a JAX random key.
             mask: bool[n], the integers that may be drawn, at least one; None for all.
         """
         if mask is None:
@@ -92,8 +92,8 @@ class Box:
     def sample(self, key: Array) -> Array:
         """Draws an array uniformly.
 
-        A bound at infinity counts as the largest float, one at the largest 32-bit integer as that
-        minus 1.
+        An infinite bound is replaced by the largest float, the largest 32-bit integer by that minus
+        1.
         """
         low, high = self._bound(self.low), self._bound(self.high)
         if np.issubdtype(self.dtype, np.floating):
@@ -111,9 +111,9 @@ class Box:
 
 
 class StepSpec(NamedTuple):
-    """Shapes and dtypes of all that `step` returns, in its order.
+    """Shapes and dtypes of the values that `step` returns, in its order.
 
-    Each is a `Space`, where bounds are known, or a `jax.ShapeDtypeStruct`, or a tree of them.
+    Each is a `Space` if its bounds are known, else a `jax.ShapeDtypeStruct`, or a pytree of them.
     """
 
     observation: PyTree
@@ -125,7 +125,7 @@ class StepSpec(NamedTuple):
 
 
 def traced_spec(env: Environment) -> StepSpec:
-    """The shapes and dtypes of what any environment's `step` returns, by tracing it."""
+    """The shapes and dtypes that any environment's `step` returns, found by tracing it."""
     key = jax.eval_shape(lambda: jax.random.key(0))
     _, state = jax.eval_shape(env.reset, key)
     action = jax.ShapeDtypeStruct((), jnp.int32)

@@ -1,4 +1,4 @@
-"""Section 3: what the player can do, and directions."""
+"""Section 3: valid actions, movement and attacks by direction."""
 
 from dataclasses import replace
 
@@ -17,14 +17,14 @@ _UP, _, _, _RIGHT = range(NUM_DIRECTIONS)
 
 
 def valid_actions(state: State) -> jax.Array:
-    """uint32: bit a is set if action a can be taken now; 0 after the end."""
+    """uint32: bit a is set if action a is valid; 0 after the end."""
     valid = can_go(state) | (state.player.siphons >= 1).astype(jnp.uint32) << SIPHON
     valid |= can_run(state) << FIRST_PROGRAM
     return jnp.where(state.over == 0, valid, 0).astype(jnp.uint32)
 
 
 def can_go(state: State) -> jax.Array:
-    """uint32: bit d is set if there is something to hit or a free cell in direction d."""
+    """uint32: bit d is set if the next cell in direction d is free or holds an enemy to attack."""
     goals = ~state.cells.blocks | state.enemies_at
     here, valid = of_cell(state.player.cell), jnp.uint32(0)
     for direction, neighbour in enumerate(bitboard.DIRECTIONS):
@@ -33,11 +33,11 @@ def can_go(state: State) -> jax.Array:
 
 
 def target(state: State, direction: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """What an attack in a direction (int32, 0..3) would strike, at any distance.
+    """The target of an attack in a direction (int32, 0..3), at any distance.
 
     Returns:
-        int32 the cell of the target (no cell if there is none), bool whether there is one, bool
-        whether it is a transmission.
+        int32, the cell of the target (meaningless if there is none); bool, whether there is one;
+        bool, whether it is a transmission.
     """
     ray = NOWHERE
     for number, towards in enumerate(bitboard.DIRECTIONS):
@@ -51,12 +51,12 @@ def target(state: State, direction: jax.Array) -> tuple[jax.Array, jax.Array, ja
 
 
 def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Blow, jax.Array]:
-    """Attack along a direction, or walk one cell.
+    """Attacks in a direction if there is a target, else walks one cell.
 
     Args:
         state: the game.
-        direction: int32, 0..3; anything when not active.
-        active: bool, whether the action is a direction at all.
+        direction: int32, 0..3; ignored when not active.
+        active: bool, whether the action is a direction.
 
     Returns:
         The state after a walk, the blow of an attack (still to be dealt), and bool whether the
@@ -77,7 +77,7 @@ def go(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, Bl
 
 
 def walk(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, jax.Array]:
-    """Walk to the neighbour; also bool whether a data siphon lay there."""
+    """Walks to the neighbour; also returns bool, whether a data siphon was picked up there."""
     to = state.player.cell
     for number, step in enumerate(DIRECTION_STEPS):
         to += jnp.where(active & (direction == number), step, 0)

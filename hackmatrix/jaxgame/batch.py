@@ -1,4 +1,4 @@
-"""Many games at once: the only file that knows of a batch axis, which comes first everywhere."""
+"""Many games at once: the only file that knows the batch axis, which is always the leading one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from hackmatrix.rules.observation import RECORD_SIZE
 from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.stages import LAYOUT_TRIES
 
-# What only some games need is done for this share of them at a time, until all have theirs.
+# Work that only some games need is done for this share of all games at a time, until none is left.
 _STAGES_AT_A_TIME = 1 / 16
 _LATE_MOVERS = 1 / 8
 _UNDONE_AT_A_TIME = 1 / 64
@@ -33,9 +33,9 @@ _BLOCK = 64
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of n games returns besides their states.
+    """Results of one step of n games, besides their states.
 
-    `over`, `stage`, `score` and `programs_owned` are those at the end of the step, before a
+    `over`, `stage`, `score` and `programs_owned` are the values at the end of the step, before a
     restart.
     """
 
@@ -50,22 +50,22 @@ class Step:
 
 
 def new_games(stream: jax.Array, episode: jax.Array) -> tuple[State, jax.Array]:
-    """Start the games with these names (uint32[n]); returns states and uint8[n, RECORD_SIZE]."""
+    """Starts games by stream and episode (uint32[n]); returns states and uint8[n, RECORD_SIZE]."""
     state = _begin_stages(_for_each_game(game.new_game)(stream, episode))
     return state, observations(state)
 
 
 def observations(state: State) -> jax.Array:
-    """uint8[n, RECORD_SIZE]: what the players see."""
+    """The observations of n games, uint8[n, RECORD_SIZE]."""
     words = _one_row_each(_for_each_game(record_words, out_axes=-1)(state))
     return lax.bitcast_convert_type(words, jnp.uint8).reshape(-1, RECORD_SIZE)
 
 
 def _one_row_each(words: list[jax.Array]) -> jax.Array:
-    """uint32[n, w] of arrays [k, n] of k words each: the words of each game side by side.
+    """uint32[n, w] from arrays [k, n] of k words each: the words of each game side by side.
 
-    Put together in blocks of games: words of one game at distances of a power of two would push
-    each other out of the cache.
+    It works in blocks of games: the words of one game would otherwise lie at distances of a power
+    of two and evict each other from the cache.
     """
     games = words[0].shape[1]
     block = _BLOCK if games % _BLOCK == 0 else 1
@@ -76,13 +76,13 @@ def _one_row_each(words: list[jax.Array]) -> jax.Array:
 def step(
     state: State, action: jax.Array, stops: jax.Array | None, restarts: bool
 ) -> tuple[State, Step]:
-    """Take an action in each game.
+    """Takes an action in each game.
 
     Args:
         state: n games.
         action: int32[n].
         stops: bool[n], games that are truncated after this action; None if none ever is.
-        restarts: whether a game that has ended or been truncated makes way for the next episode of
+        restarts: whether a game that has ended or been truncated is replaced by the next episode of
             its stream; otherwise one that has ended stays as it is.
     """
     newest_saved = _newest_saved(state, action == FIRST_PROGRAM + ProgramId.UNDO)
@@ -108,7 +108,7 @@ def step(
 
 
 def _save(state: State, active: jax.Array) -> State:
-    """Save the positions of some games (bool[n]) for UNDO."""
+    """Saves the positions of some games (bool[n]) for UNDO."""
     state = _for_each_game(undo.save)(state, active)
     rows = _one_row_each([word[None] for word in undo.snapshot(state)])
     games = jnp.where(active, jnp.arange(active.size), active.size)
@@ -118,9 +118,9 @@ def _save(state: State, active: jax.Array) -> State:
 
 
 def _newest_saved(state: State, needed: jax.Array) -> list[jax.Array]:
-    """The words of the newest saved position of the games that need it (bool[n]); zeros of others.
+    """The words of the newest saved position of games that need it (bool[n]), zeros for others.
 
-    Few do, so they are fetched for a few games at a time.
+    Few games do, so they are fetched for a few games at a time.
     """
     games, words = needed.size, state.saved.rows.shape[-1]
     few = _few(games, _UNDONE_AT_A_TIME)
@@ -139,10 +139,10 @@ def _newest_saved(state: State, needed: jax.Array) -> list[jax.Array]:
 
 
 def _move_enemies(movement: Movement, ground: Ground) -> Movement:
-    """Let all enemies act that are to, one a game at a time.
+    """Lets all enemies act that are able to, one per game at a time.
 
-    All games together while many have enemies left to act; the few with the most go on by
-    themselves.
+    All games run together while many have enemies left to act; the few with the most continue in a
+    smaller batch.
     """
     games = movement.hp.shape[0]
     few = _few(games, _LATE_MOVERS)
@@ -164,23 +164,23 @@ def _move_enemies(movement: Movement, ground: Ground) -> Movement:
 
 
 def _begin_stages(state: State) -> State:
-    """Lay out the next stage of all these games."""
+    """Generates the next stage of all these games."""
     plan = _for_each_game(plan_stage)(state)
     return _for_each_game(begin_stage)(state, plan, _first_valid_layout(plan))
 
 
 class _Tries(NamedTuple):
-    """The search for layouts: for each game the next attempt, and the one that was found."""
+    """The loop state of the search for valid layouts: each game's next attempt and result."""
 
     next: jax.Array  # int32[n]
     found: jax.Array  # int32[n], LAYOUT_TRIES while there is none
 
 
 def _first_valid_layout(plan: Plan) -> jax.Array:
-    """int32[n]: the first attempt that makes a valid layout, `LAYOUT_TRIES` if there is none.
+    """int32[n]: the first attempt that gives a valid layout, `LAYOUT_TRIES` if there is none.
 
-    Most games need a few attempts and some need dozens, so each round tries as many of each game
-    that is still without one as there are places.
+    Most games need a few attempts and some need dozens, so each round divides a fixed number of
+    attempts among the games that still have no layout.
     """
     games = plan.exit.shape[0]
     places = jnp.arange(max(16, _LAYOUTS_A_GAME * games))
@@ -210,37 +210,41 @@ def _is_valid(plan: Plan, attempt: jax.Array) -> jax.Array:
 
 
 def _few(games: int, share: float) -> int:
-    """How many games are a share of all, at least 8 where there are as many."""
+    """Number of games for a share of all, at least 8 if there are that many."""
     return max(1, min(games, 8), int(games * share))
 
 
 def _gather(tree: Any, games: jax.Array) -> Any:
-    """The arrays of a tree for some games; a number beyond the last game means the last."""
+    """The arrays of a tree for the games with these indices.
+
+    Indices beyond the last are clipped.
+    """
     return jax.tree.map(lambda x: x.at[games].get(mode="clip"), tree)
 
 
 def _scatter(tree: Any, games: jax.Array, part: Any) -> Any:
-    """The tree after some games have been replaced; numbers beyond the last game mean none."""
+    """The tree with the games at these indices replaced; indices beyond the last are ignored."""
     return jax.tree.map(lambda x, new: x.at[games].set(new, mode="drop"), tree, part)
 
 
 class _Due(NamedTuple):
-    """What is still to do for each game at the end of a step."""
+    """The work that remains for each game at the end of a step."""
 
     begins: jax.Array  # bool[n], the next stage has to be laid out
     restarts: jax.Array  # bool[n], the next game has to be started, after that
 
 
 def _begin_due(state: State, due: _Due, truncates: bool) -> tuple[State, jax.Array, jax.Array]:
-    """Begin the stages and the games that are due, a few games at a time, and observe all.
+    """Begins the stages and games that are due, a few games at a time, and observes all games.
 
     Args:
         state: n games.
-        due: what is to do.
+        due: the work that remains.
         truncates: whether a game can be due both to begin a stage and to restart.
 
     Returns:
-        The states, the observations uint8[n, RECORD_SIZE], and those from before the restarts.
+        The states, the observations uint8[n, RECORD_SIZE], and the observations from before the
+        restarts.
     """
     games = due.begins.size
     few = _few(games, _STAGES_AT_A_TIME)
@@ -276,32 +280,32 @@ def _begin_due(state: State, due: _Due, truncates: bool) -> tuple[State, jax.Arr
 
 
 def _next_games(state: State) -> State:
-    """The next episode of each game's stream, before its first stage is laid out."""
+    """The next episode of each game's stream, before its first stage is generated."""
     new = _for_each_game(game.new_game)(state.dice.stream, state.dice.episode + 1)
     return undo.with_rows(new, state.saved.rows)
 
 
 def _select_games(condition: jax.Array, yes: State, no: State) -> State:
-    """For each game one of two states, by a bool[n]."""
+    """Selects one of two states for each game, by a bool[n]."""
     return jax.vmap(select)(condition, yes, no)
 
 
 def _for_each_game(rule: Callable[..., Any], out_axes: int = 0) -> Callable[..., Any]:
-    """A rule of one game for many; in profiles its operations have its name."""
+    """Maps a rule of one game over many; in profiles its operations have its name."""
     named = jax.named_scope(rule.__name__)(rule)
     return jax.vmap(named, out_axes=out_axes, axis_name=GAMES)
 
 
 def over_games(rule: Callable[..., Any], results: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function of many games one of a single game that `jax.vmap` sends back to it.
+    """Makes a function of n games callable for one game, such that `jax.vmap` of it calls `rule`.
 
-    Mapped twice, both axes become one batch. As a primitive of its own, the rule is traced only for
+    Mapped twice, both axes become one batch. Because it is a primitive, the rule is traced only for
     the batch that is really played; `jax.custom_vmap` would trace it for a single game first.
 
     Args:
         rule: takes and returns trees of arrays with a leading axis of games.
-        results: what it returns for one game as a tree of `jax.ShapeDtypeStruct`, made from the
-            like of its arguments.
+        results: returns the result for one game as a tree of `jax.ShapeDtypeStruct`, from
+            arguments of the same kind.
     """
 
     def one(*args: Any) -> Any:
@@ -329,7 +333,7 @@ def _result_avals(games: Any, *_: Any, results: Any, **__: Any) -> list[ShapedAr
 
 
 def _play_mapped(leaves: Any, axes: Any, **params: Any) -> tuple[list[jax.Array], list[int]]:
-    """Maps the primitive: two axes of games become one."""
+    """The batching rule of the primitive: merges two axes of games into one."""
     size = next(x.shape[axis] for x, axis in zip(leaves, axes, strict=True) if axis is not None)
     both = [
         jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)

@@ -50,7 +50,7 @@ class Set36(NamedTuple):
         return Set36(_xor(self.low, _WORD), _xor(self.high, _WORD))
 
     def any(self) -> jax.Array:
-        """bool: whether the set has a place."""
+        """bool: whether the set is not empty."""
         return lax.ne(_or(self.low, self.high), _ZERO)
 
     def size(self) -> jax.Array:
@@ -68,15 +68,15 @@ class Set36(NamedTuple):
         return Set36(_if(condition, self.low, _ZERO), _if(condition, self.high, _ZERO))
 
     def first(self) -> "Set36":
-        """Its lowest place alone; the empty set if it is empty."""
+        """The set of its lowest place only; the empty set if it is empty."""
         return Set36(_lowest_bit(self.low), _if(self.low == _ZERO, _lowest_bit(self.high), _ZERO))
 
     def compression(self) -> "Compression":
-        """How `compressed` moves the places of this set to the front, in order."""
+        """The plan by which `compressed` moves the places of this set to the front, in order."""
         return Compression(_moves(self.low), _moves(self.high), _unsigned(_count(self.low)))
 
     def compressed(self, kept: "Compression") -> "Set36":
-        """This set after the places that are not in the kept set have been cut out.
+        """This set after removing all places that are not in the kept set.
 
         The n-th place of the kept set becomes place n, as with `itertools.compress`.
         """
@@ -96,7 +96,7 @@ class Set36(NamedTuple):
 
     @staticmethod
     def below(place: jax.Array) -> "Set36":
-        """The places before one of 0..36."""
+        """All places less than `place`, which is 0..36."""
         low, high = lax.min(place, np.int32(HALF)), lax.max(place - HALF, np.int32(0))
         return Set36(_bit_at(low) - _ONE, _bit_at(high) - _ONE)
 
@@ -119,7 +119,7 @@ class Set32(NamedTuple):
         return Set32(_xor(self.word, _EVERY))
 
     def any(self) -> jax.Array:
-        """bool: whether the set has a place."""
+        """bool: whether the set is not empty."""
         return lax.ne(self.word, _ZERO)
 
     def size(self) -> jax.Array:
@@ -135,19 +135,19 @@ class Set32(NamedTuple):
         return Set32(_if(condition, self.word, _ZERO))
 
     def first(self) -> "Set32":
-        """Its lowest place alone; the empty set if it is empty."""
+        """The set of its lowest place only; the empty set if it is empty."""
         return Set32(_lowest_bit(self.word))
 
     def compression(self) -> "_WordCompression":
-        """As `Set36.compression`."""
+        """See `Set36.compression`."""
         return _moves(self.word)
 
     def compressed(self, kept: "_WordCompression") -> "Set32":
-        """As `Set36.compressed`."""
+        """See `Set36.compressed`."""
         return Set32(_compressed(self.word, kept))
 
     def shifted(self, distance: jax.Array) -> "Set32":
-        """Each place moved up by a distance 0..31; what goes beyond 31 is lost."""
+        """All places moved up by a distance 0..31; places beyond 31 are dropped."""
         return Set32(_shift_left(self.word, _unsigned(distance)))
 
     @staticmethod
@@ -157,7 +157,7 @@ class Set32(NamedTuple):
 
     @staticmethod
     def below(place: jax.Array) -> "Set32":
-        """The places before one of 0..32."""
+        """All places less than `place`, which is 0..32."""
         return Set32(_bit_at(place) - _ONE)
 
     @staticmethod
@@ -166,7 +166,7 @@ class Set32(NamedTuple):
         return Set32(_bit_at(place))
 
 
-# What the sets of the game are sets of.
+# The element types of the game's sets.
 CellSet = Set36  # cells of the board
 TransmissionSet = Set36  # slots in the list of transmissions, at most one to a cell
 EnemySet = Set32  # slots in the list of enemies, at most 32
@@ -174,7 +174,7 @@ EnemySet = Set32  # slots in the list of enemies, at most 32
 _Set = TypeVar("_Set", Set36, Set32)
 
 
-# Words by `lax` rather than operators: a step is made of thousands of these, and each operator of
+# `lax` functions instead of operators: a step consists of thousands of these, and each operator of
 # `jnp` takes several times as long to trace.
 
 
@@ -223,14 +223,14 @@ def _lowest_bit(word: jax.Array) -> jax.Array:
 
 
 class _WordCompression(NamedTuple):
-    """Which bits of a word are kept, and which of them move down by 1, by 2, by 4, 8 and 16."""
+    """The bits of a word that are kept, and which of them move down by 1, 2, 4, 8 and 16."""
 
     kept: jax.Array
     moves: tuple[jax.Array, ...]
 
 
 class Compression(NamedTuple):
-    """The same for the two words of a `Set36`."""
+    """The compression of the two words of a `Set36`."""
 
     low: _WordCompression
     high: _WordCompression
@@ -238,7 +238,7 @@ class Compression(NamedTuple):
 
 
 def _moves(kept: jax.Array) -> _WordCompression:
-    """Each bit moves by as many places as there are gaps below it, one power of two at a time.
+    """Moves each bit down by the number of gaps below it, one power of two at a time.
 
     Warren, Hacker's Delight, 2nd edition, section 7-4, "compress".
     """
@@ -278,7 +278,7 @@ _FIRST_ROW, _FIRST_COL = constant(range(SIZE)), constant(range(0, CELLS, SIZE))
 
 
 def select(condition: jax.Array, yes: _Set, no: _Set) -> _Set:
-    """One of two sets, by a bool."""
+    """Selects one of two sets by a bool."""
     return type(yes)(*(_if(condition, a, b) for a, b in zip(yes, no, strict=True)))
 
 
@@ -318,29 +318,29 @@ def col_cells(number: jax.Array) -> CellSet:
     return CellSet(_FIRST_COL.low << _unsigned(number), _FIRST_COL.high << _unsigned(number))
 
 
-# The set moved by one cell in each direction; what leaves the board is lost.
+# These move all cells of a set by one; cells that would leave the board are dropped.
 
 
 def up(cells: CellSet) -> CellSet:
-    """The cells one row above those of the set."""
+    """Moves all cells one row up."""
     above = _or(_shift_left(cells.high, _ROW), _shift_right(cells.low, _ROWS))
     return CellSet(_and(_shift_left(cells.low, _ROW), _WORD), _and(above, _WORD))
 
 
 def down(cells: CellSet) -> CellSet:
-    """The cells one row below."""
+    """Moves all cells one row down."""
     below = _or(_shift_right(cells.low, _ROW), _shift_left(cells.high, _ROWS))
     return CellSet(_and(below, _WORD), _shift_right(cells.high, _ROW))
 
 
 def left(cells: CellSet) -> CellSet:
-    """The cells one column to the left."""
+    """Moves all cells one column to the left."""
     kept = cells & _NOT_FIRST_COL
     return CellSet(_shift_right(kept.low, _ONE), _shift_right(kept.high, _ONE))
 
 
 def right(cells: CellSet) -> CellSet:
-    """The cells one column to the right."""
+    """Moves all cells one column to the right."""
     kept = cells & _NOT_LAST_COL
     return CellSet(_shift_left(kept.low, _ONE), _shift_left(kept.high, _ONE))
 
@@ -349,38 +349,38 @@ DIRECTIONS = (up, down, left, right)
 
 
 def neighbours(cells: CellSet) -> CellSet:
-    """All cells next to the set (cells of the set among them where they touch)."""
+    """All cells adjacent to a cell of the set (including cells of the set that are adjacent)."""
     return up(cells) | down(cells) | left(cells) | right(cells)
 
 
 def cross(cells: CellSet) -> CellSet:
-    """The set and its neighbours, as siphoning takes them."""
+    """The set and its neighbours, the cells that siphoning affects."""
     return cells | neighbours(cells)
 
 
 def around(cells: CellSet) -> CellSet:
-    """The up to 8 cells around one cell."""
+    """The up to 8 cells around one cell, diagonals included."""
     line = cells | left(cells) | right(cells)
     return (line | up(line) | down(line)) & ~cells
 
 
 def flood_step(cells: CellSet, free: CellSet) -> CellSet:
-    """The set and those of its neighbours that are free: one round of a flood."""
+    """The set and its free neighbours: one round of a flood fill."""
     return cells | (neighbours(cells) & free)
 
 
 def ray(cell: jax.Array, direction: Callable[[CellSet], CellSet]) -> CellSet:
-    """The cells from the neighbour in a direction (one of `DIRECTIONS`) on to the edge."""
+    """The cells from the neighbour in a direction (one of `DIRECTIONS`) to the edge."""
     line = row_cells(row_of(cell)) if direction in (left, right) else col_cells(col_of(cell))
     before = CellSet.below(cell)
     return line & before if direction in (left, down) else line & ~(before | of_cell(cell))
 
 
 def up_to_first(cells: CellSet, stops: CellSet, direction: Callable[[CellSet], CellSet]) -> CellSet:
-    """The cells of a ray as far as the first stop on it, that one included."""
+    """The cells of a ray up to and including its first stop."""
     met = cells & stops
     if direction in (up, right):
-        low = _xor(met.low, met.low - _ONE)  # everything where there is no stop
+        low = _xor(met.low, met.low - _ONE)  # all bits set if there is no stop
         high = _xor(met.high, met.high - _ONE)
         return cells & CellSet(low, _if(lax.eq(met.low, _ZERO), high, _ZERO))
     low, high = (_not_below_highest(word) for word in met)
@@ -388,7 +388,7 @@ def up_to_first(cells: CellSet, stops: CellSet, direction: Callable[[CellSet], C
 
 
 def _not_below_highest(word: jax.Array) -> jax.Array:
-    """The bits from the highest one of a word on, all if it has none."""
+    """The highest set bit and all bits above it; all bits for 0."""
     below = lax.shift_right_logical(_EVERY, lax.clz(word))  # the highest bit and those below it
     return _xor(lax.shift_right_logical(below, _ONE), _EVERY)
 

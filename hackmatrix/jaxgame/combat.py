@@ -1,7 +1,7 @@
-"""Hits, damage and kills, as attacks (section 3) and programs (section 8) deal them.
+"""Hits, damage and kills by attacks (section 3) and programs (section 8).
 
-The engine strikes piece by piece; here an action is one `Blow` over the whole lists, so that the
-lists are worked through once, whichever of the 28 actions was taken.
+The Python engine hits one piece at a time; here an action is one `Blow` on both lists, so that the
+lists are processed once, whichever of the 28 actions was taken.
 """
 
 from dataclasses import replace
@@ -17,21 +17,21 @@ from hackmatrix.rules.enemies import MAX_HP
 
 
 class Blow(NamedTuple):
-    """What an action does to the enemies and the transmissions."""
+    """The effect of an action on the enemies and transmissions."""
 
     damaged: EnemySet
     amount: jax.Array  # int32, damage to each of them
-    destroyed: EnemySet  # whatever their hp
-    uncounted: EnemySet  # those whose end does not pay
-    gone: TransmissionSet  # transmissions destroyed
+    destroyed: EnemySet  # destroyed regardless of hp
+    uncounted: EnemySet  # destroyed without counting as kills
+    gone: TransmissionSet  # destroyed transmissions
 
 
 def attack(state: State, blow: Blow) -> tuple[State, jax.Array]:
-    """Deal a blow.
+    """Applies a blow.
 
     Returns:
-        The state without the enemies that were destroyed, and int32 kills that pay. Transmissions
-        that are gone leave their list when the others are counted down
+        The state without the destroyed enemies, and the rewarded kills, int32. Destroyed
+        transmissions are removed later, when the others are counted down
         (`enemy_turn.land_transmissions`).
     """
     state, dead = damage(state, blow.damaged, blow.amount)
@@ -40,7 +40,7 @@ def attack(state: State, blow: Blow) -> tuple[State, jax.Array]:
 
 
 def damage(state: State, damaged: EnemySet, amount: jax.Array) -> tuple[State, EnemySet]:
-    """Take hp: those damaged are stunned; also returns the enemies that have no hp left."""
+    """Reduces hp and stuns the damaged; also returns the enemies that have no hp left."""
     enemies = state.enemies
     damaged &= enemies.alive
     hp, overkilled = planes.subtract(enemies.hp, damaged, jnp.minimum(amount, max(MAX_HP)))
@@ -52,9 +52,9 @@ def damage(state: State, damaged: EnemySet, amount: jax.Array) -> tuple[State, E
 def destroy(
     state: State, dead: EnemySet, uncounted: EnemySet, gone: TransmissionSet
 ) -> tuple[State, jax.Array]:
-    """Remove enemies; returns the kills that pay, those of transmissions included.
+    """Removes enemies; also returns the rewarded kills, including transmissions, int32.
 
-    None is paid for those that came from the schedule.
+    Pieces that came from the schedule do not count.
     """
     enemies, transmissions = state.enemies, state.transmissions
     gone &= transmissions.alive

@@ -1,9 +1,9 @@
-"""Branches and loops that one scalar decides for the whole batch.
+"""Branches and loops controlled by one scalar for the whole batch.
 
 Every rule runs under `jax.vmap(..., axis_name=GAMES)` (see `batch.py`). A condition or trip count
 that is reduced over that axis is one scalar for all games, so a branch stays a branch and a loop
-stays a plain loop: no select over everything it carries. Both are also barriers that XLA does not
-fuse operations across.
+stays a plain loop, without a select over everything it carries. Both are also barriers: XLA does
+not fuse operations across them.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _Tree = TypeVar("_Tree")
 
 
 def select(condition: jax.Array, yes: _Tree, no: _Tree) -> _Tree:
-    """One of two trees of one game, by a scalar condition."""
+    """Selects one of two trees of one game by a scalar condition."""
     return jax.tree.map(lambda a, b: lax.select(condition, jnp.asarray(a), jnp.asarray(b)), yes, no)
 
 
@@ -29,15 +29,16 @@ def any_game(flag: jax.Array) -> jax.Array:
 
 
 def compute_once(needed: jax.Array, compute: Callable[[], _Tree]) -> _Tree:
-    """`compute()`, worked out here and kept; zeros when no game of the batch needs it.
+    """Computes `compute()` once and materialises it; zeros if no game of the batch needs it.
 
-    For the few values that many others are made from. XLA on CPU fuses elementwise operations into
-    each of their readers and computes them again in each; it cannot look into a branch.
+    Use it for the few values that many others are computed from. XLA on CPU fuses elementwise
+    operations into each of their consumers and recomputes them in each; it cannot fuse into a
+    branch.
 
     Args:
-        needed: bool, whether this game needs the value. Where all games always do, pass something
-            that is true and that the compiler cannot know, such as `state.stage > 0`.
-        compute: makes a tree of arrays.
+        needed: bool, whether this game needs the value. If every game always does, pass a value
+            that is true but unknown to the compiler, such as `state.stage > 0`.
+        compute: returns a tree of arrays.
     """
     traced, shapes = jax.make_jaxpr(compute, return_shape=True)()
     values = lax.cond(
@@ -49,9 +50,9 @@ def compute_once(needed: jax.Array, compute: Callable[[], _Tree]) -> _Tree:
 
 
 def repeat(count: jax.Array, body: Callable[[jax.Array, _Tree], _Tree], carry: _Tree) -> _Tree:
-    """Run `body(i, carry)` for i up to the largest count of the batch.
+    """Runs `body(i, carry)` for i from 0 up to the largest count of the batch.
 
-    The body must change nothing when i is not below its own game's count.
+    The body must change nothing if i is not below its own game's count.
     """
     return lax.fori_loop(0, lax.pmax(count, GAMES), body, carry)
 
@@ -59,8 +60,8 @@ def repeat(count: jax.Array, body: Callable[[jax.Array, _Tree], _Tree], carry: _
 def repeat_while(
     wants_more: Callable[[_Tree], jax.Array], body: Callable[[_Tree], _Tree], carry: _Tree
 ) -> _Tree:
-    """Run `body(carry)` as long as any game wants more.
+    """Runs `body(carry)` as long as any game wants more.
 
-    The body must change nothing for a game that does not.
+    The body must change nothing for games that do not.
     """
     return lax.while_loop(lambda carry: any_game(wants_more(carry)), body, carry)

@@ -1,6 +1,6 @@
-"""A game of this engine as one of `engine/` and back, for saving, replaying and comparing.
+"""Converts a game of this engine to one of `engine/` and back, for saving, replaying and comparing.
 
-The one file that knows how both engines write a state down.
+It is the only file that knows both engines' representation of a state.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -36,7 +36,7 @@ _PLAYER = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
 
 
 def state_to_engine(state: State) -> engine.State:
-    """The same game in plain Python; the arrays of `state` are on any device, or NumPy's.
+    """Converts to a state of the Python engine; the arrays are on any device, or NumPy's.
 
     Raises:
         ValueError: there are several games in the state.
@@ -59,7 +59,7 @@ def state_to_engine(state: State) -> engine.State:
 
 
 def _plain(tree: Any) -> Any:
-    """The tree with Python numbers in place of arrays."""
+    """The tree with Python numbers instead of arrays."""
     return jax.tree.map(lambda x: np.asarray(x).tolist(), tree)
 
 
@@ -80,12 +80,12 @@ def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
 
 
 def _word(places: Any) -> Any:
-    """A set of Python numbers as one number, bit i for place i."""
+    """A set of Python numbers as one int, with bit i for place i."""
     return places.word if isinstance(places, Set32) else places.low | places.high << HALF
 
 
 def _numbers(planes: Any) -> list[int]:
-    """The number at each place."""
+    """The number at each place, as a list."""
     words = [_word(plane) for plane in planes]
     return [sum((word >> place & 1) << b for b, word in enumerate(words)) for place in range(CELLS)]
 
@@ -146,7 +146,10 @@ def _content(marks: dict[str, bool], is_exit: bool) -> Content:
 
 
 def state_from_engine(state: engine.State) -> State:
-    """One game as NumPy scalars of the dtypes of `State`."""
+    """Converts a state of the Python engine.
+
+    The leaves are NumPy scalars with the dtypes of `State`.
+    """
     return State(
         **_vars(_position_from_engine(state)),
         **_scalars(np.int32, state, _FACTS),
@@ -200,7 +203,7 @@ def _position_from_engine(position: engine.Position) -> Position:
 
 
 def _set36(members: Iterable[Any]) -> Any:
-    """The set of the places where this is true."""
+    """The set of the places whose member is true."""
     return constant(place for place, member in enumerate(members) if member)
 
 

@@ -1,4 +1,4 @@
-"""Chance: the same pure function as `engine/dice.py`, on uint32 arrays."""
+"""Randomness: the same pure function as in `engine/dice.py`, on uint32 arrays."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from hackmatrix.rules.chance import Site
 def draw(
     stream: jax.Array, episode: jax.Array, clock: jax.Array, site: int, index: jax.typing.ArrayLike
 ) -> jax.Array:
-    """One uniform uint32 for a place in a game; all arguments broadcast."""
+    """One uniform uint32 for a random draw of a game; all arguments broadcast."""
     key = jnp.uint32(site << 16) | jnp.asarray(index).astype(jnp.uint32)
     words = (stream, episode, clock, key)
     mixed = _mix(*(word * jnp.uint32(1664525) + jnp.uint32(1013904223) for word in words))
@@ -45,11 +45,11 @@ class Dice(NamedTuple):
     def choose(
         self, site: Site, options: jax.Array | int, index: jax.typing.ArrayLike = 0
     ) -> jax.Array:
-        """int32: which of a number of equally likely options, in the order that `Site` documents.
+        """int32: index of one of several equally likely options, in the order of `Site`.
 
         Args:
-            site: the place in the rules.
-            options: int32, how many there are, 1..65535; the options themselves in the engine.
-            index: int32, which draw of this place; an array makes as many draws.
+            site: the kind of draw.
+            options: int32, number of options, 1..65535 (the Python engine takes the options).
+            index: int32, counts the draws of this site; an array makes as many draws.
         """
         return bounded(draw(self.stream, self.episode, self.clock, site, index), options)

@@ -1,8 +1,8 @@
 """Section 4: the enemy turn.
 
-In parts: up to the movement (`begin_turn`, `begin_movement`), one act of one enemy (`act`), and
-the rest (`finish_turn`). `batch.step` puts them together, so that a game whose enemies have all
-acted need not wait for the others. Its last step, saving for UNDO, stands in `undo.py`.
+It has three parts: up to the movement (`begin_turn`, `begin_movement`), one action of one enemy
+(`act`), and the rest (`finish_turn`). `batch.step` combines them, so that a game whose enemies have
+all acted need not wait for the others. The last step of the turn, saving for UNDO, is in `undo.py`.
 """
 
 from dataclasses import replace
@@ -34,19 +34,19 @@ from hackmatrix.rules.chance import SCHEDULED_SPAWN, Site
 from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, STEPS_PER_TURN, EnemyType
 
 _ACT_TWICE = [kind for kind in EnemyType if STEPS_PER_TURN[kind] > 1]
-# For each bit of hp the types whose full hp has it.
+# For each bit of hp: the types whose full hp has that bit set.
 _TYPES_BY_HP_BIT = [
     [kind for kind in EnemyType if MAX_HP[kind] >> bit & 1] for bit in range(NUM_PLANES["hp"])
 ]
 
 
 def begin_turn(state: State, active: jax.Array, gone: TransmissionSet) -> tuple[State, jax.Array]:
-    """Steps 1 and 2: count the turn, unless STEP skips it, and let transmissions land.
+    """Steps 1 and 2: counts the turn, unless STEP skips it, and lands transmissions.
 
     Args:
         state: the game.
         active: bool, whether the action ended the player's turn; nothing changes otherwise.
-        gone: transmissions that the action has destroyed; they are removed.
+        gone: transmissions that the action destroyed; they are removed.
 
     Returns:
         The state, and bool whether the turn takes place.
@@ -57,7 +57,7 @@ def begin_turn(state: State, active: jax.Array, gone: TransmissionSet) -> tuple[
 
 
 def land_transmissions(state: State, active: jax.Array, gone: TransmissionSet) -> State:
-    """Transmissions that are due become enemies while there is room; the others come nearer."""
+    """Counts transmissions down; those that are due become enemies while there is room."""
     coming = state.transmissions
     counting = coming.alive.only_if(active) & ~gone
     later = planes.nonzero(coming.turns[1:])  # 2 turns or more
@@ -76,10 +76,10 @@ def land_transmissions(state: State, active: jax.Array, gone: TransmissionSet) -
 def _with_landed(
     enemies: Enemies, coming: Transmissions, landing: TransmissionSet, order: Compression
 ) -> Enemies:
-    """Append what the landing transmissions become; `order` is the compression of their set."""
+    """Appends the enemies that landing transmissions become; `order` is their set's compression."""
 
     def landed(slots: TransmissionSet) -> EnemySet:
-        """The new slots of those that land among these transmissions."""
+        """The new enemy slots of these transmissions."""
         return slots.compressed(order).to_set32().shifted(enemies.count)
 
     def append(old: Numbers[EnemySet], new: Numbers[TransmissionSet]) -> Numbers[EnemySet]:
@@ -109,7 +109,7 @@ def _with_landed(
 
 
 class Ground(NamedTuple):
-    """What does not change while the enemies move."""
+    """What stays constant while the enemies move."""
 
     dice: Dice
     player: jax.Array  # int32, cell
@@ -121,22 +121,22 @@ class Ground(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """The movement under way; a game goes on to its second sub-step without waiting for others."""
+    """State of the movement; each game starts its second sub-step without waiting for others."""
 
     to_act: EnemySet  # those still to act in this sub-step
     sub_step: jax.Array  # int32, 0 or 1
     place: jax.Array  # int32, how many have acted in this sub-step
     have_hit: EnemySet
-    cell: Coordinates[EnemySet]  # as `Enemies.cell`
-    last: Coordinates[EnemySet]  # as `Enemies.last`
+    cell: Coordinates[EnemySet]  # like `Enemies.cell`
+    last: Coordinates[EnemySet]  # like `Enemies.last`
     enemies_at: CellSet
     hp: jax.Array  # int32, of the player
-    reached: CellSet  # by the flood of the enemy that is acting, if its search goes on
-    alone: jax.Array  # bool, whether it searches with nobody in the way
+    reached: CellSet  # cells reached by the acting enemy's flood fill, if its search continues
+    alone: jax.Array  # bool, whether it searches as if there were no other pieces
 
 
 def begin_movement(state: State, active: jax.Array) -> tuple[State, Movement, Ground]:
-    """Step 3 before the first enemy acts: where all pieces are now, and who is able to act."""
+    """Step 3 before the first enemy acts: finds all pieces' cells and the enemies able to act."""
     enemies, coming = state.enemies, state.transmissions
     (enemies_at,) = enemies.cell.cells(enemies.alive)
     (transmissions_at,) = coming.cell.cells(coming.alive)
@@ -169,7 +169,7 @@ def begin_movement(state: State, active: jax.Array) -> tuple[State, Movement, Gr
 
 
 def act(movement: Movement, ground: Ground) -> Movement:
-    """The enemy whose turn it is hits, moves, or goes on searching; nothing if none is left."""
+    """The current enemy hits, moves, or continues its search; changes nothing if none is left."""
     acts = movement.to_act.any()
     slot = compute_once(acts, lambda: _next_enemy(movement, ground))
     chosen = EnemySet.of_slot(slot).only_if(acts)
@@ -209,14 +209,14 @@ def act(movement: Movement, ground: Ground) -> Movement:
 
 
 def _next_enemy(movement: Movement, ground: Ground) -> jax.Array:
-    """int32: the slot of a random one of those that are to act."""
+    """int32: the slot of a randomly drawn enemy among those still to act."""
     index = movement.sub_step * MAX_ENEMIES + movement.place
     number = ground.dice.choose(Site.ENEMY_ORDER, movement.to_act.size(), index)
     return bitboard.nth_bit(movement.to_act.word, number)
 
 
 def finish_turn(state: State, movement: Movement, active: jax.Array) -> State:
-    """Steps 4 to 6: what the movement has brought about, spawns, rest."""
+    """Steps 4 to 6: applies the movement's results, then spawns and rests."""
     state = replace(
         state,
         player=replace(state.player, hp=movement.hp),
@@ -227,7 +227,7 @@ def finish_turn(state: State, movement: Movement, active: jax.Array) -> State:
 
 
 def spawn_due(state: State, active: jax.Array) -> State:
-    """The scheduled spawn of this turn, unless CALM is on, then those owed by siphoning."""
+    """Spawns the scheduled transmission, unless CALM is on, then those pending from siphoning."""
     scheduled = active & ~state.calm & (state.turn >= state.next_task)
     pending = jnp.where(active, state.pending, 0)
     first = jnp.where(scheduled, SCHEDULED_SPAWN, SCHEDULED_SPAWN + 1)
@@ -242,7 +242,7 @@ def spawn_due(state: State, active: jax.Array) -> State:
 
 
 def rest(state: State, active: jax.Array) -> State:
-    """New enemies wake up, hit ones recover."""
+    """Counts down disabled enemies and ends all stuns."""
     enemies = state.enemies
     resting = planes.nonzero(enemies.disabled).only_if(active)
     enemies = replace(

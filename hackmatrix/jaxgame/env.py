@@ -1,4 +1,4 @@
-"""The public environment: gymnax's six values, an action mask, and features on demand."""
+"""The public environment: the gymnax step signature, an action mask, and features on demand."""
 
 from typing import Any
 
@@ -50,14 +50,13 @@ _INFO = {
 class HackMatrixEnv:
     """HackMatrix as an environment of one game; `jax.vmap` of its functions is the fast path.
 
-    Observation: uint8[RECORD_SIZE], the compact record of `rules.observation`; `spec` says the
-    shapes, dtypes and bounds of everything else that `step` returns.
-    Features: float32[1545] ("classic") or float32[1946] ("full"), made from it by `features`.
-    Actions: 28, `rules.actions.ACTION_NAMES`; the mask is `action_mask`.
-    Reward: float32, the sum of the 15 parts of section 11.
-    Episode end: terminated by winning, dying or an invalid action; truncated only by
-    `max_episode_steps`. The same call starts the next game (`auto_reset`); without it, a game that
-    has ended stays as it is and goes on being terminated with reward 0.
+    Observation: uint8[RECORD_SIZE], the compact record of `rules.observation`; `spec` has the
+    shapes, dtypes and bounds of everything else that `step` returns. Features: float32[1545]
+    ("classic") or float32[1946] ("full"), made from it by `features`. Actions: 28,
+    `rules.actions.ACTION_NAMES`; the mask is `action_mask`. Reward: float32, the sum of the 15
+    parts of section 11. Episode end: terminated by winning, dying or an invalid action; truncated
+    only by `max_episode_steps`. With `auto_reset` the same call starts the next game; without it, a
+    game that has ended does not change, and each further step returns terminated with reward 0.
     """
 
     id = ENVIRONMENT_ID
@@ -75,7 +74,7 @@ class HackMatrixEnv:
         max_episode_steps: int | None = None,
         auto_reset: bool = True,
     ) -> None:
-        """Choose the features and the end of episodes.
+        """Creates the environment.
 
         Args:
             observation: layout of the features, "classic" or "full".
@@ -107,27 +106,30 @@ class HackMatrixEnv:
 
     @property
     def spec(self) -> StepSpec:
-        """Bounds, shapes and dtypes of what `step` returns; of the state shapes and dtypes."""
+        """Shapes, dtypes and bounds of the values that `step` returns; of the state no bounds."""
         word = jax.ShapeDtypeStruct((), jnp.uint32)
         _, state = _new_game_results(word, word)
         return StepSpec(_OBSERVATION, state, _REAL, _FLAG, _FLAG, dict(_INFO))
 
     def reset(self, key: jax.Array) -> tuple[jax.Array, EnvState]:
-        """Start the first game of a stream made from a key."""
+        """Starts the first game of a stream derived from a key."""
         stream = jax.random.bits(key, (), jnp.uint32) & jnp.uint32(EVALUATION_STREAM - 1)
         return self.reset_game(stream, jnp.uint32(0))
 
     def reset_game(self, stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvState]:
-        """Start the game with this name (uint32 each); the stream's top bit is for evaluation."""
+        """Starts the game of this stream and episode (uint32).
+
+        The stream's top bit is for evaluation.
+        """
         return self._new_games(jnp.asarray(stream, jnp.uint32), jnp.asarray(episode, jnp.uint32))
 
     def step(
         self, key: jax.Array | None, state: EnvState, action: jax.Array
     ) -> tuple[jax.Array, EnvState, jax.Array, jax.Array, jax.Array, dict[str, jax.Array]]:
-        """Take an action.
+        """Takes an action.
 
         Args:
-            key: not needed, the dice are in the state.
+            key: unused, as the dice are in the state.
             state: the game.
             action: int, 0..27; one that is not valid ends the game.
 
@@ -149,7 +151,7 @@ class HackMatrixEnv:
         return self._observe(state)
 
     def action_mask(self, state: EnvState) -> jax.Array:
-        """bool[28]: the actions that can be taken now."""
+        """bool[28]: the valid actions."""
         return (self.action_bits(state) >> jnp.arange(NUM_ACTIONS, dtype=jnp.uint32)) & 1 == 1
 
     def action_bits(self, state: EnvState) -> jax.Array:
@@ -170,12 +172,12 @@ class HackMatrixEnv:
         return text.state_to_text(state.game)
 
     def from_text(self, position: str) -> EnvState:
-        """The state of one game that `to_text` or a person has written.
+        """Reads the state of one game from text, written by `to_text` or by hand.
 
-        Return and length of the episode, which are no part of the game, begin at 0.
+        Return and length of the episode are not part of the text; they start at 0.
 
         Raises:
-            IllegalStateError: it is no legal state; the message names the line or the field.
+            IllegalStateError: the state is not legal; the message names the line or the field.
         """
         zero = jnp.int32(0)
         return EnvState(text.state_from_text(position), episode_return=zero, episode_length=zero)

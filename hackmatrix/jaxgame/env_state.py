@@ -17,9 +17,9 @@ from hackmatrix.rules.rewards import UNIT
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class EnvState:
-    """A game and the running sums of its episode.
+    """A game, and return and length of its episode.
 
-    Shown as the board of its game, or of the first of many; as shapes where JAX traces it.
+    Its repr draws the board of the game, or of the first of many; while traced it shows shapes.
     """
 
     game: State
@@ -30,7 +30,7 @@ class EnvState:
         if text.has_values(self):
             try:
                 return self._drawn()
-            except Exception:  # the numbers make no game: a repr must not fail in a debugger
+            except Exception:  # not a valid game; a repr must not fail in a debugger
                 pass
         numbers = len(jax.tree.leaves(self.game))
         sums = _shown(self.episode_return), _shown(self.episode_length)
@@ -46,7 +46,7 @@ class EnvState:
         return f"EnvState{which}: {sums}\n{text.summary(one.game)}"
 
     def to_engine(self) -> engine.State:
-        """The game of one game's state in plain Python.
+        """Converts the game to a state of the Python engine.
 
         Raises:
             ValueError: there are several games in the state.
@@ -54,7 +54,7 @@ class EnvState:
         return state_to_engine(self.game)
 
     def _repr_html_(self) -> str | None:
-        """The picture of one game, which notebooks show."""
+        """The picture of one game, for notebooks."""
         if not text.has_values(self) or self.game.over.shape:
             return None
         return draw(self)

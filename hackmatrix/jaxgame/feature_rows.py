@@ -1,8 +1,8 @@
-"""The features of a record as a sum of few rows of a constant table, beside a short dense part.
+"""The features of a record as a short dense part plus a sum of a few rows of a constant table.
 
-Most of the 1,545 features are zeros and one-hots: on a board stand some 8 blocks and few enemies.
-A network that multiplies its features by a matrix W may add rows of `table @ W` instead, one for
-each place where there is something to see: the same sum, at a fraction of the cost on CPU.
+Most of the 1,545 features are zeros and one-hots: a board has about 8 blocks and few enemies. A
+network that multiplies its features by a matrix W may add rows of `table @ W` instead, one for each
+place where there is something to see: the same result, at a fraction of the cost on CPU.
 
 Each cell has four places. A code says what is there, 0 for nothing:
 
@@ -15,8 +15,8 @@ Each cell has four places. A code says what is there, 0 for nothing:
 | transmission | turns | |
 | | that there is one, its type | full |
 
-Dense are spawn counts, resources and the player's numbers; in the full layout also the enemies
-counted on a cell, lines of fire, distances and the further numbers of the game.
+The dense part has spawn counts, resources and the player's numbers; in the full layout also the
+number of enemies on a cell, lines of fire, distances and the other numbers of the game.
 """
 
 from collections.abc import Iterator
@@ -45,15 +45,15 @@ from hackmatrix.rules.observation import (
 )
 from hackmatrix.rules.programs import PROGRAMS
 
-_FIRST_CELL = PLAYER_FEATURES + len(PROGRAMS)  # where the features of cell 0 begin
+_FIRST_CELL = PLAYER_FEATURES + len(PROGRAMS)  # index of the first feature of cell 0
 _CHANNELS = CELL_CHANNELS + EXTRA_CELL_CHANNELS
 _PLACE = channel_starts(_CHANNELS)
-_DENSE = ("spawn", "credits", "energy")  # channels that are no part of rows
+_DENSE = ("spawn", "credits", "energy")  # channels in the dense part
 _EXTRA_DENSE = ("enemies_seen", "in_fire", "exit_distance")
 
 
 def _joined(*names: str) -> Field:
-    """Fields that adjoin in a byte, from the lowest on, read as one number."""
+    """Adjacent fields of a byte, from the lowest on, read as one number."""
     fields = [FIELD[name] for name in names]
     width = sum(field.width for field in fields)
     last = fields[-1]
@@ -64,20 +64,20 @@ def _joined(*names: str) -> Field:
 _CONDITION = _joined("enemy_hp", "stunned", "from_siphon")
 _MARKS = _joined("center", "data_siphon", "exit")
 _TYPES = FIELD["enemy_type"].largest
-_TURNS = 2 ** FIELD["turns"].width  # codes are for all that the field can hold
+_TURNS = 2 ** FIELD["turns"].width  # there is a code for every value of the field
 _DATA = 2  # code of a data block without points; 1 is a question block
 _PROGRAM = _DATA + MAX_POINTS + 1
 _BLOCKS = _PROGRAM + len(PROGRAMS)
 
 
 def enemy_code(cell: CellBytes) -> Any:
-    """1..64, or 0."""
+    """The code of a visible enemy, 1..64; 0 for none."""
     kind = cell.field("enemy_type")
     return (kind > 0) * (kind + _TYPES * _CONDITION.of(cell.enemy))
 
 
 def block_code(cell: CellBytes) -> Any:
-    """1..69, or 0."""
+    """The code of a block, 1..69; 0 for none."""
     kind = cell.field("block")
     return (
         (kind == Content.QUESTION) * 1
@@ -88,12 +88,12 @@ def block_code(cell: CellBytes) -> Any:
 
 
 def mark_code(cell: CellBytes, full: bool) -> Any:
-    """1..7 in the classic layout, 1..15 in the full one, or 0."""
+    """The code of the marks, 1..7 in the classic layout, 1..15 in the full one; 0 for none."""
     return _MARKS.of(cell.cell) + full * (_MARKS.largest + 1) * cell.field("last_seen")
 
 
 def transmission_code(cell: CellBytes, full: bool) -> Any:
-    """1..7 in the classic layout, 1..40 in the full one, or 0."""
+    """The code of a transmission, 1..7 in the classic layout, 1..40 in the full one; 0 for none."""
     turns = cell.field("turns")
     if not full:
         return turns
@@ -101,7 +101,7 @@ def transmission_code(cell: CellBytes, full: bool) -> Any:
 
 
 def _examples(full: bool) -> list[list[CellBytes]]:
-    """For each place a cell with every code but 0, in order."""
+    """For each place, a cell for every code except 0, in order."""
     last_value = {Content.DATA: MAX_POINTS, Content.PROGRAM: len(PROGRAMS) - 1}
     enemies = _every(enemy_type=_TYPES, enemy_hp=3, stunned=1, from_siphon=1)
     blocks = (
@@ -120,7 +120,7 @@ def _examples(full: bool) -> list[list[CellBytes]]:
 
 
 def _every(**largest: int) -> Iterator[CellBytes]:
-    """Cells with all combinations of numbers from 0 to the largest in these fields."""
+    """Cells with all combinations of values from 0 to the largest in these fields."""
     for numbers in product(*(range(most + 1) for most in largest.values())):
         yield CellBytes.holding(dict(zip(largest, numbers, strict=True)))
 
@@ -131,14 +131,14 @@ def _in_order(by_code: dict[int, CellBytes]) -> list[CellBytes]:
 
 
 class FeatureRows:
-    """Splits records into table rows and a dense part; `features` is what they add up to.
+    """Splits records into table rows and a dense part, which together give `features`.
 
-    The features of a record are zeros, plus `dense` at `dense_columns`, plus for each of its
-    `rows` r the numbers `weights[r]` at `columns[r]`. Row 0 adds nothing.
+    The feature vector of a record is zero, plus `dense` at `dense_columns`, plus for each of its
+    `rows` r the values `weights[r]` at `columns[r]`. Row 0 adds nothing.
 
     Attributes:
-        size: features of a record.
-        columns: int32[R, J], features of a row; where a row has fewer, column 0 of weight 0.
+        size: length of the feature vector.
+        columns: int32[R, J], features of a row; shorter rows are padded with column 0, weight 0.
         weights: float32[R, J].
         dense_columns: int32[D].
     """
@@ -202,7 +202,7 @@ class FeatureRows:
 
 
 def _cell_numbers(cell: CellBytes, full: bool) -> dict[int, float]:
-    """The channels of a cell with these bytes that are not 0, as the Python engine has them."""
+    """The nonzero channels of a cell with these bytes, computed by the Python engine."""
     numbers = engine.cell_features(cell)
     if full:
         numbers += engine.extra_cell_features(cell)
@@ -210,7 +210,10 @@ def _cell_numbers(cell: CellBytes, full: bool) -> dict[int, float]:
 
 
 def _column(channel: int, cell: Any) -> Any:
-    """The feature that is this channel of a cell; the full layout's follow the classic ones."""
+    """Index of the feature for a channel of a cell.
+
+    The full layout's come after the classic ones.
+    """
     if channel < CELL_FEATURES:
         return _FIRST_CELL + cell * CELL_FEATURES + channel
     return CLASSIC_SIZE + cell * EXTRA_CELL_FEATURES + channel - CELL_FEATURES

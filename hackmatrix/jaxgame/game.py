@@ -1,7 +1,8 @@
-"""Section 10: a game from its first corner to its end.
+"""Section 10: a whole game, from the start to its end.
 
-A step is cut in two, before and after the enemies' movement, which `batch.step` puts between them.
-Laying out a stage is rare and heavy, so `batch.py` does that too, for the few games that need it.
+A step has two parts, before and after the enemies' movement, and `batch.step` runs the movement in
+between. Generating a stage is rare and expensive, so `batch.py` does that for the few games that
+need it.
 """
 
 from collections.abc import Callable
@@ -49,12 +50,12 @@ _NOTHING = -1  # an action that changes nothing
 
 
 class Outcome(NamedTuple):
-    """What one action did.
+    """Result of one action.
 
     Attributes:
         parts: int32[15], reward parts in units of 0.005 (all 0 for an invalid action).
-        stage_completed: bool, a stage was completed; true on the winning step too.
-        begins_stage: bool, the next stage has to be laid out.
+        stage_completed: bool, whether the action completed a stage, the last one included.
+        begins_stage: bool, whether the next stage has to be generated.
     """
 
     parts: jax.Array
@@ -63,7 +64,7 @@ class Outcome(NamedTuple):
 
 
 def new_game(stream: jax.Array, episode: jax.Array) -> State:
-    """The game with this name (uint32 scalars), before its first stage is laid out."""
+    """The game of this stream and episode (uint32 scalars), before its first stage is generated."""
     dice = Dice(stream, episode, jnp.zeros_like(stream))
     corner = jnp.asarray(CORNERS)[dice.choose(Site.START_CORNER, len(CORNERS))]
     bonus = jnp.asarray(START_BONUSES)[dice.choose(Site.START_BONUS, len(START_BONUSES))]
@@ -105,12 +106,12 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
 
 
 class ActionTaken(NamedTuple):
-    """An action under way: what is known of it when the enemies begin to move."""
+    """An action in progress: its results up to the enemies' movement."""
 
     before: Before
     number: jax.Array  # int32, -1 if it is not valid
-    running: jax.Array  # bool, the game had not ended before
-    kills: jax.Array  # int32, those that pay
+    running: jax.Array  # bool, whether the game had not ended before
+    kills: jax.Array  # int32, kills that give a reward
     picked_up: jax.Array  # bool, whether a data siphon was picked up by walking
     completed: jax.Array  # bool, whether the stage was completed
     enemies_move: jax.Array  # bool, whether an enemy turn takes place
@@ -119,9 +120,9 @@ class ActionTaken(NamedTuple):
 def begin_step(
     state: State, action: jax.Array, newest_saved: list[jax.Array]
 ) -> tuple[State, ActionTaken]:
-    """Take an action; an invalid one ends the game, after the end nothing changes any more.
+    """Takes an action; an invalid one ends the game, and after the end nothing changes.
 
-    What follows is the movement of the enemies (`enemy_turn.act`) and `finish_step`.
+    The movement of the enemies (`enemy_turn.act`) and `finish_step` follow.
 
     Args:
         state: the game.
@@ -132,7 +133,7 @@ def begin_step(
     in_range = (action >= 0) & (action < NUM_ACTIONS)
     bit = valid_actions(state) >> jnp.clip(action, 0, NUM_ACTIONS - 1).astype(jnp.uint32)
     valid = running & in_range & (bit & 1 == 1)
-    # Counted from `_NOTHING`, because where no game is running `compute_once` makes a 0.
+    # Offset by `_NOTHING`, because `compute_once` gives 0 where no game is running.
     numbered = compute_once(
         running, lambda: jnp.where(valid, action, _NOTHING).astype(jnp.int32) - _NOTHING
     )
@@ -153,21 +154,21 @@ def begin_step(
 
 
 def _apply_once(rule: Callable[[State], tuple[State, _T]], state: State) -> tuple[State, _T]:
-    """`rule(state)`, worked out here and kept; for rules that leave saved positions' rows alone."""
+    """`compute_once` of `rule(state)`, for rules that do not touch the rows of saved positions."""
 
     def compute() -> tuple[State, _T]:
         new, result = rule(state)
         return undo.without_rows(new), result
 
-    needed = state.stage > 0  # in every game, which the compiler cannot know
+    needed = state.stage > 0  # always true, which the compiler cannot know
     new, result = compute_once(needed, compute)
     return undo.with_rows(new, state.saved.rows), result
 
 
 def finish_step(state: State, taken: ActionTaken, movement: Movement) -> tuple[State, Outcome]:
-    """The step from the end of the enemies' movement on.
+    """The part of the step after the enemies' movement.
 
-    The next stage is not laid out yet (`Outcome.begins_stage`).
+    The next stage is not generated yet (`Outcome.begins_stage`).
     """
     state = finish_turn(state, movement, taken.enemies_move)
     valid = taken.number != _NOTHING
@@ -189,12 +190,12 @@ def finish_step(state: State, taken: ActionTaken, movement: Movement) -> tuple[S
 def act(
     state: State, action: jax.Array, newest_saved: list[jax.Array]
 ) -> tuple[State, tuple[jax.Array, jax.Array, jax.Array, TransmissionSet]]:
-    """The player's part of a step.
+    """Applies the player's action.
 
     Returns:
-        The state, int32 kills that pay, bool whether a data siphon was picked up, bool whether the
-        player came to a new cell by walking or WARP, and the transmissions destroyed, which are
-        still in their list.
+        The state; int32, rewarded kills; bool, whether a data siphon was picked up; bool, whether
+        the player entered a new cell by walking or WARP; and the destroyed transmissions, which
+        are still in their list.
     """
     is_direction = (action >= 0) & (action < SIPHON)
     number = jnp.where(action >= FIRST_PROGRAM, action - FIRST_PROGRAM, _NOTHING)
@@ -209,12 +210,12 @@ def act(
 
 
 def ends_turn(action: jax.Array) -> jax.Array:
-    """Whether the enemies move after an action: all but the programs other than WAIT."""
+    """Whether an enemy turn follows an action: always, except for programs other than WAIT."""
     return ((action >= 0) & (action <= SIPHON)) | (action == FIRST_PROGRAM + ProgramId.WAIT)
 
 
 def complete_stage(state: State, completed: jax.Array) -> State:
-    """Heal and go on to the next stage, or win."""
+    """Heals the player, then advances to the next stage or ends the game as won."""
     wins = completed & (state.stage == LAST_STAGE)
     advances = completed & ~wins
     hp = jnp.minimum(state.player.hp + completed, MAX_HP)

@@ -1,4 +1,4 @@
-"""HackMatrix's own metrics, beside the learner's. Imports no JAX."""
+"""HackMatrix's metrics, in addition to the learner's. Imports no JAX."""
 
 from hackmatrix.interface.metric import Metric, Over, Shown
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM

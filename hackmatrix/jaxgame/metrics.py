@@ -1,4 +1,4 @@
-"""HackMatrix's own metrics of a training step; their table is `metric_table.py`."""
+"""HackMatrix's metrics of a training step; their table is in `metric_table.py`."""
 
 import jax
 
@@ -10,7 +10,7 @@ Measured = dict[str, jax.Array | tuple[jax.Array, jax.Array]]
 
 
 def measure(step: StepRecord) -> Measured:
-    """The numbers of one step, by metric; see `Environment` for what is made of them."""
+    """The values of one step by metric; see `Environment` for how they are used."""
     info, action = step.info, step.action
     parts = {f"reward/{part}": info["reward_parts"][i] for i, part in enumerate(REWARD_PARTS)}
     programs = {

@@ -1,4 +1,4 @@
-"""Section 5: how an enemy moves. A shortest path is a flood from its goal, one step a round."""
+"""Section 5: enemy movement. Shortest paths are found by a flood fill from the goal."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -25,49 +25,49 @@ from hackmatrix.rules.observation import MAX_DISTANCE
 
 
 class Answer(IntEnum):
-    """What `next_cell` answers when it is no cell."""
+    """Results of `next_cell` other than a cell."""
 
     HITS = CELLS
     SEARCH_ON = CELLS + 1
     SEARCH_ALONE = CELLS + 2
 
 
-# Rounds of a flood that are worked out in one go. Even: two neighbours of an enemy are an even
-# number of steps apart, so of two rounds only one can reach any of them first.
+# Rounds of a flood fill per call. Even: two neighbours of an enemy are an even number of steps
+# apart, so of two rounds only one can reach any of them first.
 _ROUNDS = 6
 
 
 class Surroundings(NamedTuple):
-    """What an enemy sees when it is to act."""
+    """The inputs of an enemy's decision."""
 
-    cell: jax.Array  # int32, its own
+    cell: jax.Array  # int32, the enemy's
     player: jax.Array  # int32, the player's
     walls: CellSet  # cells it cannot walk on
     others: CellSet  # cells of all other enemies and the transmissions
-    alone: jax.Array  # bool, whether it looks for a way as if there were no others
+    alone: jax.Array  # bool, whether it searches as if there were no others
 
 
 def manhattan(coordinates: Coordinates[EnemySet], cell: jax.Array) -> Numbers[EnemySet]:
-    """|row distance| + |col distance| of each enemy to a cell."""
+    """|row distance| + |col distance| from each enemy to a cell."""
     rows = _line_distance(coordinates.row, row_of(cell))
     return planes.add(rows, _line_distance(coordinates.col, col_of(cell)))
 
 
 def _line_distance(lines: Numbers[EnemySet], line: jax.Array) -> Numbers[EnemySet]:
-    """|difference| of each enemy's row to one row, or of its column to one column."""
+    """|difference| between each enemy's row (or column) and one row (or column)."""
     everyone = EnemySet.all_if(jnp.bool(True))
     difference, below = planes.subtract(lines, everyone, line)
     return planes.increment(tuple(plane ^ below for plane in difference), below)
 
 
 def flood(around: Surroundings, reached: CellSet) -> CellSet:
-    """Some rounds of a flood from the player over the cells that a way may lead over.
+    """Some rounds of a flood fill from the player over the cells that the enemy may use.
 
-    It stops where it comes to a neighbour of the enemy.
+    It stops when it reaches a neighbour of the enemy.
 
     Args:
-        around: the enemy's.
-        reached: what the rounds before have reached; empty to begin.
+        around: the enemy's surroundings.
+        reached: the cells reached in earlier rounds; empty at the start.
     """
     start, goal = of_cell(around.cell), of_cell(around.player)
     blocked = _blocked(around)
@@ -82,10 +82,10 @@ def flood(around: Surroundings, reached: CellSet) -> CellSet:
 
 
 def next_cell(around: Surroundings, reached: CellSet) -> jax.Array:
-    """int32: the cell an enemy moves to after a flood, its own when it has to stay.
+    """int32: the cell that an enemy moves to after a flood, its own if it has to stay.
 
-    Or `Answer.HITS` when it is next to the player, `SEARCH_ON` when the flood has to go on, and
-    `SEARCH_ALONE` when there is no way and it is to look again with nobody in the way.
+    Or `Answer.HITS` if it is next to the player, `SEARCH_ON` if the flood has to continue, and
+    `SEARCH_ALONE` if there is no path and it has to search again without the other pieces.
     """
     start, goal = of_cell(around.cell), of_cell(around.player)
     blocked, others = _blocked(around), around.others
@@ -107,7 +107,7 @@ def _blocked(around: Surroundings) -> CellSet:
 
 
 def _first_step(cell: jax.Array, targets: CellSet) -> jax.Array:
-    """int32: the neighbour in `targets` that comes first in direction order, else `cell`."""
+    """int32: the first neighbour of `cell` in `targets`, in direction order; else `cell`."""
     step = jnp.int32(0)
     for direction, offset in reversed(list(zip(bitboard.DIRECTIONS, DIRECTION_STEPS, strict=True))):
         step = jnp.where((direction(of_cell(cell)) & targets).any(), offset, step)
@@ -117,7 +117,7 @@ def _first_step(cell: jax.Array, targets: CellSet) -> jax.Array:
 def _step_towards(around: Surroundings, free: CellSet) -> jax.Array:
     """int32: the free neighbour nearest to the player, the first in direction order; or `cell`.
 
-    A step changes the distance by one, so any that brings it nearer is better than any other.
+    A step changes the distance by one, so any step towards the player is better than any other.
     """
     here, player = of_cell(around.cell), around.player
     rows = row_of(player) - row_of(around.cell)
@@ -153,9 +153,9 @@ def exit_distance(state: State) -> jax.Array:
 
 
 def exit_distances(state: State) -> Numbers[CellSet]:
-    """Walking distance from the exit over non-block cells for each cell, 10 where it is farther.
+    """Walking distance from the exit to each cell over cells without blocks, 10 if farther.
 
-    The player's cell may be a block all the same.
+    The player's cell counts as free even if it is a block.
     """
     free = ~state.cells.blocks | of_cell(state.player.cell)
     reached = of_cell(state.exit)

@@ -1,4 +1,4 @@
-"""Section 12: what the player can see, as a compact record and as float features."""
+"""Section 12: the observation, as a compact record and as float features."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -36,9 +36,9 @@ _ENERGY = np.array([program.energy for program in PROGRAMS])
 
 
 def record_words(state: State) -> list[jax.Array]:
-    """The compact record, as `rules.observation` lays it out: uint32[k] of four bytes each.
+    """The compact record (`rules.observation`) as arrays uint32[k] of words of four bytes each.
 
-    The first byte is the lowest. `batch.py` makes bytes of them.
+    The first byte is the lowest. `batch.py` converts them to bytes.
     """
     values = _numbers(state)
     rest = [byte for number in NUMBERS for byte in _bytes_of(values[number.name], number.size)]
@@ -53,21 +53,21 @@ def _word_of(quad: list[jax.Array]) -> jax.Array:
 
 
 def _plane_words(planes: list[Numbers[CellSet]]) -> list[jax.Array]:
-    """uint32[9] of each plane: a byte for each cell, its bits from the sets of the plane."""
+    """uint32[9] of each plane: a byte for each cell, whose bits come from the plane's sets."""
 
     def four_cells(_: None, first: jax.Array) -> tuple[None, list[jax.Array]]:
         return None, [_spread(plane, first) for plane in planes]
 
-    # A loop, so that it is compiled once and not for each of the nine.
+    # A loop, so that the body is compiled once and not nine times.
     _, words = lax.scan(four_cells, None, jnp.arange(0, CELLS, 4, dtype=jnp.uint32))
     return words
 
 
 def _spread(plane: Numbers[CellSet], first: jax.Array) -> jax.Array:
-    """uint32: the bytes of four cells."""
+    """uint32: the bytes of four cells, starting at cell `first`."""
     word = jnp.uint32(0)
     for bit, cells in enumerate(plane):
-        # Shifts by 32 places or more, which a difference below 0 is too, make 0.
+        # Shifts by 32 or more give 0; a negative difference is such a shift as uint32.
         four = cells.low >> first | cells.high << (HALF - first) | cells.high >> (first - HALF)
         # Four bits spread to the lowest bits of four bytes by one multiplication.
         word |= ((four & 15) * np.uint32(0x00204081) & np.uint32(0x01010101)) << bit
@@ -107,8 +107,8 @@ def _bytes_of(number: jax.Array, size: int) -> list[jax.Array]:
 
 
 def _planes(state: State) -> list[Numbers[CellSet]]:
-    """The six planes: for each bit of their bytes, the cells that have it set."""
-    needed = state.stage > 0  # which the compiler can't know
+    """The six planes: for each bit, the set of cells that have it set."""
+    needed = state.stage > 0  # always true, which the compiler can't know
     people = compute_once(needed, lambda: _people(state))
     enemies, count = compute_once(needed, lambda: _enemy_planes(state, people))
     coming = compute_once(needed, lambda: _transmission_plane(state))
@@ -125,7 +125,7 @@ def _planes(state: State) -> list[Numbers[CellSet]]:
 
 
 def _laid_out(fields: dict[str, Numbers[CellSet]]) -> Numbers[CellSet]:
-    """The plane with these fields, from the lowest bit up without a gap."""
+    """The plane made of these fields, from the lowest bit up without gaps."""
     plane: list[CellSet] = []
     for name, bits in fields.items():
         assert len(plane) == FIELD[name].first, name
@@ -137,11 +137,11 @@ _Set = TypeVar("_Set", CellSet, EnemySet)
 
 
 class _People(NamedTuple):
-    """Sets of enemies."""
+    """Sets of enemies by visibility."""
 
-    shown: EnemySet  # the first on their cell, if they are seen
+    shown: EnemySet  # the first on their cell, if visible
     hidden: EnemySet  # those not seen
-    seen: tuple[EnemySet, ...]  # of those seen the first, the second and the third on each cell
+    seen: tuple[EnemySet, ...]  # the first, second and third visible enemy of each cell
 
 
 def _people(state: State) -> _People:
@@ -158,7 +158,7 @@ def _people(state: State) -> _People:
 
 
 def _enemy_planes(state: State, people: _People) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
-    """The plane `enemy`, and how many enemies are seen on each cell."""
+    """The plane `enemy`, and the number of visible enemies on each cell."""
     enemies = state.enemies
     facts = {
         "enemy_type": _plus_one(enemies.type),
@@ -174,26 +174,26 @@ def _enemy_planes(state: State, people: _People) -> tuple[Numbers[CellSet], Numb
 
 
 def _plus_one(kinds: Numbers[_Set]) -> Numbers[_Set]:
-    """Enemy types counted from 1 instead of 0, which takes three planes."""
+    """Enemy types plus 1, which take three planes."""
     low, high = kinds
     return ~low, low ^ high, low & high
 
 
 def _among(members: _Set, numbers: Numbers[_Set]) -> Numbers[_Set]:
-    """The numbers of some slots, 0 for the others."""
+    """The numbers of the members, 0 for all others."""
     return tuple(slots & members for slots in numbers)
 
 
 def _on_cells(
     places: Coordinates[_Set], numbers: dict[str, Numbers[_Set]]
 ) -> dict[str, Numbers[CellSet]]:
-    """Numbers of the pieces of a list, on the cells of the pieces."""
+    """Transfers numbers of the pieces in a list to the cells of the pieces."""
     cells = iter(places.cells(*(slots for planes in numbers.values() for slots in planes)))
     return {name: tuple(next(cells) for _ in planes) for name, planes in numbers.items()}
 
 
 def _transmission_plane(state: State) -> Numbers[CellSet]:
-    """The plane `transmission`: transmissions, with their types after SHOW, and lines of fire."""
+    """The plane `transmission`: transmissions, their types if SHOW is on, and the line of fire."""
     coming = state.transmissions
     low, high, *more = coming.turns
     most = planes.nonzero(tuple(more))  # MAX_TURNS or more, which needs the third bit alone
@@ -213,7 +213,7 @@ def _transmission_plane(state: State) -> Numbers[CellSet]:
 
 
 def _content(state: State) -> dict[str, Numbers[CellSet]]:
-    """What the cells hold, as far as it is seen, and their marks."""
+    """Fields of the cells' contents and marks, as far as they are visible."""
     cells = state.cells
     data, program, question = _seen_blocks(state)
     exit = of_cell(state.exit)
@@ -227,7 +227,7 @@ def _content(state: State) -> dict[str, Numbers[CellSet]]:
 
 
 def _seen_blocks(state: State) -> tuple[CellSet, CellSet, CellSet]:
-    """The data blocks, program blocks and question blocks as they look."""
+    """The data blocks, program blocks and question blocks as the player sees them."""
     cells = state.cells
     question = cells.questions & ~cells.siphoned
     return cells.data & ~question, cells.blocks & ~cells.data & ~question, question
@@ -267,7 +267,7 @@ def features(record: jax.Array, layout: str) -> jax.Array:
 
 
 def player_features(record: jax.Array) -> jax.Array:
-    """float32[10]: the numbers of the player."""
+    """float32[10]: the features of the player."""
     return _floats(PLAYER_CHANNELS, lambda name: _number(record, name))
 
 
@@ -277,17 +277,17 @@ def owned_features(record: jax.Array) -> jax.Array:
 
 
 def cell_features(cells: CellBytes) -> jax.Array:
-    """float32[36, 42]: the channels of the classic layout."""
+    """float32[36, 42]: the features of the cells in the classic layout."""
     return _floats(CELL_CHANNELS, lambda name: _cell_number(cells, name))
 
 
 def extra_cell_features(cells: CellBytes) -> jax.Array:
-    """float32[36, 10]: the channels that the full layout adds."""
+    """float32[36, 10]: the features that the full layout adds for cells."""
     return _floats(EXTRA_CELL_CHANNELS, lambda name: _cell_number(cells, name))
 
 
 def extra_features(record: jax.Array) -> jax.Array:
-    """float32[41]: the numbers that the full layout adds."""
+    """float32[41]: the features of the game that the full layout adds."""
     credits, energy = number_of(record, "credits"), number_of(record, "energy")
     can_pay = (credits >= _CREDITS) & (energy >= _ENERGY)
     numbers = _floats(EXTRA_CHANNELS, lambda name: _number(record, name))
@@ -296,7 +296,7 @@ def extra_features(record: jax.Array) -> jax.Array:
 
 
 def _number(record: jax.Array, name: str) -> jax.Array:
-    """int32: the number behind a channel of the player or of the game."""
+    """int32: the value that a channel of the player or of the game encodes."""
     if name == "row":
         return number_of(record, "cell") // SIZE
     if name == "col":
@@ -307,7 +307,7 @@ def _number(record: jax.Array, name: str) -> jax.Array:
 
 
 def _cell_number(cells: CellBytes, name: str) -> jax.Array:
-    """int32[36]: the numbers behind a channel of the cells."""
+    """int32[36]: the values that a channel of the cells encodes."""
     if name == "points":
         return jnp.where(cells.field("block") == Content.DATA, cells.value, 0)
     if name == "program":
@@ -318,7 +318,7 @@ def _cell_number(cells: CellBytes, name: str) -> jax.Array:
 
 
 def _floats(channels: tuple[Channel, ...], number: Callable[[str], jax.Array]) -> jax.Array:
-    """float32[..., n]: the features that channels make of the numbers [...] behind them."""
+    """float32[..., n]: the features of channels, given the values [...] of each by name."""
     columns = []
     for channel in channels:
         numbers = number(channel.name)
@@ -327,15 +327,15 @@ def _floats(channels: tuple[Channel, ...], number: Callable[[str], jax.Array]) -
 
 
 def _shown(channel: Channel, numbers: jax.Array) -> jax.Array:
-    """What a channel makes of numbers [...]: [...], or [..., size] with a one-hot."""
+    """The features of one channel from values [...]: [...], or one-hot [..., size]."""
     if channel.size > 1:
         return numbers[..., None] == np.arange(1, channel.size + 1)
     return scaled(channel, numbers)
 
 
 def scaled(channel: Channel, numbers: jax.Array) -> jax.Array:
-    """The features that a channel of size 1 makes of integers of any shape."""
-    # Operations that would change nothing are left out.
+    """The feature of a channel of size 1, from integers of any shape."""
+    # Operations that would change nothing are skipped.
     shown = numbers - channel.zero if channel.zero else numbers
     shown = shown / channel.scale if channel.scale > 1 else shown
     shown = shown if channel.high is None else jnp.minimum(shown, channel.high)

@@ -1,8 +1,8 @@
-"""A small number for each place, held as bit planes: plane b is the set of places with bit b.
+"""A small number for each place, stored as bit planes: plane b is the set of places with bit b.
 
 A place is a cell of the board or a slot of a list (`bitboard.py`). Enemies with 3, 2 and 1 hp are
-the two planes {0, 2} (bit 0 is set in 3 and 1) and {0, 1} (bit 1 is set in 3 and 2). What the rules
-do to all places at once is then a few operations on sets, however many places there are.
+the two planes {0, 2} (bit 0 is set in 3 and 1) and {0, 1} (bit 1 is set in 3 and 2). An operation
+on all places at once is then a few operations on sets, however many places there are.
 """
 
 from collections.abc import Sequence
@@ -28,19 +28,19 @@ def get(numbers: Numbers[_Set], place: jax.Array) -> jax.Array:
 
 
 def put(numbers: Numbers[_Set], places: _Set, number: jax.Array) -> Numbers[_Set]:
-    """The numbers after those at some places have been set to one number."""
+    """The numbers with those at `places` set to one number."""
     return tuple(
         (plane & ~places) | places.only_if(_bit(number, b)) for b, plane in enumerate(numbers)
     )
 
 
 def clear(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
-    """The numbers after those at some places have been set to 0."""
+    """The numbers with those at `places` set to 0."""
     return tuple(plane & ~places for plane in numbers)
 
 
 def equal(numbers: Numbers[_Set], number: jax.Array | int) -> _Set:
-    """The places with this number."""
+    """The places whose number equals `number`."""
     result = _with_bit(numbers[0], number, 0)
     for b, plane in enumerate(numbers[1:], start=1):
         result &= _with_bit(plane, number, b)
@@ -48,7 +48,7 @@ def equal(numbers: Numbers[_Set], number: jax.Array | int) -> _Set:
 
 
 def one_of(numbers: Numbers[_Set], wanted: Sequence[int]) -> _Set:
-    """The places with one of these numbers, which are known at compile time."""
+    """The places whose number is one of these, known at compile time."""
     result = equal(numbers, int(wanted[0]))
     for number in wanted[1:]:
         result |= equal(numbers, int(number))
@@ -56,14 +56,14 @@ def one_of(numbers: Numbers[_Set], wanted: Sequence[int]) -> _Set:
 
 
 def _with_bit(plane: _Set, number: jax.Array | int, b: int) -> _Set:
-    """The places whose bit b is that of a number."""
+    """The places whose bit b equals that of `number`."""
     if isinstance(number, int):
         return plane if number >> b & 1 else ~plane
     return ~(plane ^ type(plane).all_if(_bit(number, b)))
 
 
 def at_least(numbers: Numbers[_Set], number: jax.Array) -> _Set:
-    """The places whose number is not below this one."""
+    """The places whose number is at least `number`."""
     kind = type(numbers[0])
     result = kind.all_if(jnp.bool(True))
     for b, plane in enumerate(numbers):  # a higher bit decides over the lower ones
@@ -73,7 +73,7 @@ def at_least(numbers: Numbers[_Set], number: jax.Array) -> _Set:
 
 
 def one_hot(numbers: Numbers[_Set], count: int) -> list[_Set]:
-    """For each number below `count` the places that have it."""
+    """For each number below `count`, the places that have it."""
     sets: list[_Set] = [~numbers[-1], numbers[-1]]
     for plane in reversed(numbers[:-1]):
         sets = [part & side for part in sets for side in (~plane, plane)]
@@ -81,7 +81,7 @@ def one_hot(numbers: Numbers[_Set], count: int) -> list[_Set]:
 
 
 def less(a: Numbers[_Set], b: Numbers[_Set]) -> _Set:
-    """The places whose number in `a` is below that in `b` (equally many planes)."""
+    """The places where `a` is less than `b` (both with the same number of planes)."""
     result = ~a[0] & b[0]
     for x, y in zip(a[1:], b[1:], strict=True):
         result = (~x & y) | (~(x ^ y) & result)
@@ -89,7 +89,7 @@ def less(a: Numbers[_Set], b: Numbers[_Set]) -> _Set:
 
 
 def nonzero(numbers: Numbers[_Set]) -> _Set:
-    """The places whose number is not 0."""
+    """The places where the number is not 0."""
     result = numbers[0]
     for plane in numbers[1:]:
         result |= plane
@@ -97,7 +97,7 @@ def nonzero(numbers: Numbers[_Set]) -> _Set:
 
 
 def increment(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
-    """The numbers with 1 added at some places; the largest number becomes 0."""
+    """The numbers plus 1 at some places; the largest number wraps to 0."""
     result = []
     for plane in numbers:
         result.append(plane ^ places)
@@ -106,7 +106,7 @@ def increment(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
 
 
 def decrement(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
-    """The numbers with 1 subtracted at some places, where none may be 0."""
+    """The numbers minus 1 at some places, where none may be 0."""
     result = []
     for plane in numbers:
         result.append(plane ^ places)
@@ -115,9 +115,9 @@ def decrement(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
 
 
 def subtract(numbers: Numbers[_Set], places: _Set, number: jax.Array) -> tuple[Numbers[_Set], _Set]:
-    """The numbers with one number subtracted at some places, and the places where it was too much.
+    """The numbers minus `number` at some places, and the places where the result is negative.
 
-    There the difference is what its bits leave: the true one plus 2 to the number of planes.
+    There the result wraps: it is the true difference plus 2 to the number of planes.
     """
     result: list[_Set] = []
     borrow = places.only_if(jnp.bool(False))
@@ -129,7 +129,7 @@ def subtract(numbers: Numbers[_Set], places: _Set, number: jax.Array) -> tuple[N
 
 
 def add(a: Numbers[_Set], b: Numbers[_Set]) -> Numbers[_Set]:
-    """The sums, place by place, with one plane more than the numbers (equally many in both)."""
+    """The sums for each place, with one plane more (both inputs have the same number of planes)."""
     result: list[_Set] = [a[0] ^ b[0]]
     carry = a[0] & b[0]
     for x, y in zip(a[1:], b[1:], strict=True):
@@ -158,7 +158,7 @@ def largest(numbers: Numbers[_Set], places: _Set) -> jax.Array:
 
 
 def places_of_smallest(numbers: Numbers[_Set], places: _Set) -> _Set:
-    """Those of some places that have the smallest number among them."""
+    """The places among `places` whose number is the smallest."""
     for plane in reversed(numbers):
         without_bit = places & ~plane
         places = bitboard.select(without_bit.any(), without_bit, places)
@@ -166,7 +166,7 @@ def places_of_smallest(numbers: Numbers[_Set], places: _Set) -> _Set:
 
 
 def select(places: _Set, yes: Numbers[_Set], no: Numbers[_Set]) -> Numbers[_Set]:
-    """The numbers of `yes` at some places, those of `no` at all others."""
+    """The numbers of `yes` at some places, and of `no` at all others."""
     return tuple((a & places) | (b & ~places) for a, b in zip(yes, no, strict=True))
 
 
@@ -175,7 +175,7 @@ def _bit(number: jax.Array, b: int) -> jax.Array:
 
 
 class Coordinates(NamedTuple, Generic[_Set]):
-    """Where the pieces of a list are: row and column of each, three planes each."""
+    """The cells of the pieces in a list: row and column, three planes each."""
 
     row: Numbers[_Set]
     col: Numbers[_Set]
@@ -197,13 +197,13 @@ class Coordinates(NamedTuple, Generic[_Set]):
         return equal(self.col, number)
 
     def moved(self, places: _Set, cell: jax.Array) -> "Coordinates[_Set]":
-        """The coordinates after the pieces in some slots have been brought to a cell."""
+        """The coordinates with the pieces in some slots moved to a cell."""
         return Coordinates(put(self.row, places, row_of(cell)), put(self.col, places, col_of(cell)))
 
     def cells(self, *members: _Set) -> list[Set36]:
-        """For each set of slots the cells of their pieces.
+        """For each set of slots, the set of cells of their pieces.
 
-        Two rows at a time, one of each half of the board, in a loop: a third of the code.
+        It loops over two rows at a time, one of each half of the board: a third of the code.
         """
         cols = one_hot(self.col, SIZE)
 
@@ -218,11 +218,11 @@ class Coordinates(NamedTuple, Generic[_Set]):
                 for cells, slots in zip(found, members, strict=True)
             ]
 
-        nowhere = members[0].any().astype(jnp.uint32) & 0  # a zero of each game
+        nowhere = members[0].any().astype(jnp.uint32) & 0  # a zero that varies by game
         return lax.fori_loop(0, SIZE // 2, look, [Set36(nowhere, nowhere)] * len(members))
 
     def within(self, members: _Set, cells: Set36) -> _Set:
-        """Those members that are on some cells."""
+        """The members that are on these cells."""
         cols = one_hot(self.col, SIZE)
         none = members ^ members
 
@@ -238,7 +238,7 @@ class Coordinates(NamedTuple, Generic[_Set]):
         return members & lax.fori_loop(0, SIZE // 2, look, none)
 
     def first_on_each_cell(self, members: _Set) -> _Set:
-        """Those members that have no member before them in the list on the same cell."""
+        """The members that are the first in the list on their cell."""
         cols = one_hot(self.col, SIZE)
 
         def look(i: jax.Array, found: _Set) -> _Set:

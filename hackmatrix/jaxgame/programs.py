@@ -1,8 +1,7 @@
 """Section 8: the 23 programs.
 
-An action runs at most one of them, but not the same one in all games of a batch. So every function
-here is called in every action; one whose program does not run works on empty sets and changes
-nothing.
+An action runs at most one of them, but not the same in all games of a batch. So every action calls
+every function here; a program that does not run works on empty sets and changes nothing.
 """
 
 from dataclasses import replace
@@ -32,7 +31,7 @@ from hackmatrix.rules.programs import (
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
-# For POLY: the types with more hp than the others, by just one.
+# For POLY: the types with one hp more than the others.
 _TOUGH = [kind for kind in EnemyType if MAX_HP[kind] > min(MAX_HP)]
 assert max(MAX_HP) - min(MAX_HP) == 1
 
@@ -79,15 +78,15 @@ def applicable(state: State) -> dict[ProgramId, jax.Array]:
 
 
 def run(state: State, newest_saved: list[jax.Array], number: jax.Array) -> tuple[State, Blow]:
-    """Pay for a program and run it.
+    """Pays for a program and runs it.
 
     Args:
         state: the game.
         newest_saved: the words of the newest saved position (`undo.snapshot`).
-        number: int32, the program; below 0 when the action is none.
+        number: int32, the program; negative if the action is not a program.
 
     Returns:
-        The state with everything but the blow, which is still to be dealt.
+        The state, and the blow, which is not applied yet.
     """
     before = state
     state = pay(state, number)
@@ -101,7 +100,7 @@ def run(state: State, newest_saved: list[jax.Array], number: jax.Array) -> tuple
 
 
 def pay(state: State, number: jax.Array) -> State:
-    """Pay the cost of a program."""
+    """Pays the cost of a program."""
     credits, energy = jnp.int32(0), jnp.int32(0)
     for n, program in enumerate(PROGRAMS):
         runs = number == n
@@ -115,7 +114,7 @@ def pay(state: State, number: jax.Array) -> State:
 
 
 def change_numbers(state: State, number: jax.Array) -> State:
-    """The programs that change numbers and flags alone."""
+    """Runs the programs that only change numbers and flags."""
     player, cells, coming = state.player, state.cells, state.transmissions
     on_stage = jnp.where(number == ProgramId.SCORE, LAST_STAGE - state.stage, 0)
     reduced = cells.blocks & ~cells.siphoned & planes.nonzero(cells.spawn)
@@ -142,7 +141,10 @@ def change_numbers(state: State, number: jax.Array) -> State:
 
 
 def _later(turns: Numbers[TransmissionSet], delayed: TransmissionSet) -> Numbers[TransmissionSet]:
-    """DELAY: some transmissions take longer. The limit is the number with all bits set."""
+    """DELAY: adds turns to some transmissions.
+
+    They saturate at the limit, which has all bits set.
+    """
     delay = tuple(
         delayed.only_if(jnp.bool(bool(DELAY_TURNS >> bit & 1))) for bit in range(len(turns))
     )
@@ -151,7 +153,7 @@ def _later(turns: Numbers[TransmissionSet], delayed: TransmissionSet) -> Numbers
 
 
 def poly(state: State, active: jax.Array) -> State:
-    """Every enemy becomes another type and keeps the damage it has taken (hp may fall to 0)."""
+    """POLY: every enemy becomes another type and keeps its damage (hp may become 0)."""
     enemies = state.enemies
     everyone = enemies.alive.only_if(active)
     others = len(EnemyType) - 1
@@ -182,9 +184,9 @@ def poly(state: State, active: jax.Array) -> State:
 
 
 def strike(state: State, number: jax.Array) -> Blow:
-    """The blow of DEBUG, ROW, COL, D_BOM, ANTI-V, HACK and CRASH, empty for any other number.
+    """The blow of DEBUG, ROW, COL, D_BOM, ANTI-V, HACK and CRASH; empty for other programs.
 
-    Enemies that POLY has left without hp are destroyed too.
+    Enemies that POLY left without hp are destroyed too.
     """
     enemies, coming, cells = state.enemies, state.transmissions, state.cells
     here = state.player.cell
@@ -212,13 +214,13 @@ def strike(state: State, number: jax.Array) -> Blow:
 
 
 def nearest_daemon(state: State) -> EnemySet:
-    """The daemon nearest to the player, the first in the list among equals."""
+    """The daemon nearest to the player; the first in the list on a tie."""
     distance = manhattan(state.enemies.cell, state.player.cell)
     return planes.places_of_smallest(distance, state.enemies.of_type(EnemyType.DAEMON)).first()
 
 
 def warp(state: State, blow: Blow, active: jax.Array) -> tuple[State, Blow]:
-    """Destroy a random enemy or transmission and stand in its place."""
+    """WARP: adds a random enemy or transmission to the blow and moves the player to its cell."""
     enemies, coming = state.enemies, state.transmissions
     options = jnp.maximum(enemies.count + coming.count, 1)
     chosen = state.dice.choose(Site.WARP_TARGET, options)
@@ -236,7 +238,7 @@ def warp(state: State, blow: Blow, active: jax.Array) -> tuple[State, Blow]:
 
 
 def crash(cells: Cells, player: jax.Array, active: jax.Array) -> Cells:
-    """Remove the blocks in the 8 cells around the player."""
+    """CRASH: removes the blocks in the 8 cells around the player."""
     area = bitboard.around(of_cell(player)).only_if(active)
     return replace(
         cells,
@@ -249,7 +251,7 @@ def crash(cells: Cells, player: jax.Array, active: jax.Array) -> Cells:
 
 
 def shift(state: State, number: jax.Array) -> State:
-    """PUSH and PULL: every enemy one cell away from the player or towards it."""
+    """PUSH and PULL: moves every enemy one cell away from the player or towards it."""
     enemies = state.enemies
     active = (number == ProgramId.PUSH) | (number == ProgramId.PULL)
     goal, has_goal = compute_once(active, lambda: shift_goal(state, away=number == ProgramId.PUSH))
@@ -261,10 +263,10 @@ def shift(state: State, number: jax.Array) -> State:
 
 
 def shift_goal(state: State, away: jax.Array) -> tuple[Coordinates[EnemySet], EnemySet]:
-    """Where each enemy would be brought, and which of them can be.
+    """The cell where each enemy would move, and the enemies that can move.
 
-    Away from the player row and column both change as far as the board goes; towards it too, but
-    an enemy that would land on the player changes its row alone, if it can.
+    Away from the player, row and column both change as far as the board allows; towards the player
+    too, but an enemy that would land on the player's cell changes only its row, if it can.
     """
     enemies, here = state.enemies, state.player.cell
     row, col = row_of(here), col_of(here)
@@ -286,7 +288,7 @@ def shift_goal(state: State, away: jax.Array) -> tuple[Coordinates[EnemySet], En
 
 
 def _moves(lines: Numbers[EnemySet], line: jax.Array, away: jax.Array) -> tuple[EnemySet, EnemySet]:
-    """Whose row (or column) goes up by one and whose goes down, away from one or towards it."""
+    """The enemies whose row (or column) increases, and those whose decreases, by one."""
     above, below = planes.at_least(lines, line + 1), ~planes.at_least(lines, line)
     not_last = ~planes.equal(lines, SIZE - 1)
     more = (above & not_last).only_if(away) | below.only_if(~away)

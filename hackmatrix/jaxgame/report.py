@@ -1,4 +1,4 @@
-"""What an evaluation says of games of HackMatrix: stages, wins, programs, causes of death."""
+"""HackMatrix's part of an evaluation report: stages, wins, programs, causes of death."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from hackmatrix.rules.observation import CellBytes, number_of
 
 
 def report(games: PlayedGames) -> list[Column | Breakdown]:
-    """Columns and breakdowns of games whose final observations are compact records."""
+    """Columns and breakdowns of games; their final observations are compact records."""
     won, uses = games.info["won"], games.actions[:, FIRST_PROGRAM:].mean(axis=0)
     names = ACTION_NAMES[FIRST_PROGRAM:]
     lost = games.terminated & ~won
@@ -39,8 +39,8 @@ def report(games: PlayedGames) -> list[Column | Breakdown]:
 def death_causes(last: NDArray[np.uint8]) -> dict[str, float]:
     """Counts the last observations [n, RECORD_SIZE] of lost games by what killed the player.
 
-    A death counts for the kind of enemy next to the player, or for `several` where there are
-    more kinds than one; a game that ended with the player alive was lost by an invalid action.
+    A death is attributed to the kind of enemy next to the player, or to `several` if there is more
+    than one kind; a game that ended with the player alive was lost by an invalid action.
     """
     causes = [kind.name.lower() for kind in EnemyType]
     counts: dict[str, float] = dict.fromkeys([*causes, "several", "invalid_action"], 0)

@@ -1,4 +1,4 @@
-"""Section 11: the 15 parts of the reward, in whole units of 0.005."""
+"""Section 11: the 15 parts of the reward, in integer units of 0.005."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from hackmatrix.rules.stages import MAX_HP
 
 
 class Before(NamedTuple):
-    """What the reward needs to know of the state before the action; int32 scalars."""
+    """Quantities of the state before the action that the reward depends on; int32 scalars."""
 
     stage: jax.Array
     hp: jax.Array
@@ -24,11 +24,11 @@ class Before(NamedTuple):
     credits: jax.Array
     energy: jax.Array
     distance: jax.Array  # to the exit, 0 without a path
-    missed: jax.Array  # credits and energy a better place to siphon would bring
+    missed: jax.Array  # further credits and energy that a better cell to siphon would have given
 
 
 def measure(state: State, action: jax.Array) -> Before:
-    """Take the measures before an action."""
+    """Records these quantities before an action."""
     player = state.player
     return Before(
         state.stage,
@@ -49,15 +49,15 @@ def reward_parts(
     picked_up: jax.Array,
     completed: jax.Array,
 ) -> jax.Array:
-    """int32[15]: the parts in units of 0.005, in the order of `REWARD_PARTS`, for a valid action.
+    """int32[15]: reward parts of a valid action in units of 0.005, in the order of `REWARD_PARTS`.
 
     Args:
-        before: measures of the state before the action.
-        state: after the action and the enemy turn.
-        action: int32, what was done.
-        kills: int32, enemies and transmissions destroyed, those from the schedule not counted.
-        picked_up: bool, a data siphon was picked up by walking.
-        completed: bool, the stage was completed.
+        before: `measure` of the state before the action.
+        state: the state after the action and the enemy turn.
+        action: int32, the action taken.
+        kills: int32, number of pieces destroyed, without those from the schedule.
+        picked_up: bool, whether a data siphon was picked up by walking.
+        completed: bool, whether the stage was completed.
     """
     player, enemies = state.player, state.enemies
     died, won = state.over == Ending.DIED, state.over == Ending.WON
@@ -98,7 +98,7 @@ def _next_to_player(state: State) -> EnemySet:
 
 
 def _of_stage(values: tuple[int, ...], stage: jax.Array) -> jax.Array:
-    """int32: the value of a stage 1..8."""
+    """int32: the value for a stage 1..8."""
     result = jnp.int32(0)
     for number, value in enumerate(values, start=1):
         result = jnp.where(stage == number, value, result)

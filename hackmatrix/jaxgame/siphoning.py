@@ -1,4 +1,4 @@
-"""Section 7: siphoning, and how good a place for it is."""
+"""Section 7: siphoning, and the quality of a cell for it."""
 
 from dataclasses import replace
 
@@ -16,7 +16,10 @@ from hackmatrix.rules.stages import MIN_INTERVAL, SIPHON_DELAY
 
 
 def siphon(state: State, active: jax.Array) -> State:
-    """Take the player's cell and its neighbours; what blocks spawn is owed from now on."""
+    """Siphons the player's cell and its neighbours.
+
+    The spawns of siphoned blocks become pending.
+    """
     cells, player = state.cells, state.player
     here = of_cell(player.cell)
     area = cross(here).only_if(active)
@@ -49,7 +52,7 @@ def siphon(state: State, active: jax.Array) -> State:
 
 
 def _take_programs(state: State, blocks: CellSet) -> State:
-    """Own the programs of these blocks, in the order siphoning takes them."""
+    """Adds the programs of these blocks to the owned ones, in the order of siphoning."""
     owned, acquired = state.owned, state.acquired
     here = of_cell(state.player.cell)
     cells = [blocks & cell for cell in (here, *(step(here) for step in bitboard.DIRECTIONS))]
@@ -65,10 +68,10 @@ def _take_programs(state: State, blocks: CellSet) -> State:
 
 
 def missed(state: State) -> jax.Array:
-    """int32: credits and energy that a better place to siphon would bring on top.
+    """int32: further credits and energy that a better cell would have given.
 
-    A place is as good in blocks as the player's if its cross holds the same unsiphoned blocks; what
-    it may have besides are programs that bring nothing new.
+    A cell is as good in blocks as the player's if its cross holds the same unsiphoned blocks;
+    beyond these it may only have programs that would bring nothing new.
     """
     cells = state.cells
     here, left = of_cell(state.player.cell), ~cells.siphoned
@@ -112,7 +115,7 @@ def _among(values: Numbers[CellSet], numbers: jax.Array) -> CellSet:
 
 
 def _over_cross(numbers: Numbers[CellSet], places: CellSet) -> Numbers[CellSet]:
-    """For each cell the sum over its cross of the numbers at some cells; 4 planes."""
+    """For each cell, the sum over its cross of the numbers at some cells; 4 planes."""
     low, high = (plane & places for plane in numbers)
     sides = [(direction(low), direction(high)) for direction in bitboard.DIRECTIONS]
     pairs = planes.add(planes.add(sides[0], sides[1]), planes.add(sides[2], sides[3]))

@@ -1,4 +1,4 @@
-"""Section 6: where transmissions appear."""
+"""Section 6: spawning of transmissions."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def line_of_fire(state: State) -> CellSet:
 
 
 def spawn_cells(empty: CellSet, fire: CellSet) -> CellSet:
-    """The empty cells where a transmission may appear: out of fire if there are any."""
+    """The empty cells where a transmission may spawn: outside the line of fire if possible."""
     out_of_fire = empty & ~fire
     return bitboard.select(out_of_fire.any(), out_of_fire, empty)
 
@@ -39,14 +39,14 @@ def spawn(
     owed: jax.Array,
     first: jax.Array | int,
 ) -> State:
-    """Place transmissions of random types one after the other, as long as there are cells.
+    """Spawns transmissions of random types one after another, as long as there are cells.
 
     Args:
         state: the game.
-        count: int32, how many at most.
+        count: int32, maximum number of spawns.
         scheduled: bool, whether the one with index 0 is the scheduled spawn of a turn.
-        owed: bool, whether those with other indices are owed to siphoning.
-        first: int32, the draws' index of the first of them (`rules.chance`).
+        owed: bool, whether those with other indices come from siphoning.
+        first: int32, index of the first one's draws (`rules.chance`).
     """
     coming, here = state.transmissions, of_cell(state.player.cell)
     taken = state.cells.blocks | state.enemies_at | state.transmissions_at | here
@@ -99,7 +99,7 @@ def spawn(
     )
 
 
-# The loop of `spawn`: the cells still empty, then the list of transmissions without their turns.
+# The loop state of `spawn`: the cells still empty, then the list of transmissions without turns.
 _New = tuple[
     CellSet,
     jax.Array,

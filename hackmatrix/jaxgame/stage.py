@@ -1,4 +1,4 @@
-"""Section 9: a stage begins."""
+"""Section 9: the start of a stage."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -33,17 +33,17 @@ _EVERY_PROGRAM = np.uint32((1 << len(PROGRAMS)) - 1)
 
 
 class Plan(NamedTuple):
-    """What is settled of a new board before its blocks are drawn."""
+    """The parts of a new board that are decided before its blocks are drawn."""
 
     dice: Dice
     exit: jax.Array  # int32
     siphons: CellSet  # cells with a data siphon
-    free: CellSet  # cells where blocks may come to lie
+    free: CellSet  # cells where blocks may be placed
     blocks: jax.Array  # int32, their number
 
 
 def plan_stage(state: State) -> Plan:
-    """The exit in a random corner, data siphons in those left, and 5 to 11 blocks to come.
+    """Puts the exit in a random free corner and data siphons in the others; draws 5 to 11 blocks.
 
     The player's corner stays empty.
     """
@@ -61,12 +61,12 @@ def plan_stage(state: State) -> Plan:
 
 
 def begin_stage(state: State, plan: Plan, attempt: jax.Array) -> State:
-    """Lay out a new board around the pieces, which stay as they are.
+    """Generates a new board around the pieces, which stay where they are.
 
     Args:
         state: the game.
-        plan: for its board.
-        attempt: int32, the first layout that is valid; `LAYOUT_TRIES` if there is none.
+        plan: the plan of its board.
+        attempt: int32, the first attempt with a valid layout; `LAYOUT_TRIES` if there is none.
     """
     no, zero = jnp.zeros_like(state.show), jnp.zeros_like(state.turn)
     state = replace(
@@ -85,7 +85,7 @@ def begin_stage(state: State, plan: Plan, attempt: jax.Array) -> State:
 
 
 def draw_layout(plan: Plan, attempt: jax.Array) -> CellSet:
-    """The blocks of one attempt."""
+    """The cells of the blocks in one attempt."""
 
     def place(i: jax.Array, blocks: CellSet) -> CellSet:
         cell = _draw_cell(plan, attempt, i, plan.free & ~blocks)
@@ -101,9 +101,9 @@ def _draw_cell(plan: Plan, attempt: jax.Array, i: jax.Array, options: CellSet) -
 
 
 def is_valid_layout(blocks: CellSet, exit: jax.Array) -> jax.Array:
-    """bool: all free cells hang together without passing through the exit; no block is walled in.
+    """bool: whether all free cells are connected without passing the exit and no block is enclosed.
 
-    The flood starts at cell 0.
+    The flood fill starts at cell 0.
     """
     free = ~blocks
     dead_end = of_cell(exit).only_if(exit != 0)
@@ -124,7 +124,7 @@ def is_valid_layout(blocks: CellSet, exit: jax.Array) -> jax.Array:
 
 
 class _Blocks(NamedTuple):
-    """The loop over the blocks: the board so far, and the programs not on it yet."""
+    """The loop state of `place_blocks`: the board so far, and the programs not yet on it."""
 
     blocks: CellSet
     data: CellSet
@@ -135,7 +135,7 @@ class _Blocks(NamedTuple):
 
 
 def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
-    """The blocks of a valid layout and what they hold; none if there is none."""
+    """Places the blocks of a valid layout with their contents; none if there is no valid layout."""
     count = jnp.where(attempt < LAYOUT_TRIES, plan.blocks, 0)
 
     def place(i: jax.Array, board: _Blocks) -> _Blocks:
@@ -178,7 +178,7 @@ def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
 def _draw_block(
     plan: Plan, attempt: jax.Array, i: jax.Array, board: _Blocks
 ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array, jax.Array]]:
-    """The cell of block i; whether it is data and a question, its points or program, its spawns."""
+    """The cell of block i; whether it is data and a question; its points or program; its spawns."""
     dice = plan.dice
     cell = _draw_cell(plan, attempt, i, plan.free & ~board.blocks)
     is_data = dice.choose(Site.BLOCK_IS_DATA, 2, i) == 0
@@ -196,7 +196,7 @@ def _draw_block(
 
 
 def place_resources(plan: Plan, cells: Cells) -> Cells:
-    """Credits or energy on every cell but blocks and the exit."""
+    """Puts credits or energy on every cell except blocks and the exit."""
     takes = ~cells.blocks & ~of_cell(plan.exit)
 
     def draw() -> tuple[jax.Array, jax.Array]:

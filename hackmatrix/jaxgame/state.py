@@ -1,4 +1,4 @@
-"""Sections 1 and 2: the pieces, and everything a game remembers, as scalars of one game.
+"""Sections 1 and 2: the pieces, and the state of a game, as scalars of one game.
 
 The engine has a list of cells, of enemies and of transmissions; here each fact about all of them is
 a set of places (`bitboard.py`) or a number for each place (`planes.py`). Lists are slots in list
@@ -31,7 +31,7 @@ from hackmatrix.rules.board import LIMIT, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, S
 from hackmatrix.rules.enemies import MAX_DISABLED, MAX_HP, EnemyType
 from hackmatrix.rules.programs import PROGRAMS
 
-# Planes of the numbers that cells and pieces have, by the name of the field.
+# Number of planes of each field with numbers, by the field's name.
 NUM_PLANES = {
     "credits": MAX_RESOURCE.bit_length(),
     "energy": MAX_RESOURCE.bit_length(),
@@ -120,7 +120,7 @@ class Enemies:
         return planes.one_of(self.type, kinds) & self.alive
 
     def keep(self, stays: EnemySet) -> "Enemies":
-        """Remove the enemies that are not in a set; the others move up in the list."""
+        """Removes the enemies that are not in `stays`; the others move up in the list."""
         return _kept(self, stays)
 
 
@@ -154,7 +154,7 @@ class Transmissions:
         return TransmissionSet.below(self.count)
 
     def keep(self, stays: TransmissionSet) -> "Transmissions":
-        """Remove the transmissions that are not in a set; the others move up in the list."""
+        """Removes the transmissions that are not in `stays`; the others move up in the list."""
         return _kept(self, stays)
 
 
@@ -163,7 +163,7 @@ _Pieces = TypeVar("_Pieces", Enemies, Transmissions)
 
 def _kept(pieces: _Pieces, stays: Any) -> _Pieces:
     left = pieces.alive & stays
-    # Where nobody is left the zeros of `compute_once` will do: they keep nothing.
+    # If nothing is left, the zeros of `compute_once` are right: they keep nothing.
     compression = compute_once(left.any(), left.compression)
     kept = jax.tree.map(
         lambda x: x.compressed(compression) if _is_set(x) else left.size(), pieces, is_leaf=_is_set
@@ -176,7 +176,7 @@ def _is_set(tree: object) -> bool:
 
 
 def zeros(field: str, nothing: _Set) -> Numbers[_Set]:
-    """A field of numbers (`NUM_PLANES`) that is 0 everywhere; `nothing` is the empty set."""
+    """A numeric field (see `NUM_PLANES`) that is 0 everywhere; `nothing` is the empty set."""
     return (nothing,) * NUM_PLANES[field]
 
 
@@ -185,7 +185,7 @@ def _no_coordinates(nothing: _Set) -> Coordinates[_Set]:
 
 
 def empty_board() -> Cells:
-    """36 cells with nothing on them."""
+    """36 empty cells."""
     return Cells(
         blocks=NOWHERE,
         data=NOWHERE,
@@ -203,7 +203,7 @@ def empty_board() -> Cells:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """What UNDO saves and restores (section 8)."""
+    """The part of the state that UNDO saves and restores (section 8)."""
 
     player: Player
     cells: Cells
@@ -217,7 +217,7 @@ class Position:
     atk_uses: jax.Array  # int32, 0..2, runs of ATK+ in this stage
 
     def seen(self) -> EnemySet:
-        """The enemies that the player sees: cryptogs only in line or after SHOW."""
+        """The enemies that the player sees: cryptogs only if in line or if SHOW is on."""
         enemies, here = self.enemies, self.player.cell
         in_line = enemies.cell.in_row(row_of(here)) | enemies.cell.in_col(col_of(here))
         hidden = enemies.of_type(EnemyType.CRYPTOG) & ~in_line & ~EnemySet.all_if(self.show)
@@ -225,7 +225,7 @@ class Position:
 
 
 class Ending(IntEnum):
-    """How a game ended; the engine's `None`, while it goes on, is a number here."""
+    """How a game ended; a running game has a number here too, where the Python engine has None."""
 
     RUNNING = 0
     WON = 1
@@ -236,7 +236,7 @@ class Ending(IntEnum):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True)
 class SavedPositions:
-    """The positions that UNDO can restore, as a ring of rows (`undo.py`)."""
+    """The positions that UNDO can restore, as a ring buffer of rows (`undo.py`)."""
 
     rows: jax.Array  # uint32[4, w], a position in w words each
     count: jax.Array  # int32, 0..4, positions that can be restored
@@ -246,7 +246,7 @@ class SavedPositions:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State(Position):
-    """A whole game: the position and what UNDO does not touch."""
+    """The complete state of a game: the position and all that UNDO does not change."""
 
     dice: Dice
     exit: jax.Array  # int32, its cell
@@ -262,5 +262,5 @@ class State(Position):
 
 
 def saturated(number: jax.Array) -> jax.Array:
-    """A number that stops at the limit."""
+    """The number, at most `LIMIT`."""
     return jnp.minimum(number, LIMIT)

@@ -1,4 +1,4 @@
-"""A position as a person writes it (`docs/positions.md`), from and to states of this engine."""
+"""Converts states of this engine to and from the text form of a position (`docs/positions.md`)."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ def state_to_text(state: State) -> str:
 
 
 def state_from_text(drawn: str) -> State:
-    """Reads a position.
+    """Reads a position in text form.
 
     Raises:
-        IllegalStateError: it is no legal state; the message names the line or the field.
+        IllegalStateError: the state is not legal; the message names the line or the field.
     """
     return jax.tree.map(jnp.asarray, state_from_engine(text.state_from_text(drawn)))
 
@@ -35,7 +35,7 @@ def summary(state: State) -> str:
 
 
 def has_values(tree: Any) -> bool:
-    """Whether every leaf is an array that can be read here: not traced, donated or elsewhere."""
+    """Whether every leaf is an array whose values can be read: not traced, donated or remote."""
     return all(_has_values(leaf) for leaf in jax.tree.leaves(tree))
 
 

@@ -1,14 +1,14 @@
-"""Section 8, UNDO: what is saved, how it is kept, when it is saved, and how it is restored.
+"""Section 8, UNDO: saves and restores positions.
 
-Saved is everything in `Position`. A saved position is one row of words: each set, plane and number
-as a uint32, in the order of the fields. The newest 4 rows of a game make a ring (`SavedPositions`):
-rows and not 4 more sets of scalars, because next to nothing reads them and everything in a state is
-moved through each loop and branch that the state goes through.
+All fields of `Position` are saved. A saved position is one row of words: each set, plane and number
+as a uint32, in the order of the fields. The newest 4 rows of a game form a ring buffer
+(`SavedPositions`). They are rows and not 4 more sets of scalars, because they are rarely read, and
+every scalar of a state is moved through each loop and branch that the state passes.
 
-The functions here are about one game. Its rows are the one thing that `batch.py` reads and writes
-for many games at once: it fetches the row that `restore` takes, and writes the row that `save` has
-made room for. Positions are saved at the end of every enemy turn that takes place, forgotten when a
-stage begins, and restored by the program UNDO.
+The functions here are about one game. Its rows are the only part of a game that `batch.py` reads
+and writes for many games at once: it fetches the row that `restore` takes, and writes the row for
+which `save` has made room. Positions are saved at the end of every enemy turn that is not skipped.
+A new stage clears them; the program UNDO restores the newest.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,12 +27,12 @@ _NO_ROWS: Any = ()  # a tree without arrays
 
 
 def snapshot(position: Position) -> list[jax.Array]:
-    """The w words of a position; of a state, those of its position."""
+    """The w words of a position; for a `State`, of its position fields only."""
     return [x.astype(np.uint32) for x in jax.tree.leaves(_position_of(position))]
 
 
 def position_from(words: Iterable[jax.Array], like: Position) -> Position:
-    """The position that a snapshot was taken of; `like` is any other position."""
+    """The position from the words of its snapshot; `like` is any position, for its structure."""
     leaves, tree = jax.tree.flatten(_position_of(like))
     return jax.tree.unflatten(
         tree, [word.astype(leaf.dtype) for word, leaf in zip(words, leaves, strict=True)]
@@ -44,7 +44,7 @@ def _position_of(position: Position) -> Position:
 
 
 def save(state: State, active: jax.Array) -> State:
-    """Make room for the position, which `batch.py` then writes to row `newest`."""
+    """Makes room for the position, which `batch.py` then writes to row `newest`."""
     saved = replace(
         state.saved,
         count=jnp.minimum(state.saved.count + active, MAX_SAVED_STATES),
@@ -54,12 +54,12 @@ def save(state: State, active: jax.Array) -> State:
 
 
 def restore(state: State, newest: list[jax.Array], active: jax.Array) -> State:
-    """Bring back the newest saved position and drop it.
+    """Restores the newest saved position and removes it from the saved ones.
 
     Args:
         state: the game.
-        newest: the words of that position (anything when not active).
-        active: bool, whether UNDO is run at all.
+        newest: the words of that position (ignored when not active).
+        active: bool, whether UNDO is run.
     """
     now = _position_of(state)
     position = select(active, position_from(newest, like=now), now)
@@ -74,24 +74,24 @@ def restore(state: State, newest: list[jax.Array], active: jax.Array) -> State:
 
 
 def forget(state: State) -> State:
-    """Drop all saved positions."""
+    """Clears the saved positions."""
     return replace(state, saved=replace(state.saved, count=jnp.zeros_like(state.saved.count)))
 
 
 def none_saved(like: Position) -> SavedPositions:
-    """The ring of a new game, for positions like this one."""
+    """The empty ring buffer of a new game, for positions with the structure of `like`."""
     words = len(jax.tree.leaves(like))
     rows = jnp.zeros((MAX_SAVED_STATES, words), jnp.uint32)
     return SavedPositions(rows=rows, count=jnp.int32(0), newest=jnp.int32(0))
 
 
 def without_rows(state: State) -> State:
-    """The state for code that leaves the rows alone, so that they are not moved through it."""
+    """The state without the rows, for code that does not need them, so that they are not moved."""
     return replace(state, saved=replace(state.saved, rows=_NO_ROWS))
 
 
 def with_rows(state: State, rows: jax.Array) -> State:
-    """The state with its rows again."""
+    """The state with these rows."""
     return replace(state, saved=replace(state.saved, rows=rows))
 
 
@@ -99,7 +99,7 @@ def with_rows(state: State, rows: jax.Array) -> State:
 
 
 def saved_from(positions: Sequence[Position], like: Position) -> SavedPositions:
-    """The ring that holds these positions, the newest last, which may be none; `like` fills up."""
+    """A ring buffer of these positions, the newest last; unused rows hold `like`."""
     missing = MAX_SAVED_STATES - len(positions)
     rows: Any = np.array([snapshot(position) for position in [*positions, *[like] * missing]])
     count: Any = np.int32(len(positions))
@@ -108,7 +108,7 @@ def saved_from(positions: Sequence[Position], like: Position) -> SavedPositions:
 
 
 def positions_of(saved: SavedPositions, like: Position) -> list[Position]:
-    """The positions in a ring, the newest last."""
+    """The positions in a ring buffer, the newest last."""
     rows, newest, count = np.asarray(saved.rows), int(saved.newest), int(saved.count)
     ages = reversed(range(count))
     return [position_from(rows[(newest - age) % MAX_SAVED_STATES], like) for age in ages]

@@ -17,15 +17,15 @@ def generalized_advantages(
     gamma: float,
     gae_lambda: float,
 ) -> Array:
-    """Advantages float32[T, N] of T steps in N games; see `Environment` for the end of an episode.
+    """Generalized advantages, float32[T, N]; see `Environment` for the end of an episode.
 
     Args:
         rewards: float32[T, N].
         values: float32[T, N], of the observations before the steps.
         last_value: float32[N], of the observation after the last step.
         final_values: float32[T, N], of the final observation; used only where truncated.
-        terminated: bool[T, N], the episode's end was part of the game: nothing comes after it.
-        truncated: bool[T, N], the episode was cut off: the game would have gone on.
+        terminated: bool[T, N], whether the episode ended as part of the game: no value follows.
+        truncated: bool[T, N], whether the episode was cut off: the final value is bootstrapped.
         gamma: discount of one step.
         gae_lambda: 0 looks one step ahead, 1 to the end of the episode.
     """

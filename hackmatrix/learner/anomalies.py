@@ -1,8 +1,8 @@
-"""The first number of a run that is not finite: in which update, minibatch and tensor.
+"""Finds the first NaN or infinity of a run: in which update, optimizer step and tensor.
 
-Tensors are searched in the order in which they come into being, so the first one found is where
-the trouble begins: params as the update finds them, the rollout, then each step of the optimizer
-(losses, gradients, params).
+Tensors are searched in the order in which they are computed, so the first one found is where the
+trouble begins: params before the update, the rollout, then each step of the optimizer (losses,
+gradients, params).
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ _LOSSES = ("pg_loss", "vf_loss", "entropy", "total_loss")
 
 
 class Anomaly(NamedTuple):
-    """Where it was found."""
+    """Where the first number that is not finite was found."""
 
     update: int  # counted from 1
     step: int | None  # of the optimizer, counted from 1; None: before the first one
@@ -39,37 +39,37 @@ class Anomaly(NamedTuple):
 
 
 def nothing_found() -> Array:
-    """int32[3]: update, step, and number of the tensor, all as they are counted on the device."""
+    """int32[3] (update, optimizer step, tensor number), all -1: no anomaly so far."""
     return jnp.full(3, NONE)
 
 
 def tensors_before_learning(params: Any, rollout: Rollout) -> Tensors:
-    """What is searched before the first step of the optimizer."""
+    """The tensors, by name, that are searched before the first step of the optimizer."""
     of_rollout = {f"rollout, {name}": of(rollout) for name, of in _OF_ROLLOUT.items()}
     return _named("params before the update", params) | of_rollout
 
 
 def tensors_of_step(scalars: Mapping[str, Any], grads: Any, params: Any) -> Tensors:
-    """What is searched after each step of the optimizer."""
+    """The tensors, by name, that are searched after each step of the optimizer."""
     losses = {name: scalars[name] for name in _LOSSES}
     return losses | _named("gradient", grads) | _named("params after the step", params)
 
 
 def first_of(tensors: Tensors) -> Array:
-    """int32[], the place in the dictionary of the first tensor with NaN or infinity, or -1."""
+    """int32[], index in the dictionary of the first tensor with NaN or infinity; -1: none."""
     bad = jnp.stack([~jnp.all(jnp.isfinite(tensor)) for tensor in tensors.values()])
     bad = mesh.pmax(bad.astype(jnp.int32)) > 0
     return jnp.where(jnp.any(bad), jnp.argmax(bad), NONE).astype(jnp.int32)
 
 
 def earliest(found: Array, update: Array, before: Array, steps: Array) -> Array:
-    """int32[3]: what was `found` in earlier updates, else the first of this one.
+    """The first anomaly, int32[3]: `found` if an earlier update had one, else that of this update.
 
     Args:
         found: int32[3], see `nothing_found`.
         update: int32[], counted from 0.
-        before: int32[], of `tensors_before_learning`.
-        steps: int32[S], of `tensors_of_step` for each step of the optimizer.
+        before: int32[], `first_of` the tensors before learning.
+        steps: int32[S], `first_of` the tensors of each step of the optimizer.
     """
     places = jnp.concatenate([before[None], steps])
     first = jnp.argmax(places != NONE)
@@ -78,7 +78,7 @@ def earliest(found: Array, update: Array, before: Array, steps: Array) -> Array:
 
 
 def read(found: Any, params: Any) -> Anomaly | None:
-    """What int32[3] says; `params` are those of the state, for their names."""
+    """Decodes the int32[3] of `earliest`; the structure of `params` gives the tensors' names."""
     update, step, tensor = (int(number) for number in found)
     if update == NONE:
         return None

@@ -1,4 +1,4 @@
-"""Metrics summed on the device: for each metric a total and a weight, float32[2].
+"""Metrics accumulated on the device: a total and a weight for each metric, float32[2].
 
 A metric that nothing measures keeps the weight 0.
 """
@@ -19,12 +19,12 @@ Measures = dict[str, Array]
 
 
 def zero_sums(metrics: Sequence[Metric]) -> Measures:
-    """Sums of no steps, for every metric that is summed on the device."""
+    """Totals and weights of 0 for every metric that is accumulated on the device."""
     return {metric.name: jnp.zeros(2) for metric in measured_on_device(metrics)}
 
 
 def added(sums: Measures, measures: Measures, metrics: Sequence[Metric]) -> Measures:
-    """`sums` with further measures."""
+    """`sums` with the measures of further steps added."""
     highest = _highest(metrics)
     return sums | {
         name: (jnp.maximum if name in highest else jnp.add)(sums[name], new)
@@ -33,7 +33,7 @@ def added(sums: Measures, measures: Measures, metrics: Sequence[Metric]) -> Meas
 
 
 def over_time(measures: Measures, metrics: Sequence[Metric]) -> Measures:
-    """Measures [T, 2] of T steps -> [2]."""
+    """Reduces the measures of T steps, [T, 2], to [2]."""
     highest = _highest(metrics)
     return {
         name: (jnp.max if name in highest else jnp.sum)(steps, axis=0)
@@ -42,7 +42,7 @@ def over_time(measures: Measures, metrics: Sequence[Metric]) -> Measures:
 
 
 def over_devices(measures: Measures, metrics: Sequence[Metric]) -> Measures:
-    """Measures of one device's games -> of all games."""
+    """Reduces the measures over all devices; call inside `on_devices`."""
     highest = _highest(metrics)
     return {
         name: (mesh.pmax if name in highest else mesh.psum)(values)
@@ -51,18 +51,18 @@ def over_devices(measures: Measures, metrics: Sequence[Metric]) -> Measures:
 
 
 def of_update(values: Mapping[str, Array]) -> Measures:
-    """Measures of one update from scalars by name."""
+    """Measures with weight 1 from the scalars of one update, by name."""
     return {f"train/{name}": jnp.stack([value, jnp.ones(())]) for name, value in values.items()}
 
 
 def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) -> Measures:
-    """Measures of one step of N games: return and length of episodes, and the environment's own.
+    """Measures of one step of N games: episode returns and lengths, and the environment's metrics.
 
     Args:
         env: the environment.
-        step: what happened; its arrays have the leading axis N.
-        returns: float32[N], the episode's rewards so far, this step's included.
-        lengths: int32[N], the episode's steps so far, this one included.
+        step: record of the step; its arrays have the leading axis N.
+        returns: float32[N], sum of the episode's rewards up to and including this step.
+        lengths: int32[N], number of the episode's steps up to and including this one.
     """
     numbers: dict[Over, dict[str, Any]] = {over: {} for over in Over}
     numbers[Over.STEPS] = {"train/mean_reward": step.reward}
@@ -79,7 +79,7 @@ def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) 
     episodes = jnp.sum(step.ended, dtype=jnp.float32)
 
     def summed(over: Over, weight: Any, total: Any) -> Measures:
-        """All metrics of one kind in one reduction: the fewer, the faster."""
+        """Reduces all metrics of one kind at once: fewer reductions are faster."""
         if not numbers[over]:
             return {}
         totals = total(jnp.stack([x.astype(jnp.float32) for x in numbers[over].values()], axis=1))

@@ -1,6 +1,6 @@
-"""The device mesh: one program on all devices, each with its own share of the games.
+"""The device mesh: one program runs on all devices, each with its own shard of the games.
 
-A function that runs on them sees the arrays of its own games, and the whole of everything else.
+A function run by `on_devices` sees its device's shard of sharded arrays and all of replicated ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,25 +12,25 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 Array = jax.Array
 
 AXIS = "games"
-SHARDED = PartitionSpec(AXIS)  # of arrays with games first: each device has its own
-REPLICATED = PartitionSpec()  # of arrays that are the same everywhere
+SHARDED = PartitionSpec(AXIS)  # spec of arrays with games first, split over the devices
+REPLICATED = PartitionSpec()  # spec of arrays that are the same on all devices
 
 
 def mesh_of(devices: Sequence[jax.Device]) -> Mesh:
-    """The devices in a row."""
+    """A mesh of the devices with one axis, `AXIS`."""
     return jax.make_mesh((len(devices),), (AXIS,), (AxisType.Auto,), devices=devices)
 
 
 def on_devices(
     rule: Callable[..., Any], mesh: Mesh, in_specs: Any, out_specs: Any, **jit_options: Any
 ) -> Any:
-    """A jitted function in which each device works on its own share."""
+    """Jits `rule` with `shard_map`: each device runs it on its own shard."""
     shares = jax.shard_map(rule, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
     return jax.jit(shares, **jit_options)
 
 
 def shardings(mesh: Mesh, specs: Any) -> Any:
-    """Where arrays with these specs lie."""
+    """The sharding on this mesh for each partition spec of a tree."""
     return jax.tree.map(
         lambda spec: NamedSharding(mesh, spec),
         specs,
@@ -39,7 +39,7 @@ def shardings(mesh: Mesh, specs: Any) -> Any:
 
 
 def first_index(size: int) -> Array:
-    """int32[]: index of this device's first item of `size` each; call inside `on_devices`."""
+    """int32[], first index of this device's `size` items; call inside `on_devices`."""
     return jax.lax.axis_index(AXIS) * size
 
 

@@ -1,4 +1,4 @@
-"""Minibatches from fixed groups of games, each shuffled by itself.
+"""Minibatches drawn from fixed groups of games, each group shuffled separately.
 
 A device can shuffle its own groups without knowing the others, and every minibatch holds the same
 transitions however many devices share the groups.
@@ -14,14 +14,14 @@ from hackmatrix.settings.config import TrainConfig, num_groups
 
 Array = jax.Array
 
-_NUMBER_BITS = 12  # of a word that is sorted: the other 20 are random
+_NUMBER_BITS = 12  # low bits of a sorted word that hold the number: the other 20 are random
 
 
 class Shares(NamedTuple):
-    """How the samples of this device's games are spread over minibatches.
+    """How the samples of this device's games are divided into minibatches.
 
-    A sample is a transition, `step * num_envs + game`; for a recurrent network it is a whole
-    sequence, which is as if every game had one step.
+    A sample is one transition, with the index `step * num_envs + game`. For a recurrent network it
+    is a whole sequence of a game, as if every game had one step.
     """
 
     num_steps: int
@@ -31,7 +31,7 @@ class Shares(NamedTuple):
 
     @classmethod
     def of(cls, config: TrainConfig, num_envs: int, *, recurrent: bool) -> "Shares":
-        """Of a device that has `num_envs` of the games."""
+        """The shares of a device that has `num_envs` of the games."""
         num_steps = 1 if recurrent else config.num_steps
         groups = num_groups(config.num_envs, num_steps, config.num_minibatches)
         return cls(
@@ -40,15 +40,15 @@ class Shares(NamedTuple):
 
 
 def minibatch_indices(keys: UpdateKeys, epoch: Array, shares: Shares, first_group: Array) -> Array:
-    """int32[M, B/M]: the samples of each minibatch, each used once an epoch.
+    """Sample indices of each minibatch, int32[M, B/M]; each sample is used once an epoch.
 
     Every minibatch takes the same number of samples from every group.
 
     Args:
-        keys: of the update.
+        keys: random keys of the update.
         epoch: int32[].
-        shares: of this device.
-        first_group: int32[], the number of its first group.
+        shares: how this device's samples are divided.
+        first_group: int32[], index of this device's first group among all groups.
     """
     num_steps, num_envs, groups, num_minibatches = shares
     width = num_envs // groups
@@ -61,11 +61,12 @@ def minibatch_indices(keys: UpdateKeys, epoch: Array, shares: Shares, first_grou
 
 
 def _permutation(key: Array, size: int) -> Array:
-    """int32[size]: the numbers below `size`, shuffled by one sort of random bits.
+    """The numbers below `size` in random order, int32[size], by one sort of random bits.
 
-    On CPU a sort of single words takes a tenth of the time of `jax.random.permutation`, which sorts
-    pairs, and twice: so the number is the low end of the word where it fits. Equal random bits,
-    some eight pairs in 4,096, leave their two numbers in order.
+    On CPU, sorting single words takes a tenth of the time of `jax.random.permutation`, which sorts
+    key-value pairs, and does so twice. So the number is packed into the low bits of the random word
+    where it fits. Ties of the random bits, about eight pairs in 4,096, keep their two numbers in
+    order.
     """
     random, number = jax.random.bits(key, (size,)), jnp.arange(size, dtype=jnp.uint32)
     if size > 2**_NUMBER_BITS:

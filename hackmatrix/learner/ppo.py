@@ -1,4 +1,4 @@
-"""PPO's update (Schulman et al. 2017, https://arxiv.org/abs/1707.06347)."""
+"""The PPO update (Schulman et al. 2017, https://arxiv.org/abs/1707.06347)."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -24,7 +24,7 @@ Scalars = dict[str, Array]
 
 
 class Samples(NamedTuple):
-    """What gradient steps read of transitions, with the leading axis B, or of sequences, [T, B]."""
+    """What the loss reads: transitions with the leading axis B, or sequences, [T, B]."""
 
     obs: PyTree
     mask: Array  # uint32
@@ -38,8 +38,9 @@ class Samples(NamedTuple):
 class Batch(NamedTuple):
     """The samples of one update.
 
-    For a recurrent network they are sequences of T steps, and `carry` is the network's before the
-    first one, leading axis B; else they are transitions, and it is the empty tree.
+    For a recurrent network they are sequences of T steps, and `carry` is the network's carry before
+    the first step, with the leading axis B. Otherwise they are transitions, and `carry` is the
+    empty tree.
     """
 
     samples: Samples
@@ -47,7 +48,7 @@ class Batch(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What gradient steps change."""
+    """Params and optimizer state, which gradient steps change."""
 
     params: PyTree
     opt_state: optax.OptState
@@ -62,14 +63,14 @@ class Learned(NamedTuple):
 
 
 def optimizer(config: TrainConfig) -> optax.GradientTransformation:
-    """Adam with eps 1e-5 on gradients clipped by their global norm; the rate is not in it."""
+    """Adam with eps 1e-5 after clipping by global norm; the learning rate is applied by `learn`."""
     return optax.chain(
         optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam(eps=1e-5)
     )
 
 
 def learning_rate(config: TrainConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
-    """The rate of an update (counted from 0), float32 for traced numbers; `xp` is jnp or NumPy."""
+    """Learning rate of an update (counted from 0), float32 if traced; `xp` is jnp or NumPy."""
     made = update - course.first_update + course.first_timesteps / course.batch_size
     whole = course.num_updates - course.first_update + course.first_timesteps / course.batch_size
     progress = made / whole
@@ -85,10 +86,10 @@ def learning_rate(config: TrainConfig, course: Course, update: Any, xp: ModuleTy
 def loss(
     params: PyTree, batch: Batch, *, network: Network, config: TrainConfig
 ) -> tuple[Array, Scalars]:
-    """Clipped surrogate + value loss - entropy bonus of a minibatch, and its parts by name.
+    """PPO loss of a minibatch (policy + value - entropy bonus), and its parts by name.
 
-    Of this device's share of the minibatch: advantages are normalised over all shares, and so is
-    the entropy of random play; means are of this one.
+    It is the loss of this device's share of the minibatch: means are taken over that share, but
+    advantages and the entropy of a uniform policy are normalised over the shares of all devices.
 
     The KL divergence from the policy that acted is estimated by (r - 1) - log r with the
     probability ratio r: unbiased, of low variance and never negative
@@ -131,17 +132,17 @@ def learn(
     rate: Array,
     network_params: Callable[[PyTree], PyTree] = lambda params: params,
 ) -> Learned:
-    """Some epochs of minibatch gradient steps on this device's share of a batch.
+    """Runs the epochs of minibatch gradient steps on this device's share of a batch.
 
-    Minibatches are gathered by index from the rollout as it lies, compact observations and all.
+    Minibatches are gathered by index from the rollout, with observations in compact form.
 
     Args:
-        task: the network and the settings; `num_envs` are the games of all devices.
-        weights: before the update.
-        batch: of the games of this device.
-        keys: of the update.
+        task: the network and the settings; `num_envs` counts the games of all devices.
+        weights: params and optimizer state before the update.
+        batch: samples of this device's games.
+        keys: random keys of the update.
         rate: float32[], the learning rate.
-        network_params: the params that the network reads, from those that are learned.
+        network_params: maps the learned params to those that the network is applied with.
     """
     config, network = task.config, task.network
     adam = optimizer(config)
@@ -158,7 +159,7 @@ def learn(
         return grads, scalars
 
     def mean_gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
-        """Of some minibatches [K, B/M], one after the other."""
+        """Mean gradient of K minibatches, int32[K, B/M], computed one after another."""
         first = gradient(params, indices[0])
         if len(indices) == 1:
             return first
@@ -193,7 +194,7 @@ def learn(
 
 
 def batch_of(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> Batch:
-    """The rollout's samples, with advantages of the scaled rewards.
+    """The rollout's samples with their advantages, computed from the scaled rewards.
 
     Transitions get one axis [T * N]; sequences stay [T, N].
     """
@@ -226,7 +227,7 @@ def _minibatch(batch: Batch, indices: Array) -> Batch:
 
 
 def _normalised(advantage: Array) -> Array:
-    """Mean 0 and deviation 1 over the minibatch on all devices."""
+    """Shifts and scales to mean 0 and deviation 1 over the minibatch on all devices."""
     centred = advantage - mesh.pmean(jnp.mean(advantage))
     return centred / (jnp.sqrt(mesh.pmean(jnp.mean(centred**2))) + 1e-8)
 
@@ -238,6 +239,6 @@ def _explained_variance(samples: Samples) -> Array:
 
 
 def _variance(values: Array) -> Array:
-    """Over all devices."""
+    """Variance over the values of all devices."""
     centred = values - mesh.pmean(jnp.mean(values))
     return mesh.pmean(jnp.mean(centred**2))

@@ -1,4 +1,4 @@
-"""Rewards in units of the size of returns: one learning rate suits -10 and several thousand."""
+"""Scales rewards by the size of returns: one learning rate suits small and large rewards."""
 
 import jax
 import jax.numpy as jnp
@@ -8,11 +8,12 @@ Array = jax.Array
 
 
 class RewardScale(struct.PyTreeNode):
-    """Running deviation of the discounted return since the episode's start, over all steps so far.
+    """Running root mean square of the discounted return since the episode's start, over all steps.
 
-    As in Engstrom et al. 2020 (https://arxiv.org/abs/2005.12729), but the deviation is taken from
-    zero, not from the mean: rewards are divided, never shifted, so what has to become about 1 is
-    the size of the returns. (A game that always pays the same has the standard deviation 0.)
+    As in Engstrom et al. 2020 (https://arxiv.org/abs/2005.12729), but the deviation is measured
+    from zero, not from the mean: rewards are divided, never shifted, so it is the size of the
+    returns that has to become about 1. (A game that always pays the same has the standard deviation
+    0.)
     """
 
     mean_square: Array  # float32[]
@@ -20,16 +21,16 @@ class RewardScale(struct.PyTreeNode):
 
     @classmethod
     def create(cls) -> "RewardScale":
-        """Of no steps: divides by 1."""
+        """The scale before any step: rewards are divided by 1."""
         return cls(mean_square=jnp.zeros(()), count=jnp.zeros(()))
 
     def updated(self, sum_of_squares: Array, count: int) -> "RewardScale":
-        """With `count` more steps, whose squared discounted returns add up to `sum_of_squares`."""
+        """The scale after `count` more steps with this sum of squared discounted returns."""
         total = self.count + count
         gain = (sum_of_squares / count - self.mean_square) * (count / total)
         return RewardScale(mean_square=self.mean_square + gain, count=total)
 
     @property
     def deviation(self) -> Array:
-        """float32[], what rewards are divided by; 1 while there was no reward."""
+        """The number that rewards are divided by, float32[]; 1 as long as all rewards were 0."""
         return jnp.where(self.mean_square == 0, 1.0, jnp.sqrt(self.mean_square))

@@ -1,4 +1,4 @@
-"""Playing many games for some steps, and what is kept of them for learning."""
+"""Rollouts: plays many games for some steps and records what learning needs."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,15 +19,15 @@ Array = jax.Array
 
 
 class Games(struct.PyTreeNode):
-    """N games under way; every array has the leading axis N."""
+    """State of N games between two steps; every array has the leading axis N."""
 
     env_state: PyTree
-    obs: PyTree  # the compact observation that the next action answers
-    carry: PyTree  # of a recurrent network, before it sees `obs`; not yet anew where `starts`
+    obs: PyTree  # the compact observation on which the next action is based
+    carry: PyTree  # the network's, before it sees `obs`; not yet reset where `starts`
     previous_mask: Array  # uint32[N], actions that were valid before the last step; 0 at starts
-    episode_return: Array  # float32[N], rewards of the episode so far
-    episode_length: Array  # int32[N], its steps so far
-    discounted_return: Array  # float32[N], as episode_return, older rewards discounted
+    episode_return: Array  # float32[N], sum of the episode's rewards so far
+    episode_length: Array  # int32[N], number of its steps so far
+    discounted_return: Array  # float32[N], the same sum with older rewards discounted
 
     @property
     def starts(self) -> Array:
@@ -38,8 +38,8 @@ class Games(struct.PyTreeNode):
 class Transition(struct.PyTreeNode):
     """One step; in a rollout every array has the leading axes [T, N].
 
-    `obs`, `starts`, `mask`, `log_prob` and `value` belong to the moment *before* the step, when
-    `action` was chosen; the other fields to what came of it.
+    `obs`, `starts`, `mask`, `log_prob` and `value` are from *before* the step, when `action` was
+    chosen; the other fields are its results.
     """
 
     obs: PyTree
@@ -51,11 +51,11 @@ class Transition(struct.PyTreeNode):
     terminated: Array  # bool
     truncated: Array  # bool
     final_value: Array  # float32, value of the final observation where truncated, else 0
-    starts: Array | None  # bool, whether the step begins an episode; None: the network forgets all
+    starts: Array | None  # bool, whether the step begins an episode; None if not recurrent
 
 
 class Rollout(struct.PyTreeNode):
-    """T steps of N games, and the sums that need not be kept step by step."""
+    """T steps of N games, and sums over them."""
 
     steps: Transition
     first_carry: PyTree  # of the network before the first step, leading axis N
@@ -65,10 +65,11 @@ class Rollout(struct.PyTreeNode):
 
 
 def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
-    """Starts the games with these numbers int32[N] before an update."""
+    """Resets the games with these numbers, int32[N]; `keys` are those of the next update."""
     reset_keys = keys.many(Purpose.RESET, each=numbers)
     obs, env_state = jax.vmap(task.env.reset)(reset_keys)
-    # A Python number in a state is of no type until the first step: then all would compile anew.
+    # A Python number in a state is weakly typed until the first step; the change of type would make
+    # everything compile again.
     obs, env_state = jax.tree.map(
         lambda x: jax.lax.convert_element_type(x, x.dtype), (obs, env_state)
     )
@@ -87,9 +88,9 @@ def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
 def play(
     task: Task, params: PyTree, games: Games, keys: UpdateKeys, numbers: Array
 ) -> tuple[Games, Rollout]:
-    """Plays `num_steps` steps in the games `numbers` int32[N].
+    """Plays `num_steps` steps in the games with the numbers `numbers`, int32[N].
 
-    The randomness of a step follows from the keys, the step and the game's number.
+    The randomness of a step depends only on the keys, the step and the game's number.
     """
     config = task.config
 
@@ -116,7 +117,7 @@ def play(
 
 
 class _Step(NamedTuple):
-    """One step of N games: what is kept of it, and its sums."""
+    """Results of one step of N games: the transition and sums over the games."""
 
     transition: Transition
     sum_of_squares: Array
@@ -177,7 +178,7 @@ def _step(
 
 
 def _final_values(env: Environment, values: Callable[[], Array], wanted: Array) -> Array:
-    """float32[N], `values()` where wanted, else 0; they are computed only if any is wanted."""
+    """`values()` where `wanted`, else 0, float32[N]; they are computed only if any is wanted."""
     zeros = jnp.zeros(wanted.shape)
     if getattr(env, "max_episode_steps", 0) is None:  # never truncates
         return zeros

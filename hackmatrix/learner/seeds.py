@@ -1,7 +1,7 @@
-"""Many agents in one program, each with a seed of its own (`--num-seeds`).
+"""Trains several agents in one program, each with its own seed (`--num-seeds`).
 
-Each agent is what a run of its seed alone would make: agents share nothing. The arrays of K agents
-have a leading axis K; those of a single agent have no such axis.
+Each agent is the one that a run with its seed alone would make: agents share nothing. The arrays of
+K agents have a leading axis K; those of a single agent have no such axis.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ OverAgents = Callable[[Callable[[Tree], Tree]], Callable[[Tree], Tree]]
 
 
 def one_by_one(rule: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:
-    """Maps a function of one agent over many: runs the program of a single agent for each."""
+    """Maps a function of one agent over many by `lax.map`: runs one agent after another."""
     return lambda agents: jax.lax.map(rule, agents)
 
 
 def side_by_side(rule: Callable[[Tree], Tree]) -> Callable[[Tree], Tree]:
-    """Maps a function of one agent over many, all in one batch."""
+    """Maps a function of one agent over many by `vmap`: all in one batch."""
     return jax.vmap(rule)
 
 
@@ -30,7 +30,7 @@ def fastest(platform: str) -> OverAgents:
 
 
 def split(tree: Tree, count: int) -> list[Tree]:
-    """The trees of `count` agents, from one tree of NumPy arrays for all of them."""
+    """Splits the tree of `count` agents (NumPy arrays) into one tree for each agent."""
     if count == 1:
         return [tree]
     return [jax.tree.map(lambda x, k=k: x[k], tree) for k in range(count)]

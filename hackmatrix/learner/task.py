@@ -1,4 +1,4 @@
-"""What stays the same in all of a training: who learns what, and how."""
+"""What stays constant during training: the environment, the network and the settings."""
 
 from typing import NamedTuple
 
@@ -13,4 +13,4 @@ class Task(NamedTuple):
     env: Environment
     network: Network
     config: TrainConfig
-    detect_anomaly: bool = False  # whether every step is searched for numbers that are not finite
+    detect_anomaly: bool = False  # whether to search for numbers that are not finite

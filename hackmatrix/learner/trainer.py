@@ -1,4 +1,4 @@
-"""The trainer: many updates in one compiled call, on a state that holds all that a run is."""
+"""The trainer: runs many PPO updates in one compiled call."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -27,27 +27,28 @@ Array = jax.Array
 
 
 class TrainState(struct.PyTreeNode):
-    """All that continues from one update to the next. Random keys follow from seed and update.
+    """All that one update hands to the next. Random keys are derived from `seed` and `update`.
 
-    That of K agents has a leading axis K everywhere; see `seeds.py`.
+    With K agents every array has a leading axis K; see `seeds.py`.
     """
 
     seed: Array  # uint32[]
-    update: Array  # int32[], updates made
+    update: Array  # int32[], number of updates made
     params: PyTree
     opt_state: optax.OptState
     reward_scale: RewardScale
-    feature_scale: FeatureScale | None  # None: features are taken as they are
+    feature_scale: FeatureScale | None  # None: features are not normalised
     games: Games
-    sums: measures.Measures  # since they were last taken
+    sums: measures.Measures  # metrics since the last `take_sums`
     anomaly: Array  # int32[3], the first one found
 
 
 class Trainer:
     """PPO on an environment: `init` makes a state, `run` advances it by some updates.
 
-    The number of updates of one call never changes results: the compiled loop is the same for all.
-    Nor does the number of devices, within float error, nor who else is trained (`num_seeds`).
+    Results depend neither on how many updates one call makes (the compiled loop is the same for
+    all) nor on which other agents are trained (`num_seeds`), nor, within float error, on the number
+    of devices.
     """
 
     def __init__(
@@ -66,17 +67,17 @@ class Trainer:
         Args:
             env: what to train on.
             config: settings.
-            devices: share the games, see `settings/devices.py`; by default JAX's first one.
-            course: of the run, where it goes on with another batch than it began with.
-            network: what learns; by default the one that `config` describes.
-            detect_anomaly: whether every update is searched for numbers that are not finite.
-            over_agents: makes of an update of one agent that of many; by default what is fastest on
+            devices: devices that share the games, see `settings/devices.py`; default: JAX's first.
+            course: the run's course, if it resumed with another batch size than it began with.
+            network: the network to train; by default the one that `config` describes.
+            detect_anomaly: whether to search every update for numbers that are not finite.
+            over_agents: maps the update of one agent over many; by default the fastest way on
                 the devices.
 
         Raises:
-            UserError: the network is not one for this environment; its observations can't be
-                normalised, but are to be; or it is recurrent, and the minibatches can't have
-                equally many games.
+            UserError: the network is not one for this environment; `config` normalises
+                observations, but this network does not allow it; or the network is recurrent and
+                `num_minibatches` does not divide `num_envs`.
         """
         if network is None:
             network = make_network(env, config.network)
@@ -98,18 +99,18 @@ class Trainer:
         )
 
     def init(self, seed: int, update: int = 0) -> TrainState:
-        """The state of a run that begins before this update: fresh params, new games.
+        """The state of a run that starts at this update: fresh params, new games.
 
         Its agents have the seeds `seed`, `seed + 1`, ...
         """
         return self._init(jnp.uint32(seed), jnp.int32(update))
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
-        """Starts `num_updates` updates and returns at once; `state` is used up (donated)."""
+        """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
         return self._run(state, jnp.int32(num_updates))
 
     def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
-        """The sums of metrics so far, and the state with sums of nothing."""
+        """The metrics accumulated so far, and the state with these sums set to zero."""
         nothing = measures.zero_sums(self.metrics)
         if (count := self.config.num_seeds) > 1:
             nothing = {name: jnp.broadcast_to(x, (count, *x.shape)) for name, x in nothing.items()}
@@ -117,25 +118,25 @@ class Trainer:
         return dataclasses.replace(state, sums=nothing), state.sums
 
     def state_shape(self) -> TrainState:
-        """Shapes and dtypes of a state."""
+        """Shapes and dtypes of a training state."""
         return jax.eval_shape(self._init, jnp.uint32(0), jnp.int32(0))
 
     def on_devices(self, state: TrainState) -> TrainState:
-        """A state of NumPy arrays, put where `run` wants it."""
+        """Puts a state of NumPy arrays on the devices, with the shardings that `run` expects."""
         put: TrainState = jax.device_put(state, self._shardings)
         return put
 
     def network_params(self, state: TrainState) -> PyTree:
-        """The params with which the network reads features as they are."""
+        """The params with the feature normalisation folded in: the network reads raw features."""
         if state.feature_scale is None or self.config.num_seeds == 1:
             return _network_params(state)(state.params)
         return jax.vmap(FeatureScale.folded)(state.feature_scale, state.params)
 
     def anomaly(self, state: TrainState) -> tuple[int, anomalies.Anomaly] | None:
-        """The first number that was not finite, if there was one and it was looked for.
+        """The first number that was not finite, if one was found.
 
         Returns:
-            The seed of the agent, and where it was.
+            The agent's seed and the place of the anomaly; None if there is none.
         """
         of_agents = seeds.split(np.asarray(state.anomaly), self.config.num_seeds)
         for seed, found in zip(self.config.seeds, of_agents, strict=True):
@@ -147,7 +148,7 @@ class Trainer:
         count = self.config.num_seeds
         if count == 1:
             return self._new_state(seed, update)
-        # Never at once: a batch of orthogonal matrices can block jaxlib's CPU threads for ever.
+        # One by one: a batch of orthogonal matrices can block jaxlib's CPU threads for ever.
         each = seeds.one_by_one(lambda seed: self._new_state(seed, update))
         states: TrainState = each(seed + jnp.arange(count, dtype=jnp.uint32))
         return states
@@ -172,7 +173,7 @@ class Trainer:
         )
 
     def _numbers(self) -> Array:
-        """int32[N], the numbers of this device's games."""
+        """Numbers of this device's games, int32[N]."""
         return mesh.first_index(self._share) + jnp.arange(self._share)
 
     def _updates(self, state: TrainState, num_updates: Array) -> TrainState:
@@ -214,7 +215,7 @@ class Trainer:
         )
 
     def _rescaled(self, scale: FeatureScale | None, rollout: Rollout) -> FeatureScale | None:
-        """With the rollout's observations; they take effect with the next update."""
+        """The scale after the rollout's observations; it takes effect with the next update."""
         if scale is None:
             return None
 
@@ -253,7 +254,7 @@ def _network_params(state: TrainState) -> Any:
 
 
 def _specs(num_agents: int) -> Any:
-    """Games are shared among the devices; everything else is the same on each."""
+    """Partition specs of a state: games are sharded over the devices, all else is replicated."""
     same: dict[str, Any] = {field.name: mesh.REPLICATED for field in dataclasses.fields(TrainState)}
     games = mesh.SHARDED if num_agents == 1 else PartitionSpec(None, *mesh.SHARDED)
     return TrainState(**same | {"games": games})

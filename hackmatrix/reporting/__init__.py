@@ -1,1 +1,1 @@
-"""What a run reports: metrics and their healthy ranges, alarms, and the display of a terminal."""
+"""Metrics with their healthy ranges, alarms, and the console display."""

@@ -1,4 +1,7 @@
-"""What a training run shows: a live table on a terminal, plain lines elsewhere; all is logged."""
+"""The console of a training run: a live table on a terminal, plain lines elsewhere.
+
+All is logged.
+"""
 
 import os
 import sys
@@ -22,13 +25,13 @@ _REFRESH_SECONDS = 0.5
 
 
 class Console:
-    """Shows a run, from its first line on; a context manager, which leaves the terminal tidy.
+    """Displays a run from its first line on; a context manager that restores the terminal.
 
-    Other threads and handlers of signals may use it at any time. A full disk or a terminal that
-    goes away ends nothing: the run and its log go on.
+    Other threads and signal handlers may use it at any time. Neither a full disk nor a closed
+    terminal ends the run or its log.
 
     Args:
-        file: what to write to; by default standard output.
+        file: the file to write to; by default standard output.
     """
 
     def __init__(self, file: TextIO | None = None) -> None:
@@ -37,7 +40,7 @@ class Console:
         self._live = _live(self._table, self._output) if self._output.can_draw else None
         self._refresher = threading.Thread(target=self._refresh, daemon=True)
         self._ended = threading.Event()
-        self._said: deque[tuple[str, str]] = deque()  # lines to be shown, and their styles
+        self._said: deque[tuple[str, str]] = deque()  # queue of lines to print, with their styles
         self._showing = threading.Lock()
         self._metrics: Sequence[Metric] = ()
         self._log: Path | None = None
@@ -46,7 +49,7 @@ class Console:
 
     @property
     def closed(self) -> bool:
-        """Whether the reader of a pipe is gone, as in `hackmatrix train | head`."""
+        """Whether the reader of the output pipe is gone, as in `hackmatrix train | head`."""
         return self._output.closed
 
     def __enter__(self) -> Self:
@@ -60,7 +63,7 @@ class Console:
             self._ended.set()
             self._refresher.join()
             with suppress(OSError):
-                sys.stdout.flush()  # else what others printed without an end of line is lost
+                sys.stdout.flush()  # otherwise output without a final newline is lost
                 sys.stderr.flush()
             self._show()
             self._live.stop()
@@ -74,9 +77,9 @@ class Console:
         self._say(f"warning: {text}", "yellow")
 
     def keep_log(self, path: Path) -> None:
-        """Appends to a file what was and will be shown, each line with its time.
+        """Appends all output, past and future, to a file, each line with its time.
 
-        If the file can't be written to, that is said once and the run goes on.
+        If the file can't be written, a warning is printed once and the run continues.
         """
         self._log, self._log_failed = path, False
         lines, self._unlogged = "".join(self._unlogged), []
@@ -90,35 +93,35 @@ class Console:
         steps_per_update: int,
         first_update: int = 0,
     ) -> None:
-        """Training begins: a terminal shows its progress from now on.
+        """Starts the progress display.
 
         Args:
-            name: the run's.
-            metrics: the run's.
+            name: name of the run.
+            metrics: metrics of the run.
             total_updates: length of the run, earlier sessions included.
             steps_per_update: environment steps of one update.
-            first_update: updates made by earlier sessions.
+            first_update: number of updates made by earlier sessions.
         """
         self._metrics = metrics
         self._table.begin(name, total_updates, steps_per_update, first_update)
 
     def advance(self, update: int) -> None:
-        """Shows that `update` updates are made."""
+        """Shows that `update` updates have been made."""
         self._table.advance(update)
 
     def log(self, update: int, row: Mapping[str, float | None]) -> None:
-        """Shows a row of metrics, that of the updates up to `update`; None: not measured."""
+        """Shows the row of metrics of the updates up to `update`; None for values not measured."""
         self._table.groups = groups_of(self._metrics, row)
         self._tell(f"{self._table.heading(update)}  {summary(self._metrics, row)}")
 
     def note(self, label: str, text: str) -> None:
-        """Shows how something stands, in place of the last note with this label."""
+        """Shows a short status text, in place of the last one with this label."""
         self._table.notes = {**self._table.notes, label: text}
         self._tell(f"{label}: {text}")
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
-        """Shows what is waited for; on a terminal with the seconds that it takes."""
+        """Shows a text while the context is active; on a terminal with the elapsed seconds."""
         self._tell(text)
         task = self._table.waiting.add_task(text)
         try:
@@ -127,7 +130,7 @@ class Console:
             self._table.waiting.remove_task(task)
 
     def _tell(self, text: str) -> None:
-        """Logs what the table shows; without a table it is a line like others."""
+        """Logs text that the table already shows; without a table, prints it as a line."""
         if self._live is not None and self._live.is_started:
             self._keep(text)
         else:
@@ -139,9 +142,9 @@ class Console:
         self._show()
 
     def _show(self) -> None:
-        """Shows what was said, unless that is under way: whoever is at it goes on to what is new.
+        """Prints the queued lines; if another call is already printing, that call prints them too.
 
-        It never waits, so that the handler of a signal may call it while it is at work itself.
+        It never blocks, so a signal handler may call it while the interrupted thread is printing.
         """
         while self._showing.acquire(blocking=False):
             try:
@@ -181,11 +184,11 @@ class Console:
 
 
 class _Output:
-    """A file that takes any text at once and never raises."""
+    """A text file whose `write` accepts any character and never raises."""
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
-        self.closed = False  # whether it is a pipe without a reader
+        self.closed = False  # whether it is a pipe whose reader is gone
         self._encoding = getattr(file, "encoding", None) or "utf-8"
         is_dumb = os.environ.get("TERM", "") in ("", "dumb", "unknown")
         self.can_draw = file.isatty() and self._encoding.lower().startswith("utf") and not is_dumb
@@ -204,7 +207,7 @@ class _Output:
 
 
 def _live(table: LiveTable, output: _Output) -> Live:
-    """The table at the bottom of a terminal; what others print goes above it."""
+    """The live table at the bottom of a terminal; other output is printed above it."""
     screen = RichConsole(file=cast(TextIO, output), force_terminal=True, markup=False)
     return Live(
         table,

@@ -1,8 +1,8 @@
-"""Alarms: what the metrics of a run say is wrong, and what to do about it. Imports no JAX.
+"""Alarms: what is wrong with the metrics of a run, and what to do about it. Imports no JAX.
 
-Limits of single metrics stand with the metrics; here are the rules that need more than one value,
-and the monitor that raises each alarm once. It knows nothing but the rows it was fed, so that a
-resumed run which feeds it the lines of `metrics.jsonl` goes on as if it had never stopped.
+Limits of single metrics are defined with the metrics; here are the rules that need more than one
+value, and the monitor that raises each alarm once. Its state depends only on the rows it was given,
+so a resumed run that gives it the lines of `metrics.jsonl` continues as if never stopped.
 """
 
 import math
@@ -19,12 +19,12 @@ from hackmatrix.reporting.rows import AGENTS, SEED
 RETURN = "train/mean_episode_return"
 SPEED = "train/steps_per_second"
 
-WINDOW = 30  # rows that a trend of the return is judged by
-SWING = 3.0  # variance of a window over that of its noise, from which on the return swings
-SLOW = 0.7  # of the median so far
+WINDOW = 30  # number of rows over which the trend of the return is judged
+SWING = 3.0  # ratio of a window's variance to its noise's, above which the return swings
+SLOW = 0.7  # fraction of the median so far
 SLOW_ROWS = 3
-MIN_EARLIER = 5  # rows from which on their median is a measure of speed
-NAMED = 3  # metrics that the message of `not_finite` names
+MIN_EARLIER = 5  # minimum number of earlier rows for a median of the speed
+NAMED = 3  # number of metrics that the message of `not_finite` names
 
 
 class Rule(NamedTuple):
@@ -37,15 +37,15 @@ class Rule(NamedTuple):
 
 
 class Alarm(NamedTuple):
-    """A rule that a row of metrics broke, for the first time in the run."""
+    """A rule that a row of metrics broke for the first time in the run."""
 
     name: str
     severity: Severity
     update: int
-    message: str  # a line for people: what was seen, what is wrong, what to do
+    message: str  # one line: what was observed, what is wrong, what to do
 
 
-Finding = tuple[Rule, str]  # a rule that holds for a row, and what was seen
+Finding = tuple[Rule, str]  # a rule that a row breaks, and the observation
 
 
 def _of_limit(metric: Metric, limit: Limit) -> Rule:
@@ -84,13 +84,13 @@ ROW_KEY = "alarms"  # of a line of `metrics.jsonl`: names of the alarms that fir
 
 
 def alarms_of(metrics: Sequence[Metric]) -> tuple[Rule, ...]:
-    """All rules that a run with these metrics is watched by."""
+    """All rules that apply to a run with these metrics."""
     limits = (_of_limit(metric, limit) for metric in metrics for limit in metric.limits)
     return (*limits, NOT_FINITE, RETURN_FLAT, RETURN_OSCILLATING, THROUGHPUT_FALLING)
 
 
 def recorded(line: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of `metrics.jsonl` as a row for `Health.check`: its nulls were not finite numbers."""
+    """Converts a line of `metrics.jsonl` to a row for `Health.check`: null becomes NaN."""
     row: dict[str, Any] = {n: math.nan if value is None else value for n, value in line.items()}
     row.pop(ROW_KEY, None)
     if AGENTS in row:
@@ -99,13 +99,13 @@ def recorded(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Health:
-    """The monitor of one run: feed it every row of metrics, in order.
+    """The monitor of one run: give it every row of metrics, in order.
 
-    `worst` is the severity of the worst alarm that holds for the last row, whether it was raised
-    before or not; None: all is well.
+    `worst` is the severity of the worst alarm that holds for the last row, whether or not it was
+    raised before; None if all is well.
 
     Args:
-        metrics: of the run.
+        metrics: metrics of the run.
     """
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
@@ -117,12 +117,12 @@ class Health:
         self.worst: Severity | None = None
 
     def check(self, update: int, row: Mapping[str, float | None]) -> list[Alarm]:
-        """The alarms that this row raises and no row raised before.
+        """The alarms that this row raises for the first time.
 
         Args:
-            update: the row's.
-            row: metrics by name; None, or absent: not measured. Rows of an evaluation may come in
-                between, and names that are no metrics are ignored.
+            update: the update of the row.
+            row: metrics by name; None or absent if not measured. Rows of an evaluation may come in
+                between, and names that are not metrics are ignored.
         """
         values = {name: value for name, value in row.items() if value is not None}
         finite = {name: value for name, value in values.items() if math.isfinite(value)}
@@ -148,7 +148,8 @@ class Health:
             value = finite[metric.name]
             crossed = [limit for limit in metric.limits if limit.crossed(value)]
             if crossed:
-                # The worst one speaks for the others, which would be stale news later.
+                # Only the worst is reported; the milder ones are marked as raised, as they would be
+                # old news later.
                 self._told.update(limit.alarm for limit in crossed[:-1])
                 yield _of_limit(metric, crossed[-1]), f"{metric.name} {value:.4g} is {crossed[-1]}"
 
@@ -159,7 +160,7 @@ class Health:
 
     def _throughput(self, speed: float) -> Iterator[Finding]:
         usual = median(self._speeds) if len(self._speeds) >= MIN_EARLIER else 0.0
-        insort(self._speeds, speed)  # in order, the median is found fast
+        insort(self._speeds, speed)  # kept sorted, so that the median is fast
         self._slow_rows = self._slow_rows + 1 if speed < SLOW * usual else 0
         if self._slow_rows >= SLOW_ROWS:
             yield (
@@ -169,12 +170,12 @@ class Health:
 
 
 class HealthOfAgents:
-    """The monitors of a run's agents, and one of what they share.
+    """One monitor for each of a run's agents, and one for the metrics that they share.
 
-    A run of many agents is as well as its best one: `worst` is what holds for all of them.
+    A run with many agents is as healthy as its best one: `worst` is what holds for all of them.
 
     Args:
-        metrics: of the run.
+        metrics: metrics of the run.
     """
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
@@ -191,7 +192,7 @@ class HealthOfAgents:
         return next((each for each in (None, *Severity) if each in every), None)
 
     def check(self, update: int, row: Mapping[str, Any]) -> list[Alarm]:
-        """As `Health.check`; what several agents raise with the same row is one alarm."""
+        """Like `Health.check`; alarms that several agents raise with the same row are merged."""
         if AGENTS not in row:
             return self._shared.check(update, row)
         alarms = self._shared.check(update, {SPEED: row.get(SPEED)})
@@ -211,13 +212,13 @@ class HealthOfAgents:
 
 
 def trend(returns: Sequence[float]) -> Iterator[Finding]:
-    """What is wrong with a window of returns: nothing, `RETURN_FLAT` or `RETURN_OSCILLATING`.
+    """Judges a window of returns: yields nothing, `RETURN_FLAT` or `RETURN_OSCILLATING`.
 
     The noise of a row is estimated from the differences of successive rows, `mean((b - a)^2) / 2`,
-    which a slow movement adds next to nothing to (von Neumann, 1941). The return rises if the mean
-    of the newer half is above that of the older half by more than the standard error of that gain.
-    If it does not, the variance of the window tells the two kinds apart: noise alone makes it as
-    large as the noise's own; swings of ten rows and more, or a fall, make it a multiple.
+    to which a slow movement adds almost nothing (von Neumann, 1941). The return rises if the mean
+    of the newer half exceeds that of the older half by more than the standard error of that gain.
+    If not, the variance of the window tells the two cases apart: noise alone gives the variance of
+    the noise; swings over ten rows and more, or a fall, give a multiple of it.
     """
     half = len(returns) // 2
     gain = fmean(returns[half:]) - fmean(returns[:half])

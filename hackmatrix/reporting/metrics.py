@@ -1,4 +1,4 @@
-"""The learner's own metrics, and the row that sums of metrics become. Imports no JAX.
+"""The learner's metrics, and the conversion of accumulated sums to a row. Imports no JAX.
 
 The metrics of a run are these and the environment's (`metrics_of`). The console, `metrics.jsonl`,
 trackers, the health monitor and docs/metrics.md all take names and healthy ranges from there.
@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from hackmatrix.interface.metric import Limit, Metric, Over, Severity, Shown
 
-# The original's limit of 1.0 nats is out of reach: a random policy has 0.8 in HackMatrix, where few
-# actions are valid, and 0.7 in CartPole, where there are two.
+# The original's limit of 1.0 nats can't be used: even a random policy has only 0.8 in HackMatrix,
+# where few actions are valid, and 0.7 in CartPole, which has two actions.
 _ENTROPY_FRAC = (
     Limit(
         "entropy_low",
@@ -133,22 +133,22 @@ def metrics_of(env: object) -> tuple[Metric, ...]:
 
 
 def measured_on_device(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
-    """Those that are summed on the device, step by step or update by update."""
+    """The metrics that are accumulated on the device, step by step or update by update."""
     return tuple(m for m in metrics if m.over not in (Over.LOOP, Over.EVALUATION))
 
 
 def summarise(
     sums: Mapping[str, Sequence[float]], metrics: Sequence[Metric]
 ) -> dict[str, float | None]:
-    """The row of metrics that sums become.
+    """Converts accumulated sums to a row of metrics.
 
     Args:
-        sums: for each metric that is measured on the device its total and its weight.
-        metrics: of the run.
+        sums: for each metric measured on the device, its total and its weight.
+        metrics: metrics of the run.
 
     Returns:
-        A value for each of them, and the number of finished games. None: there was nothing to
-        measure, such as the length of games where none was finished.
+        A value for each of them, and the number of finished games. None where nothing was
+        measured, such as the length of games if none has finished.
     """
     row: dict[str, float | None] = {}
     for metric in measured_on_device(metrics):

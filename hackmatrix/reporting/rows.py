@@ -1,4 +1,4 @@
-"""Rows of metrics of many agents as one. Imports no JAX."""
+"""Joins the rows of metrics of many agents into one. Imports no JAX."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 Row = dict[str, Any]
 
-AGENTS, SEED = "agents", "seed"  # of a row: a row for each agent, each with its seed
-LOW, HIGH = "low/", "high/"  # before the name of a metric: the interval of its mean
+AGENTS, SEED = "agents", "seed"  # keys in a row: the list of the agents' rows, and each one's seed
+LOW, HIGH = "low/", "high/"  # prefixes of a metric's name: bounds of the interval of its mean
 
 
 class Interval(NamedTuple):
-    """The mean of some agents, and where the mean of all such agents lies with 95 % confidence."""
+    """A mean over agents, with a 95 % confidence interval for the mean over all such agents."""
 
     mean: float
     low: float
@@ -20,22 +20,22 @@ class Interval(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Interval":
-        """By Student's t distribution; a single value tells nothing about the mean of others."""
+        """Interval by Student's t distribution; infinite for a single value."""
         mean = fmean(values)
         if len(values) < 2:
             return cls(mean, -math.inf, math.inf)
-        from scipy.stats import sem, t  # takes a second, and most runs have one agent
+        from scipy.stats import sem, t  # slow import, and most runs have one agent
 
         reach = float(t.ppf(0.975, len(values) - 1) * sem(values))
         return cls(mean, mean - reach, mean + reach)
 
 
 def joined(rows: Sequence[Mapping[str, float | None]], seeds: Sequence[int]) -> Row:
-    """One row of metrics for all agents.
+    """Joins the agents' rows into one row of metrics.
 
     It has the mean of each metric under the metric's name, its 95 % interval under `low/` and
-    `high/` of the name, and `agents`, the rows themselves. Agents for which a metric could not be
-    measured do not count in its mean. The row of a single agent stays what it is.
+    `high/` plus the name, and the rows themselves under `agents`. Agents without a value for a
+    metric do not count in its mean. The row of a single agent is returned unchanged.
     """
     if len(rows) == 1:
         return dict(rows[0])
@@ -53,7 +53,10 @@ def joined(rows: Sequence[Mapping[str, float | None]], seeds: Sequence[int]) -> 
 
 
 def told(row: Mapping[str, Any], name: str) -> str | None:
-    """A line on how a metric is spread over the agents; None where fewer than two measured it."""
+    """A line with a metric's mean, interval, best and worst agent.
+
+    None if fewer than two have it.
+    """
     known = [
         (value, agent[SEED])
         for agent in row.get(AGENTS, ())

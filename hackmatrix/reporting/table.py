@@ -1,4 +1,4 @@
-"""What a terminal shows of a run: progress, metrics in groups, notes, what it waits for."""
+"""The live table of a run on a terminal: progress, metrics in groups, notes, current waits."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from rich.text import Text
 from hackmatrix.interface.metric import Metric, Severity, Shown
 
 _STYLES = {Severity.WARNING: "yellow", Severity.CRITICAL: "red"}
-_LARGEST = 6  # ranked metrics that a group shows
+_LARGEST = 6  # maximum number of ranked metrics in a group
 
 
 class LiveTable:
-    """Draws itself as things stand; other threads may change its members meanwhile."""
+    """A rich renderable of the run's current state; other threads may change its attributes."""
 
     def __init__(self) -> None:
         self._progress = progress.Progress(
@@ -39,16 +39,16 @@ class LiveTable:
         self._drawn: tuple[Columns, int, SegmentLines] | None = None
 
     def begin(self, name: str, total: int, steps_per_update: int, first: int) -> None:
-        """Shows progress from now on; see `Console.begin`."""
+        """Starts the progress display; see `Console.begin`."""
         self._total, self._steps_per_update = total, steps_per_update
         self._task = self._progress.add_task(name, total=total, completed=first)
 
     def advance(self, update: int) -> None:
-        """Shows that `update` updates are made."""
+        """Shows that `update` updates have been made."""
         self._progress.update(self._task, completed=update)
 
     def heading(self, update: int) -> str:
-        """How far the run is after so many updates, in words."""
+        """The run's progress after `update` updates, as text."""
         steps = update * self._steps_per_update
         return f"update {update:,}/{self._total:,}  {steps:,} steps"
 
@@ -69,7 +69,7 @@ class LiveTable:
             yield self.waiting
 
     def _lines_of(self, groups: Columns, console: Console, options: ConsoleOptions) -> SegmentLines:
-        """The groups, laid out only when they or the width have changed: that takes 7 ms."""
+        """The rendered groups, cached until they or the width change, as rendering takes 7 ms."""
         width = options.max_width
         if self._drawn is None or self._drawn[:2] != (groups, width):
             lines = console.render_lines(groups, options, pad=False)
@@ -82,7 +82,7 @@ def _line(*pieces: tuple[str, str]) -> Text:
 
 
 def groups_of(metrics: Sequence[Metric], row: Mapping[str, float | None]) -> Columns:
-    """The metrics that the row has values of, in their groups, side by side where there is room."""
+    """The row's metrics in their groups, laid out in columns."""
     groups: dict[str, list[tuple[Metric, Shown]]] = {}
     for metric in metrics:
         if metric.shown is not None:
@@ -104,7 +104,7 @@ def groups_of(metrics: Sequence[Metric], row: Mapping[str, float | None]) -> Col
 
 
 def summary(metrics: Sequence[Metric], row: Mapping[str, float | None]) -> str:
-    """One line with the metrics one looks at first; `-` for what was not measured."""
+    """One line with the most important metrics; `-` for values not measured."""
     parts = []
     for metric in metrics:
         if metric.shown is not None and metric.shown.in_summary and metric.name in row:

@@ -1,1 +1,1 @@
-"""The vocabulary and the tables of the game: names and numbers, no logic (`docs/rules.md`)."""
+"""The game's names, numbers and tables; no logic (`docs/rules.md`)."""

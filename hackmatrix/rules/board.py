@@ -15,7 +15,7 @@ from enum import IntEnum
 SIZE = 6
 CELLS = SIZE * SIZE
 CORNERS = (0, 5, 30, 35)  # (0,0), (0,5), (5,0), (5,5)
-LIMIT = 32_767  # where every unbounded number saturates
+LIMIT = 32_767  # maximum at which unbounded numbers saturate
 MAX_RESOURCE = 3  # credits or energy on one cell
 MAX_POINTS = 9
 MAX_SPAWN = 99
@@ -61,9 +61,9 @@ def _on_board(cells: list[int | None]) -> tuple[int, ...]:
 NEIGHBOUR = tuple(tuple(_shifted(cell, *d) for d in DIRECTIONS) for cell in range(CELLS))
 # NEIGHBOURS[cell]: the 2 to 4 neighbours on the board, in direction order.
 NEIGHBOURS = tuple(_on_board(list(row_of)) for row_of in NEIGHBOUR)
-# CROSS[cell]: the cell and its neighbours, as siphoning takes them.
+# CROSS[cell]: the cell and its neighbours, the cells that siphoning affects.
 CROSS = tuple((cell, *NEIGHBOURS[cell]) for cell in range(CELLS))
-# AROUND[cell]: the up to 8 cells around.
+# AROUND[cell]: the up to 8 adjacent cells, diagonals included.
 AROUND = tuple(
     _on_board([_shifted(cell, r, c) for r in (-1, 0, 1) for c in (-1, 0, 1) if (r, c) != (0, 0)])
     for cell in range(CELLS)

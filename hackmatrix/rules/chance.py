@@ -1,15 +1,18 @@
-"""Every place of the rules where chance decides, and what its `index` counts.
+"""Every random draw of the rules, and what its `index` counts.
 
-Both engines ask the same pure function `draw(stream, episode, clock, site, index)`, so a game is
-its (stream, episode) and its actions. Numbers are part of recorded games: never change or reuse
-one.
+Both engines call the same pure function `draw(stream, episode, clock, site, index)`, so a game is
+determined by its (stream, episode) and its actions. The numbers are part of recorded games: never
+change or reuse one.
 """
 
 from enum import IntEnum
 
 
 class Site(IntEnum):
-    """A place where chance decides. The options are listed in the order the draw counts them."""
+    """A random draw of the rules.
+
+    Comments list its options in the order in which they are numbered.
+    """
 
     START_CORNER = 0  # corners by cell
     START_BONUS = 1  # START_BONUSES
@@ -29,8 +32,9 @@ class Site(IntEnum):
     WARP_TARGET = 15  # enemies, then transmissions, in list order
 
 
-# The index of SPAWN_CELL and SPAWN_TYPE: the scheduled spawn of a turn is 0, those owed to
-# siphoning count from FIRST_PENDING_SPAWN, those of a new stage from 0 (no enemy turn follows it).
+# The index of SPAWN_CELL and SPAWN_TYPE: 0 for the scheduled spawn of a turn; spawns pending from
+# siphoning count from FIRST_PENDING_SPAWN; those of a new stage count from 0 (no enemy turn
+# follows).
 SCHEDULED_SPAWN = 0
 FIRST_PENDING_SPAWN = 1
 FIRST_STAGE_SPAWN = 0
@@ -38,4 +42,4 @@ FIRST_STAGE_SPAWN = 0
 MAX_WORD = 0xFFFFFFFF  # streams, episodes, clocks and draws are uint32
 
 LAYOUT_STRIDE = 16  # BLOCK_CELL: index = try * LAYOUT_STRIDE + block
-EVALUATION_STREAM = 1 << 31  # the top bit of `stream`: games that are never trained on
+EVALUATION_STREAM = 1 << 31  # streams from here on (top bit set) are never trained on

@@ -1,8 +1,8 @@
 """Section 12: the layout of the compact record and of the float features made from it.
 
-These tables are the one place that knows which bits mean what: both engines write and read by
-them, and `docs/environment.md` shows them. A record is `RECORD_SIZE` bytes: six planes, each with
-a byte for every cell, then the numbers of the game.
+Only these tables define which bits mean what: both engines encode and decode by them, and
+`docs/environment.md` shows them. A record is `RECORD_SIZE` bytes: six planes, each with a byte for
+every cell, then the numbers of the game.
 """
 
 from itertools import accumulate
@@ -13,29 +13,29 @@ from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, PROGRAMS
 from hackmatrix.rules.stages import FIRST_INTERVAL, LAST_STAGE, MAX_HP
 
-MAX_TURNS = 4  # of a transmission, as seen
-MAX_SEEN = 3  # enemies counted on one cell
-MAX_DISTANCE = 10  # from the exit
+MAX_TURNS = 4  # maximum of a transmission's turns as observed
+MAX_SEEN = 3  # maximum number of enemies counted on one cell
+MAX_DISTANCE = 10  # maximum distance from the exit
 
 
 class Field(NamedTuple):
-    """Adjoining bits of a byte that hold one number."""
+    """Consecutive bits of a byte that hold one number."""
 
     name: str
-    byte: str  # the plane, or the number `flags`
+    byte: str  # name of the plane, or `flags`
     first: int  # the lowest bit
     width: int  # how many bits
-    largest: int  # the largest number that occurs
+    largest: int  # largest value that occurs
     meaning: str
 
     def of(self, byte: Any) -> Any:
-        """The number in a byte: an int, or an integer array of any shape."""
-        # On arrays a shift by 0 or a mask that keeps all bits would be work for nothing.
+        """Extracts the field from a byte: an int, or an integer array of any shape."""
+        # On arrays, a shift by 0 or a mask that keeps all bits would cost an operation for nothing.
         number = byte >> self.first if self.first else byte
         return number if self.first + self.width == 8 else number & ((1 << self.width) - 1)
 
     def put(self, number: Any) -> Any:
-        """The byte with this number (integers or booleans of any shape) and zeros elsewhere."""
+        """The byte with this value (integers or booleans of any shape) and zeros elsewhere."""
         return number * (1 << self.first) if self.first else number
 
 
@@ -75,7 +75,7 @@ FIELD = {field.name: field for field in FIELDS}
 
 
 class CellBytes(NamedTuple):
-    """A byte of each plane: ints for one cell, or integer arrays of one shape for many."""
+    """One byte of each plane: ints for one cell, or integer arrays of one shape for many."""
 
     enemy: Any = 0
     transmission: Any = 0
@@ -86,12 +86,12 @@ class CellBytes(NamedTuple):
 
     @classmethod
     def of(cls, records: Any) -> "CellBytes":
-        """The planes of an array of records [..., RECORD_SIZE], six arrays [..., 36]."""
+        """Splits records [..., RECORD_SIZE] into the six planes, arrays [..., 36]."""
         return cls(*(records[..., start : start + CELLS] for start in PLANE.values()))
 
     @classmethod
     def holding(cls, numbers: dict[str, int]) -> "CellBytes":
-        """The bytes of a cell with these numbers in the named fields and zeros elsewhere."""
+        """The bytes of a cell with these values in the named fields and zeros elsewhere."""
         made = dict.fromkeys(PLANE, 0)
         for name, number in numbers.items():
             if number:  # most are 0
@@ -100,7 +100,7 @@ class CellBytes(NamedTuple):
         return cls(*made.values())
 
     def field(self, name: str) -> Any:
-        """The numbers in a field: an int or an array, as the bytes are."""
+        """The values of a field: an int or an array, like the bytes."""
         field = FIELD[name]
         return field.of(getattr(self, field.byte))
 
@@ -110,7 +110,7 @@ ENEMY, TRANSMISSION, CELL, RESOURCE, VALUE, SPAWN = PLANE.values()
 
 
 class Number(NamedTuple):
-    """A number of the game, in one byte or in several, the lowest first."""
+    """A number of the game, stored in one or more bytes, little-endian."""
 
     name: str
     size: int  # bytes
@@ -138,16 +138,16 @@ NUMBERS = (
 NUMBER = {number.name: number for number in NUMBERS}
 *_STARTS, _END = accumulate((number.size for number in NUMBERS), initial=len(PLANE) * CELLS)
 BYTE = dict(zip(NUMBER, _STARTS, strict=True))  # first byte of each
-RECORD_SIZE = -(-_END // 4) * 4  # whole words of four bytes; what is over is 0
+RECORD_SIZE = -(-_END // 4) * 4  # padded with zeros to a multiple of 4 bytes
 
 
 def number_of(record: Any, name: str) -> Any:
-    """A number of the game, or a flag by the name of its field.
+    """Reads a number of the game, or a flag by its field's name.
 
     Args:
         record: `bytes`, which give an int, or an integer array [..., RECORD_SIZE], which gives
             int32[...].
-        name: that of a row of `NUMBERS`, or of a field of the flags.
+        name: the name of a row of `NUMBERS`, or of a field of `flags`.
     """
     if name not in NUMBER:
         return FIELD[name].of(number_of(record, FIELD[name].byte))
@@ -161,10 +161,10 @@ def number_of(record: Any, name: str) -> Any:
 
 
 class Channel(NamedTuple):
-    """How a number becomes a float feature, or several.
+    """How a number becomes one or more float features.
 
-    With `size` 1 the feature is `(number - zero) / scale`, at least `low` and at most `high`. A
-    greater `size` makes it a one-hot: feature i is 1 if the number is i + 1, so 0 gives zeros.
+    With `size` 1 the feature is `(number - zero) / scale`, clipped to `low` and `high`. A larger
+    `size` makes it a one-hot vector: feature i is 1 if the number is i + 1, so 0 gives all zeros.
     """
 
     name: str
@@ -173,16 +173,16 @@ class Channel(NamedTuple):
     low: int | None = None
     high: int | None = None
     size: int = 1
-    meaning: str = ""  # left out where a field or number of the same name has one
+    meaning: str = ""  # empty where a field or number of the same name has one
 
 
 def _share(name: str) -> Channel:
-    """A field as a share of its largest number."""
+    """A channel that divides a field by its largest value."""
     return Channel(name, scale=FIELD[name].largest)
 
 
 def _one_hot(name: str) -> Channel:
-    """A field as a one-hot of the numbers from 1 to its largest."""
+    """A channel that one-hot encodes a field's values from 1 to its largest."""
     return Channel(name, size=FIELD[name].largest)
 
 
@@ -240,7 +240,7 @@ EXTRA_CHANNELS = (
 
 
 def channel_starts(channels: tuple[Channel, ...]) -> dict[str, int]:
-    """Where the first feature of each channel is among those of all these channels."""
+    """Index of the first feature of each channel among the features of all these channels."""
     sizes = accumulate((channel.size for channel in channels), initial=0)
     return dict(zip((channel.name for channel in channels), sizes, strict=False))
 

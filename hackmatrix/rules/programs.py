@@ -1,4 +1,4 @@
-"""Section 8: the 23 programs, their costs and the spawn count of blocks that carry them."""
+"""Section 8: the 23 programs, their costs, and the spawn counts of their blocks."""
 
 from enum import IntEnum
 from typing import NamedTuple

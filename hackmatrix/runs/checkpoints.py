@@ -1,8 +1,8 @@
-"""Checkpoints of a run: `{run}/checkpoints/{update}/`, each complete or not there.
+"""Checkpoints of a run: `{run}/checkpoints/{update}/`, each complete or absent.
 
 A checkpoint holds arrays by name (`arrays/`, written by Orbax), facts about them (`facts.json`) and
-a manifest of checksums. It is made in a folder of another name and renamed when it is complete, so
-a kill at any moment leaves the earlier ones as they were.
+a manifest of checksums. It is written under a temporary name and renamed when complete, so a kill
+at any moment leaves earlier checkpoints intact.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ FACTS = "facts.json"
 _PARTIAL = ".saving-"
 
 Arrays = dict[str, np.ndarray]
-Shapes = dict[str, list[Any]]  # of each array its dtype, then its shape
+Shapes = dict[str, list[Any]]  # by name: [dtype, *shape]
 
 
 class Checkpoint(NamedTuple):
-    """Where a checkpoint lies; nothing of it was read."""
+    """The path and update of a checkpoint; nothing of it has been read."""
 
     path: Path
     update: int
@@ -39,7 +39,7 @@ class Checkpoint(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckedCheckpoint:
-    """A checkpoint whose files were all found to be as they were written."""
+    """A checkpoint whose files have all been compared with its manifest."""
 
     path: Path
     facts: Facts
@@ -66,14 +66,14 @@ def checkpoints_of(run: Path) -> list[Checkpoint]:
 
 
 def best_checkpoint(run: Path) -> Checkpoint | None:
-    """The checkpoint with the highest score, the oldest among equals; None if none has a score."""
+    """The checkpoint with the highest score, the oldest on a tie; None if none has a score."""
     scores = [(score_of(checkpoint), checkpoint) for checkpoint in checkpoints_of(run)]
     evaluated = [(score, checkpoint) for score, checkpoint in scores if score is not None]
     return max(evaluated, key=lambda pair: pair[0])[1] if evaluated else None
 
 
 def score_of(checkpoint: Checkpoint) -> float | None:
-    """The score of a checkpoint's evaluation; None if it has none or can't be read."""
+    """The score of a checkpoint's evaluation; None if there is none or it can't be read."""
     try:
         return read_facts(checkpoint.path).score
     except UserError:  # a damaged checkpoint is reported when it is used
@@ -92,7 +92,7 @@ def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
         The checkpoint's folder.
 
     Raises:
-        OSError: it can't be written; what was there before is still there.
+        OSError: it can't be written; earlier checkpoints are left unchanged.
     """
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
     partial.mkdir()
     shapes: Shapes = {name: [str(array.dtype), *array.shape] for name, array in arrays.items()}
     try:
-        # Orbax refuses arrays without elements; the shape is all there is to know of them.
+        # Orbax refuses empty arrays; their shape is enough to restore them.
         _write_arrays(partial / "arrays", {n: a for n, a in arrays.items() if a.size})
         text = json.dumps({"format": FORMAT, **facts.as_json(), "arrays": shapes}, indent=1)
         (partial / FACTS).write_text(text + "\n", encoding="utf-8")
@@ -115,13 +115,13 @@ def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
 
 
 def remove_partial(run: Path) -> None:
-    """Removes what a kill in the middle of a save has left. No other process may be saving."""
+    """Removes the files of saves that were killed. No other process may be saving."""
     for path in (run / FOLDER).glob(f"{_PARTIAL}*"):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_checkpoint(checkpoint: Checkpoint) -> None:
-    """Removes a checkpoint: first its name, at once, then its many files."""
+    """Removes a checkpoint: renames it first, which is atomic, then deletes its files."""
     doomed = checkpoint.path.with_name(f"{_PARTIAL}doomed-{checkpoint.update}-{os.getpid()}")
     with contextlib.suppress(OSError):
         checkpoint.path.rename(doomed)
@@ -129,7 +129,7 @@ def remove_checkpoint(checkpoint: Checkpoint) -> None:
 
 
 def read_facts(path: Path) -> Facts:
-    """The facts of a checkpoint; its arrays are not read and its files not checked.
+    """Reads the facts of a checkpoint; does not read its arrays or check its files.
 
     Raises:
         DamagedError: they can't be read.
@@ -142,7 +142,7 @@ def check_checkpoint(path: Path) -> CheckedCheckpoint:
     """Reads all files of a checkpoint once and compares them with its manifest.
 
     Raises:
-        DamagedError: a file is not as it was written; says which.
+        DamagedError: a file was changed; the message names it.
         UserError: another version wrote it.
     """
     check_manifest(path)
@@ -154,10 +154,10 @@ def check_checkpoint(path: Path) -> CheckedCheckpoint:
 
 
 def load_checkpoint(path: Path) -> tuple[Arrays, Facts]:
-    """Arrays by name and facts of a checkpoint, after a check of its files.
+    """Checks the files of a checkpoint and reads its arrays by name and its facts.
 
     Raises:
-        DamagedError: a file is not as it was written; says which.
+        DamagedError: a file was changed; the message names it.
         UserError: another version wrote it.
     """
     checkpoint = check_checkpoint(path)
@@ -165,7 +165,7 @@ def load_checkpoint(path: Path) -> tuple[Arrays, Facts]:
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a checkpoint can be loaded, by its manifest and its facts."""
+    """Whether a checkpoint can be loaded, judged by its manifest and its facts."""
     try:
         check_checkpoint(path)
     except UserError:
@@ -193,7 +193,7 @@ def _facts(path: Path, content: dict[str, Any]) -> Facts:
 
 
 def _write_arrays(path: Path, arrays: Arrays) -> None:
-    import orbax.checkpoint as ocp  # takes two seconds, and only those who save need it
+    import orbax.checkpoint as ocp  # takes two seconds, and is needed only here
 
     try:
         with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
@@ -205,7 +205,7 @@ def _write_arrays(path: Path, arrays: Arrays) -> None:
 
 
 def _cause(error: Exception) -> str:
-    """One short line; Orbax's messages have kilobytes."""
+    """A short cause on one line; Orbax's messages have kilobytes."""
     text = " ".join(str(error).split())
     return "No space left on device" if "No space left" in text else text[:200]
 

@@ -1,6 +1,6 @@
-"""Params for sharing in a run's folder: the network alone; many agents have `seed_{s}/` each.
+"""Exported params in a run's folder: the network only; many agents have `seed_{s}/` each.
 
-`params_{update}` belongs to the checkpoint of that update, comes after it and goes with it.
+`params_{update}` belongs to the checkpoint of that update, is written after it and removed with it.
 `best_params` and `final_params` are copies.
 """
 
@@ -31,7 +31,7 @@ def export_params(
 
     Args:
         run: the run's folder.
-        facts: of the checkpoint.
+        facts: the facts of the checkpoint.
         agents: params of each agent; None leaves an agent out.
 
     Returns:
@@ -51,18 +51,18 @@ def export_params(
 
 
 def is_exported(run: Path, update: int) -> bool:
-    """Whether some agent has params of this update."""
+    """Whether any agent has exported params of this update."""
     return any(update in numbered_params(folder) for folder in _folders(run))
 
 
 def export_final(run: Path, update: int) -> None:
-    """Makes `final_params` of the params of this update."""
+    """Copies the params of this update to `final_params`."""
     for folder in _folders(run):
         _copy(folder, update, FINAL)
 
 
 def export_best(run: Path) -> None:
-    """Makes `best_params` of the params of the best checkpoint; without one there are none."""
+    """Copies the params of the best checkpoint to `best_params`; removes outdated ones."""
     best = best_checkpoint(run)
     for folder in _folders(run):
         held = update_of_params(folder, BEST)
@@ -73,13 +73,13 @@ def export_best(run: Path) -> None:
 
 
 def remove_exported(run: Path, update: int) -> None:
-    """Removes the params of an update."""
+    """Removes the exported params of an update."""
     for folder in _folders(run):
         remove_params(folder, f"params_{update}")
 
 
 def remove_exported_after(run: Path, update: int) -> None:
-    """Removes the params of later updates, and those of the run's end."""
+    """Removes the exported params of later updates, and `final_params`."""
     for folder in _folders(run):
         for later in (number for number in numbered_params(folder) if number > update):
             remove_params(folder, f"params_{later}")
@@ -87,7 +87,7 @@ def remove_exported_after(run: Path, update: int) -> None:
 
 
 def newest_exported(run: Path) -> Path | None:
-    """The newest file of params; of many agents the run's folder, which holds theirs."""
+    """The newest file of exported params; for many agents the run's folder, which holds theirs."""
     return run if agent_folders(run) else newest_params(run)
 
 
@@ -97,7 +97,7 @@ def _folders(run: Path) -> list[Path]:
 
 
 def _copy(folder: Path, update: int, name: str) -> None:
-    """Copies the params of an update, if they are there: an agent may have been left out."""
+    """Copies the params of an update, if they exist: they are missing for agents left out."""
     source = folder / f"params_{update}.npz"
     if update_of_params(folder, source.stem) == update:
         for suffix in (".json", ".npz"):

@@ -1,4 +1,4 @@
-"""The facts of a checkpoint and of exported params: all that is known of them but the arrays."""
+"""The facts of a checkpoint and of exported params: everything except the arrays."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from hackmatrix.errors import UserError
 
-SCORE = "mean_return"  # of an evaluation: the checkpoint with the highest one is the best
-OF_AGENTS = "agents"  # of an evaluation of many agents: the evaluation of each, beside the means
+SCORE = "mean_return"  # score of an evaluation: the checkpoint with the highest is the best
+OF_AGENTS = "agents"  # in an evaluation of many agents: the list of each agent's results
 
 Evaluation = dict[str, Any]
 
@@ -25,15 +25,15 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of a checkpoint. Its JSON has them under these names, and so has that of its params."""
+    """Facts of a checkpoint or of exported params; the fields are the names in their JSON."""
 
     update: int  # updates made since the run's start
     timesteps: int  # transitions made since the run's start, of each agent
-    last_logged: int  # the update of the last row of metrics: later ones are in the sums
+    last_logged: int  # update of the last row of metrics; later updates are in the sums
     environment: str  # its id
     version: str  # of hackmatrix
     config: dict[str, Any]  # every setting of the run
-    evaluation: Evaluation | None = None  # of this very update, if it was the best so far
+    evaluation: Evaluation | None = None  # the evaluation of this update, if it was the best so far
 
     @property
     def score(self) -> float | None:
@@ -42,11 +42,11 @@ class Facts:
 
     @property
     def num_agents(self) -> int:
-        """How many agents the checkpoint holds."""
-        return int(self.config.get("num_seeds", 1))  # older configurations know of one only
+        """Number of agents that the checkpoint holds."""
+        return int(self.config.get("num_seeds", 1))  # older configurations have a single agent
 
     def of_agent(self, k: int) -> Self:
-        """The facts of agent `k` alone, as a run of its seed would have them."""
+        """The facts of agent `k` alone, as in a run with only its seed."""
         if self.num_agents == 1:
             return self
         config = self.config | {"seed": self.config["seed"] + k, "num_seeds": 1}
@@ -54,19 +54,19 @@ class Facts:
         return dataclasses.replace(self, config=config, evaluation=own)
 
     def as_json(self) -> dict[str, Any]:
-        """The facts as JSON holds them."""
+        """The facts as a JSON object."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_json(cls, facts: dict[str, Any], where: str) -> Self:
-        """The facts that a JSON object holds; it may hold more.
+        """Reads the facts from a JSON object, which may have further fields.
 
         Args:
             facts: the object.
-            where: what errors name: the file.
+            where: name of the file for error messages.
 
         Raises:
-            UserError: a fact is missing or of the wrong kind; says which.
+            UserError: a fact is missing or has the wrong type; the message names it.
         """
         for name in (*_KINDS, "evaluation"):
             if name not in facts:

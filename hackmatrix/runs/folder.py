@@ -23,10 +23,10 @@ Row = dict[str, Any]
 
 
 class RunFolder:
-    """A run's folder, locked while this process lives, and what is written to it."""
+    """A run's folder, locked by this process, with methods that write to it."""
 
     def __init__(self, path: Path) -> None:
-        """Locks a folder that is there.
+        """Locks an existing folder.
 
         Raises:
             UserError: another process is training this run, or the folder can't be written to.
@@ -47,11 +47,11 @@ class RunFolder:
 
     @classmethod
     def create(cls, parent: Path, name: str | None, suffix: str | None) -> "RunFolder":
-        """Makes `{parent}/{name}`.
+        """Creates `{parent}/{name}`.
 
         Args:
             parent: folder of runs, made if missing.
-            name: of the run; None takes the next free name of today.
+            name: name of the run; None for the next free name of today.
             suffix: added to the name after a dash.
 
         Raises:
@@ -63,10 +63,10 @@ class RunFolder:
 
     @classmethod
     def create_at(cls, path: Path) -> "RunFolder":
-        """Makes the folder `path`, or takes an empty one.
+        """Creates the folder `path`, or uses an empty one.
 
         Raises:
-            UserError: the folder has a run or something else in it, or can't be made.
+            UserError: the folder is not empty, or can't be created.
         """
         made = not path.exists()
         try:
@@ -83,7 +83,7 @@ class RunFolder:
         return run
 
     def remove_if_unused(self) -> None:
-        """Removes the folder if it was made for a run that did not begin after all."""
+        """Removes the folder if it was created for a run that did not start."""
         if not (self.path / CONFIG).exists():
             (self.path / _LOCK).unlink(missing_ok=True)
             if self._made:
@@ -118,11 +118,11 @@ class RunFolder:
             file.write(json.dumps(line).encode() + b"\n")
 
     def metrics(self) -> list[Row]:
-        """All rows of metrics.jsonl, but for a line that a kill has cut short."""
+        """All rows of metrics.jsonl, without a line that a kill truncated."""
         return list(read_metrics(self.path))
 
     def cut_metrics(self, update: int) -> None:
-        """Drops the rows after `update`."""
+        """Removes the rows after `update`."""
         self.write_metrics([row for row in self.metrics() if row["update"] <= update])
 
     def write_metrics(self, rows: list[Row]) -> None:
@@ -132,7 +132,7 @@ class RunFolder:
 
 
 def read_metrics(run: Path) -> Iterator[Row]:
-    """The rows of a run's metrics.jsonl, but for a line that was cut short."""
+    """The rows of a run's metrics.jsonl, without truncated lines."""
     path = run / METRICS
     if not path.exists():
         return
@@ -152,7 +152,7 @@ def _ends_a_line(file: BinaryIO) -> bool:
 
 
 def _recorded(row: Mapping[str, Any]) -> Row:
-    """The row as JSON can hold it."""
+    """The row with values that JSON can represent."""
     return {name: _finite(value) for name, value in row.items() if value is not None}
 
 
@@ -176,6 +176,6 @@ def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:
                     raise UserError(
                         f"the run {path} exists: choose another --run-name, or --resume {path}"
                     ) from None
-                # Another run took the number between the two calls: take the next.
+                # Another run took the number between the two calls: try the next one.
     except OSError as error:
         raise UserError(f"--checkpoint-dir {parent}: {error.strerror}") from error

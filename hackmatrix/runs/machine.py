@@ -1,4 +1,4 @@
-"""What a benchmark or a run ran on: machine, versions, commit."""
+"""The machine, versions and commit that a benchmark or a run used."""
 
 import datetime
 import importlib.metadata
@@ -14,7 +14,7 @@ from hackmatrix.version import __version__
 
 
 def machine() -> dict[str, Any]:
-    """For `--json`: JAX's device, the processor, the cores this process may use, and the date."""
+    """JAX's device, the processor, the cores this process may use, and the date, for `--json`."""
     return {
         "device": jax.devices()[0].device_kind,
         "processor": _processor(),
@@ -31,7 +31,7 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The commit of this package's sources, with a "+" after it if files were changed since.
+    """The git commit of this package's sources, followed by "+" if files have changed since.
 
     None if they are not in a git checkout of their own.
     """
@@ -52,7 +52,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def line(machine: dict[str, Any], versions: dict[str, str]) -> str:
-    """Machine and versions in one line for people."""
+    """Machine and versions as one line of text."""
     packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     return (
         f"{machine['device']} ({machine['processor']}), {machine['cores']} cores, {packages}, "

@@ -19,7 +19,7 @@ def next_name(existing: Iterable[str], day: date) -> str:
 
 
 def check_word(option: str, text: str) -> None:
-    """Raises `UserError` where `text` cannot be (part of) the name of a folder."""
+    """Raises `UserError` if `text` can't be (part of) the name of a folder."""
     if not _WORD.fullmatch(text):
         raise UserError(
             f"{option} must be 1 to 100 letters, digits and . _ + = -, starting with a letter or "

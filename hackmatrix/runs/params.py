@@ -1,8 +1,8 @@
-"""Files of params for sharing: arrays in an `.npz`, and facts in a `.json` beside it.
+"""Files of exported params: arrays in an `.npz`, and facts in a `.json` beside it.
 
-`params_10.npz` holds `params.Dense_0.kernel`, `params.Dense_0.bias`, ...; `params_10.json` says
-where they come from. Reading never runs code from the file, and needs only the arrays: files of
-others have no facts, or some of them.
+`params_10.npz` holds `params.Dense_0.kernel`, `params.Dense_0.bias`, ...; `params_10.json` holds
+facts about them. Reading never runs code from the file, and needs only the arrays: files from other
+programs have no facts, or only some of them.
 """
 
 import io
@@ -33,7 +33,7 @@ class Exported(NamedTuple):
 
 
 def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Writes `params` to `path` and `about` beside it; each file is replaced at once or not at all.
+    """Writes `params` to `path` and `about` beside it; each file is replaced atomically.
 
     Args:
         path: ends in `.npz`.
@@ -51,10 +51,10 @@ def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any])
 
 
 def load_params(path: Path) -> Exported:
-    """Reads what `save_params` wrote, or arrays alone.
+    """Reads the files of `save_params`, or arrays without facts.
 
     Args:
-        path: a file, or the folder of a run, of which it takes the newest one.
+        path: a file, or the folder of a run, from which the newest file is read.
 
     Raises:
         UserError: the file is missing or damaged, or holds something else.
@@ -73,7 +73,7 @@ def load_params(path: Path) -> Exported:
 
 
 def newest_params(run: Path) -> Path | None:
-    """`final_params.npz` of a run's folder, else the file of its highest update, if any."""
+    """`final_params.npz` in a run's folder, else the file with the highest update, else None."""
     final = run / f"{FINAL}.npz"
     numbered = numbered_params(run)
     if final.exists():
@@ -91,13 +91,13 @@ def numbered_params(run: Path) -> dict[int, Path]:
 
 
 def remove_params(folder: Path, name: str) -> None:
-    """Removes `{name}.npz` and `{name}.json`, if they are there."""
+    """Removes `{name}.npz` and `{name}.json`, if they exist."""
     for suffix in (".npz", ".json"):
         (folder / f"{name}{suffix}").unlink(missing_ok=True)
 
 
 def update_of_params(folder: Path, name: str) -> int | None:
-    """The update of the params `{name}.npz`, by the facts beside it; None if a file is missing."""
+    """The update in the facts beside `{name}.npz`; None if one of the two files is missing."""
     try:
         about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         return about["update"] if (folder / f"{name}.npz").exists() else None
@@ -106,20 +106,23 @@ def update_of_params(folder: Path, name: str) -> int | None:
 
 
 def agent_folders(run: Path) -> list[Path]:
-    """The folders `seed_{s}` of a run of many agents, by seed; empty for a single agent."""
+    """The folders `seed_{s}` of a run with many agents, sorted by seed.
+
+    Empty for a single agent.
+    """
     numbered = [p for p in run.glob("seed_*") if p.name.removeprefix("seed_").isdecimal()]
     return sorted(numbered, key=seed_of)
 
 
 def seed_of(folder: Path) -> int:
-    """The seed of the agent that has this folder."""
+    """The seed of the agent in this folder."""
     return int(folder.name.removeprefix("seed_"))
 
 
 def _read_arrays(path: Path) -> Arrays:
     try:
         with path.open("rb") as file:
-            if not zipfile.is_zipfile(file):  # asked first: NumPy's own error advises pickle
+            if not zipfile.is_zipfile(file):  # checked first: NumPy's own error advises pickle
                 raise UserError(f"{path}: is no .npz file of params, or a damaged one")
             file.seek(0)
             arrays = np.load(file, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""Saves checkpoints and their params while training goes on, and removes old ones."""
+"""Saves checkpoints and exported params during training, and removes old ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,18 +18,18 @@ from hackmatrix.runs.facts import Facts
 
 
 class Snapshot(NamedTuple):
-    """A run between two updates, copied off the devices."""
+    """A copy of a run's state on the host, between two updates."""
 
     arrays: Arrays
     facts: Facts
-    params: Sequence[Mapping[str, Any] | None]  # for sharing, of each agent; None: not finite
+    params: Sequence[Mapping[str, Any] | None]  # to export, for each agent; None: not finite
 
 
 class Saver:
-    """One thread that writes snapshots, one after the other; a context manager that waits for it.
+    """Writes snapshots in one thread, in order; a context manager that waits until it is done.
 
-    It keeps the newest checkpoints and the one with the best evaluation. Params of a checkpoint
-    come after it and go with it.
+    It keeps the newest checkpoints and the one with the best evaluation. Exported params are
+    written after their checkpoint and removed with it.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class Saver:
 
         Args:
             run: the run's folder.
-            keep: how many of the newest checkpoints to keep.
-            on_saved: called in the thread, with the checkpoint's folder and its params' files.
+            keep: number of newest checkpoints to keep.
+            on_saved: called in the thread with the checkpoint's folder and the files of its params.
             on_failed: called in the thread if the snapshot can't be written.
         """
         self._run = run
@@ -65,17 +65,17 @@ class Saver:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Waits until all is written."""
+        """Waits until all snapshots are written."""
         self.wait()
         self._thread.shutdown()
 
     def save(self, snapshot: Snapshot) -> None:
-        """Starts to write a snapshot, as soon as the one before is written."""
+        """Waits for the previous snapshot, then starts to write this one in the thread."""
         self.wait()
         self._pending = self._thread.submit(self._save, snapshot)
 
     def wait(self) -> None:
-        """Waits until the snapshot under way is written."""
+        """Waits until the current snapshot is written."""
         if self._pending is not None:
             pending, self._pending = self._pending, None
             pending.result()

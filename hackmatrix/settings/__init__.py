@@ -1,1 +1,1 @@
-"""What a run is asked: its configuration, from flags, files, a run it resumes and the device."""
+"""The configuration of a run, from flags, files, a resumed run and the device."""

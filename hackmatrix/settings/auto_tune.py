@@ -1,4 +1,4 @@
-"""Settings for the device that was found."""
+"""Chooses settings for the device that JAX finds."""
 
 from typing import Any
 
@@ -6,12 +6,13 @@ from hackmatrix.settings.devices import num_cores
 
 
 def settings_for(platform: str, num_devices: int) -> dict[str, Any]:
-    """Number of games and steps and the precision for `num_devices` devices of a platform.
+    """Number of games and steps, and the precision, for `num_devices` devices of a platform.
 
-    The number of games is what keeps a device busy: on CPU the speed stops growing at about 2,048
-    games (docs/performance.md); accelerators take thousands more, with fewer steps, so that a batch
-    stays below a million transitions a device. Minibatches follow from the batch, see
-    `batch_scaling.py`. Accelerators are built for products in bfloat16; CPUs gain nothing by them.
+    The number of games is chosen to keep a device busy: on CPU the speed stops growing at about
+    2,048 games (docs/performance.md); accelerators take thousands more, with fewer steps, so that a
+    batch stays below a million transitions per device. The number of minibatches follows from the
+    batch, see `batch_scaling.py`. Accelerators are built for bfloat16 products; CPUs gain nothing
+    from them.
     """
     if platform == "cpu":
         return {

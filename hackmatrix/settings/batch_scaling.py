@@ -5,26 +5,26 @@ from collections.abc import Collection
 
 from hackmatrix.settings.config import TrainConfig
 
-REFERENCE_BATCH = 256 * 128  # transitions, for which the next three were chosen
+REFERENCE_BATCH = 256 * 128  # transitions; the next three constants were chosen for it
 REFERENCE_MINIBATCHES = 4
 REFERENCE_EPOCHS = 4
 REFERENCE_LR = 2.5e-4
-MIN_EPOCHS = 2  # with one, rare events are learned from only once
+MIN_EPOCHS = 2  # with one, each rare event is used only once
 
 
 def auto_scale_for_batch_size(
     config: TrainConfig, given: Collection[str] = (), accumulation: int = 1
 ) -> tuple[TrainConfig, list[str]]:
-    """Keeps minibatches near 8,192 transitions, and the policy's change in an update as it was.
+    """Keeps minibatches near 8,192 transitions, and the policy change per update constant.
 
     For a batch of k >= 2 whole reference batches: k times the minibatches (or the next smaller
     divisor of the batch), epochs divided by k but at least 2, and the learning rate divided by the
     growth of the number of gradient steps.
 
     Args:
-        config: the settings before.
+        config: the settings to scale.
         given: fields that the user has set; they are kept.
-        accumulation: minibatches that make one gradient step; the result has it too.
+        accumulation: number of minibatches per gradient step; set in the result.
 
     Returns:
         The scaled configuration, and a line about each change.

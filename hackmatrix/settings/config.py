@@ -1,4 +1,4 @@
-"""The configuration of a training run. Imports no JAX, so that `--help` answers at once."""
+"""The configuration of a training run. Imports no JAX, so that `--help` is fast."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class Course(NamedTuple):
     """
 
     batch_size: int  # transitions of an update, from `first_update` on
-    total_timesteps: int  # of the whole run, to be rounded up to whole updates
-    first_update: int = 0  # updates made before
+    total_timesteps: int  # of the whole run, rounded up to whole updates
+    first_update: int = 0  # number of updates made before
     first_timesteps: int = 0  # transitions of those updates
 
     @property
     def num_updates(self) -> int:
-        """Updates of the whole run."""
+        """Number of updates of the whole run."""
         left = max(0, self.total_timesteps - self.first_timesteps)
         return self.first_update - (-left // self.batch_size)
 
@@ -61,10 +61,10 @@ def num_groups(num_envs: int, num_steps: int, num_minibatches: int) -> int:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Every setting of a run. It is checked when it is made: an invalid one raises `UserError`.
+    """Every setting of a run. It is validated on creation: `UserError` if it is invalid.
 
-    A field's section is its place in a configuration file. What belongs to one call of the command
-    and not to the run (resuming, profiling, names) is in `TrainOptions`.
+    A field's section is its place in a configuration file. Options of one command that are not part
+    of the run (resuming, profiling, names) are in `TrainOptions`.
     """
 
     architecture: str = option(
@@ -112,7 +112,7 @@ class TrainConfig:
     )
     normalize_rewards: bool = option(
         True,
-        "divide rewards by the standard deviation of the returns seen so far",
+        "divide rewards by the root mean square of the returns seen so far",
         section=ENVIRONMENT,
     )
 
@@ -268,12 +268,12 @@ class TrainConfig:
 
     @property
     def batch_size(self) -> int:
-        """Transitions of one update of an agent."""
+        """Number of transitions in one update of an agent."""
         return self.num_envs * self.num_steps
 
     @property
     def num_groups(self) -> int:
-        """Number of groups of games, each of which is shuffled by itself; see `num_groups`."""
+        """Number of groups of games that are shuffled separately; see `num_groups`."""
         recurrent = ARCHITECTURES[self.architecture].recurrent
         return num_groups(self.num_envs, 1 if recurrent else self.num_steps, self.num_minibatches)
 
@@ -284,11 +284,11 @@ class TrainConfig:
 
     @property
     def num_updates(self) -> int:
-        """Updates of a run that has this batch size from the start."""
+        """Number of updates of a run that has this batch size from its start."""
         return Course(self.batch_size, self.total_timesteps).num_updates
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings by field, as values that JSON and YAML can hold."""
+        """The settings by field name, as values that JSON and YAML can represent."""
         settings = dataclasses.asdict(self)
         return {name: str(v) if isinstance(v, Path) else v for name, v in settings.items()}
 

@@ -1,7 +1,7 @@
 """Configuration files: YAML with the sections model, environment, training, tpu and logging.
 
-A key is the name of a field of `TrainConfig`, in the section of that field, or a name that other
-trainers use for it (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
+A key is the name of a field of `TrainConfig`, in the section of that field, or another trainer's
+name for it (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
 """
 
 import difflib
@@ -17,7 +17,7 @@ from hackmatrix.settings.config import TrainConfig
 
 Settings = dict[str, Any]
 
-BATCH_SIZE = "batch_size"  # of a minibatch; becomes num_minibatches once the batch is known
+BATCH_SIZE = "batch_size"  # minibatch size; converted to num_minibatches when the batch is known
 OPTIONS = options_of(TrainConfig)
 
 _NAMES_IN_SECTION = {"env": "name", "tpu": "enabled", "tpu_cores": "num_cores"}
@@ -56,10 +56,10 @@ _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in _KNOWN))
 
 
 def read_config(path: Path) -> Settings:
-    """The settings in a file, by field of `TrainConfig`, with `batch_size` if it is given.
+    """Reads the settings in a file, by field of `TrainConfig`, and `batch_size` if given.
 
     Raises:
-        UserError: the file cannot be read or is not YAML of this form, a name is unknown or given
+        UserError: the file can't be read or is not YAML of this form, a name is unknown or given
             twice, or a value is not valid.
     """
     settings: Settings = {}
@@ -81,7 +81,7 @@ def read_config(path: Path) -> Settings:
 
 
 def with_num_minibatches(settings: Mapping[str, Any]) -> Settings:
-    """The settings with `num_minibatches` in place of `batch_size`.
+    """Replaces `batch_size` by `num_minibatches`.
 
     Raises:
         UserError: the batch is not a multiple of `batch_size`.
@@ -101,7 +101,7 @@ def with_num_minibatches(settings: Mapping[str, Any]) -> Settings:
 
 
 def dump_config(config: TrainConfig) -> str:
-    """The text of a file from which `read_config` reads the same configuration."""
+    """YAML text from which `read_config` reads the same configuration."""
     settings = config.as_dict()
     sections: dict[str, dict[str, Any]] = {}
     for key, name in _FIELDS.items():
@@ -128,7 +128,7 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a name that is given twice, where YAML would take the last value."""
+    """A YAML loader that refuses duplicate keys, where YAML would take the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -155,7 +155,7 @@ def _converted(key: str, value: Any) -> Settings:
 
 
 def _nearest(key: str) -> str:
-    """A hint: the same name in another section, else the name with the nearest spelling."""
+    """A hint: the same name in another section, else the most similar name."""
     section, _, name = key.rpartition(".")
     if not section:
         near = difflib.get_close_matches(key, _SECTIONS, n=1)

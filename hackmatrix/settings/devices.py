@@ -1,4 +1,4 @@
-"""The devices of a run: those that JAX finds, and how many of them share the games."""
+"""Chooses the devices of a run from those that JAX finds."""
 
 import contextlib
 import os
@@ -19,8 +19,8 @@ def num_cores() -> int:
 def available_devices(config: TrainConfig) -> list[jax.Device]:
     """The devices that JAX finds, of the kind that `config.device` names.
 
-    On CPU JAX makes as many as `config.num_devices` asks for, unless it has been used before in
-    this process: the number is fixed by the first use.
+    On CPU JAX creates as many as `config.num_devices` asks for, unless JAX has already been used in
+    this process: the first use fixes the number.
 
     Raises:
         UserError: there is no device of that kind.
@@ -38,10 +38,10 @@ def available_devices(config: TrainConfig) -> list[jax.Device]:
 
 
 def choose_devices(config: TrainConfig) -> tuple[list[jax.Device], list[str]]:
-    """The devices to train on, and a line about each setting that has no effect here.
+    """The devices to train on, and a line of text for each setting that has no effect here.
 
     Raises:
-        UserError: there are fewer devices than asked for or none of their kind, or they cannot
+        UserError: there are fewer devices than requested or none of their kind, or they can't
             share the games evenly.
     """
     devices = available_devices(config)

@@ -1,4 +1,4 @@
-"""The options of one call of `hackmatrix train` that are not part of the run's configuration."""
+"""Options of one `hackmatrix train` command that are not part of the run's configuration."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from hackmatrix.runs.names import check_word
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """Where settings come from, where the run is kept, what it resumes, and how it is watched."""
+    """Where settings come from, the run's folder, what to resume, and diagnostics."""
 
     config: Path | None = option(None, "settings from a YAML file; flags override it")
     print_config: bool = option(False, "print the resolved settings as YAML and exit")

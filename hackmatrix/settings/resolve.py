@@ -1,7 +1,7 @@
-"""The configuration of a run, from everything that may set it. Imports no JAX but to auto-tune.
+"""Resolves the configuration of a run. Imports JAX only to auto-tune.
 
-A setting is taken from the first of these that gives it: flags, the file of --config, the run that
-is resumed, --auto-tune, the scaling for large batches, the defaults.
+A setting is taken from the first of these that gives it: flags, the file of --config, the resumed
+run, --auto-tune, the scaling for large batches, the defaults.
 """
 
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ def resolve(
     *,
     auto_tune: bool = False,
 ) -> tuple[TrainConfig, list[str]]:
-    """The configuration, and a line about each setting that was chosen for the user.
+    """The configuration, and a line of text for each setting that was chosen automatically.
 
     Args:
         flags: the fields of `TrainConfig` given on the command line.
         in_file: the settings in the file of --config, from `read_config`.
-        resumed: the configuration of the run that is resumed; fields that this version does not
-            have are left out.
+        resumed: the configuration of the resumed run; fields that this version does not have are
+            ignored.
         auto_tune: whether to choose settings for the device.
 
     Raises:
@@ -44,14 +44,14 @@ def resolve(
         notes = notes or ["nothing to tune for this device: all of it is given"]
         given = tuned | given
     given = with_num_minibatches(given)
-    # Minibatches are scaled before they have to be a multiple of the accumulated ones.
+    # Scaling comes first: only the scaled number must be a multiple of the accumulation steps.
     accumulation = given.pop("gradient_accumulation_steps", 1)
     config, scaled = auto_scale_for_batch_size(TrainConfig(**given), given, accumulation)
     return config, notes + [f"scaled for the batch of {config.batch_size:,}: {s}" for s in scaled]
 
 
 def _of_resumed(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
-    """The settings of the resumed run that this version has and that `given` does not replace."""
+    """The resumed run's settings that this version knows and that `given` does not override."""
     replaced = {*given, "num_minibatches"} if BATCH_SIZE in given else given.keys()
     settings = {}
     for name, value in resumed.items():

@@ -1,1 +1,1 @@
-"""Files that are whole or not there, and folders that know their own checksums."""
+"""Atomic file writes, checksummed folders and the compilation cache."""

@@ -1,14 +1,14 @@
-"""Writing files so that a kill at any moment leaves the old one or the new one."""
+"""Atomic file writes: after a kill at any moment a file is either the old or the new one."""
 
 import os
 from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replaces a file at once.
+    """Writes or replaces a file atomically.
 
     Raises:
-        OSError: it can't be written; what was there before is still there.
+        OSError: it can't be written; an older file is left unchanged.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -22,7 +22,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Waits until a file, or the names in a folder, are on the disk."""
+    """Waits until a file, or the entries of a folder, are on disk (fsync)."""
     if os.name == "nt" and path.is_dir():  # Windows can't open folders, nor needs to
         return
     handle = os.open(path, os.O_RDONLY)

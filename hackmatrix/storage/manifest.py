@@ -1,4 +1,4 @@
-"""A folder's manifest: size and SHA-256 of each of its files.
+"""The manifest of a folder: size and SHA-256 of each of its files.
 
 Orbax restores arrays whose bytes have changed without a warning; the manifest finds every change.
 """
@@ -14,11 +14,11 @@ NAME = "manifest.json"
 
 
 class DamagedError(UserError):
-    """A folder is not as its manifest says."""
+    """A folder does not match its manifest."""
 
 
 def write_manifest(folder: Path) -> None:
-    """Writes the manifest of all files in a folder, and waits until all of them are on the disk."""
+    """Writes the manifest of all files in a folder, and waits until all of them are on disk."""
     files = {}
     for path in _files(folder):
         sync(path)
@@ -33,7 +33,7 @@ def check_manifest(folder: Path) -> None:
     """Compares a folder with its manifest.
 
     Raises:
-        DamagedError: a file is missing, was changed or cut, or does not belong there; says which.
+        DamagedError: a file is missing, changed, truncated or unexpected; the message names it.
     """
     expected = _read(folder)
     found = {path.relative_to(folder).as_posix(): path for path in _files(folder)}

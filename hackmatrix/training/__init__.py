@@ -1,1 +1,1 @@
-"""A run under way: where it begins, the loop, what is due, reported and kept."""
+"""Training runs: their initial state, the loop, schedule, reports and checkpoints."""

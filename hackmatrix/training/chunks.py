@@ -1,4 +1,4 @@
-"""The trainer as the loop sees it: compiled calls of some updates each, and what they measured."""
+"""Runs the trainer in compiled calls of some updates each; collects their metrics and timing."""
 
 import contextlib
 import time
@@ -16,18 +16,18 @@ from hackmatrix.settings.options import TrainOptions
 from hackmatrix.training.loop_state import LoopState
 from hackmatrix.training.schedule import Schedule
 
-CALL_SECONDS = 1.0  # of one compiled call: signals and the display wait for its end
+CALL_SECONDS = 1.0  # target length of a compiled call: signals and the display wait for its end
 
 
 class Timing(NamedTuple):
-    """Updates made by some calls, and their seconds."""
+    """Number of updates, and the seconds that they took."""
 
     updates: int = 0
     seconds: float = 0.0
 
 
 class Chunks:
-    """Advances a run by one compiled call at a time, each up to what is due next."""
+    """Advances a run by one compiled call at a time; a call ends where something is due."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class Chunks:
         profiles: Path,
         console: Console,
     ) -> None:
-        """Makes no call yet.
+        """Stores the arguments; no call is made yet.
 
         Args:
             trainer: makes the updates.
-            schedule: says where calls have to end.
-            options: of this call of the command.
+            schedule: tells where calls have to end.
+            options: options of this command.
             profiles: folder for the trace of an update.
-            console: is told of the progress.
+            console: shows the progress.
         """
         self._trainer = trainer
         self._schedule = schedule
@@ -52,13 +52,13 @@ class Chunks:
         self._profiles = profiles
         self._console = console
         self._platform: str = trainer.mesh.devices.flat[0].platform
-        self._ahead = 1  # updates of the next call, if nothing is due before
+        self._ahead = 1  # number of updates of the next call, if nothing is due before
         self._timing = Timing()
         if schedule.profiled is not None and schedule.profiled > schedule.num_updates:
             console.warn(f"there is no update {schedule.profiled}: nothing will be profiled")
 
     def advance(self, now: LoopState) -> LoopState:
-        """Makes the updates of one call and waits for them; uses up `now.train`."""
+        """Runs the updates of one call and waits for them; donates `now.train`."""
         count = min(self._ahead, self._schedule.next_due(now.update) - now.update)
         profiled = now.update + 1 == self._schedule.profiled
         began = time.perf_counter()
@@ -75,11 +75,11 @@ class Chunks:
         return now._replace(train=train, update=update)
 
     def anomaly(self, now: LoopState) -> tuple[int, Anomaly] | None:
-        """The first number that was not finite and the seed of its agent, if it was looked for."""
+        """The agent's seed and the first number that was not finite; None without one."""
         return self._trainer.anomaly(now.train) if self._options.detect_anomaly else None
 
     def take_sums(self, now: LoopState) -> tuple[LoopState, Measures, Timing]:
-        """The sums of metrics and the timing of the updates since they were last taken.
+        """Takes the accumulated metrics and the timing since the last call of this method.
 
         Returns:
             The run with sums of zero, the sums, and the timing of the calls of this process.
@@ -97,7 +97,7 @@ class Chunks:
 
 
 def updates_per_call(platform: str, seconds_per_update: float) -> int:
-    """How many updates to make in one call; on CPU one, as a call costs next to nothing there."""
+    """Number of updates in one call; 1 on CPU, where a call costs almost nothing."""
     return 1 if platform == "cpu" else max(1, int(CALL_SECONDS / seconds_per_update))
 
 

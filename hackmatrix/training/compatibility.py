@@ -1,4 +1,4 @@
-"""What of an earlier run fits the configuration, and what is refused."""
+"""Checks whether an earlier run's checkpoint or params fit the configuration."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -19,16 +19,16 @@ _OF_NETWORK = ("observation", *(f.name for f in fields(NetworkConfig) if f.name 
 
 
 def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
-    """The settings that are not those of a checkpoint.
+    """The settings that differ from those of a checkpoint.
 
     Args:
-        facts: of the checkpoint.
-        config: settings of the run that goes on from it.
-        path: of the checkpoint; errors name it.
+        facts: the facts of the checkpoint.
+        config: settings of the run that resumes it.
+        path: the checkpoint's path, for error messages.
 
     Raises:
-        UserError: params can't be carried over, because the environment, the network or the number
-            of agents is another one.
+        UserError: the params can't be used, because the environment, the network or the number of
+            agents differs.
     """
     _check_environment(facts.environment, config, path)
     before = {"num_seeds": facts.num_agents} | facts.config
@@ -40,13 +40,13 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
 
 
 def check_exported(exported: Exported, config: TrainConfig) -> None:
-    """Refuses params of a file that do not belong to the configuration's environment or network.
+    """Checks that exported params belong to the configuration's environment and network.
 
     Raises:
-        UserError: they are of another environment or activation, or features are to be normalised.
+        UserError: their environment or activation differs, or features are to be normalised.
     """
     about, path = exported.about, exported.path
-    if "environment" in about:  # files of others may not say
+    if "environment" in about:  # files from other programs may lack it
         _check_environment(about["environment"], config, path)
     settings = about.get("config", {})
     for name in ("architecture", "activation"):
@@ -62,15 +62,15 @@ def check_exported(exported: Exported, config: TrainConfig) -> None:
 def check_shapes(
     theirs: Mapping[str, list[int]], ours: Mapping[str, list[int]], path: Path
 ) -> None:
-    """Refuses params whose arrays are not those of the configuration's network.
+    """Checks that the arrays of a file have the shapes of the configuration's network.
 
     Args:
         theirs: shapes by name, of the file.
         ours: shapes by name, of the network.
-        path: of the file; errors name it.
+        path: the file's path, for error messages.
 
     Raises:
-        UserError: an array is missing, does not belong there, or has another shape; names it.
+        UserError: an array is missing, unexpected or has another shape; the message names it.
     """
     for name in sorted({*ours, *theirs}):
         if ours.get(name) != theirs.get(name):
@@ -82,7 +82,7 @@ def check_shapes(
 
 
 def _check_environment(known: str, config: TrainConfig, path: Path) -> None:
-    """Refuses another environment, or another version of the same."""
+    """Raises `UserError` for another environment, or another version of it."""
     if known != (environment := environment_id(config.env)):
         raise UserError(f"{path}: was trained on {known}, not on {environment}")
 

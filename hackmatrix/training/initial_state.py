@@ -1,4 +1,4 @@
-"""The state that a run begins with: new, with exported params, or that of a checkpoint."""
+"""The initial state of a run: new, with exported params, or from a checkpoint."""
 
 import dataclasses
 from pathlib import Path
@@ -20,13 +20,13 @@ from hackmatrix.training.sources import Source
 def make_initial_state(
     trainer: Trainer, source: Source | Path | None, console: Console, *, reset_optimizer: bool
 ) -> LoopState:
-    """The state that a run begins with, on the trainer's devices.
+    """The state in which a run starts, on the trainer's devices.
 
     Args:
-        trainer: of the run.
-        source: what the run goes on from; a path is a file of params.
-        console: is told what is taken over and what is not.
-        reset_optimizer: whether the optimizer of a checkpoint starts afresh.
+        trainer: the run's trainer.
+        source: what the run resumes; a path is a file of params.
+        console: shows what is restored and what is not.
+        reset_optimizer: whether to reset the optimizer state of a checkpoint.
 
     Raises:
         UserError: the source is damaged or does not fit the configuration; nothing was changed.
@@ -44,12 +44,12 @@ def make_initial_state(
 
 
 def new_state(trainer: Trainer) -> LoopState:
-    """A state that follows from the run's seed alone."""
+    """A new state, determined by the run's seed."""
     return LoopState(trainer.init(trainer.config.seed), 0, 0)
 
 
 def state_from_params(trainer: Trainer, path: Path, console: Console) -> LoopState:
-    """A new state, but with the params of a file for every agent.
+    """A new state with the params of a file for every agent.
 
     Raises:
         UserError: they can't be read, or belong to another network or environment.
@@ -72,7 +72,7 @@ def state_from_params(trainer: Trainer, path: Path, console: Console) -> LoopSta
 def state_from_checkpoint(
     trainer: Trainer, checkpoint: CheckedCheckpoint, console: Console, *, reset_optimizer: bool
 ) -> LoopState:
-    """The state of a checkpoint: exactly that one if the configuration is the same.
+    """The state of a checkpoint, restored exactly if the configuration is unchanged.
 
     Raises:
         UserError: its params don't fit the configuration's network or environment.

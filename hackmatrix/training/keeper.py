@@ -1,4 +1,4 @@
-"""What is kept of a run: checkpoints, params for sharing, and which of them are the best."""
+"""Saves checkpoints and exported params of a run, and tracks the best evaluation."""
 
 import math
 import time
@@ -27,7 +27,7 @@ from hackmatrix.version import __version__
 
 
 class Keeper:
-    """Saves a run beside training; a context manager that waits until all is written."""
+    """Saves a run while training continues; a context manager that waits until all is written."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Keeper:
         console: Console,
         trackers: Trackers,
     ) -> None:
-        """Saves nothing yet."""
+        """Starts the thread that saves; nothing is saved yet."""
         self._run = run.path
         self._trainer = trainer
         self._config = trainer.config
@@ -54,9 +54,9 @@ class Keeper:
         self._best_score = None if best is None else score_of(best)
         self._last_update: int | None = None  # the update of the last checkpoint
         self._last_time = time.perf_counter()
-        self._any_finite = True  # whether some agent's params were, when last they were to be saved
+        self._any_finite = True  # whether any agent's params were finite at the last save
         self._final_failed = False
-        self._broken: set[int] = set()  # seeds of agents that are known not to be finite
+        self._broken: set[int] = set()  # seeds of agents already reported as not finite
 
     def __enter__(self) -> Self:
         return self
@@ -76,35 +76,35 @@ class Keeper:
 
     @property
     def is_saved(self) -> bool:
-        """Whether all of the run's end was written; ask after `finish`."""
+        """Whether the end of the run was saved completely; valid after `finish`."""
         return self._any_finite and not self._saver.failed and not self._final_failed
 
     def is_best(self, score: float) -> bool:
-        """Whether an evaluation with this score is better than all before."""
+        """Whether a score is finite and better than all before."""
         return math.isfinite(score) and (self._best_score is None or score > self._best_score)
 
     def keep_first(self, first: LoopState, source: Source | Path) -> None:
-        """Makes sure that the folder holds what the run goes on from.
+        """Makes sure that the folder holds the state from which the run resumes.
 
         Args:
-            first: where the run begins.
-            source: what it goes on from.
+            first: the initial state.
+            source: what the run resumes.
         """
         facts = source.facts_in(self._run) if isinstance(source, Source) else None
         if facts is None:
             self.keep(first)
             return
         self._last_update = first.update
-        # A kill may have come after the checkpoint and before its params.
+        # A kill may have come after the checkpoint was written and before its params.
         exports.export_params(self._run, facts, self._finite(self.agents_params(first)))
         exports.export_best(self._run)
 
     def keep(self, now: LoopState, evaluation: Evaluation | None = None) -> None:
-        """Copies the state off the devices, and has it written while training goes on.
+        """Copies the state to the host and starts to save it in the background.
 
         Args:
-            now: a run between two updates.
-            evaluation: of this update, if it is the best so far.
+            now: the run between two updates.
+            evaluation: the evaluation of this update, if it is the best so far.
         """
         self._last_time = time.perf_counter()
         self._last_update = now.update
@@ -114,7 +114,7 @@ class Keeper:
                 self._best_score = snapshot.facts.score
 
     def finish(self, now: LoopState) -> None:
-        """Leaves a checkpoint of the run's end, and waits until it is written."""
+        """Saves a checkpoint of the run's end, and waits until it is written."""
         if now.update > 0 and now.update != self._last_update:
             self.keep(now)
         self._saver.wait()
@@ -126,18 +126,18 @@ class Keeper:
                 self._console.warn(f"final_params can't be written: {error.strerror or error}")
 
     def agents_params(self, now: LoopState) -> list[Any]:
-        """For each agent, the params with which the network reads features as they are."""
+        """The params of each agent, with the feature normalisation folded in."""
         params = jax.device_get(self._trainer.network_params(now.train))
         return seeds.split(params, self._config.num_seeds)
 
     def _export_final(self, now: LoopState) -> None:
-        if not exports.is_exported(self._run, now.update):  # the checkpoint was not written
+        if not exports.is_exported(self._run, now.update):  # its checkpoint was not written
             params = self._finite(self.agents_params(now))
             exports.export_params(self._run, self._facts(now), params)
         exports.export_final(self._run, now.update)
 
     def _snapshot(self, now: LoopState, evaluation: Evaluation | None) -> Snapshot | None:
-        """The state, copied off the devices; None if no agent is finite."""
+        """The state copied to the host; None if no agent's params are finite."""
         params = self._finite(self.agents_params(now))
         self._any_finite = any(each is not None for each in params)
         if not self._any_finite:
@@ -161,11 +161,11 @@ class Keeper:
         )
 
     def _finite(self, agents: Sequence[Any]) -> list[Any | None]:
-        """The params of each agent; None for those that are not finite, which nobody can use."""
+        """The params of each agent; None for agents whose params are not finite."""
         return [params if seeds.are_finite(params) else None for params in agents]
 
     def _tell_broken(self, update: int, agents: Sequence[Any | None]) -> None:
-        """Warns once of each agent that has no params worth sharing."""
+        """Warns once about each agent whose params are not finite."""
         seeds_of_agents = zip(self._config.seeds, agents, strict=True)
         broken = {seed for seed, params in seeds_of_agents if params is None}
         for seed in sorted(broken - self._broken):

@@ -1,4 +1,4 @@
-"""A training run: its parts are put together, then compiled updates alternate with what is due."""
+"""Runs a training: assembles its parts, then alternates compiled updates with work that is due."""
 
 import contextlib
 import time
@@ -37,7 +37,7 @@ from hackmatrix.training.sources import Source
 from hackmatrix.training.stop import StopRequest
 from hackmatrix.version import __version__
 
-Evaluate = Callable[[PyTree], dict[str, float]]  # of params; `mean_return` says which are best
+Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
 MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
 
 _STOPPING = "stopping after this update; once more: at once"
@@ -53,13 +53,13 @@ class End(Enum):
 
 
 class Outcome(NamedTuple):
-    """How a run ended, and what it left."""
+    """The end of a run, and its results on disk."""
 
     run: Path
     updates: int
     timesteps: int
     end: End
-    params: Path | None  # the newest exported ones; of many agents the folder that holds them
+    params: Path | None  # the newest exported ones; for many agents the folder that holds them
     checkpoint: Path | None  # the newest
     best: Path | None  # the checkpoint with the best evaluation
     signal: Signals | None = None
@@ -75,19 +75,20 @@ def train(
     env: Environment | None = None,
     make_evaluate: MakeEvaluate | None = None,
 ) -> Outcome:
-    """Trains until the run is complete, a signal comes, or a critical alarm ends it.
+    """Trains until the run is complete, a signal arrives, or a critical alarm stops it.
 
     Args:
-        config: settings, as they are to be used (see `auto_scale_for_batch_size`).
-        options: of this call.
-        console: shows the run; by default on standard output.
-        source: what to go on from: a checkpoint, or a file of params.
+        config: the final settings (see `auto_scale_for_batch_size`).
+        options: options of this command.
+        console: displays the run; by default on standard output.
+        source: what to resume: a checkpoint, or a file of params.
         env: what to train on; by default the environment that `config` names.
-        make_evaluate: makes what evaluates params, if `config.eval_interval` asks for evaluations.
+        make_evaluate: returns the function that evaluates params, used if `config.eval_interval`
+            is set.
 
     Raises:
         UserError: the configuration doesn't fit the devices or the source, or the run's folder
-            can't be made; nothing was changed.
+            can't be created; nothing was changed.
     """
     options = options or TrainOptions()
     with contextlib.ExitStack() as stack:
@@ -126,7 +127,7 @@ def train(
 
 @dataclass(frozen=True)
 class _Loop:
-    """Compiled updates, and what is due between them."""
+    """The loop: compiled updates, with logging, evaluation and saving in between."""
 
     schedule: Schedule
     chunks: Chunks
@@ -136,9 +137,9 @@ class _Loop:
     should_stop: Callable[[], bool]
 
     def run(self, now: LoopState) -> tuple[LoopState, End]:
-        """Makes updates until the run ends, and leaves a checkpoint of its end.
+        """Runs updates until the run ends, then saves a final checkpoint.
 
-        After an anomaly it leaves none: the last one is what a run can go on from.
+        After an anomaly it saves none: the run can resume from the last good one.
         """
         schedule, end = self.schedule, End.FINISHED
         self.reporter.begin(now.update)
@@ -163,7 +164,7 @@ class _Loop:
         return now, end
 
     def _best_evaluation(self, now: LoopState) -> Evaluation | None:
-        """Evaluates all agents if that is due; their evaluation if it is the best so far."""
+        """Evaluates all agents if due; returns the evaluation if it is the best so far."""
         if self.evaluate is None or not self.schedule.is_evaluation_due(now.update):
             return None
         with self.reporter.evaluating():
@@ -191,7 +192,7 @@ def _course(config: TrainConfig, source: Source | Path | None) -> Course:
 def _compiled(
     trainer: Trainer, source: Source | Path | None, options: TrainOptions, console: Console
 ) -> LoopState:
-    """The state that the run begins with, after the trainer was compiled."""
+    """Compiles the trainer and returns the run's initial state."""
     devices = trainer.mesh.devices
     count = f"{devices.size} x " if devices.size > 1 else ""
     kind = devices.flat[0].device_kind
@@ -200,7 +201,7 @@ def _compiled(
         first = make_initial_state(
             trainer, source, console, reset_optimizer=options.reset_optimizer
         )
-        # No updates: this compiles and changes nothing.
+        # Zero updates: this compiles and changes nothing.
         first = first._replace(train=jax.block_until_ready(trainer.run(first.train, 0)))
     console.say(f"compiled in {time.perf_counter() - began:.1f} s")
     return first

@@ -1,4 +1,4 @@
-"""What a run carries from one update to the next."""
+"""The state of a run between two updates."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ from hackmatrix.learner.trainer import TrainState
 
 
 class LoopState(NamedTuple):
-    """A run between two updates: the trainer's state, and what the host counts beside it."""
+    """The trainer's state and the host's counters, between two updates."""
 
     train: TrainState
-    update: int  # updates made since the run's start
-    last_logged: int  # the update of the last row of metrics; `train.sums` begin after it
+    update: int  # number of updates since the run's start
+    last_logged: int  # update of the last row of metrics; `train.sums` cover the updates after it

@@ -1,4 +1,4 @@
-"""What is told of a run, to files, console and trackers: metrics, alarms and evaluations."""
+"""Reports metrics, alarms and evaluations of a run to files, the console and trackers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -25,7 +25,7 @@ EVAL = "eval/"  # before the name of a metric of evaluations
 
 
 class Reporter:
-    """Tells `metrics.jsonl`, the console and the trackers how a run goes."""
+    """Writes metrics, alarms and evaluations to `metrics.jsonl`, the console and the trackers."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Reporter:
         console: Console,
         trackers: Trackers,
     ) -> None:
-        """Reads the rows that the run has already, so that their alarms are not told again."""
+        """Reads the rows that the run already has, so that their alarms are not raised again."""
         self._run = run
         self._config = trainer.config
         self._metrics = trainer.metrics
@@ -49,7 +49,7 @@ class Reporter:
             self._health.check(row["update"], recorded(row))
 
     def begin(self, first_update: int) -> None:
-        """Tells the console that training begins, after so many updates."""
+        """Shows the start of training on the console, after `first_update` updates."""
         total = self._course.num_updates
         self._console.begin(
             self._run.path.name, self._metrics, total, self._config.batch_size, first_update
@@ -58,9 +58,10 @@ class Reporter:
             self._console.say(f"all {total:,} updates are made; a higher --total-timesteps goes on")
 
     def is_to_stop(self) -> bool:
-        """Whether `--on-unhealthy stop` ends the run, which it then tells.
+        """Whether `--on-unhealthy stop` ends the run; if so, says it on the console.
 
-        It does if a critical alarm holds for the last row of metrics, of many agents for all.
+        It does if a critical alarm holds for the last row of metrics; with many agents, for all of
+        them.
         """
         stop = self._config.on_unhealthy == "stop" and self._health.worst is Severity.CRITICAL
         if stop:
@@ -68,12 +69,12 @@ class Reporter:
         return stop
 
     def metrics(self, update: int, sums: Any, timing: Timing) -> None:
-        """Tells a row of metrics and the alarms that it raises.
+        """Reports a row of metrics and the alarms that it raises.
 
         Args:
-            update: updates made so far.
-            sums: of the metrics since the last row, see `Trainer.take_sums`.
-            timing: of the calls since the last row.
+            update: number of updates so far.
+            sums: metrics accumulated since the last row, see `Trainer.take_sums`.
+            timing: timing of the calls since the last row.
         """
         config = self._config
         agents = seeds.split(jax.device_get(sums), config.num_seeds)
@@ -92,7 +93,7 @@ class Reporter:
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Says, the first time, that what runs while entered has to be compiled."""
+        """Context of an evaluation; shows, the first time, that it is being compiled."""
         first, self._has_evaluated = not self._has_evaluated, True
         with self._console.waiting("compiling the evaluation") if first else nullcontext():
             yield
@@ -100,16 +101,16 @@ class Reporter:
     def evaluation(
         self, update: int, results: Sequence[Mapping[str, float]], *, best: bool
     ) -> Evaluation:
-        """Tells an evaluation.
+        """Reports an evaluation.
 
         Args:
-            update: updates made so far.
-            results: of each agent, all under the same names.
+            update: number of updates so far.
+            results: the results of each agent, all with the same names.
             best: whether it is the best so far.
 
         Returns:
-            The evaluation as the facts of a checkpoint have it: the results of a single agent; of
-            many the means, and the results of each under `OF_AGENTS`.
+            The evaluation for a checkpoint's facts: the results of a single agent; for many the
+            means, and the results of each under `OF_AGENTS`.
         """
         prefixed = [{EVAL + name: value for name, value in each.items()} for each in results]
         row = joined(prefixed, self._config.seeds)

@@ -1,4 +1,4 @@
-"""The folder of a run: made or found, locked, and brought to the update where the run begins."""
+"""Creates or finds the folder of a run, locks it, and rewinds it to the run's first update."""
 
 import contextlib
 import datetime
@@ -29,10 +29,10 @@ from hackmatrix.training.sources import Source
 def open_run_folder(
     config: TrainConfig, options: TrainOptions, source: Source | Path | None
 ) -> Iterator[RunFolder]:
-    """The run's folder, locked while entered. It is removed if the run does not begin after all.
+    """The run's folder, locked inside the context; removed if it is new and the run did not start.
 
     Raises:
-        UserError: it can't be made, or has checkpoints that the run would go on over.
+        UserError: it can't be created, or it has later checkpoints that must not be dropped.
     """
     run = _locked(config, options, source)
     try:
@@ -45,10 +45,10 @@ def open_run_folder(
 
 
 def prepare_run_folder(run: RunFolder, config: TrainConfig, source: Source | Path | None) -> None:
-    """Writes the configuration, and brings the folder to the update where the run begins.
+    """Writes the configuration, and rewinds the folder to the update where the run starts.
 
-    What the folder has of later updates is removed, as it is made again; the metrics of a run that
-    goes on from another folder are copied.
+    Checkpoints, params and metrics of later updates are removed, as they will be made again; if the
+    run continues in another folder, the metrics are copied there.
     """
     run.write_config(dump_config(config))
     if not isinstance(source, Source):
@@ -65,12 +65,12 @@ def prepare_run_folder(run: RunFolder, config: TrainConfig, source: Source | Pat
 
 
 def checkpoints_after(update: int, run: Path) -> list[Checkpoint]:
-    """The checkpoints of a run that are later than an update."""
+    """The checkpoints of a run after an update."""
     return [checkpoint for checkpoint in checkpoints_of(run) if checkpoint.update > update]
 
 
 def start_facts(update: int, devices: list[jax.Device]) -> dict[str, Any]:
-    """What the folder keeps of each process that trained the run, see `RunFolder.add_start`."""
+    """The facts that the folder records for each process of the run, see `RunFolder.add_start`."""
     return {
         "update": update,
         "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -91,7 +91,7 @@ def _locked(config: TrainConfig, options: TrainOptions, source: Source | Path | 
 
 
 def _own_folder(config: TrainConfig, options: TrainOptions, source: Source) -> Path | None:
-    """The folder of the run that goes on; None if it goes on in another one."""
+    """The folder of the resumed run; None if the run continues in another one."""
     if source.run is None or options.run_suffix:
         return None
     named = options.output_dir
@@ -101,7 +101,7 @@ def _own_folder(config: TrainConfig, options: TrainOptions, source: Source) -> P
 
 
 def _check_may_drop(later: list[Checkpoint], source: Source, options: TrainOptions) -> None:
-    """Refuses to go on over later checkpoints unless `--rewind` allows it."""
+    """Raises `UserError` if there are later checkpoints, unless `--rewind` is given."""
     if later and not options.rewind:
         newer = ", ".join(str(checkpoint.update) for checkpoint in later)
         raise UserError(

@@ -1,4 +1,4 @@
-"""What is due after which update. Knows neither trainer nor files."""
+"""Tells what is due after which update. Independent of trainer and files."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,7 +9,7 @@ from hackmatrix.settings.options import TrainOptions
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a run logs, evaluates, saves, profiles and ends; all of it counted in updates."""
+    """When a run logs, evaluates, saves, profiles and ends, in updates."""
 
     num_updates: int  # the run's last update
     log_interval: int
@@ -22,13 +22,13 @@ class Schedule:
     def of(
         cls, config: TrainConfig, course: Course, options: TrainOptions, first_update: int
     ) -> Self:
-        """The schedule that configuration and options ask for.
+        """The schedule for a configuration and options.
 
         Args:
-            config: has the intervals.
-            course: has the run's length.
-            options: say which update to trace, if any; where that is over, it is the first one.
-            first_update: updates made before this process.
+            config: holds the intervals.
+            course: holds the run's length.
+            options: hold the update to trace, if any; if it is past, the first one is.
+            first_update: number of updates before this process.
         """
         profiled = max(options.profile_step, first_update + 1) if options.profile else None
         return cls(
@@ -41,10 +41,10 @@ class Schedule:
         )
 
     def next_due(self, update: int) -> int:
-        """The next update after which something is due, so that a call of many has to end there.
+        """The next update after which something is due, where a call of many updates has to end.
 
-        The update before a traced one counts too, as that has a call of its own. Saves by the
-        clock do not: they wait for the end of a call.
+        The update before a traced one counts too, because the traced one gets a call of its own.
+        Saves by the clock do not count: they wait for the end of a call.
         """
         intervals = (self.log_interval, self.eval_interval, self.save_interval)
         due = [(update // each + 1) * each for each in intervals if each is not None]
@@ -66,7 +66,7 @@ class Schedule:
         """Whether a checkpoint is due after this update.
 
         Args:
-            update: updates made so far.
+            update: number of updates so far.
             seconds: since the last checkpoint.
         """
         if self.save_interval is not None:

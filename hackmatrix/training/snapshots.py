@@ -1,4 +1,4 @@
-"""The state of the trainer as arrays by name, and back: what a checkpoint holds."""
+"""Converts the trainer's state to the named arrays of a checkpoint, and back."""
 
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,23 @@ _MAY_BE_MISSING = ("sums.", "games.previous_mask")
 
 
 def arrays_of(state: TrainState) -> Arrays:
-    """Copies of all arrays of a state, by the path of their fields joined by dots.
+    """Copies of all arrays of a state, named by the path of their fields joined by dots.
 
-    Copies, because a CPU array may share its memory with NumPy's, and the next call reuses it.
+    They are copied because a CPU array may share its memory with NumPy's, and the next call reuses
+    it.
     """
     return {name: np.array(leaf) for name, leaf in named_leaves(state)}
 
 
 def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
-    """The state of NumPy arrays that `arrays_of` took apart.
+    """Rebuilds a state of NumPy arrays from the result of `arrays_of`.
 
-    What older versions did not measure starts at zero.
+    Sums that older versions did not have start at zero.
 
     Args:
         shape: shapes and dtypes of the state.
-        arrays: by name.
-        path: of the checkpoint; errors name it.
+        arrays: arrays by name.
+        path: the checkpoint's path, for error messages.
 
     Raises:
         UserError: an array is missing, or has another shape or dtype.
@@ -51,7 +52,7 @@ def state_of(shape: TrainState, arrays: Arrays, path: Path) -> TrainState:
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
-    """The leaves of a tree with the paths of their fields, joined by dots."""
+    """The leaves of a pytree, each with the path of its fields joined by dots."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves]
 

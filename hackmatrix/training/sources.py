@@ -1,4 +1,4 @@
-"""What a run goes on from: a checkpoint or a file of params, found by the path of `--resume`."""
+"""Finds what `--resume` names: a checkpoint or a file of params."""
 
 import re
 from collections.abc import Callable
@@ -28,46 +28,46 @@ _ORIGINAL = re.compile(r"checkpoint(?:_(?P<update>\d+))?\.(pkl|pt)")
 
 
 class Source(NamedTuple):
-    """A run that goes on: from a checkpoint whose files were checked, or from its beginning."""
+    """The run to resume: from a checkpoint whose files were checked, or from its start."""
 
-    run: Path | None  # the folder of the run that has the checkpoint; None: it lies alone
-    checkpoint: CheckedCheckpoint | None  # None: the run was ended before its first one
-    settings: Settings  # what the run was last asked for
+    run: Path | None  # folder of the checkpoint's run; None if it is in none
+    checkpoint: CheckedCheckpoint | None  # None: the run ended before its first one
+    settings: Settings  # the run's last settings
 
     @property
     def update(self) -> int:
-        """Updates made so far."""
+        """Number of updates made so far."""
         return 0 if self.checkpoint is None else self.checkpoint.facts.update
 
     def course(self, config: TrainConfig) -> Course:
-        """How updates and timesteps go together from here on."""
+        """The relation of updates to timesteps from here on."""
         timesteps = 0 if self.checkpoint is None else self.checkpoint.facts.timesteps
         return Course(config.batch_size, config.total_timesteps, self.update, timesteps)
 
     def is_of(self, run: Path) -> bool:
-        """Whether the run that goes on is the one in this folder."""
+        """Whether the resumed run is the one in this folder."""
         return self.run is not None and self.run.resolve() == run.resolve()
 
     def facts_in(self, run: Path) -> Facts | None:
-        """The facts of the checkpoint if it lies in this run's folder."""
+        """The facts of the checkpoint if it is in this run's folder, else None."""
         return self.checkpoint.facts if self.checkpoint is not None and self.is_of(run) else None
 
 
 def find_source(
     options: TrainOptions, checkpoint_dir: Path, fetch: Callable[[str, Path], Path] | None = None
 ) -> Source | Path | None:
-    """What `--resume` or `--resume-run` name: a run or a checkpoint, a file of params, or nothing.
+    """Finds what `--resume` or `--resume-run` names: a run, a checkpoint, params, or nothing.
 
-    A checkpoint's files are all read and checked here, and nowhere else.
+    All files of a checkpoint are read and checked here, and nowhere else.
 
     Args:
-        options: of this call.
+        options: options of this command.
         checkpoint_dir: folder of runs.
-        fetch: makes the folder of a run that is not here (id, folder) -> folder.
+        fetch: downloads a run that is not here: (id, folder) -> folder.
 
     Raises:
-        UserError: there is no such thing, it can't be resumed, or it is damaged; then the error
-            also names the newest whole checkpoint before it.
+        UserError: it does not exist, can't be resumed, or is damaged; then the message also names
+            the newest intact checkpoint before it.
     """
     if options.resume_run is not None:
         run = checkpoint_dir / options.resume_run
@@ -109,9 +109,9 @@ def _run_of(checkpoint: Checkpoint) -> Path | None:
 
 
 def _checkpoint(path: Path) -> Checkpoint | None:
-    """The checkpoint that a path means: itself, the newest of a run, or one by its old name.
+    """The checkpoint for a path: itself, the newest of a run, or one by its name in the original.
 
-    None if the path is a run that has none yet.
+    None if the path is a run without a checkpoint yet.
     """
     if path.is_dir():
         if (path / CONFIG).exists():

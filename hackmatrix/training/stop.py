@@ -1,4 +1,4 @@
-"""Ctrl+C and SIGTERM as a wish to stop, so that a run ends between two updates and saves."""
+"""Handles Ctrl+C and SIGTERM as a request to stop, so that a run ends between updates and saves."""
 
 import signal
 from collections.abc import Callable
@@ -9,7 +9,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """While entered, the first signal is kept in `signal`; a second one ends the process as usual.
+    """Context in which the first signal is stored in `signal`; a second one ends the process.
 
     Python allows signal handlers in the main thread only: enter it there.
     """
@@ -21,7 +21,7 @@ class StopRequest:
 
     @property
     def requested(self) -> bool:
-        """Whether there was a signal."""
+        """Whether a signal has arrived."""
         return self.signal is not None
 
     def __enter__(self) -> Self:

@@ -195,7 +195,9 @@ WRONG: list[tuple[dict[str, str], str]] = [
     ),
     (
         {
-            '"fraction of games in which all pads sank"': '"won", shown=Shown("POND", "won", ".2z")',
+            '"fraction of games in which all pads sank"': (
+                '"won", shown=Shown("POND", "won", ".2z")'
+            ),
             "import Metric, Over": "import Metric, Over, Shown",
         },
         "metrics: pond/won: shown has no format of a number, '.2z'",

@@ -1,4 +1,4 @@
-"""Trackers of a run: TensorBoard and Weights & Biases, each told from a thread of its own."""
+"""Experiment trackers: TensorBoard and Weights & Biases, each in its own thread."""
 
 from hackmatrix.runs.trackers.tracker import TrackedRun
 from hackmatrix.runs.trackers.trackers import Trackers

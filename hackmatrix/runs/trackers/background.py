@@ -1,4 +1,4 @@
-"""A tracker in a thread of its own: whatever it does, training goes on."""
+"""Runs a tracker in its own thread, so that it can neither block nor stop training."""
 
 import threading
 from collections.abc import Callable
@@ -7,13 +7,16 @@ from queue import SimpleQueue
 
 from hackmatrix.runs.trackers.tracker import Say, Tracker, Unavailable, one_line
 
-LIMIT = 1_000  # calls that wait for a slow tracker
-QUIET_SECONDS = 2.0  # that the end of a run waits without a word
-END_SECONDS = 40.0  # that it waits at most
+LIMIT = 1_000  # maximum number of calls queued for a slow tracker
+QUIET_SECONDS = 2.0  # seconds of waiting at the end of a run before a message
+END_SECONDS = 40.0  # maximum seconds of further waiting
 
 
 class Background:
-    """Runs a tracker; no method raises, and none but `wait` waits."""
+    """Calls a tracker's methods in a thread.
+
+    Its own methods never raise, and only `wait` blocks.
+    """
 
     def __init__(self, tracker: Tracker, say: Say) -> None:
         self.tracker = tracker
@@ -26,7 +29,7 @@ class Background:
         self._thread.start()
 
     def call(self, method: Callable[..., None], *arguments: object) -> None:
-        """Has a method of the tracker called; drops the call if too many are waiting."""
+        """Queues a call of one of the tracker's methods; drops it if the queue is full."""
         if self._off:
             return
         if self._calls.qsize() < LIMIT:
@@ -36,12 +39,12 @@ class Background:
             self._tell(f"{LIMIT:,} rows behind; what it can't take is left out")
 
     def end(self, failed: bool) -> None:
-        """Has the tracker finish after what is waiting for it."""
+        """Queues the tracker's `finish` after the calls that are waiting."""
         self._calls.put(partial(self.tracker.finish, failed))
         self._calls.put(None)
 
     def wait(self) -> None:
-        """Waits until it has finished, but not for ever."""
+        """Waits until the tracker has finished, up to a time limit."""
         self._thread.join(QUIET_SECONDS)
         if self._thread.is_alive():
             self._tell(f"takes what is left, for {END_SECONDS:.0f} s at most")

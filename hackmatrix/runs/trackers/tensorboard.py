@@ -1,7 +1,7 @@
 """TensorBoard: event files in `{run}/events/`. A step is an update.
 
-`tensorboardX.SummaryWriter` is left out on purpose: it renames metrics (`SIPH+` to `SIPH_`), names
-its files by the second, and its own thread dies of a full disk, after which every call blocks.
+`tensorboardX.SummaryWriter` is not used on purpose: it renames metrics (`SIPH+` to `SIPH_`), names
+its files by the second, and its thread dies when the disk is full, after which every call blocks.
 """
 
 import time
@@ -23,8 +23,8 @@ class TensorBoard:
         self._run = run
 
     def start(self, say: Say) -> None:
-        """Begins a file."""
-        # Takes half a second, and a few where PyTorch is installed.
+        """Opens a new event file."""
+        # This import takes half a second, and a few seconds where PyTorch is installed.
         from tensorboardX.event_file_writer import (  # type: ignore[import-untyped]
             EventsWriter,
         )
@@ -36,26 +36,27 @@ class TensorBoard:
         folder.mkdir(parents=True, exist_ok=True)
         # TensorBoard reads files in the order of their names, which begin with the second.
         self._writer = EventsWriter(str(folder / "events"), f".{time.time_ns() % 10**9:09}")
-        # Has TensorBoard forget what an earlier session wrote after the update of its checkpoint.
+        # Makes TensorBoard discard what an earlier session wrote after the update of its
+        # checkpoint.
         restart = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
         self._write(self._run.update + 1, time.time(), session_log=restart)
         rows = "".join(f"| {name} | {value} |\n" for name, value in self._run.config.items())
         self._text(self._run.update, "config", f"| setting | value |\n|---|---|\n{rows}")
 
     def log(self, update: int, timesteps: int, row: Mapping[str, float], when: float) -> None:
-        """Writes all values in one event."""
+        """Writes all values of a row as one event."""
         values = [self._summary.Value(tag=name, simple_value=row[name]) for name in row]
         self._write(update, when, summary=self._summary(value=values))
 
     def alarm(self, update: int, name: str, message: str) -> None:
-        """Writes a text."""
+        """Writes the alarm as a text."""
         self._text(update, f"alarm/{name}", message)
 
     def artifact(self, update: int, files: Sequence[Path]) -> None:
-        """Has no place for files."""
+        """Does nothing: TensorBoard stores no files."""
 
     def finish(self, failed: bool) -> None:
-        """Closes the file."""
+        """Closes the event file."""
         self._writer.close()
 
     def _text(self, update: int, name: str, text: str) -> None:

@@ -1,57 +1,57 @@
-"""What a tracker is: the one face of TensorBoard, Weights & Biases and those to come."""
+"""The interface of experiment trackers such as TensorBoard and Weights & Biases."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-_LONGEST = 300  # characters of what an exception says
+_LONGEST = 300  # characters of an exception's message
 
 Say = Callable[[str], None]
 
 
 class TrackedRun(NamedTuple):
-    """What a tracker knows of the run."""
+    """The facts of a run that a tracker gets."""
 
     folder: Path  # its name is the run's
-    config: Mapping[str, Any]  # the run's settings, also those of trackers
-    update: int = 0  # where the run begins or goes on
-    rewind: bool = False  # whether a history after `update` is to be cut off where it is kept
+    config: Mapping[str, Any]  # the run's settings, those of trackers included
+    update: int = 0  # update at which the run starts or resumes
+    rewind: bool = False  # whether to delete recorded history after `update`
 
 
 class Unavailable(Exception):
-    """A tracker can't be used here: a line that says why, and how to get it."""
+    """A tracker can't be used here; the message says why, and how to make it available."""
 
 
 class Tracker(Protocol):
-    """Shows a run elsewhere. It is made with a `TrackedRun`; `start` does what takes time.
+    """Records a run in another tool. It is created with a `TrackedRun`; `start` does slow work.
 
-    All methods are called in one thread, the tracker's own. They may wait and raise: then the
-    tracker is off for the rest of the run, which goes on.
+    All methods are called in the tracker's own thread. They may block and raise: after an exception
+    the tracker is off for the rest of the run, which continues.
     """
 
     name: str
 
     def start(self, say: Say) -> None:
-        """Opens it; from now on it may `say` lines of its own.
+        """Opens the tracker; from now on it may call `say` with lines for the user.
 
         Raises:
             Unavailable: it can't be used here.
         """
 
     def log(self, update: int, timesteps: int, row: Mapping[str, float], when: float) -> None:
-        """Takes a row of metrics, measured at the time `when` (seconds since 1970)."""
+        """Records a row of metrics, measured at the time `when` (seconds since 1970)."""
 
     def alarm(self, update: int, name: str, message: str) -> None:
-        """Takes an alarm."""
+        """Records an alarm."""
 
     def artifact(self, update: int, files: Sequence[Path]) -> None:
-        """Takes files and folders of a checkpoint, which lie in the run's folder."""
+        """Records files and folders of a checkpoint, which are in the run's folder."""
 
     def finish(self, failed: bool) -> None:
-        """Closes it."""
+        """Closes the tracker."""
 
 
 def one_line(error: BaseException) -> str:
-    """What an exception says, in one line."""
+    """An exception's message on one line, at most 300 characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -1,4 +1,4 @@
-"""All trackers of a run, told by the training loop."""
+"""All trackers of a run, as the training loop uses them."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from hackmatrix.runs.trackers.tensorboard import TensorBoard
 from hackmatrix.runs.trackers.tracker import Say, TrackedRun, Tracker
 from hackmatrix.runs.trackers.weights_and_biases import WeightsAndBiases
 
-# By the setting that switches each off; one without such a setting is always asked.
+# Keys are the settings that switch a tracker off; one without such a setting is always used.
 TRACKERS: dict[str, Callable[[TrackedRun], Tracker]] = {
     "tensorboard": TensorBoard,
     "wandb": WeightsAndBiases,
@@ -20,9 +20,9 @@ TRACKERS: dict[str, Callable[[TrackedRun], Tracker]] = {
 
 
 class Trackers:
-    """Passes on what is told to all trackers; a context manager that ends them.
+    """Forwards metrics, alarms and artifacts to all trackers; a context manager that closes them.
 
-    No method raises or waits, whatever a tracker does; only the end waits, for some seconds.
+    No method raises or blocks, whatever a tracker does; only closing waits, for some seconds.
     """
 
     def __init__(self, trackers: Sequence[Tracker], say: Say) -> None:
@@ -30,11 +30,11 @@ class Trackers:
 
     @classmethod
     def open(cls, run: TrackedRun, say: Say) -> Self:
-        """Starts those that the run's settings do not switch off; returns at once.
+        """Starts the trackers that the run's settings do not switch off; returns without waiting.
 
         Args:
-            run: what they know of the run.
-            say: takes lines for the user, from any thread.
+            run: the facts of the run.
+            say: is called with lines for the user, from any thread.
         """
         wanted = [make for setting, make in TRACKERS.items() if run.config.get(setting, True)]
         return cls([make(run) for make in wanted], say)
@@ -51,24 +51,24 @@ class Trackers:
         self.close(failed=kind is not None)
 
     def log(self, update: int, timesteps: int, row: Mapping[str, Any]) -> None:
-        """Tells a row of metrics; what is no number is left out."""
+        """Records a row of metrics; values that are not numbers are left out."""
         numbers = {name: float(value) for name, value in row.items() if isinstance(value, Real)}
         now = time.time()
         for each in self._all:
             each.call(each.tracker.log, update, timesteps, numbers, now)
 
     def alarm(self, update: int, name: str, message: str) -> None:
-        """Tells an alarm."""
+        """Records an alarm."""
         for each in self._all:
             each.call(each.tracker.alarm, update, name, message)
 
     def artifact(self, update: int, files: Sequence[Path]) -> None:
-        """Tells files and folders of a checkpoint, which lie in the run's folder."""
+        """Records files and folders of a checkpoint, which are in the run's folder."""
         for each in self._all:
             each.call(each.tracker.artifact, update, tuple(files))
 
     def close(self, *, failed: bool = False) -> None:
-        """Ends all of them, and waits some seconds for what they still have to do."""
+        """Closes all trackers, and waits some seconds for their remaining calls."""
         ending, self._all = self._all, []
         for each in ending:
             each.end(failed)

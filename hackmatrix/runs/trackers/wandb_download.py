@@ -1,4 +1,4 @@
-"""Fetches what a run on another machine has uploaded to Weights & Biases."""
+"""Downloads a run that another machine has uploaded to Weights & Biases."""
 
 import json
 import os
@@ -11,20 +11,20 @@ from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.trackers.tracker import Unavailable, one_line
 from hackmatrix.runs.trackers.weights_and_biases import CHECKPOINT, IDENTITY, import_wandb
 
-_ANSWER_SECONDS = 10  # for W&B to answer a question
+_ANSWER_SECONDS = 10  # timeout of a request to W&B
 
 
 def download_run(run_id: str, folder: Path, *, project: str, entity: str | None) -> Path:
-    """Makes a run's folder of the newest checkpoint that a run has uploaded.
+    """Creates a run's folder with the newest checkpoint that the run has uploaded.
 
     Args:
         run_id: the run's id at W&B.
-        folder: to be made; appears when it is complete.
-        project: at W&B.
-        entity: a team; None: the user's default.
+        folder: the folder to create; it appears when it is complete.
+        project: the project at W&B.
+        entity: a team; None for the user's default.
 
     Returns:
-        `folder`, which can be resumed, as the same run at W&B.
+        `folder`; resuming it continues the same run at W&B.
 
     Raises:
         UserError: W&B can't be used or reached, or has no such run or no checkpoint of it.
@@ -48,7 +48,7 @@ def download_run(run_id: str, folder: Path, *, project: str, entity: str | None)
         raise
     except Unavailable as reason:
         raise UserError(f"{problem} is {reason}") from None
-    except Exception as error:  # of many kinds, also where there is no such run
+    except Exception as error:  # many types, also if there is no such run
         raise UserError(f"{problem} does not give {path}: {one_line(error)}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)

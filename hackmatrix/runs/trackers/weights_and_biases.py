@@ -1,4 +1,4 @@
-"""Weights & Biases: online where it answers, else in `{run}/wandb/` for `wandb sync`."""
+"""Weights & Biases: online if it can be reached, else in `{run}/wandb/` for `wandb sync`."""
 
 import json
 import os
@@ -13,16 +13,16 @@ from typing import Any
 from hackmatrix.runs.trackers.tracker import Say, TrackedRun, Unavailable, one_line
 from hackmatrix.storage.files import write_atomically
 
-INIT_SECONDS = 15.0  # for W&B to begin a run; it would take 90
-FINISH_SECONDS = 15.0  # for what is left at the run's end; the rest stays on the disk
+INIT_SECONDS = 15.0  # timeout for W&B to start a run; its default is 90
+FINISH_SECONDS = 15.0  # timeout for the upload at the run's end; the rest stays on disk
 CHECKPOINT = "checkpoint"  # type of artifact
-IDENTITY = "wandb.json"  # in the run's folder: which run it is at W&B
+IDENTITY = "wandb.json"  # file in the run's folder with its id at W&B
 
 _MAX_ID = 64  # characters
 
 
 class WeightsAndBiases:
-    """Logs a run; one that goes on is the same run at W&B, with the updates as steps."""
+    """Logs a run with updates as steps; a resumed run continues the same run at W&B."""
 
     name = "W&B"
 
@@ -32,7 +32,7 @@ class WeightsAndBiases:
         self._last: tuple[int, Sequence[Path]] | None = None  # checkpoint of an offline run
 
     def start(self, say: Say) -> None:
-        """Begins the run, or goes on with it; offline where W&B can't be reached.
+        """Starts or continues the run; offline if W&B can't be reached.
 
         Raises:
             Unavailable: W&B can't be used here.
@@ -64,16 +64,16 @@ class WeightsAndBiases:
             say(f"has rows up to update {kept:,}, which stay as they are; --rewind cuts them off")
 
     def log(self, update: int, timesteps: int, row: Mapping[str, float], when: float) -> None:
-        """Logs all values; W&B shows them when it gets those of another update."""
+        """Logs all values; W&B shows them when the next update is logged."""
         self._run.log({"timesteps": timesteps, **row}, step=update)
 
     def alarm(self, update: int, name: str, message: str) -> None:
-        """Alerts the user as they have set up at W&B, and notes it in the run's summary."""
+        """Sends an alert, as the user has set it up at W&B, and adds it to the run's summary."""
         self._run.alert(title=name, text=f"update {update:,}: {message}", level="WARN")
         self._run.summary[f"alarm/{name}"] = f"update {update:,}: {message}"
 
     def artifact(self, update: int, files: Sequence[Path]) -> None:
-        """Uploads a checkpoint; offline only the last one is kept, as each is a copy."""
+        """Uploads a checkpoint; offline only the last one is stored, as each is a copy."""
         if not self._ours.config.get("artifact", True):
             return
         if self._run.offline:
@@ -115,7 +115,7 @@ class WeightsAndBiases:
                 project=config.get("project"),
                 entity=config.get("entity"),
                 config=dict(config),
-                allow_val_change=True,  # settings may change when a run goes on
+                allow_val_change=True,  # settings may change when a run resumes
                 mode=mode,
                 dir=None if "WANDB_DIR" in os.environ else str(self._ours.folder),
                 reinit="create_new",  # leaves other runs of this process alone
@@ -130,7 +130,7 @@ class WeightsAndBiases:
                 **how,
             )
         except Exception:
-            wandb.teardown()  # else the id would be in use
+            wandb.teardown()  # otherwise the id would remain in use
             raise
 
     def _upload(self, update: int, files: Sequence[Path]) -> None:
@@ -147,12 +147,12 @@ class WeightsAndBiases:
 
 
 def import_wandb() -> Any:
-    """The module `wandb`, ready to be used without a prompt; takes a second.
+    """Imports `wandb`, ready to be used without a prompt; takes a second.
 
     Raises:
-        Unavailable: it is not installed, switched off, or nobody is logged in.
+        Unavailable: it is not installed, is switched off, or the user is not logged in.
     """
-    os.environ.setdefault("WANDB_SILENT", "true")  # it speaks before it can be told not to
+    os.environ.setdefault("WANDB_SILENT", "true")  # set before the import, which may print
     try:
         wandb: Any = import_module("wandb")
         setup = wandb.setup  # a folder of W&B's files passes for a module
@@ -167,7 +167,7 @@ def import_wandb() -> Any:
 
 
 def known_id(run: Path) -> str | None:
-    """The id under which W&B knows a run; None: it does not."""
+    """The id of the run at W&B; None if W&B does not have it yet."""
     try:
         return str(json.loads((run / IDENTITY).read_text(encoding="utf-8"))["id"])
     except (OSError, ValueError, TypeError, KeyError):
