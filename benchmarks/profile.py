@@ -16,14 +16,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
+from jax.interpreters import batching
 
 import hackmatrix
 from benchmarks.command import run_command
 from hackmatrix.bench.env import EnvBench
 from hackmatrix.bench.options import Options, UpdateOptions, train_config
+from hackmatrix.jaxgame import batch
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.options import option
 from hackmatrix.runs import machine
@@ -84,7 +87,11 @@ class Profile(NamedTuple):
 
 def measure(options: ProfileOptions) -> Profile:
     """Profiles some steps of the environment, or one training update."""
-    work, program = _env(options) if options.what == "env" else _train(options)
+    batching.primitive_batchers[batch._over_games] = _traced_in_place
+    try:
+        work, program = _env(options) if options.what == "env" else _train(options)
+    finally:
+        batching.primitive_batchers[batch._over_games] = batch._play_mapped
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(options.output or folder)
         with jax.profiler.trace(str(kept)):
@@ -94,6 +101,15 @@ def measure(options: ProfileOptions) -> Profile:
     module = re.match(r"HloModule ([\w.-]+)", program)
     assert module is not None
     return Profile(options.what, seconds_by_place(events, module[1], places(program)))
+
+
+def _traced_in_place(leaves: Any, axes: Any, **params: Any) -> Any:
+    """Maps the step of a batch of games without its primitive.
+
+    Operations that are traced while JAX lowers a primitive all get the place of the primitive.
+    """
+    with mock.patch.object(batch._over_games, "bind", batch._play):
+        return batch._play_mapped(leaves, axes, **params)
 
 
 def _env(options: ProfileOptions) -> Work:
