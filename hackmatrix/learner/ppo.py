@@ -158,20 +158,8 @@ def learn(
         (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, indices)
         return grads, scalars
 
-    def mean_gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
-        """Mean gradient of K minibatches, int32[K, B/M], computed one after another."""
-        first = gradient(params, indices[0])
-        if len(indices) == 1:
-            return first
-
-        def add(sums: PyTree, indices: Array) -> tuple[PyTree, None]:
-            return jax.tree.map(jnp.add, sums, gradient(params, indices)), None
-
-        sums, _ = jax.lax.scan(add, first, indices[1:])
-        return jax.tree.map(lambda x: x / len(indices), sums)
-
     def step(weights: Weights, indices: Array) -> tuple[Weights, tuple[Scalars, Array]]:
-        grads, scalars = mesh.pmean(mean_gradient(weights.params, indices))
+        grads, scalars = mesh.pmean(_mean_over_minibatches(gradient, weights.params, indices))
         scalars |= {"grad_norm": optax.tree.norm(grads)}
         directions, opt_state = adam.update(grads, weights.opt_state, weights.params)
         params = jax.tree.map(lambda p, d: p - rate * d, weights.params, directions)
@@ -191,6 +179,21 @@ def learn(
     scalars = jax.tree.map(lambda epochs: epochs[-1], scalars)
     scalars |= {"explained_variance": _explained_variance(batch.samples)}
     return Learned(weights, scalars, found.reshape(-1))
+
+
+def _mean_over_minibatches(
+    gradient: Callable[[PyTree, Array], PyTree], params: PyTree, indices: Array
+) -> PyTree:
+    """Mean of `gradient` over K minibatches, int32[K, B/M], computed one after another."""
+    first = gradient(params, indices[0])
+    if len(indices) == 1:
+        return first
+
+    def add(sums: PyTree, indices: Array) -> tuple[PyTree, None]:
+        return jax.tree.map(jnp.add, sums, gradient(params, indices)), None
+
+    sums, _ = jax.lax.scan(add, first, indices[1:])
+    return jax.tree.map(lambda x: x / len(indices), sums)
 
 
 def batch_of(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> Batch:
