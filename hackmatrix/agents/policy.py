@@ -38,8 +38,8 @@ class Policy(NamedTuple):
         """
         env = make_environment(self.environment, self.observation)
         network = make_network(env, self.config)
-        theirs = _shapes(self.params)
-        ours = _shapes(jax.eval_shape(network.init, jax.random.key(0)))
+        theirs = shapes_by_name(self.params)
+        ours = shapes_by_name(jax.eval_shape(network.init, jax.random.key(0)))
         for name in sorted(ours | theirs):
             if ours.get(name) != theirs.get(name):
                 raise UserError(
@@ -114,7 +114,8 @@ def _kernels(path: Path, params: dict[str, Any]) -> list[np.ndarray]:
     return [layers[name]["kernel"] for name in names]
 
 
-def _shapes(tree: Any) -> dict[str, list[int]]:
+def shapes_by_name(tree: Any) -> dict[str, list[int]]:
+    """The shapes of a tree's arrays by the paths of their fields, joined by dots."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {
         jax.tree_util.keystr(path, simple=True, separator="."): list(leaf.shape)

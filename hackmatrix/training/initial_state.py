@@ -2,18 +2,18 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 
+from hackmatrix.agents.policy import shapes_by_name
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs.checkpoints import CheckedCheckpoint
 from hackmatrix.runs.params import load_params
 from hackmatrix.training.compatibility import Changes, changes_since, check_exported, check_shapes
 from hackmatrix.training.loop_state import LoopState
-from hackmatrix.training.snapshots import arrays_of, named_leaves, state_of
+from hackmatrix.training.snapshots import arrays_of, state_of
 from hackmatrix.training.sources import Source
 
 
@@ -57,7 +57,7 @@ def state_from_params(trainer: Trainer, path: Path, console: Console) -> LoopSta
     exported = load_params(path)
     check_exported(exported, trainer.config)
     network = jax.eval_shape(trainer.network.init, jax.random.key(0))
-    check_shapes(_shapes(exported.params), _shapes(network), path)
+    check_shapes(shapes_by_name(exported.params), shapes_by_name(network), path)
     console.say(f"params of {path}; optimizer, normalisation, games and counters start afresh")
     new = new_state(trainer)
     state = jax.tree.map(np.array, new.train)
@@ -115,7 +115,3 @@ def _tell(
         console.say("the optimizer starts afresh")
     if "normalize_rewards" in changes:
         console.warn("values were learned in other units; they take some updates to follow")
-
-
-def _shapes(tree: Any) -> dict[str, list[int]]:
-    return {name: list(leaf.shape) for name, leaf in named_leaves(tree)}
