@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from hackmatrix.jaxgame import bitboard
 from hackmatrix.jaxgame.bitboard import NOBODY, NOWHERE, of_cell
 from hackmatrix.jaxgame.combat import Blow
+from hackmatrix.jaxgame.control_flow import where
 from hackmatrix.jaxgame.programs import can_run
 from hackmatrix.jaxgame.state import State, saturated
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
@@ -20,7 +21,7 @@ def valid_actions(state: State) -> jax.Array:
     """uint32: bit a is set if action a is valid; 0 after the end."""
     valid = can_go(state) | (state.player.siphons >= 1).astype(jnp.uint32) << SIPHON
     valid |= can_run(state) << FIRST_PROGRAM
-    return jnp.where(state.over == 0, valid, 0).astype(jnp.uint32)
+    return where(state.over == 0, valid, 0).astype(jnp.uint32)
 
 
 def can_go(state: State) -> jax.Array:
@@ -45,7 +46,7 @@ def target(state: State, direction: jax.Array) -> tuple[jax.Array, jax.Array, ja
     pieces = state.enemies_at | state.transmissions_at
     seen = ray & (state.cells.blocks | pieces)
     ascends = (direction == _UP) | (direction == _RIGHT)
-    cell = jnp.where(ascends, bitboard.lowest(seen), bitboard.highest(seen))
+    cell = where(ascends, bitboard.lowest(seen), bitboard.highest(seen))
     found = seen.any() & pieces.has(cell)
     return cell, found, state.transmissions_at.has(cell)
 
@@ -80,7 +81,7 @@ def walk(state: State, direction: jax.Array, active: jax.Array) -> tuple[State, 
     """Walks to the neighbour; also returns bool, whether a data siphon was picked up there."""
     to = state.player.cell
     for number, step in enumerate(DIRECTION_STEPS):
-        to += jnp.where(active & (direction == number), step, 0)
+        to += where(active & (direction == number), step, 0)
     picked_up = active & state.cells.siphons.has(to)
     siphons = saturated(state.player.siphons + picked_up)
     player = replace(state.player, cell=to, siphons=siphons)

@@ -12,7 +12,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
 from hackmatrix.jaxgame import enemy_turn, game, undo
-from hackmatrix.jaxgame.control_flow import GAMES, select
+from hackmatrix.jaxgame.control_flow import select, where
 from hackmatrix.jaxgame.enemy_turn import Ground, Movement
 from hackmatrix.jaxgame.observation import record_words
 from hackmatrix.jaxgame.stage import Plan, begin_stage, draw_layout, is_valid_layout, plan_stage
@@ -51,13 +51,13 @@ class Step:
 
 def new_games(stream: jax.Array, episode: jax.Array) -> tuple[State, jax.Array]:
     """Starts games by stream and episode (uint32[n]); returns states and uint8[n, RECORD_SIZE]."""
-    state = _begin_stages(_for_each_game(game.new_game)(stream, episode))
+    state = _begin_stages(game.new_game(stream, episode))
     return state, observations(state)
 
 
 def observations(state: State) -> jax.Array:
     """The observations of n games, uint8[n, RECORD_SIZE]."""
-    words = _one_row_each(_for_each_game(record_words, out_axes=-1)(state))
+    words = _one_row_each(record_words(state))
     return lax.bitcast_convert_type(words, jnp.uint8).reshape(-1, RECORD_SIZE)
 
 
@@ -86,10 +86,10 @@ def step(
             its stream; otherwise one that has ended stays as it is.
     """
     newest_saved = _newest_saved(state, action == FIRST_PROGRAM + ProgramId.UNDO)
-    state, taken = _for_each_game(game.begin_step)(state, action, newest_saved)
-    state, movement, ground = _for_each_game(enemy_turn.begin_movement)(state, taken.enemies_move)
+    state, taken = game.begin_step(state, action, newest_saved)
+    state, movement, ground = enemy_turn.begin_movement(state, taken.enemies_move)
     movement = _move_enemies(movement, ground)
-    state, outcome = _for_each_game(game.finish_step)(state, taken, movement)
+    state, outcome = game.finish_step(state, taken, movement)
     state = _save(state, taken.enemies_move)
     over, stage, score, owned = state.over, state.stage, state.player.score, state.owned
     ended = over != Ending.RUNNING if stops is None else (over != Ending.RUNNING) | stops
@@ -109,9 +109,9 @@ def step(
 
 def _save(state: State, active: jax.Array) -> State:
     """Saves the positions of some games (bool[n]) for UNDO."""
-    state = _for_each_game(undo.save)(state, active)
+    state = undo.save(state, active)
     rows = _one_row_each([word[None] for word in undo.snapshot(state)])
-    games = jnp.where(active, jnp.arange(active.size), active.size)
+    games = where(active, jnp.arange(active.size), active.size)
     return undo.with_rows(
         state, state.saved.rows.at[games, state.saved.newest].set(rows, mode="drop")
     )
@@ -153,7 +153,7 @@ def _move_enemies(movement: Movement, ground: Ground) -> Movement:
     def act_all(until: int, movement: Movement, ground: Ground) -> Movement:
         return lax.while_loop(
             lambda movement: jnp.sum(acts(movement)) > until,
-            lambda movement: _for_each_game(enemy_turn.act)(movement, ground),
+            lambda movement: enemy_turn.act(movement, ground),
             movement,
         )
 
@@ -165,8 +165,8 @@ def _move_enemies(movement: Movement, ground: Ground) -> Movement:
 
 def _begin_stages(state: State) -> State:
     """Generates the next stage of all these games."""
-    plan = _for_each_game(plan_stage)(state)
-    return _for_each_game(begin_stage)(state, plan, _first_valid_layout(plan))
+    plan = plan_stage(state)
+    return begin_stage(state, plan, _first_valid_layout(plan))
 
 
 class _Tries(NamedTuple):
@@ -194,11 +194,11 @@ def _first_valid_layout(plan: Plan) -> jax.Array:
         each = places.size // number
         rank = places // each
         chosen = jnp.nonzero(wants, size=games, fill_value=games)[0]
-        chosen = jnp.where(rank < number, _gather(chosen, jnp.minimum(rank, games - 1)), games)
+        chosen = where(rank < number, _gather(chosen, jnp.minimum(rank, games - 1)), games)
         attempt = _gather(tries.next, chosen) + places % each
-        valid = _for_each_game(_is_valid)(_gather(plan, chosen), attempt) & (attempt < LAYOUT_TRIES)
-        found = tries.found.at[chosen].min(jnp.where(valid, attempt, LAYOUT_TRIES), mode="drop")
-        return _Tries(jnp.where(wants, tries.next + each, tries.next), found)
+        valid = _is_valid(_gather(plan, chosen), attempt) & (attempt < LAYOUT_TRIES)
+        found = tries.found.at[chosen].min(where(valid, attempt, LAYOUT_TRIES), mode="drop")
+        return _Tries(where(wants, tries.next + each, tries.next), found)
 
     nothing = jnp.zeros(games, jnp.int32)
     start = _Tries(nothing, nothing + LAYOUT_TRIES)
@@ -256,14 +256,14 @@ def _begin_due(state: State, due: _Due, truncates: bool) -> tuple[State, jax.Arr
         chosen = jnp.nonzero(due.begins | due.restarts, size=few, fill_value=games)[0]
         restarts = ~_gather(due.begins, chosen)
         part = _gather(state, chosen)
-        part = _begin_stages(_select_games(restarts, _next_games(part), part))
+        part = _begin_stages(select(restarts, _next_games(part), part))
         if truncates:
-            final = _scatter(final, jnp.where(restarts, games, chosen), observations(part))
+            final = _scatter(final, where(restarts, games, chosen), observations(part))
         return (
             _scatter(state, chosen, part),
             _Due(
                 begins=due.begins.at[chosen].set(False, mode="drop"),
-                restarts=due.restarts.at[jnp.where(restarts, chosen, games)].set(
+                restarts=due.restarts.at[where(restarts, chosen, games)].set(
                     False, mode="drop"
                 ),
             ),
@@ -281,19 +281,8 @@ def _begin_due(state: State, due: _Due, truncates: bool) -> tuple[State, jax.Arr
 
 def _next_games(state: State) -> State:
     """The next episode of each game's stream, before its first stage is generated."""
-    new = _for_each_game(game.new_game)(state.dice.stream, state.dice.episode + 1)
+    new = game.new_game(state.dice.stream, state.dice.episode + 1)
     return undo.with_rows(new, state.saved.rows)
-
-
-def _select_games(condition: jax.Array, yes: State, no: State) -> State:
-    """Selects one of two states for each game, by a bool[n]."""
-    return jax.vmap(select)(condition, yes, no)
-
-
-def _for_each_game(rule: Callable[..., Any], out_axes: int = 0) -> Callable[..., Any]:
-    """Maps a rule of one game over many; in profiles its operations have its name."""
-    named = jax.named_scope(rule.__name__)(rule)
-    return jax.vmap(named, out_axes=out_axes, axis_name=GAMES)
 
 
 def over_games(rule: Callable[..., Any], results: Callable[..., Any]) -> Callable[..., Any]:

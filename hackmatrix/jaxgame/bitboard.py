@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from hackmatrix.jaxgame.control_flow import where
 from hackmatrix.rules.board import CELLS, SIZE
 
 HALF = CELLS // 2
@@ -60,16 +61,16 @@ class Set36(NamedTuple):
     def has(self, place: jax.Array) -> jax.Array:
         """bool: whether a place 0..35 is in the set."""
         in_low = place < HALF
-        word = _if(in_low, self.low, self.high)
-        return _bit(word, _if(in_low, place, place - HALF))
+        word = where(in_low, self.low, self.high)
+        return _bit(word, where(in_low, place, place - HALF))
 
     def only_if(self, condition: jax.Array) -> "Set36":
         """This set if the condition holds, else the empty set."""
-        return Set36(_if(condition, self.low, _ZERO), _if(condition, self.high, _ZERO))
+        return Set36(where(condition, self.low, _ZERO), where(condition, self.high, _ZERO))
 
     def first(self) -> "Set36":
         """The set of its lowest place only; the empty set if it is empty."""
-        return Set36(_lowest_bit(self.low), _if(self.low == _ZERO, _lowest_bit(self.high), _ZERO))
+        return Set36(_lowest_bit(self.low), where(self.low == _ZERO, _lowest_bit(self.high), _ZERO))
 
     def compression(self) -> "Compression":
         """The plan by which `compressed` moves the places of this set to the front, in order."""
@@ -91,7 +92,7 @@ class Set36(NamedTuple):
     @staticmethod
     def all_if(condition: jax.Array) -> "Set36":
         """All 36 places if the condition holds, else none."""
-        word = _if(condition, _WORD, _ZERO)
+        word = where(condition, _WORD, _ZERO)
         return Set36(word, word)
 
     @staticmethod
@@ -132,7 +133,7 @@ class Set32(NamedTuple):
 
     def only_if(self, condition: jax.Array) -> "Set32":
         """This set if the condition holds, else the empty set."""
-        return Set32(_if(condition, self.word, _ZERO))
+        return Set32(where(condition, self.word, _ZERO))
 
     def first(self) -> "Set32":
         """The set of its lowest place only; the empty set if it is empty."""
@@ -153,7 +154,7 @@ class Set32(NamedTuple):
     @staticmethod
     def all_if(condition: jax.Array) -> "Set32":
         """All 32 places if the condition holds, else none."""
-        return Set32(_if(condition, _EVERY, _ZERO))
+        return Set32(where(condition, _EVERY, _ZERO))
 
     @staticmethod
     def below(place: jax.Array) -> "Set32":
@@ -196,10 +197,6 @@ def _shift_left(word: jax.Array, places: jax.Array) -> jax.Array:
 
 def _shift_right(word: jax.Array, places: jax.Array) -> jax.Array:
     return lax.shift_right_logical(word, places)
-
-
-def _if(condition: jax.Array, yes: jax.Array, no: jax.Array) -> jax.Array:
-    return lax.select(condition, jnp.asarray(yes), jnp.asarray(no))
 
 
 def _bit(word: jax.Array, place: jax.Array) -> jax.Array:
@@ -279,7 +276,7 @@ _FIRST_ROW, _FIRST_COL = constant(range(SIZE)), constant(range(0, CELLS, SIZE))
 
 def select(condition: jax.Array, yes: _Set, no: _Set) -> _Set:
     """Selects one of two sets by a bool."""
-    return type(yes)(*(_if(condition, a, b) for a, b in zip(yes, no, strict=True)))
+    return type(yes)(*(where(condition, a, b) for a, b in zip(yes, no, strict=True)))
 
 
 def row_of(cell: jax.Array) -> jax.Array:
@@ -296,21 +293,23 @@ def of_cell(cell: jax.Array) -> CellSet:
     """The set of one cell; empty for a cell outside 0..35."""
     in_low = (cell >= 0) & (cell < HALF)
     in_high = (cell >= HALF) & (cell < CELLS)
-    return CellSet(_if(in_low, _bit_at(cell), _ZERO), _if(in_high, _bit_at(cell - HALF), _ZERO))
+    return CellSet(where(in_low, _bit_at(cell), _ZERO), where(in_high, _bit_at(cell - HALF), _ZERO))
 
 
 def of_mask(mask: jax.Array) -> CellSet:
-    """The set of the cells where a bool[36] is true."""
-    words = mask.astype(jnp.uint32) << (np.arange(CELLS, dtype=np.uint32) % HALF)
-    return CellSet(jnp.sum(words[:HALF], dtype=jnp.uint32), jnp.sum(words[HALF:], dtype=jnp.uint32))
+    """The set of the cells where a bool[36, ...] is true."""
+    places = np.arange(CELLS, dtype=np.uint32).reshape(CELLS, *[1] * (mask.ndim - 1)) % HALF
+    words = mask.astype(jnp.uint32) << places
+    low, high = (jnp.sum(half, axis=0, dtype=jnp.uint32) for half in (words[:HALF], words[HALF:]))
+    return CellSet(low, high)
 
 
 def row_cells(number: jax.Array) -> CellSet:
     """The cells of a row 0..5."""
     upper = number >= SIZE // 2
-    shift = _unsigned(SIZE * jnp.where(upper, number - SIZE // 2, number))
+    shift = _unsigned(SIZE * where(upper, number - SIZE // 2, number))
     cells = _FIRST_ROW.low << shift
-    return CellSet(jnp.where(upper, 0, cells), jnp.where(upper, cells, 0))
+    return CellSet(where(upper, 0, cells), where(upper, cells, 0))
 
 
 def col_cells(number: jax.Array) -> CellSet:
@@ -382,9 +381,9 @@ def up_to_first(cells: CellSet, stops: CellSet, direction: Callable[[CellSet], C
     if direction in (up, right):
         low = _xor(met.low, met.low - _ONE)  # all bits set if there is no stop
         high = _xor(met.high, met.high - _ONE)
-        return cells & CellSet(low, _if(lax.eq(met.low, _ZERO), high, _ZERO))
+        return cells & CellSet(low, where(lax.eq(met.low, _ZERO), high, _ZERO))
     low, high = (_not_below_highest(word) for word in met)
-    return cells & CellSet(_if(lax.eq(met.high, _ZERO), low, _ZERO), high)
+    return cells & CellSet(where(lax.eq(met.high, _ZERO), low, _ZERO), high)
 
 
 def _not_below_highest(word: jax.Array) -> jax.Array:
@@ -395,13 +394,13 @@ def _not_below_highest(word: jax.Array) -> jax.Array:
 
 def lowest(cells: CellSet) -> jax.Array:
     """int32: the smallest cell of a set that is not empty."""
-    return jnp.where(cells.low != 0, _trailing_zeros(cells.low), HALF + _trailing_zeros(cells.high))
+    return where(cells.low != 0, _trailing_zeros(cells.low), HALF + _trailing_zeros(cells.high))
 
 
 def highest(cells: CellSet) -> jax.Array:
     """int32: the largest cell of a set that is not empty."""
-    last = 31 - lax.clz(jnp.where(cells.high != 0, cells.high, cells.low)).astype(jnp.int32)
-    return jnp.where(cells.high != 0, HALF + last, last)
+    last = 31 - lax.clz(where(cells.high != 0, cells.high, cells.low)).astype(jnp.int32)
+    return where(cells.high != 0, HALF + last, last)
 
 
 def _trailing_zeros(word: jax.Array) -> jax.Array:
@@ -412,8 +411,8 @@ def nth(cells: CellSet, n: jax.Array) -> jax.Array:
     """int32: the n-th cell of the set in ascending order, n from 0 to count - 1."""
     in_low = _count(cells.low)
     is_low = n < in_low
-    place = nth_bit(jnp.where(is_low, cells.low, cells.high), jnp.where(is_low, n, n - in_low))
-    return jnp.where(is_low, place, HALF + place)
+    place = nth_bit(where(is_low, cells.low, cells.high), where(is_low, n, n - in_low))
+    return where(is_low, place, HALF + place)
 
 
 def nth_bit(word: jax.Array, n: jax.Array) -> jax.Array:
@@ -423,6 +422,6 @@ def nth_bit(word: jax.Array, n: jax.Array) -> jax.Array:
         part = (word >> _unsigned(place)) & np.uint32((1 << width) - 1)
         below = _count(part)
         skip = n >= below
-        n = jnp.where(skip, n - below, n)
-        place = jnp.where(skip, place + width, place)
+        n = where(skip, n - below, n)
+        place = where(skip, place + width, place)
     return place

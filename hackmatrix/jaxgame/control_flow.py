@@ -1,42 +1,64 @@
-"""Branches and loops controlled by one scalar for the whole batch.
+"""Selections, branches and loops for games in parallel.
 
-Every rule runs under `jax.vmap(..., axis_name=GAMES)` (see `batch.py`). A condition or trip count
-that is reduced over that axis is one scalar for all games, so a branch stays a branch and a loop
-stays a plain loop, without a select over everything it carries. Both are also barriers: XLA does
-not fuse operations across them.
+A rule is written for any number of games: each scalar of a game is a vector with one element for
+each of them (`batch.py`), and all games execute the same operations. A condition or trip count is
+reduced over all games to one scalar, so a branch stays a branch and a loop stays a plain loop,
+without a select over everything it carries. Both are also barriers: XLA does not fuse operations
+across them.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
-GAMES = "games"
 _Tree = TypeVar("_Tree")
 
 
+def where(condition: jax.Array, yes: Any, no: Any) -> jax.Array:
+    """`jnp.where` for values of one dtype and Python numbers, several times as fast to trace.
+
+    Two Python numbers give int32.
+    """
+    dtype = next((x.dtype for x in (yes, no) if hasattr(x, "dtype")), np.int32)
+    shape = max(jnp.shape(condition), jnp.shape(yes), jnp.shape(no), key=len)
+    return lax.select(condition, *(_full(x, shape, dtype) for x in (yes, no)))
+
+
+def _full(value: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    if jnp.shape(value) == shape:
+        return jnp.asarray(value, dtype)
+    return lax.full(shape, value, dtype)
+
+
 def select(condition: jax.Array, yes: _Tree, no: _Tree) -> _Tree:
-    """Selects one of two trees of one game by a scalar condition."""
-    return jax.tree.map(lambda a, b: lax.select(condition, jnp.asarray(a), jnp.asarray(b)), yes, no)
+    """Selects one of two trees for each game."""
+    return jax.tree.map(lambda a, b: where(condition, a, b), yes, no)
 
 
 def any_game(flag: jax.Array) -> jax.Array:
-    """Whether the flag is set in any game of the batch."""
-    return lax.pmax(flag.astype(jnp.int32), GAMES) > 0
+    """Whether the flag is set in any game."""
+    return lax.reduce_or(flag, range(flag.ndim))
+
+
+def for_all(tree: _Tree, like: jax.Array) -> _Tree:
+    """The tree with each constant repeated for each game; `like` has an element for each."""
+    return jax.tree.map(lambda x: _full(x, jnp.shape(like), x.dtype), tree)
 
 
 def compute_once(needed: jax.Array, compute: Callable[[], _Tree]) -> _Tree:
-    """Computes `compute()` once and materialises it; zeros if no game of the batch needs it.
+    """Computes `compute()` once and materialises it; zeros if no game needs it.
 
     Use it for the few values that many others are computed from. XLA on CPU fuses elementwise
     operations into each of their consumers and recomputes them in each; it cannot fuse into a
     branch.
 
     Args:
-        needed: bool, whether this game needs the value. If every game always does, pass a value
+        needed: bool, whether a game needs the value. If every game always does, pass a value
             that is true but unknown to the compiler, such as `state.stage > 0`.
         compute: returns a tree of arrays.
     """
@@ -50,11 +72,11 @@ def compute_once(needed: jax.Array, compute: Callable[[], _Tree]) -> _Tree:
 
 
 def repeat(count: jax.Array, body: Callable[[jax.Array, _Tree], _Tree], carry: _Tree) -> _Tree:
-    """Runs `body(i, carry)` for i from 0 up to the largest count of the batch.
+    """Runs `body(i, carry)` for i from 0 up to the largest count of all games.
 
     The body must change nothing if i is not below its own game's count.
     """
-    return lax.fori_loop(0, lax.pmax(count, GAMES), body, carry)
+    return lax.fori_loop(0, lax.reduce_max(count, range(count.ndim)), body, for_all(carry, count))
 
 
 def repeat_while(

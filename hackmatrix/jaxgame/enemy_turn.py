@@ -23,7 +23,7 @@ from hackmatrix.jaxgame.bitboard import (
     of_cell,
     row_of,
 )
-from hackmatrix.jaxgame.control_flow import compute_once
+from hackmatrix.jaxgame.control_flow import compute_once, for_all, where
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.movement import Answer, Surroundings, flood, next_cell
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
@@ -165,7 +165,7 @@ def begin_movement(state: State, active: jax.Array) -> tuple[State, Movement, Gr
         glitches=enemies.of_type(EnemyType.GLITCH),
         act_twice=able & enemies.of_type(*_ACT_TWICE),
     )
-    return state, movement, ground
+    return state, for_all(movement, like=active), ground
 
 
 def act(movement: Movement, ground: Ground) -> Movement:
@@ -197,7 +197,7 @@ def act(movement: Movement, ground: Ground) -> Movement:
     return Movement(
         to_act=to_act | (ground.act_twice & ~have_hit).only_if(next_sub_step),
         sub_step=movement.sub_step + next_sub_step,
-        place=jnp.where(next_sub_step, 0, movement.place + acted.any()),
+        place=where(next_sub_step, 0, movement.place + acted.any()),
         have_hit=have_hit,
         cell=movement.cell.moved(moves, answer),
         last=movement.last.moved(is_seen, answer),
@@ -229,14 +229,14 @@ def finish_turn(state: State, movement: Movement, active: jax.Array) -> State:
 def spawn_due(state: State, active: jax.Array) -> State:
     """Spawns the scheduled transmission, unless CALM is on, then those pending from siphoning."""
     scheduled = active & ~state.calm & (state.turn >= state.next_task)
-    pending = jnp.where(active, state.pending, 0)
-    first = jnp.where(scheduled, SCHEDULED_SPAWN, SCHEDULED_SPAWN + 1)
+    pending = where(active, state.pending, 0)
+    first = where(scheduled, SCHEDULED_SPAWN, SCHEDULED_SPAWN + 1)
     count = scheduled + jnp.minimum(pending, CELLS)
     state = spawn(state, count, scheduled=scheduled, owed=pending > 0, first=first)
     next_task = saturated(state.turn + state.interval)
     return replace(
         state,
-        next_task=jnp.where(scheduled, next_task, state.next_task),
+        next_task=where(scheduled, next_task, state.next_task),
         pending=state.pending - pending,
     )
 

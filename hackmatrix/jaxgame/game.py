@@ -16,7 +16,7 @@ from hackmatrix.jaxgame import undo
 from hackmatrix.jaxgame.actions import go, valid_actions
 from hackmatrix.jaxgame.bitboard import NOBODY, NOWHERE, TransmissionSet
 from hackmatrix.jaxgame.combat import attack
-from hackmatrix.jaxgame.control_flow import compute_once, select
+from hackmatrix.jaxgame.control_flow import compute_once, for_all, select, where
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.enemy_turn import Movement, begin_turn, finish_turn
 from hackmatrix.jaxgame.programs import run
@@ -73,9 +73,9 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
         player=Player(
             cell=corner,
             hp=jnp.int32(MAX_HP),
-            credits=bonus[0],
-            energy=bonus[1],
-            siphons=bonus[2],
+            credits=bonus[..., 0],
+            energy=bonus[..., 1],
+            siphons=bonus[..., 2],
             attack=jnp.int32(1),
             score=zero,
         ),
@@ -89,7 +89,7 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
         calm=no,
         atk_uses=zero,
     )
-    return State(
+    state = State(
         **{f.name: getattr(position, f.name) for f in fields(Position)},
         dice=dice,
         exit=corner,
@@ -100,9 +100,11 @@ def new_game(stream: jax.Array, episode: jax.Array) -> State:
         step=no,
         enemies_at=NOWHERE,
         transmissions_at=NOWHERE,
-        saved=undo.none_saved(like=position),
+        saved=undo.none_saved(like=position, games=stream.shape),
         over=jnp.int32(Ending.RUNNING),
     )
+    rows = state.saved.rows
+    return undo.with_rows(for_all(undo.without_rows(state), like=stream), rows)
 
 
 class ActionTaken(NamedTuple):
@@ -135,7 +137,7 @@ def begin_step(
     valid = running & in_range & (bit & 1 == 1)
     # Offset by `_NOTHING`, because `compute_once` gives 0 where no game is running.
     numbered = compute_once(
-        running, lambda: jnp.where(valid, action, _NOTHING).astype(jnp.int32) - _NOTHING
+        running, lambda: where(valid, action, _NOTHING).astype(jnp.int32) - _NOTHING
     )
     action = numbered + _NOTHING
     valid = action != _NOTHING
@@ -173,15 +175,15 @@ def finish_step(state: State, taken: ActionTaken, movement: Movement) -> tuple[S
     state = finish_turn(state, movement, taken.enemies_move)
     valid = taken.number != _NOTHING
     died = valid & (state.player.hp == 0)
-    over = jnp.where(
-        died, Ending.DIED, jnp.where(taken.running & ~valid, Ending.INVALID_ACTION, state.over)
+    over = where(
+        died, Ending.DIED, where(taken.running & ~valid, Ending.INVALID_ACTION, state.over)
     )
     state = replace(state, over=over)
     parts = reward_parts(
         taken.before, state, taken.number, taken.kills, taken.picked_up, taken.completed
     )
     return state, Outcome(
-        parts=jnp.where(valid, parts, 0),
+        parts=jnp.where(valid[..., None], parts, 0),
         stage_completed=taken.completed,
         begins_stage=taken.completed & (over == Ending.RUNNING),
     )
@@ -198,7 +200,7 @@ def act(
         are still in their list.
     """
     is_direction = (action >= 0) & (action < SIPHON)
-    number = jnp.where(action >= FIRST_PROGRAM, action - FIRST_PROGRAM, _NOTHING)
+    number = where(action >= FIRST_PROGRAM, action - FIRST_PROGRAM, _NOTHING)
     came_from = state.player.cell
     state, hit, picked_up = go(state, action, is_direction)
     entered = (is_direction & (state.player.cell != came_from)) | (number == ProgramId.WARP)
@@ -224,6 +226,6 @@ def complete_stage(state: State, completed: jax.Array) -> State:
         state,
         player=replace(state.player, hp=hp),
         stage=stage,
-        interval=jnp.where(advances, STAGE_INTERVAL - stage, state.interval),
-        over=jnp.where(wins, Ending.WON, state.over),
+        interval=where(advances, STAGE_INTERVAL - stage, state.interval),
+        over=where(wins, Ending.WON, state.over),
     )

@@ -17,7 +17,7 @@ from hackmatrix.jaxgame.bitboard import (
     of_cell,
     row_of,
 )
-from hackmatrix.jaxgame.control_flow import repeat_while
+from hackmatrix.jaxgame.control_flow import for_all, repeat_while, where
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.jaxgame.state import State
 from hackmatrix.rules.board import CELLS, DIRECTION_STEPS
@@ -95,10 +95,10 @@ def next_cell(around: Surroundings, reached: CellSet) -> jax.Array:
 
     path = _first_step(around.cell, arrived)
     nearest = _step_towards(around, next_to & ~around.walls & ~others)
-    way = jnp.where(around.alone & others.has(path), nearest, path)
-    no_way = jnp.where(around.alone, nearest, Answer.SEARCH_ALONE)
-    answer = jnp.where(arrived.any(), way, jnp.where(grows, Answer.SEARCH_ON, no_way))
-    return jnp.where((next_to & goal).any(), Answer.HITS, answer)
+    way = where(around.alone & others.has(path), nearest, path)
+    no_way = where(around.alone, nearest, Answer.SEARCH_ALONE)
+    answer = where(arrived.any(), way, where(grows, Answer.SEARCH_ON, no_way))
+    return where((next_to & goal).any(), Answer.HITS, answer)
 
 
 def _blocked(around: Surroundings) -> CellSet:
@@ -110,7 +110,7 @@ def _first_step(cell: jax.Array, targets: CellSet) -> jax.Array:
     """int32: the first neighbour of `cell` in `targets`, in direction order; else `cell`."""
     step = jnp.int32(0)
     for direction, offset in reversed(list(zip(bitboard.DIRECTIONS, DIRECTION_STEPS, strict=True))):
-        step = jnp.where((direction(of_cell(cell)) & targets).any(), offset, step)
+        step = where((direction(of_cell(cell)) & targets).any(), offset, step)
     return cell + step
 
 
@@ -148,8 +148,9 @@ def exit_distance(state: State) -> jax.Array:
         return reached, distance, (reached ^ before).any()
 
     start = of_cell(state.exit)
-    reached, distance, _ = repeat_while(wants_more, grow, (start, jnp.int32(0), start.any()))
-    return jnp.where((reached & here).any(), distance, 0)
+    carry = for_all((start, jnp.int32(0), start.any()), like=state.exit)
+    reached, distance, _ = repeat_while(wants_more, grow, carry)
+    return where((reached & here).any(), distance, 0)
 
 
 def exit_distances(state: State) -> Numbers[CellSet]:

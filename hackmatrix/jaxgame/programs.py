@@ -13,7 +13,7 @@ import numpy as np
 from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import NOBODY, EnemySet, TransmissionSet, col_of, of_cell, row_of
 from hackmatrix.jaxgame.combat import Blow
-from hackmatrix.jaxgame.control_flow import compute_once, repeat
+from hackmatrix.jaxgame.control_flow import compute_once, repeat, where
 from hackmatrix.jaxgame.movement import manhattan
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.jaxgame.state import Cells, State, saturated, zeros
@@ -104,8 +104,8 @@ def pay(state: State, number: jax.Array) -> State:
     credits, energy = jnp.int32(0), jnp.int32(0)
     for n, program in enumerate(PROGRAMS):
         runs = number == n
-        credits += jnp.where(runs, program.credits, 0)
-        energy += jnp.where(runs, program.energy, 0)
+        credits += where(runs, program.credits, 0)
+        energy += where(runs, program.energy, 0)
     player = state.player
     return replace(
         state,
@@ -116,15 +116,15 @@ def pay(state: State, number: jax.Array) -> State:
 def change_numbers(state: State, number: jax.Array) -> State:
     """Runs the programs that only change numbers and flags."""
     player, cells, coming = state.player, state.cells, state.transmissions
-    on_stage = jnp.where(number == ProgramId.SCORE, LAST_STAGE - state.stage, 0)
+    on_stage = where(number == ProgramId.SCORE, LAST_STAGE - state.stage, 0)
     reduced = cells.blocks & ~cells.siphoned & planes.nonzero(cells.spawn)
     delayed = coming.alive.only_if(number == ProgramId.DELAY)
     return replace(
         state,
         player=replace(
             player,
-            hp=jnp.where(number == ProgramId.RESET, PLAYER_HP, player.hp),
-            energy=saturated(player.energy + jnp.where(number == ProgramId.EXCH, EXCH_ENERGY, 0)),
+            hp=where(number == ProgramId.RESET, PLAYER_HP, player.hp),
+            energy=saturated(player.energy + where(number == ProgramId.EXCH, EXCH_ENERGY, 0)),
             siphons=saturated(player.siphons + (number == ProgramId.SIPH_PLUS)),
             attack=saturated(player.attack + (number == ProgramId.ATK_PLUS)),
             score=saturated(player.score + on_stage),
@@ -162,7 +162,7 @@ def poly(state: State, active: jax.Array) -> State:
         return planes.put(carry, EnemySet.of_slot(i), state.dice.choose(Site.POLY_TYPE, others, i))
 
     nothing: Numbers[EnemySet] = zeros("type", NOBODY)
-    other = repeat(jnp.where(active, enemies.count, 0), draw, nothing)
+    other = repeat(where(active, enemies.count, 0), draw, nothing)
     kind = planes.increment(other, everyone & ~planes.less(other, enemies.type))
     was, becomes = (planes.one_of(types, _TOUGH) for types in (enemies.type, kind))
     hp = planes.increment(enemies.hp, becomes & ~was & everyone)
@@ -206,7 +206,7 @@ def strike(state: State, number: jax.Array) -> Blow:
     one = (number == ProgramId.ANTI_V) | (number == ProgramId.D_BOM)
     return Blow(
         damaged=(struck & ~crashed) | viruses,
-        amount=jnp.where(one, 1, state.player.attack),
+        amount=where(one, 1, state.player.attack),
         destroyed=bomb | crashed | (enemies.alive & ~planes.nonzero(enemies.hp)),
         uncounted=crashed & ~enemies.cell.first_on_each_cell(crashed),
         gone=coming.cell.within(coming.alive, crash),
@@ -226,14 +226,14 @@ def warp(state: State, blow: Blow, active: jax.Array) -> tuple[State, Blow]:
     chosen = state.dice.choose(Site.WARP_TARGET, options)
     is_enemy = chosen < enemies.count
     slot = chosen - enemies.count
-    cell = jnp.where(is_enemy, enemies.cell.at(chosen), coming.cell.at(slot))
+    cell = where(is_enemy, enemies.cell.at(chosen), coming.cell.at(slot))
     on_cell = (enemies.cell.on(cell) & enemies.alive).only_if(is_enemy & active)
     blow = blow._replace(
         destroyed=blow.destroyed | on_cell,
         uncounted=blow.uncounted | (on_cell & ~on_cell.first()),
         gone=blow.gone | of_cell(slot).only_if(~is_enemy & active),
     )
-    player = replace(state.player, cell=jnp.where(active, cell, state.player.cell))
+    player = replace(state.player, cell=where(active, cell, state.player.cell))
     return replace(state, player=player), blow
 
 

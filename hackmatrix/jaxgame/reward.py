@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.jaxgame.bitboard import EnemySet, col_of, row_of
+from hackmatrix.jaxgame.control_flow import for_all, where
 from hackmatrix.jaxgame.movement import exit_distance
 from hackmatrix.jaxgame.siphoning import missed
 from hackmatrix.jaxgame.state import Ending, State
@@ -37,7 +38,7 @@ def measure(state: State, action: jax.Array) -> Before:
         player.credits,
         player.energy,
         exit_distance(state),
-        jnp.where(action == SIPHON, missed(state), 0),
+        where(action == SIPHON, missed(state), 0),
     )
 
 
@@ -62,13 +63,12 @@ def reward_parts(
     player, enemies = state.player, state.enemies
     died, won = state.over == Ending.DIED, state.over == Ending.WON
     distance = exit_distance(state)
-    nearer = jnp.maximum(before.distance - jnp.where(completed, 0, distance), 0)
+    nearer = jnp.maximum(before.distance - where(completed, 0, distance), 0)
     gained = player.credits - before.credits + player.energy - before.energy
     held = player.credits + player.energy
     wasted = (action == FIRST_PROGRAM + ProgramId.RESET) & (before.hp == MAX_HP - 1)
     siphon_killed = died & (_next_to_player(state) & enemies.from_siphon).any()
-    return jnp.stack(
-        [
+    parts = [
             jnp.int32(rewards.STEP),
             _of_stage(rewards.STAGE_COMPLETION, before.stage) * completed,
             rewards.SCORE_GAIN * (player.score - before.score),
@@ -85,7 +85,7 @@ def reward_parts(
             rewards.PROGRAM_WASTE * wasted,
             rewards.SIPHON_DEATH * siphon_killed,
         ]
-    ).astype(jnp.int32)
+    return jnp.stack(for_all(parts, like=kills), axis=-1).astype(jnp.int32)
 
 
 def _next_to_player(state: State) -> EnemySet:
@@ -101,5 +101,5 @@ def _of_stage(values: tuple[int, ...], stage: jax.Array) -> jax.Array:
     """int32: the value for a stage 1..8."""
     result = jnp.int32(0)
     for number, value in enumerate(values, start=1):
-        result = jnp.where(stage == number, value, result)
+        result = where(stage == number, value, result)
     return result

@@ -8,7 +8,7 @@ import numpy as np
 
 from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import NOWHERE, CellSet, Set32, cross, of_cell
-from hackmatrix.jaxgame.control_flow import compute_once
+from hackmatrix.jaxgame.control_flow import compute_once, where
 from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.jaxgame.state import State, saturated
 from hackmatrix.rules.programs import PROGRAMS
@@ -46,8 +46,8 @@ def siphon(state: State, active: jax.Array) -> State:
             spawn=planes.clear(cells.spawn, blocks),
         ),
         pending=saturated(state.pending + owed),
-        interval=jnp.where(active, jnp.maximum(MIN_INTERVAL, state.interval - 1), state.interval),
-        next_task=jnp.where(active, saturated(state.next_task + SIPHON_DELAY), state.next_task),
+        interval=where(active, jnp.maximum(MIN_INTERVAL, state.interval - 1), state.interval),
+        next_task=where(active, saturated(state.next_task + SIPHON_DELAY), state.next_task),
     )
 
 

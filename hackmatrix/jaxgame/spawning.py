@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import CellSet, TransmissionSet, of_cell
-from hackmatrix.jaxgame.control_flow import compute_once, repeat
+from hackmatrix.jaxgame.control_flow import compute_once, repeat, where
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.jaxgame.state import State
 from hackmatrix.rules.board import CELLS
@@ -59,7 +59,7 @@ def spawn(
             cells = spawn_cells(new[0], fire)
             cell = bitboard.nth(cells, state.dice.choose(Site.SPAWN_CELL, cells.size(), index))
             kind = state.dice.choose(Site.SPAWN_TYPE, len(EnemyType), index)
-            return jnp.where((i < count) & new[0].any(), cell, _NOWHERE), kind
+            return where((i < count) & new[0].any(), cell, _NOWHERE), kind
 
         cell, kind = compute_once(i < count, draw)
         spawns = (i < count) & (cell != _NOWHERE)

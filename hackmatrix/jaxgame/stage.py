@@ -9,7 +9,7 @@ import numpy as np
 
 from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import NOWHERE, CellSet, neighbours, of_cell
-from hackmatrix.jaxgame.control_flow import compute_once, repeat, repeat_while
+from hackmatrix.jaxgame.control_flow import compute_once, for_all, repeat, repeat_while, where
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.jaxgame.spawning import spawn
@@ -80,7 +80,7 @@ def begin_stage(state: State, plan: Plan, attempt: jax.Array) -> State:
         exit=plan.exit,
     )
     cells = place_resources(plan, place_blocks(plan, attempt))
-    state = replace(forget(state), cells=cells)
+    state = replace(forget(state), cells=for_all(cells, like=zero))
     return spawn(state, state.stage, scheduled=no, owed=no, first=FIRST_STAGE_SPAWN)
 
 
@@ -136,13 +136,13 @@ class _Blocks(NamedTuple):
 
 def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
     """Places the blocks of a valid layout with their contents; none if there is no valid layout."""
-    count = jnp.where(attempt < LAYOUT_TRIES, plan.blocks, 0)
+    count = where(attempt < LAYOUT_TRIES, plan.blocks, 0)
 
     def place(i: jax.Array, board: _Blocks) -> _Blocks:
         cell, content = compute_once(i < count, lambda: _draw_block(plan, attempt, i, board))
         is_data, is_question, value, spawns = content
         here = of_cell(cell).only_if(i < count)
-        program = jnp.where((i < count) & ~is_data, jnp.uint32(1) << value.astype(jnp.uint32), 0)
+        program = where((i < count) & ~is_data, jnp.uint32(1) << value.astype(jnp.uint32), 0)
         return _Blocks(
             blocks=board.blocks | here,
             data=board.data | here.only_if(is_data),
@@ -186,12 +186,12 @@ def _draw_block(
     points = 1 + dice.choose(Site.BLOCK_POINTS, MAX_POINTS, i)
     options = jax.lax.population_count(board.programs).astype(jnp.int32)
     program = bitboard.nth_bit(board.programs, dice.choose(Site.BLOCK_PROGRAM, options, i))
-    value = jnp.where(is_data, points, program)
+    value = where(is_data, points, program)
     return cell, (
         is_data,
         is_question,
         value,
-        jnp.where(is_data, points, jnp.asarray(_SPAWN)[program]),
+        where(is_data, points, jnp.asarray(_SPAWN)[program]),
     )
 
 
@@ -200,7 +200,7 @@ def place_resources(plan: Plan, cells: Cells) -> Cells:
     takes = ~cells.blocks & ~of_cell(plan.exit)
 
     def draw() -> tuple[jax.Array, jax.Array]:
-        everywhere = jnp.arange(CELLS)
+        everywhere = jnp.arange(CELLS).reshape(CELLS, *[1] * takes.low.ndim)
         is_credits = plan.dice.choose(Site.RESOURCE_IS_CREDITS, 2, everywhere) == 0
         drawn = plan.dice.choose(Site.RESOURCE_AMOUNT, len(_AMOUNT), everywhere)
         return is_credits, jnp.asarray(_AMOUNT)[drawn]

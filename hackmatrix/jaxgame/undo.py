@@ -78,10 +78,10 @@ def forget(state: State) -> State:
     return replace(state, saved=replace(state.saved, count=jnp.zeros_like(state.saved.count)))
 
 
-def none_saved(like: Position) -> SavedPositions:
-    """The empty ring buffer of a new game, for positions with the structure of `like`."""
+def none_saved(like: Position, games: tuple[int, ...]) -> SavedPositions:
+    """The empty ring buffers of new games, for positions with the structure of `like`."""
     words = len(jax.tree.leaves(like))
-    rows = jnp.zeros((MAX_SAVED_STATES, words), jnp.uint32)
+    rows = jnp.zeros((*games, MAX_SAVED_STATES, words), jnp.uint32)
     return SavedPositions(rows=rows, count=jnp.int32(0), newest=jnp.int32(0))
 
 
