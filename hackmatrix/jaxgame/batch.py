@@ -117,8 +117,8 @@ def _save(state: State, active: jax.Array) -> State:
     )
 
 
-def _newest_saved(state: State, needed: jax.Array) -> list[jax.Array]:
-    """The words of the newest saved position of games that need it (bool[n]), zeros for others.
+def _newest_saved(state: State, needed: jax.Array) -> jax.Array:
+    """uint32[w, n]: the newest saved positions of games that need it (bool[n]), zeros for others.
 
     Few games do, so they are fetched for a few games at a time.
     """
@@ -135,7 +135,7 @@ def _newest_saved(state: State, needed: jax.Array) -> list[jax.Array]:
 
     start = jnp.zeros((words, games), jnp.uint32), needed
     columns, _ = lax.while_loop(lambda carry: carry[1].any(), fetch, start)
-    return list(columns)
+    return columns
 
 
 def _move_enemies(movement: Movement, ground: Ground) -> Movement:

@@ -50,8 +50,10 @@ def for_all(tree: _Tree, like: jax.Array) -> _Tree:
     return jax.tree.map(lambda x: _full(x, jnp.shape(like), x.dtype), tree)
 
 
-def compute_once(needed: jax.Array, compute: Callable[[], _Tree]) -> _Tree:
-    """Computes `compute()` once and materialises it; zeros if no game needs it.
+def compute_once(
+    needed: jax.Array, compute: Callable[[], _Tree], otherwise: _Tree | None = None
+) -> _Tree:
+    """Computes `compute()` once and materialises it, if any game needs it.
 
     Use it for the few values that many others are computed from. XLA on CPU fuses elementwise
     operations into each of their consumers and recomputes them in each; it cannot fuse into a
@@ -61,12 +63,17 @@ def compute_once(needed: jax.Array, compute: Callable[[], _Tree]) -> _Tree:
         needed: bool, whether a game needs the value. If every game always does, pass a value
             that is true but unknown to the compiler, such as `state.stage > 0`.
         compute: returns a tree of arrays.
+        otherwise: the result if no game needs it, zeros by default.
     """
     traced, shapes = jax.make_jaxpr(compute, return_shape=True)()
     values = lax.cond(
         any_game(needed),
         jaxpr_as_fun(traced),
-        lambda: [lax.full(x.shape, 0, x.dtype) for x in traced.out_avals],
+        lambda: (
+            [lax.full(x.shape, 0, x.dtype) for x in traced.out_avals]
+            if otherwise is None
+            else jax.tree.leaves(otherwise)
+        ),
     )
     return jax.tree.unflatten(jax.tree.structure(shapes), values)
 

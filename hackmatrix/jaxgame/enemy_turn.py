@@ -6,7 +6,7 @@ all acted need not wait for the others. The last step of the turn, saving for UN
 """
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,6 @@ from hackmatrix.jaxgame.bitboard import (
     NOBODY,
     NOWHERE,
     CellSet,
-    Compression,
     EnemySet,
     TransmissionSet,
     col_of,
@@ -28,10 +27,20 @@ from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.movement import Answer, Surroundings, flood, next_cell
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.jaxgame.spawning import spawn
-from hackmatrix.jaxgame.state import NUM_PLANES, Enemies, State, Transmissions, saturated
+from hackmatrix.jaxgame.state import (
+    NUM_PLANES,
+    Enemies,
+    State,
+    Transmissions,
+    compressed,
+    is_set,
+    saturated,
+)
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.chance import SCHEDULED_SPAWN, Site
 from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, STEPS_PER_TURN, EnemyType
+
+_Tree = TypeVar("_Tree")
 
 _ACT_TWICE = [kind for kind in EnemyType if STEPS_PER_TURN[kind] > 1]
 # For each bit of hp: the types whose full hp has that bit set.
@@ -68,44 +77,36 @@ def land_transmissions(state: State, active: jax.Array, gone: TransmissionSet) -
     room = MAX_ENEMIES - state.enemies.count
     next_one = bitboard.nth(due, jnp.minimum(room, due.size() - 1))  # the first without room
     landing = bitboard.select(due.size() > room, due & TransmissionSet.below(next_one), due)
-    landing, order = compute_once(landing.any(), lambda: (landing, landing.compression()))
-    enemies = _with_landed(state.enemies, coming, landing, order)
+    landing = compute_once(landing.any(), lambda: landing)
+    enemies = _with_landed(state.enemies, coming, landing)
     return replace(state, enemies=enemies, transmissions=coming.keep(~(landing | gone)))
 
 
-def _with_landed(
-    enemies: Enemies, coming: Transmissions, landing: TransmissionSet, order: Compression
-) -> Enemies:
-    """Appends the enemies that landing transmissions become; `order` is their set's compression."""
-
-    def landed(slots: TransmissionSet) -> EnemySet:
-        """The new enemy slots of these transmissions."""
-        return slots.compressed(order).to_set32().shifted(enemies.count)
-
-    def append(old: Numbers[EnemySet], new: Numbers[TransmissionSet]) -> Numbers[EnemySet]:
-        return tuple(a | landed(b) for a, b in zip(old, new, strict=True))
-
-    def append_coordinates(
-        old: Coordinates[EnemySet], new: Coordinates[TransmissionSet]
-    ) -> Coordinates[EnemySet]:
-        return Coordinates(append(old.row, new.row), append(old.col, new.col))
-
-    everyone = landed(landing)
-    hp = [
-        everyone if len(kinds) == len(EnemyType) else landed(planes.one_of(coming.type, kinds))
-        for kinds in _TYPES_BY_HP_BIT
-    ]
+def _with_landed(enemies: Enemies, coming: Transmissions, landing: TransmissionSet) -> Enemies:
+    """Appends the enemies that landing transmissions become."""
+    hp = [planes.one_of(coming.type, kinds) for kinds in _TYPES_BY_HP_BIT]
+    facts = (landing, hp, coming.cell, coming.type, coming.from_schedule, coming.from_siphon)
+    everyone, hp, cell, kind, from_schedule, from_siphon = jax.tree.map(
+        lambda slots: slots.to_set32().shifted(enemies.count),
+        compressed(facts, landing),
+        is_leaf=is_set,
+    )
     return Enemies(
         count=enemies.count + landing.size(),
-        cell=append_coordinates(enemies.cell, coming.cell),
-        type=append(enemies.type, coming.type),
-        hp=tuple(a | b for a, b in zip(enemies.hp, hp, strict=True)),
+        cell=_both(enemies.cell, cell),
+        type=_both(enemies.type, kind),
+        hp=_both(enemies.hp, tuple(hp)),
         disabled=(enemies.disabled[0] | everyone, *enemies.disabled[1:]),  # 1 turn
         stunned=enemies.stunned,
-        from_schedule=enemies.from_schedule | landed(coming.from_schedule),
-        from_siphon=enemies.from_siphon | landed(coming.from_siphon),
-        last=append_coordinates(enemies.last, coming.cell),
+        from_schedule=enemies.from_schedule | from_schedule,
+        from_siphon=enemies.from_siphon | from_siphon,
+        last=_both(enemies.last, cell),
     )
+
+
+def _both(old: _Tree, new: _Tree) -> _Tree:
+    """The unions of the sets in two trees."""
+    return jax.tree.map(lambda a, b: a | b, old, new, is_leaf=is_set)
 
 
 class Ground(NamedTuple):

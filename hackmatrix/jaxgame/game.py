@@ -47,6 +47,7 @@ from hackmatrix.rules.stages import (
 _T = TypeVar("_T")
 
 _NOTHING = -1  # an action that changes nothing
+_UNDO = FIRST_PROGRAM + ProgramId.UNDO
 
 
 class Outcome(NamedTuple):
@@ -120,7 +121,7 @@ class ActionTaken(NamedTuple):
 
 
 def begin_step(
-    state: State, action: jax.Array, newest_saved: list[jax.Array]
+    state: State, action: jax.Array, newest_saved: jax.Array
 ) -> tuple[State, ActionTaken]:
     """Takes an action; an invalid one ends the game, and after the end nothing changes.
 
@@ -129,7 +130,7 @@ def begin_step(
     Args:
         state: the game.
         action: int32.
-        newest_saved: the words of the position that UNDO would restore (`undo.snapshot`).
+        newest_saved: uint32[w], the words of the position that UNDO would restore (`undo.snapshot`).
     """
     running = state.over == Ending.RUNNING
     in_range = (action >= 0) & (action < NUM_ACTIONS)
@@ -143,12 +144,16 @@ def begin_step(
     valid = action != _NOTHING
     state = replace(state, dice=state.dice._replace(clock=state.dice.clock + valid))
     before = measure(state, action)
+    # UNDO replaces the whole position and does nothing else, so its games take no other action.
+    undoes = action == _UNDO
+    state = undo.restore(state, newest_saved, undoes)
+    other = where(undoes, _NOTHING, action)
 
     def take(state: State) -> tuple[State, tuple[jax.Array, ...]]:
-        state, (kills, picked_up, entered, gone) = act(state, action, newest_saved)
+        state, (kills, picked_up, entered, gone) = act(state, other)
         completed = entered & (state.player.cell == state.exit)
         state = complete_stage(state, completed)
-        state, enemies_move = begin_turn(state, ends_turn(action) & ~completed, gone)
+        state, enemies_move = begin_turn(state, ends_turn(other) & ~completed, gone)
         return state, (kills, picked_up, completed, enemies_move)
 
     state, done = _apply_once(take, state)
@@ -190,7 +195,7 @@ def finish_step(state: State, taken: ActionTaken, movement: Movement) -> tuple[S
 
 
 def act(
-    state: State, action: jax.Array, newest_saved: list[jax.Array]
+    state: State, action: jax.Array
 ) -> tuple[State, tuple[jax.Array, jax.Array, jax.Array, TransmissionSet]]:
     """Applies the player's action.
 
@@ -205,7 +210,7 @@ def act(
     state, hit, picked_up = go(state, action, is_direction)
     entered = (is_direction & (state.player.cell != came_from)) | (number == ProgramId.WARP)
     state = siphon(state, action == SIPHON)
-    state, effect = run(state, newest_saved, number)
+    state, effect = run(state, number)
     blow = compute_once(action != _NOTHING, lambda: select(is_direction, hit, effect))
     state, kills = attack(state, blow)
     return state, (kills, picked_up, entered, blow.gone & state.transmissions.alive)

@@ -17,7 +17,6 @@ from hackmatrix.jaxgame.control_flow import compute_once, repeat, where
 from hackmatrix.jaxgame.movement import manhattan
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.jaxgame.state import Cells, State, saturated, zeros
-from hackmatrix.jaxgame.undo import restore
 from hackmatrix.rules.board import SIZE
 from hackmatrix.rules.chance import Site
 from hackmatrix.rules.enemies import MAX_HP, EnemyType
@@ -77,12 +76,11 @@ def applicable(state: State) -> dict[ProgramId, jax.Array]:
     }
 
 
-def run(state: State, newest_saved: list[jax.Array], number: jax.Array) -> tuple[State, Blow]:
-    """Pays for a program and runs it.
+def run(state: State, number: jax.Array) -> tuple[State, Blow]:
+    """Pays for a program and runs it, except UNDO (`game.begin_step`).
 
     Args:
         state: the game.
-        newest_saved: the words of the newest saved position (`undo.snapshot`).
         number: int32, the program; negative if the action is not a program.
 
     Returns:
@@ -95,8 +93,7 @@ def run(state: State, newest_saved: list[jax.Array], number: jax.Array) -> tuple
     state, blow = warp(state, blow, number == ProgramId.WARP)
     cells = crash(state.cells, before.player.cell, number == ProgramId.CRASH)
     state = shift(replace(state, cells=cells), number)
-    state = change_numbers(state, number)
-    return restore(state, newest_saved, number == ProgramId.UNDO), blow
+    return change_numbers(state, number), blow
 
 
 def pay(state: State, number: jax.Array) -> State:
@@ -119,6 +116,9 @@ def change_numbers(state: State, number: jax.Array) -> State:
     on_stage = where(number == ProgramId.SCORE, LAST_STAGE - state.stage, 0)
     reduced = cells.blocks & ~cells.siphoned & planes.nonzero(cells.spawn)
     delayed = coming.alive.only_if(number == ProgramId.DELAY)
+    later = compute_once(
+        number == ProgramId.DELAY, lambda: _later(coming.turns, delayed), otherwise=coming.turns
+    )
     return replace(
         state,
         player=replace(
@@ -132,7 +132,7 @@ def change_numbers(state: State, number: jax.Array) -> State:
         cells=replace(
             cells, spawn=planes.decrement(cells.spawn, reduced.only_if(number == ProgramId.REDUC))
         ),
-        transmissions=replace(coming, turns=_later(coming.turns, delayed)),
+        transmissions=replace(coming, turns=later),
         show=state.show | (number == ProgramId.SHOW),
         calm=state.calm | (number == ProgramId.CALM),
         atk_uses=state.atk_uses + (number == ProgramId.ATK_PLUS),

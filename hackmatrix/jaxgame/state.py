@@ -5,12 +5,13 @@ a set of places (`bitboard.py`) or a number for each place (`planes.py`). Lists 
 order, filled from the front; from `count` on all bits are 0. `docs/jax-engine.md` draws an example.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from hackmatrix.jaxgame import planes
 from hackmatrix.jaxgame.bitboard import (
@@ -47,6 +48,7 @@ NUM_PLANES = {
 }
 
 _Set = TypeVar("_Set", Set36, Set32)
+_Tree = TypeVar("_Tree")
 
 
 @jax.tree_util.register_dataclass
@@ -163,15 +165,30 @@ _Pieces = TypeVar("_Pieces", Enemies, Transmissions)
 
 def _kept(pieces: _Pieces, stays: Any) -> _Pieces:
     left = pieces.alive & stays
-    # If nothing is left, the zeros of `compute_once` are right: they keep nothing.
-    compression = compute_once(left.any(), left.compression)
-    kept = jax.tree.map(
-        lambda x: x.compressed(compression) if _is_set(x) else left.size(), pieces, is_leaf=_is_set
-    )
-    return cast(_Pieces, kept)
+    sets: Any = replace(pieces, count=None)  # without the only field that is not one
+    return replace(compressed(sets, left), count=left.size())
 
 
-def _is_set(tree: object) -> bool:
+def compressed(sets: _Tree, kept: Any) -> _Tree:
+    """A tree of sets of slots after removing the slots that are not in `kept` (`Set36.compressed`).
+
+    The words of all sets are one array here, so that they are one operation.
+    """
+    leaves, tree = jax.tree.flatten(sets, is_leaf=is_set)
+
+    def compress() -> Any:
+        plan = kept.compression()
+        stacked = jax.tree.map(lambda *words: jnp.stack(words), *leaves)
+        return jax.vmap(lambda slots: slots.compressed(plan))(stacked)
+
+    # If no slot is kept, the zeros of `compute_once` are right.
+    result = compute_once(kept.any(), compress)
+    one = (jax.tree.map(lambda x: lax.index_in_dim(x, i, keepdims=False), result) for i in range(len(leaves)))
+    return jax.tree.unflatten(tree, one)
+
+
+def is_set(tree: object) -> bool:
+    """Whether this is a set, for functions over trees of sets."""
     return isinstance(tree, Set36 | Set32)
 
 

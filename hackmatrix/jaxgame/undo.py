@@ -18,8 +18,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from hackmatrix.jaxgame.control_flow import select
+from hackmatrix.jaxgame.control_flow import compute_once, select
 from hackmatrix.jaxgame.state import Position, SavedPositions, State
 from hackmatrix.rules.programs import MAX_SAVED_STATES
 
@@ -53,16 +54,21 @@ def save(state: State, active: jax.Array) -> State:
     return replace(state, saved=saved)
 
 
-def restore(state: State, newest: list[jax.Array], active: jax.Array) -> State:
+def restore(state: State, newest: jax.Array, active: jax.Array) -> State:
     """Restores the newest saved position and removes it from the saved ones.
 
     Args:
         state: the game.
-        newest: the words of that position (ignored when not active).
+        newest: uint32[w], the words of that position (ignored when not active).
         active: bool, whether UNDO is run.
     """
     now = _position_of(state)
-    position = select(active, position_from(newest, like=now), now)
+
+    def restored() -> Position:
+        words = (lax.index_in_dim(newest, i, keepdims=False) for i in range(newest.shape[0]))
+        return select(active, position_from(words, like=now), now)
+
+    position = compute_once(active, restored, otherwise=now)
     saved = replace(
         state.saved,
         count=state.saved.count - active,
