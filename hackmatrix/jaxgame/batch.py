@@ -94,7 +94,7 @@ def step(
     over, stage, score, owned = state.over, state.stage, state.player.score, state.owned
     ended = over != Ending.RUNNING if stops is None else (over != Ending.RUNNING) | stops
     due = _Due(outcome.begins_stage, ended & restarts)
-    state, observation, final_observation = _begin_due(state, due, truncates=stops is not None)
+    state, observation, final_observation = _begin_due(state, due)
     return state, Step(
         parts=outcome.parts,
         stage_completed=outcome.stage_completed,
@@ -234,55 +234,61 @@ class _Due(NamedTuple):
     restarts: jax.Array  # bool[n], the next game has to be started, after that
 
 
-def _begin_due(state: State, due: _Due, truncates: bool) -> tuple[State, jax.Array, jax.Array]:
-    """Begins the stages and games that are due, a few games at a time, and observes all games.
+class _Progress(NamedTuple):
+    """The loop state of `_begin_due`."""
 
-    Args:
-        state: n games.
-        due: the work that remains.
-        truncates: whether a game can be due both to begin a stage and to restart.
+    state: State  # without rows
+    due: _Due
+    observation: jax.Array  # uint8[n, RECORD_SIZE]
+    final: jax.Array  # uint8[n, RECORD_SIZE], the last one before a restart
+    is_first: jax.Array  # bool, the first round only observes
+
+
+def _begin_due(state: State, due: _Due) -> tuple[State, jax.Array, jax.Array]:
+    """Begins the stages and games that are due, and observes all games.
 
     Returns:
         The states, the observations uint8[n, RECORD_SIZE], and the observations from before the
         restarts.
     """
+
+    def begin_and_observe(now: _Progress) -> _Progress:
+        state, due = _begin_next(now.state, now.due, skip=now.is_first)
+        observation = observations(state)
+        final = jnp.where(due.restarts[:, None], observation, now.final)
+        return _Progress(state, due, observation, final, jnp.bool(False))
+
+    rows = state.saved.rows  # no new stage needs them
+    nothing = jnp.zeros((due.begins.size, RECORD_SIZE), jnp.uint8)
+    end = lax.while_loop(
+        lambda now: now.is_first | (now.due.begins | now.due.restarts).any(),
+        begin_and_observe,
+        _Progress(undo.without_rows(state), due, nothing, nothing, jnp.bool(True)),
+    )
+    final = jnp.where(due.restarts[:, None], end.final, end.observation)
+    return undo.with_rows(end.state, rows), end.observation, final
+
+
+def _begin_next(state: State, due: _Due, skip: jax.Array) -> tuple[State, _Due]:
+    """Begins the next stage, or else the next game, of all games where one is due.
+
+    A few at a time, until none is left; not at all if `skip` (bool) is set.
+    """
     games = due.begins.size
     few = _few(games, _STAGES_AT_A_TIME)
-    rows = state.saved.rows  # no new stage needs them
-    final = observations(state)
+    left = (due.begins | due.restarts) & ~skip
 
-    def work(carry: tuple[State, _Due, jax.Array]) -> tuple[State, _Due, jax.Array]:
-        state, due, final = carry
-        chosen = jnp.nonzero(due.begins | due.restarts, size=few, fill_value=games)[0]
+    def begin_few(carry: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
+        state, left = carry
+        chosen = jnp.nonzero(left, size=few, fill_value=games)[0]
         restarts = ~_gather(due.begins, chosen)
         part = _gather(state, chosen)
-        part = _begin_stages(select(restarts, _next_games(part), part))
-        if truncates:
-            final = _scatter(final, where(restarts, games, chosen), observations(part))
-        return (
-            _scatter(state, chosen, part),
-            _Due(
-                begins=due.begins.at[chosen].set(False, mode="drop"),
-                restarts=due.restarts.at[where(restarts, chosen, games)].set(
-                    False, mode="drop"
-                ),
-            ),
-            final,
-        )
+        new = game.new_game(part.dice.stream, part.dice.episode + 1)
+        part = _begin_stages(select(restarts, undo.without_rows(new), part))
+        return _scatter(state, chosen, part), left.at[chosen].set(False, mode="drop")
 
-    start = undo.without_rows(state), due, final
-    state, _, final = lax.while_loop(
-        lambda carry: (carry[1].begins | carry[1].restarts).any(), work, start
-    )
-    state = undo.with_rows(state, rows)
-    observation = observations(state)
-    return state, observation, jnp.where(due.restarts[:, None], final, observation)
-
-
-def _next_games(state: State) -> State:
-    """The next episode of each game's stream, before its first stage is generated."""
-    new = game.new_game(state.dice.stream, state.dice.episode + 1)
-    return undo.with_rows(new, state.saved.rows)
+    state, _ = lax.while_loop(lambda carry: carry[1].any(), begin_few, (state, left))
+    return state, _Due(due.begins & skip, due.restarts & (due.begins | skip))
 
 
 def over_games(rule: Callable[..., Any], results: Callable[..., Any]) -> Callable[..., Any]:

@@ -146,10 +146,10 @@ def begin_step(
     before = measure(state, action)
     # UNDO replaces the whole position and does nothing else, so its games take no other action.
     undoes = action == _UNDO
-    state = undo.restore(state, newest_saved, undoes)
     other = where(undoes, _NOTHING, action)
 
     def take(state: State) -> tuple[State, tuple[jax.Array, ...]]:
+        state = undo.restore(state, newest_saved, undoes)
         state, (kills, picked_up, entered, gone) = act(state, other)
         completed = entered & (state.player.cell == state.exit)
         state = complete_stage(state, completed)

@@ -18,9 +18,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from hackmatrix.jaxgame.control_flow import compute_once, select
+from hackmatrix.jaxgame.control_flow import compute_once
 from hackmatrix.jaxgame.state import Position, SavedPositions, State
 from hackmatrix.rules.programs import MAX_SAVED_STATES
 
@@ -64,11 +63,9 @@ def restore(state: State, newest: jax.Array, active: jax.Array) -> State:
     """
     now = _position_of(state)
 
-    def restored() -> Position:
-        words = (lax.index_in_dim(newest, i, keepdims=False) for i in range(newest.shape[0]))
-        return select(active, position_from(words, like=now), now)
-
-    position = compute_once(active, restored, otherwise=now)
+    words = jnp.stack(snapshot(state))
+    restored = compute_once(active, lambda: jnp.where(active, newest, words), otherwise=words)
+    position = position_from(restored, like=now)
     saved = replace(
         state.saved,
         count=state.saved.count - active,
