@@ -149,11 +149,11 @@ def begin_step(
     other = where(undoes, _NOTHING, action)
 
     def take(state: State) -> tuple[State, tuple[jax.Array, ...]]:
-        state = undo.restore(state, newest_saved, undoes)
         state, (kills, picked_up, entered, gone) = act(state, other)
         completed = entered & (state.player.cell == state.exit)
         state = complete_stage(state, completed)
         state, enemies_move = begin_turn(state, ends_turn(other) & ~completed, gone)
+        state = undo.restore(state, newest_saved, undoes)
         return state, (kills, picked_up, completed, enemies_move)
 
     state, done = _apply_once(take, state)

@@ -176,9 +176,10 @@ def compressed(sets: _Tree, kept: Any) -> _Tree:
     """
     leaves, tree = jax.tree.flatten(sets, is_leaf=is_set)
 
+    stacked = jax.tree.map(lambda *words: jnp.stack(words), *leaves)
+
     def compress() -> Any:
         plan = kept.compression()
-        stacked = jax.tree.map(lambda *words: jnp.stack(words), *leaves)
         return jax.vmap(lambda slots: slots.compressed(plan))(stacked)
 
     # If no slot is kept, the zeros of `compute_once` are right.

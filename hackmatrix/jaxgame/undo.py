@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.jaxgame.control_flow import compute_once
+from hackmatrix.jaxgame.control_flow import select
 from hackmatrix.jaxgame.state import Position, SavedPositions, State
 from hackmatrix.rules.programs import MAX_SAVED_STATES
 
@@ -63,9 +63,7 @@ def restore(state: State, newest: jax.Array, active: jax.Array) -> State:
     """
     now = _position_of(state)
 
-    words = jnp.stack(snapshot(state))
-    restored = compute_once(active, lambda: jnp.where(active, newest, words), otherwise=words)
-    position = position_from(restored, like=now)
+    position = select(active, position_from(newest, like=now), now)
     saved = replace(
         state.saved,
         count=state.saved.count - active,
