@@ -127,7 +127,7 @@ def _newest_saved(state: State, needed: jax.Array) -> jax.Array:
 
     def fetch(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         columns, left = carry
-        chosen = jnp.nonzero(left, size=few, fill_value=games)[0]
+        chosen = _first(few, left)
         rows, newest = _gather((state.saved.rows, state.saved.newest), chosen)
         rows = rows[jnp.arange(few), newest]
         columns = columns.at[:, chosen].set(rows.T, mode="drop")
@@ -158,7 +158,7 @@ def _move_enemies(movement: Movement, ground: Ground) -> Movement:
         )
 
     movement = act_all(few, movement, ground)
-    late = jnp.nonzero(acts(movement), size=few, fill_value=games)[0]
+    late = _first(few, acts(movement))
     rest = act_all(0, *_gather((movement, ground), late))
     return _scatter(movement, late, rest)
 
@@ -193,7 +193,7 @@ def _first_valid_layout(plan: Plan) -> jax.Array:
         number = jnp.sum(wants)
         each = places.size // number
         rank = places // each
-        chosen = jnp.nonzero(wants, size=games, fill_value=games)[0]
+        chosen = _first(games, wants)
         chosen = where(rank < number, _gather(chosen, jnp.minimum(rank, games - 1)), games)
         attempt = _gather(tries.next, chosen) + places % each
         valid = _is_valid(_gather(plan, chosen), attempt) & (attempt < LAYOUT_TRIES)
@@ -214,16 +214,29 @@ def _few(games: int, share: float) -> int:
     return max(1, min(games, 8), int(games * share))
 
 
+def _first(number: int, flags: jax.Array) -> jax.Array:
+    """int32[number]: the indices of the first flags that are set, of a bool[n]; n if there are less.
+
+    As `jnp.nonzero` with a size, in a quarter of its operations.
+    """
+    rank = jnp.cumsum(flags) - 1
+    indices = jnp.full(number, flags.size).at[where(flags, rank, number).astype(jnp.uint32)]
+    return indices.set(jnp.arange(flags.size), mode="drop")
+
+
 def _gather(tree: Any, games: jax.Array) -> Any:
     """The arrays of a tree for the games with these indices.
 
     Indices beyond the last are clipped.
     """
-    return jax.tree.map(lambda x: x.at[games].get(mode="clip"), tree)
+    last = jax.tree.leaves(tree)[0].shape[0] - 1
+    games = jnp.minimum(games, last).astype(jnp.uint32)  # which needs no check for each array
+    return jax.tree.map(lambda x: x.at[games].get(mode="promise_in_bounds"), tree)
 
 
 def _scatter(tree: Any, games: jax.Array, part: Any) -> Any:
     """The tree with the games at these indices replaced; indices beyond the last are ignored."""
+    games = games.astype(jnp.uint32)  # which can't be negative
     return jax.tree.map(lambda x, new: x.at[games].set(new, mode="drop"), tree, part)
 
 
@@ -280,7 +293,7 @@ def _begin_next(state: State, due: _Due, skip: jax.Array) -> tuple[State, _Due]:
 
     def begin_few(carry: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
         state, left = carry
-        chosen = jnp.nonzero(left, size=few, fill_value=games)[0]
+        chosen = _first(few, left)
         restarts = ~_gather(due.begins, chosen)
         part = _gather(state, chosen)
         new = game.new_game(part.dice.stream, part.dice.episode + 1)

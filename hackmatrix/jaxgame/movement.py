@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import (
@@ -159,17 +160,14 @@ def exit_distances(state: State) -> Numbers[CellSet]:
     The player's cell counts as free even if it is a block.
     """
     free = ~state.cells.blocks | of_cell(state.player.cell)
-    reached = of_cell(state.exit)
-    farther = [~reached]  # farther[d]: more than d steps away
-    for _ in range(MAX_DISTANCE - 1):
-        reached = flood_step(reached, free)
-        farther.append(~reached)
-    distance = []
-    for width in (1, 2, 4, 8):  # the distances with this bit are spans of this width
-        plane = NOWHERE
-        for first in range(width, MAX_DISTANCE + 1, 2 * width):
-            beyond = first + width - 1
-            span = farther[first - 1]
-            plane |= span & ~farther[beyond] if beyond < MAX_DISTANCE else span
-        distance.append(plane)
-    return tuple(distance)
+
+    def farther(
+        _: jax.Array, carry: tuple[CellSet, Numbers[CellSet]]
+    ) -> tuple[CellSet, Numbers[CellSet]]:
+        reached, distance = carry
+        return flood_step(reached, free), planes.increment(distance, ~reached)
+
+    nowhere = (NOWHERE,) * MAX_DISTANCE.bit_length()
+    start = of_cell(state.exit), for_all(nowhere, like=state.exit)
+    _, distance = lax.fori_loop(0, MAX_DISTANCE, farther, start)
+    return distance

@@ -270,8 +270,10 @@ def shift_goal(state: State, away: jax.Array) -> tuple[Coordinates[EnemySet], En
     """
     enemies, here = state.enemies, state.player.cell
     row, col = row_of(here), col_of(here)
-    up, down = _moves(enemies.cell.row, row, away)
-    right, left = _moves(enemies.cell.col, col, away)
+    (up, down), (right, left) = compute_once(
+        state.stage > 0,  # always true
+        lambda: (_moves(enemies.cell.row, row, away), _moves(enemies.cell.col, col, away)),
+    )
     rows, cols = up | down, left | right
 
     def shifted(lines: Numbers[EnemySet], more: EnemySet, less: EnemySet) -> Numbers[EnemySet]:
