@@ -291,9 +291,13 @@ def col_of(cell: jax.Array) -> jax.Array:
 
 def of_cell(cell: jax.Array) -> CellSet:
     """The set of one cell; empty for a cell outside 0..35."""
-    in_low = (cell >= 0) & (cell < HALF)
-    in_high = (cell >= HALF) & (cell < CELLS)
-    return CellSet(where(in_low, _bit_at(cell), _ZERO), where(in_high, _bit_at(cell - HALF), _ZERO))
+    low = _unsigned(cell)
+    high = lax.sub(low, _HALF)
+    # A shift by more than 31 places gives 0, and so does one by less than 0, which is more than 31.
+    return CellSet(
+        _and(_shift_left(_ONE, low), _WORD),
+        _and(_shift_left(_ONE, high), _WORD),
+    )
 
 
 def of_mask(mask: jax.Array) -> CellSet:

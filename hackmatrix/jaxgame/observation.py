@@ -65,12 +65,13 @@ def _plane_words(planes: list[Numbers[CellSet]]) -> list[jax.Array]:
 
 def _spread(plane: Numbers[CellSet], first: jax.Array) -> jax.Array:
     """uint32: the bytes of four cells, starting at cell `first`."""
-    word = jnp.uint32(0)
+    word = np.uint32(0)
     for bit, cells in enumerate(plane):
         # Shifts by 32 or more give 0; a negative difference is such a shift as uint32.
         four = cells.low >> first | cells.high << (HALF - first) | cells.high >> (first - HALF)
         # Four bits spread to the lowest bits of four bytes by one multiplication.
-        word |= ((four & 15) * np.uint32(0x00204081) & np.uint32(0x01010101)) << bit
+        spread = (four & 15) * np.uint32(0x00204081 << bit) & np.uint32(0x01010101 << bit)
+        word = spread | word
     return word
 
 

@@ -15,6 +15,7 @@ from jax import lax
 
 from hackmatrix.jaxgame import bitboard
 from hackmatrix.jaxgame.bitboard import Set32, Set36, col_of, row_of
+from hackmatrix.jaxgame.control_flow import where
 from hackmatrix.rules.board import SIZE
 
 _Set = TypeVar("_Set", Set36, Set32)
@@ -107,6 +108,11 @@ def increment(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
 
 def decrement(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
     """The numbers minus 1 at some places, where none may be 0."""
+    if len(numbers) > 8:
+        # A loop: written out, each plane would be computed from all planes below it once more.
+        stacked = jax.tree.map(lambda *words: jnp.stack(words), *numbers)
+        _, less = lax.scan(lambda left, plane: (left & ~plane, plane ^ left), places, stacked)
+        return tuple(jax.tree.map(lambda x, b=b: x[b], less) for b in range(len(numbers)))
     result = []
     for plane in numbers:
         result.append(plane ^ places)
@@ -171,7 +177,8 @@ def select(places: _Set, yes: Numbers[_Set], no: Numbers[_Set]) -> Numbers[_Set]
 
 
 def _bit(number: jax.Array, b: int) -> jax.Array:
-    return (number >> b) & 1 == 1
+    bit = number.dtype.type(1 << b)
+    return lax.ne(lax.bitwise_and(number, bit), number.dtype.type(0))
 
 
 class Coordinates(NamedTuple, Generic[_Set]):
@@ -230,8 +237,9 @@ class Coordinates(NamedTuple, Generic[_Set]):
             shift = (i * SIZE).astype(jnp.uint32)
             for half, word in enumerate(cells):
                 row, there = equal(self.row, i + half * (SIZE // 2)), none
+                row_word = word >> shift
                 for col, slots in enumerate(cols):
-                    there |= slots.only_if((word >> shift >> np.uint32(col)) & 1 == 1)
+                    there |= slots.only_if(_bit(row_word, col))
                 found |= row & there
             return found
 
@@ -254,5 +262,5 @@ def _row_bits(row: _Set, cols: list[_Set]) -> jax.Array:
     """uint32: bit c is set if a piece in a row is in column c."""
     word = jnp.uint32(0)
     for col, slots in enumerate(cols):
-        word |= (row & slots).any().astype(jnp.uint32) << np.uint32(col)
+        word |= where((row & slots).any(), np.uint32(1 << col), 0)
     return word
