@@ -215,7 +215,7 @@ def _few(games: int, share: float) -> int:
 
 
 def _first(number: int, flags: jax.Array) -> jax.Array:
-    """int32[number]: the indices of the first flags that are set, of a bool[n]; n if there are less.
+    """int32[number]: the indices of the first flags of a bool[n] that are set, then n.
 
     As `jnp.nonzero` with a size, in a quarter of its operations.
     """

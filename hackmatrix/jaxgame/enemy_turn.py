@@ -25,7 +25,7 @@ from hackmatrix.jaxgame.bitboard import (
 from hackmatrix.jaxgame.control_flow import compute_once, for_all, where
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.movement import Answer, Surroundings, flood, next_cell
-from hackmatrix.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.jaxgame.planes import Coordinates
 from hackmatrix.jaxgame.spawning import spawn
 from hackmatrix.jaxgame.state import (
     NUM_PLANES,

@@ -130,7 +130,8 @@ def begin_step(
     Args:
         state: the game.
         action: int32.
-        newest_saved: uint32[w], the words of the position that UNDO would restore (`undo.snapshot`).
+        newest_saved: uint32[w, ...], the words of the position that UNDO would restore
+            (`undo.snapshot`).
     """
     running = state.over == Ending.RUNNING
     in_range = (action >= 0) & (action < NUM_ACTIONS)

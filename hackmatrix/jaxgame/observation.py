@@ -1,7 +1,7 @@
 """Section 12: the observation, as a compact record and as float features."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -65,7 +65,7 @@ def _plane_words(planes: list[Numbers[CellSet]]) -> list[jax.Array]:
 
 def _spread(plane: Numbers[CellSet], first: jax.Array) -> jax.Array:
     """uint32: the bytes of four cells, starting at cell `first`."""
-    word = np.uint32(0)
+    word: Any = np.uint32(0)
     for bit, cells in enumerate(plane):
         # Shifts by 32 or more give 0; a negative difference is such a shift as uint32.
         four = cells.low >> first | cells.high << (HALF - first) | cells.high >> (first - HALF)

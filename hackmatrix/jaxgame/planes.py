@@ -110,9 +110,10 @@ def decrement(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
     """The numbers minus 1 at some places, where none may be 0."""
     if len(numbers) > 8:
         # A loop: written out, each plane would be computed from all planes below it once more.
-        stacked = jax.tree.map(lambda *words: jnp.stack(words), *numbers)
-        _, less = lax.scan(lambda left, plane: (left & ~plane, plane ^ left), places, stacked)
-        return tuple(jax.tree.map(lambda x, b=b: x[b], less) for b in range(len(numbers)))
+        _, less = lax.scan(
+            lambda left, plane: (left & ~plane, plane ^ left), places, stacked(numbers)
+        )
+        return unstacked(less)
     result = []
     for plane in numbers:
         result.append(plane ^ places)
@@ -174,6 +175,20 @@ def places_of_smallest(numbers: Numbers[_Set], places: _Set) -> _Set:
 def select(places: _Set, yes: Numbers[_Set], no: Numbers[_Set]) -> Numbers[_Set]:
     """The numbers of `yes` at some places, and of `no` at all others."""
     return tuple((a & places) | (b & ~places) for a, b in zip(yes, no, strict=True))
+
+
+def stacked(sets: Sequence[_Set]) -> _Set:
+    """Several sets as one, whose words have an axis more, the first."""
+    return jax.tree.map(lambda *words: jnp.stack(words), *sets)
+
+
+def unstacked(sets: _Set) -> Numbers[_Set]:
+    """The sets that were stacked."""
+
+    def one(i: int) -> _Set:
+        return jax.tree.map(lambda x: lax.index_in_dim(x, i, keepdims=False), sets)
+
+    return tuple(one(i) for i in range(len(jax.tree.leaves(sets)[0])))
 
 
 def _bit(number: jax.Array, b: int) -> jax.Array:

@@ -69,22 +69,22 @@ def reward_parts(
     wasted = (action == FIRST_PROGRAM + ProgramId.RESET) & (before.hp == MAX_HP - 1)
     siphon_killed = died & (_next_to_player(state) & enemies.from_siphon).any()
     parts = [
-            jnp.int32(rewards.STEP),
-            _of_stage(rewards.STAGE_COMPLETION, before.stage) * completed,
-            rewards.SCORE_GAIN * (player.score - before.score),
-            rewards.KILL * kills,
-            rewards.DATA_SIPHON * picked_up,
-            rewards.DISTANCE * nearer * ~died,
-            (rewards.VICTORY + rewards.VICTORY_SCORE * player.score) * won,
-            _of_stage(rewards.DEATH, before.stage) * died,
-            rewards.RESOURCE_GAIN * gained,
-            rewards.RESOURCE_HOLDING * held * completed,
-            rewards.DAMAGE * jnp.maximum(before.hp - player.hp, 0),
-            rewards.HP_RECOVERY * jnp.maximum(player.hp - before.hp, 0),
-            rewards.SIPHON_QUALITY * before.missed,
-            rewards.PROGRAM_WASTE * wasted,
-            rewards.SIPHON_DEATH * siphon_killed,
-        ]
+        jnp.int32(rewards.STEP),
+        _of_stage(rewards.STAGE_COMPLETION, before.stage) * completed,
+        rewards.SCORE_GAIN * (player.score - before.score),
+        rewards.KILL * kills,
+        rewards.DATA_SIPHON * picked_up,
+        rewards.DISTANCE * nearer * ~died,
+        (rewards.VICTORY + rewards.VICTORY_SCORE * player.score) * won,
+        _of_stage(rewards.DEATH, before.stage) * died,
+        rewards.RESOURCE_GAIN * gained,
+        rewards.RESOURCE_HOLDING * held * completed,
+        rewards.DAMAGE * jnp.maximum(before.hp - player.hp, 0),
+        rewards.HP_RECOVERY * jnp.maximum(player.hp - before.hp, 0),
+        rewards.SIPHON_QUALITY * before.missed,
+        rewards.PROGRAM_WASTE * wasted,
+        rewards.SIPHON_DEATH * siphon_killed,
+    ]
     return jnp.stack(for_all(parts, like=kills), axis=-1).astype(jnp.int32)
 
 

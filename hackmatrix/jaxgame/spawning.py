@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import jax
-import jax.numpy as jnp
 
 from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import CellSet, TransmissionSet, of_cell

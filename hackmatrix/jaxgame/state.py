@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from hackmatrix.jaxgame import planes
 from hackmatrix.jaxgame.bitboard import (
@@ -165,8 +164,8 @@ _Pieces = TypeVar("_Pieces", Enemies, Transmissions)
 
 def _kept(pieces: _Pieces, stays: Any) -> _Pieces:
     left = pieces.alive & stays
-    sets: Any = replace(pieces, count=None)  # without the only field that is not one
-    return replace(compressed(sets, left), count=left.size())
+    no_count: Any = None  # the only field that is not a set
+    return replace(compressed(replace(pieces, count=no_count), left), count=left.size())
 
 
 def compressed(sets: _Tree, kept: Any) -> _Tree:
@@ -176,7 +175,7 @@ def compressed(sets: _Tree, kept: Any) -> _Tree:
     """
     leaves, tree = jax.tree.flatten(sets, is_leaf=is_set)
 
-    stacked = jax.tree.map(lambda *words: jnp.stack(words), *leaves)
+    stacked = planes.stacked(leaves)
 
     def compress() -> Any:
         plan = kept.compression()
@@ -184,8 +183,7 @@ def compressed(sets: _Tree, kept: Any) -> _Tree:
 
     # If no slot is kept, the zeros of `compute_once` are right.
     result = compute_once(kept.any(), compress)
-    one = (jax.tree.map(lambda x: lax.index_in_dim(x, i, keepdims=False), result) for i in range(len(leaves)))
-    return jax.tree.unflatten(tree, one)
+    return jax.tree.unflatten(tree, planes.unstacked(result))
 
 
 def is_set(tree: object) -> bool:
