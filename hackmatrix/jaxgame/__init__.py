@@ -1,4 +1,4 @@
-"""The game in JAX: the files of `engine/` as pure functions of one game; `batch.py` maps them."""
+"""The game in JAX: the files of `engine/` as pure functions of any number of games."""
 
 from hackmatrix.jaxgame.env import HackMatrixEnv
 from hackmatrix.jaxgame.env_state import EnvState

@@ -1,4 +1,7 @@
-"""Many games at once: the only file that knows the batch axis, which is always the leading one."""
+"""A whole step of n games, and work that only some of the games need, done for those alone.
+
+All arrays here have a leading axis of games.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

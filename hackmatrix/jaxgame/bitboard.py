@@ -4,8 +4,8 @@ A place is the number of a cell or of a slot. `Set36` holds the places 0..35 in 
 `low` and 18-35 in `high`; `Set32` holds the places 0..31 in one uint32. Bit i of a word stands for
 its place i. Sets are combined by `&`, `|`, `^` and `~`, and moved over the board by shifts.
 
-All functions work on one game; batches come from `jax.vmap`. As every set is a few scalars, a batch
-of games is a vector of words, and the machine works on eight or more games at a time.
+Every word may be an array with an element for each game (`control_flow.py`). As a set is one or two
+words, many games are vectors of words, and the machine works on eight or more games at a time.
 """
 
 from collections.abc import Callable, Iterable

@@ -36,7 +36,7 @@ def bounded(word: jax.Array, n: jax.Array | int) -> jax.Array:
 
 
 class Dice(NamedTuple):
-    """The dice of one game: uint32 scalars."""
+    """The dice of a game."""
 
     stream: jax.Array  # uint32, names the game together with `episode`
     episode: jax.Array  # uint32, number of the game in its stream

@@ -1,4 +1,4 @@
-"""Sections 1 and 2: the pieces, and the state of a game, as scalars of one game.
+"""Sections 1 and 2: the pieces, and the state of a game, as scalars.
 
 The engine has a list of cells, of enemies and of transmissions; here each fact about all of them is
 a set of places (`bitboard.py`) or a number for each place (`planes.py`). Lists are slots in list

@@ -5,9 +5,8 @@ as a uint32, in the order of the fields. The newest 4 rows of a game form a ring
 (`SavedPositions`). They are rows and not 4 more sets of scalars, because they are rarely read, and
 every scalar of a state is moved through each loop and branch that the state passes.
 
-The functions here are about one game. Its rows are the only part of a game that `batch.py` reads
-and writes for many games at once: it fetches the row that `restore` takes, and writes the row for
-which `save` has made room. Positions are saved at the end of every enemy turn that is not skipped.
+The rows are the only part of a game that `batch.py` reads and writes: it fetches the row that
+`restore` takes, and writes the row for which `save` has made room. Positions are saved at the end of every enemy turn that is not skipped.
 A new stage clears them; the program UNDO restores the newest.
 """
 
