@@ -14,6 +14,7 @@ from hackmatrix.jaxgame.feature_rows import FeatureRows
 from hackmatrix.jaxgame.game import new_game
 from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.jaxgame.metrics import measure
+from hackmatrix.jaxgame.over_games import over_games
 from hackmatrix.jaxgame.report import report
 from hackmatrix.jaxgame.state import Ending
 from hackmatrix.rules.actions import NUM_ACTIONS
@@ -94,9 +95,9 @@ class HackMatrixEnv:
         self.auto_reset = auto_reset
         self.feature_size = FEATURE_SIZE[observation]
         self.feature_rows = FeatureRows(observation)
-        self._new_games = batch.over_games(_new_games, _new_game_results)
-        self._step = batch.over_games(self._step_games, _step_results)
-        self._observe = batch.over_games(_observe_games, _observe_results)
+        self._new_games = over_games(_new_games, _new_game_results)
+        self._step = over_games(self._step_games, _step_results)
+        self._observe = over_games(_observe_games, _observe_results)
 
     def __repr__(self) -> str:
         return (
@@ -233,7 +234,7 @@ def _observe_games(state: EnvState) -> jax.Array:
     return batch.observations(state.game)
 
 
-# --- what the functions above return for one game, for `batch.over_games` ------------------------
+# --- what the functions above return for one game, for `over_games` ------------------------
 
 
 def _new_game_results(stream: Any, episode: Any) -> Any:
