@@ -96,7 +96,12 @@ class HackMatrixEnv:
         self.feature_size = FEATURE_SIZE[observation]
         self.feature_rows = FeatureRows(observation)
         self._new_games = over_games(_new_games, _new_game_results)
-        self._step = over_games(self._step_games, _step_results)
+        self._step = over_games(
+            _step_games,
+            _step_results,
+            max_episode_steps=max_episode_steps,
+            auto_reset=auto_reset,
+        )
         self._observe = over_games(_observe_games, _observe_results)
 
     def __repr__(self) -> str:
@@ -183,37 +188,6 @@ class HackMatrixEnv:
         zero = jnp.int32(0)
         return EnvState(text.state_from_text(position), episode_return=zero, episode_length=zero)
 
-    def _step_games(self, state: EnvState, action: jax.Array) -> tuple[Any, ...]:
-        was_running = state.game.over == Ending.RUNNING
-        length = state.episode_length + was_running
-        limit = self.max_episode_steps
-        stops = None if limit is None else length >= limit
-        game, done = batch.step(state.game, action, stops, self.auto_reset)
-        terminated = done.over != Ending.RUNNING
-        truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
-        ends = terminated | truncated
-        restarted = ends & self.auto_reset
-        gained = jnp.sum(done.parts, axis=1)
-        episode_return = state.episode_return + gained
-        info = {
-            "reward_parts": done.parts * jnp.float32(UNIT),
-            "final_observation": done.final_observation,
-            "episode_return": episode_return * jnp.float32(UNIT),
-            "episode_length": length,
-            "episode_done": ends,
-            "stage": done.stage,
-            "score": done.score,
-            "programs_owned": done.programs_owned,
-            "won": done.over == Ending.WON,
-        }
-        new_state = EnvState(
-            game=game,
-            episode_return=jnp.where(restarted, 0, episode_return),
-            episode_length=jnp.where(restarted, 0, length),
-        )
-        reward = gained * jnp.float32(UNIT)
-        return done.observation, new_state, reward, terminated, truncated, info
-
 
 def _check_one_game(function: str, state: Any) -> None:
     """`jax.vmap` shows one game; whoever forgets it gets a line instead of a broadcasting error."""
@@ -228,6 +202,39 @@ def _new_games(stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvSta
     game, observations = batch.new_games(stream, episode)
     zero = jnp.zeros(stream.shape, jnp.int32)
     return observations, EnvState(game=game, episode_return=zero, episode_length=zero)
+
+
+def _step_games(
+    state: EnvState, action: jax.Array, *, max_episode_steps: int | None, auto_reset: bool
+) -> tuple[Any, ...]:
+    was_running = state.game.over == Ending.RUNNING
+    length = state.episode_length + was_running
+    stops = None if max_episode_steps is None else length >= max_episode_steps
+    game, done = batch.step(state.game, action, stops, auto_reset)
+    terminated = done.over != Ending.RUNNING
+    truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
+    ends = terminated | truncated
+    restarted = ends & auto_reset
+    gained = jnp.sum(done.parts, axis=1)
+    episode_return = state.episode_return + gained
+    info = {
+        "reward_parts": done.parts * jnp.float32(UNIT),
+        "final_observation": done.final_observation,
+        "episode_return": episode_return * jnp.float32(UNIT),
+        "episode_length": length,
+        "episode_done": ends,
+        "stage": done.stage,
+        "score": done.score,
+        "programs_owned": done.programs_owned,
+        "won": done.over == Ending.WON,
+    }
+    new_state = EnvState(
+        game=game,
+        episode_return=jnp.where(restarted, 0, episode_return),
+        episode_length=jnp.where(restarted, 0, length),
+    )
+    reward = gained * jnp.float32(UNIT)
+    return done.observation, new_state, reward, terminated, truncated, info
 
 
 def _observe_games(state: EnvState) -> jax.Array:
