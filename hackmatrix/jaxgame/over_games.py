@@ -73,13 +73,11 @@ def _play_mapped(leaves: Any, axes: Any, **params: Any) -> tuple[list[jax.Array]
 
 def _lower(context: mlir.LoweringRuleContext, *leaves: Any, **params: Any) -> Any:
     """The lowering rule of the primitive: the kept program, or the rule traced here and now."""
-    rule, settings = params["rule"], params["settings"]
-    platforms = context.module_context.platforms
-    program = None
+    play: Callable[..., Any] = partial(_play, **params)
+    rule, platforms = params["rule"], context.module_context.platforms
     if len(platforms) == 1:
-        name = f"{rule.__module__}.{rule.__qualname__}{dict(settings)}"
-        program = kept_program(name, partial(_play, **params), context.avals_in, platforms[0])
-    play = partial(_play, **params) if program is None else program
+        name = f"{rule.__module__}.{rule.__qualname__}{params['settings']}"
+        play = kept_program(name, play, context.avals_in, platforms[0])
     return mlir.lower_fun(play, multiple_results=True)(context, *leaves)
 
 
