@@ -90,9 +90,9 @@ def remove(unwanted: Iterable[Entry]) -> int:
     return freed
 
 
-def least_recently_used(found: Iterable[Entry], beyond: int = MOST_BYTES) -> list[Entry]:
-    """The entries to remove, so that those used last stay, with this many bytes at most."""
-    left, unwanted = beyond, []
+def least_recently_used(found: Iterable[Entry], most_bytes: int) -> list[Entry]:
+    """The entries to remove, so that those used last stay, of `most_bytes` at most."""
+    left, unwanted = most_bytes, []
     for entry in sorted(found, key=lambda entry: entry.used, reverse=True):
         left -= entry.size
         if left < 0:

@@ -43,7 +43,7 @@ def enable_compilation_cache() -> None:
         found = cache_folder.entries(folder)
         # In a folder of the user's choice, compiled programs may be those of other projects.
         ours = found if named is None else [entry for entry in found if entry.is_kept_program]
-        cache_folder.remove(cache_folder.least_recently_used(ours))
+        cache_folder.remove(cache_folder.least_recently_used(ours, cache_folder.MOST_BYTES))
     warnings.showwarning = _Warnings(folder, warnings.showwarning)
 
 
