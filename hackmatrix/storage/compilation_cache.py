@@ -14,6 +14,11 @@ from hackmatrix.storage.kept_programs import keep_programs_in
 
 _READING = re.compile(r"Error reading persistent compilation cache entry for '([^']+)'")
 _WRITING = re.compile(r"Error writing persistent compilation cache entry for '[^']+': (.*)", re.S)
+_NOT_KEPT = (
+    "compiled programs are not kept on disk, so every run waits for the compiler: "
+    f"there is no folder that you alone may write to; let {cache_folder.VARIABLE} name one "
+    "(~/.cache/hackmatrix/jax is used if `chmod 700` makes it yours)"
+)
 
 
 def enable_compilation_cache() -> None:
@@ -30,6 +35,7 @@ def enable_compilation_cache() -> None:
         folder = None
     if named is None:
         if folder is None:
+            warnings.warn(_NOT_KEPT, stacklevel=2)
             return
         jax.config.update("jax_compilation_cache_dir", str(folder))
     # By default JAX keeps only programs that took a second to compile; a run compiles many small
