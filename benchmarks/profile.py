@@ -26,7 +26,7 @@ import hackmatrix
 from benchmarks.command import run_command
 from hackmatrix.bench.env import EnvBench
 from hackmatrix.bench.options import Options, UpdateOptions, train_config
-from hackmatrix.jaxgame import batch
+from hackmatrix.jaxgame import over_games
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.options import option
 from hackmatrix.runs import machine
@@ -87,11 +87,11 @@ class Profile(NamedTuple):
 
 def measure(options: ProfileOptions) -> Profile:
     """Profiles some steps of the environment, or one training update."""
-    batching.primitive_batchers[batch._over_games] = _traced_in_place
+    batching.primitive_batchers[over_games._over_games] = _traced_in_place
     try:
         work, program = _env(options) if options.what == "env" else _train(options)
     finally:
-        batching.primitive_batchers[batch._over_games] = batch._play_mapped
+        batching.primitive_batchers[over_games._over_games] = over_games._play_mapped
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(options.output or folder)
         with jax.profiler.trace(str(kept)):
@@ -108,8 +108,8 @@ def _traced_in_place(leaves: Any, axes: Any, **params: Any) -> Any:
 
     Operations that are traced while JAX lowers a primitive all get the place of the primitive.
     """
-    with mock.patch.object(batch._over_games, "bind", batch._play):
-        return batch._play_mapped(leaves, axes, **params)
+    with mock.patch.object(over_games._over_games, "bind", over_games._play):
+        return over_games._play_mapped(leaves, axes, **params)
 
 
 def _env(options: ProfileOptions) -> Work:

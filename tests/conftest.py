@@ -1,8 +1,10 @@
 """What holds for all tests: where compiled programs are kept, and how hypothesis searches."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # Compiling is most of the suite's time. Set before anything imports JAX, and inherited by the
@@ -16,3 +18,12 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # suite must mean the same on every machine, so its examples are not drawn anew each time.
 settings.register_profile("hackmatrix", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hackmatrix")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _programs_are_traced() -> Iterator[None]:
+    """Tests replace rules in memory; a kept program would be the one of before."""
+    with pytest.MonkeyPatch.context() as patch:
+        where = "hackmatrix.storage.compilation_cache.keep_programs_in"
+        patch.setattr(where, lambda folder: None)  # noqa: ARG005
+        yield

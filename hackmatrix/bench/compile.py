@@ -106,6 +106,9 @@ def _output(folder: Path) -> Path:
 _PROCESSES = {
     "hackmatrix --help": _to_first_output("hackmatrix", "--help"),
     "environment step": _to_first_output("hackmatrix.bench.compile", "step"),
+    "hackmatrix evaluate, one game": _to_first_output(
+        "hackmatrix", "evaluate", "exit", "--episodes", "1"
+    ),
     "training update": _to_first_output("hackmatrix.bench.compile", "update"),
     "hackmatrix train, first update": _to_first_update,
 }

@@ -30,6 +30,7 @@ COMMANDS = {
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
     "conformance": Command("conformance", "check the engine against recorded games"),
     "bench": Command("bench", "measure speed and memory"),
+    "cache": Command("cache", "show or empty the programs kept on disk"),
     "serve": Command("serve", "run the game as a process that speaks JSON lines"),
 }
 

@@ -3,16 +3,12 @@
 All arrays here have a leading axis of games.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.core import ShapedArray
-from jax.extend.core import Primitive
-from jax.interpreters import batching, mlir
 
 from hackmatrix.jaxgame import enemy_turn, game, undo
 from hackmatrix.jaxgame.control_flow import select, where
@@ -305,56 +301,3 @@ def _begin_next(state: State, due: _Due, skip: jax.Array) -> tuple[State, _Due]:
 
     state, _ = lax.while_loop(lambda carry: carry[1].any(), begin_few, (state, left))
     return state, _Due(due.begins & skip, due.restarts & (due.begins | skip))
-
-
-def over_games(rule: Callable[..., Any], results: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function of n games callable for one game, such that `jax.vmap` of it calls `rule`.
-
-    Mapped twice, both axes become one batch. Because it is a primitive, the rule is traced only for
-    the batch that is really played; `jax.custom_vmap` would trace it for a single game first.
-
-    Args:
-        rule: takes and returns trees of arrays with a leading axis of games.
-        results: returns the result for one game as a tree of `jax.ShapeDtypeStruct`, from
-            arguments of the same kind.
-    """
-
-    def one(*args: Any) -> Any:
-        leaves, tree = jax.tree.flatten(jax.tree.map(jnp.asarray, args))
-        shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
-        made, made_tree = jax.tree.flatten(results(*jax.tree.unflatten(tree, shapes)))
-        batch = [x[None] for x in leaves]
-        out = _over_games.bind(*batch, rule=rule, tree=tree, results=tuple(made))
-        return jax.tree.unflatten(made_tree, [x[0] for x in out])
-
-    return one
-
-
-_over_games = Primitive("over_games")
-_over_games.multiple_results = True
-
-
-def _play(*leaves: jax.Array, rule: Callable[..., Any], tree: Any, results: Any) -> list[jax.Array]:
-    del results
-    return jax.tree.leaves(rule(*jax.tree.unflatten(tree, leaves)))
-
-
-def _result_avals(games: Any, *_: Any, results: Any, **__: Any) -> list[ShapedArray]:
-    return [ShapedArray((games.shape[0], *x.shape), x.dtype) for x in results]
-
-
-def _play_mapped(leaves: Any, axes: Any, **params: Any) -> tuple[list[jax.Array], list[int]]:
-    """The batching rule of the primitive: merges two axes of games into one."""
-    size = next(x.shape[axis] for x, axis in zip(leaves, axes, strict=True) if axis is not None)
-    both = [
-        jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)
-        for x, axis in zip(leaves, axes, strict=True)
-    ]
-    out = _over_games.bind(*(x.reshape(-1, *x.shape[2:]) for x in both), **params)
-    return [x.reshape(size, -1, *x.shape[1:]) for x in out], [0] * len(out)
-
-
-_over_games.def_impl(jax.jit(_play, static_argnames=("rule", "tree", "results")))
-_over_games.def_abstract_eval(_result_avals)
-batching.primitive_batchers[_over_games] = _play_mapped
-mlir.register_lowering(_over_games, mlir.lower_fun(_play, multiple_results=True))

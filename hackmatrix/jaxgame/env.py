@@ -14,6 +14,7 @@ from hackmatrix.jaxgame.feature_rows import FeatureRows
 from hackmatrix.jaxgame.game import new_game
 from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.jaxgame.metrics import measure
+from hackmatrix.jaxgame.over_games import over_games
 from hackmatrix.jaxgame.report import report
 from hackmatrix.jaxgame.state import Ending
 from hackmatrix.rules.actions import NUM_ACTIONS
@@ -94,9 +95,14 @@ class HackMatrixEnv:
         self.auto_reset = auto_reset
         self.feature_size = FEATURE_SIZE[observation]
         self.feature_rows = FeatureRows(observation)
-        self._new_games = batch.over_games(_new_games, _new_game_results)
-        self._step = batch.over_games(self._step_games, _step_results)
-        self._observe = batch.over_games(_observe_games, _observe_results)
+        self._new_games = over_games(_new_games, _new_game_results)
+        self._step = over_games(
+            _step_games,
+            _step_results,
+            max_episode_steps=max_episode_steps,
+            auto_reset=auto_reset,
+        )
+        self._observe = over_games(_observe_games, _observe_results)
 
     def __repr__(self) -> str:
         return (
@@ -182,37 +188,6 @@ class HackMatrixEnv:
         zero = jnp.int32(0)
         return EnvState(text.state_from_text(position), episode_return=zero, episode_length=zero)
 
-    def _step_games(self, state: EnvState, action: jax.Array) -> tuple[Any, ...]:
-        was_running = state.game.over == Ending.RUNNING
-        length = state.episode_length + was_running
-        limit = self.max_episode_steps
-        stops = None if limit is None else length >= limit
-        game, done = batch.step(state.game, action, stops, self.auto_reset)
-        terminated = done.over != Ending.RUNNING
-        truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
-        ends = terminated | truncated
-        restarted = ends & self.auto_reset
-        gained = jnp.sum(done.parts, axis=1)
-        episode_return = state.episode_return + gained
-        info = {
-            "reward_parts": done.parts * jnp.float32(UNIT),
-            "final_observation": done.final_observation,
-            "episode_return": episode_return * jnp.float32(UNIT),
-            "episode_length": length,
-            "episode_done": ends,
-            "stage": done.stage,
-            "score": done.score,
-            "programs_owned": done.programs_owned,
-            "won": done.over == Ending.WON,
-        }
-        new_state = EnvState(
-            game=game,
-            episode_return=jnp.where(restarted, 0, episode_return),
-            episode_length=jnp.where(restarted, 0, length),
-        )
-        reward = gained * jnp.float32(UNIT)
-        return done.observation, new_state, reward, terminated, truncated, info
-
 
 def _check_one_game(function: str, state: Any) -> None:
     """`jax.vmap` shows one game; whoever forgets it gets a line instead of a broadcasting error."""
@@ -229,11 +204,44 @@ def _new_games(stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvSta
     return observations, EnvState(game=game, episode_return=zero, episode_length=zero)
 
 
+def _step_games(
+    state: EnvState, action: jax.Array, *, max_episode_steps: int | None, auto_reset: bool
+) -> tuple[Any, ...]:
+    was_running = state.game.over == Ending.RUNNING
+    length = state.episode_length + was_running
+    stops = None if max_episode_steps is None else length >= max_episode_steps
+    game, done = batch.step(state.game, action, stops, auto_reset)
+    terminated = done.over != Ending.RUNNING
+    truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
+    ends = terminated | truncated
+    restarted = ends & auto_reset
+    gained = jnp.sum(done.parts, axis=1)
+    episode_return = state.episode_return + gained
+    info = {
+        "reward_parts": done.parts * jnp.float32(UNIT),
+        "final_observation": done.final_observation,
+        "episode_return": episode_return * jnp.float32(UNIT),
+        "episode_length": length,
+        "episode_done": ends,
+        "stage": done.stage,
+        "score": done.score,
+        "programs_owned": done.programs_owned,
+        "won": done.over == Ending.WON,
+    }
+    new_state = EnvState(
+        game=game,
+        episode_return=jnp.where(restarted, 0, episode_return),
+        episode_length=jnp.where(restarted, 0, length),
+    )
+    reward = gained * jnp.float32(UNIT)
+    return done.observation, new_state, reward, terminated, truncated, info
+
+
 def _observe_games(state: EnvState) -> jax.Array:
     return batch.observations(state.game)
 
 
-# --- what the functions above return for one game, for `batch.over_games` ------------------------
+# --- what the functions above return for one game, for `over_games` ------------------------
 
 
 def _new_game_results(stream: Any, episode: Any) -> Any:

@@ -6,8 +6,9 @@ as a uint32, in the order of the fields. The newest 4 rows of a game form a ring
 every scalar of a state is moved through each loop and branch that the state passes.
 
 The rows are the only part of a game that `batch.py` reads and writes: it fetches the row that
-`restore` takes, and writes the row for which `save` has made room. Positions are saved at the end of every enemy turn that is not skipped.
-A new stage clears them; the program UNDO restores the newest.
+`restore` takes, and writes the row for which `save` has made room. Positions are saved at the end
+of every enemy turn that is not skipped. A new stage clears them; the program UNDO restores the
+newest.
 """
 
 from collections.abc import Iterable, Sequence

@@ -4,15 +4,20 @@ import os
 from pathlib import Path
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Writes or replaces a file atomically.
+
+    Args:
+        path: the file.
+        content: all that it will hold.
+        mode: permissions of a new file, less those that the user's umask takes away.
 
     Raises:
         OSError: it can't be written; an older file is left unchanged.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with partial.open("wb") as file:
+        with open(partial, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

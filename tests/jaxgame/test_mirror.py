@@ -35,6 +35,7 @@ JAX_FILES = {  # for arrays
     "feature_rows.py": "features as rows of a table",
     "metric_table.py": "what a training reports of the game",
     "metrics.py": "the same, of one step",
+    "over_games.py": "the primitive that calls a batch for one game",
     "planes.py": "numbers as bit planes",
     "report.py": "what an evaluation reports of the game",
 }

@@ -1,0 +1,123 @@
+"""Keeps traced programs on disk, so that a new process neither traces nor lowers them.
+
+JAX's compilation cache keeps what the compiler makes of a program, under a key that is the program
+itself; to ask for it, a process has to trace and lower the program first. For the game that takes
+longer than loading what was compiled. So the lowered program is kept too, as StableHLO, under a key
+that names all that it is made from: the source of the package, the function and its settings, the
+shapes, the versions of the libraries, and JAX's configuration.
+
+A kept program is used only if its checksum is right, and only from a folder and a file of the
+user's own. Whatever else happens, it is made anew. It is not used at all unless a process asks for
+it (`keep_programs_in`), because a function that was replaced in memory has the same key.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax import export
+
+from hackmatrix.storage import cache_folder
+from hackmatrix.storage.files import write_atomically
+
+_PACKAGE = Path(__file__).parent.parent
+_LIBRARIES = ("jax", "jaxlib", "numpy")
+
+_folder: Path | None = None
+
+
+def keep_programs_in(folder: Path | None) -> None:
+    """From now on this process keeps programs in a folder of the user's own, or nowhere."""
+    global _folder
+    _folder = folder
+
+
+def kept_program(
+    name: str, function: Callable[..., Any], avals: Sequence[Any], platform: str
+) -> Callable[..., Any]:
+    """A function that does what `function` does, and need not be traced if it has been kept.
+
+    Args:
+        name: says which function of the package it is, with all settings.
+        function: takes arrays and returns a tree of arrays.
+        avals: shapes and dtypes of the arrays that it will be called with.
+        platform: "cpu", "cuda" or another name of JAX for what it will run on.
+    """
+    if _folder is None or not all(isinstance(size, int) for aval in avals for size in aval.shape):
+        return function
+    if not _LOADED or _source() != _LOADED:
+        return function
+    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+    key = _key(name, shapes, platform)
+    path = cache_folder.kept_program_path(_folder, key)
+    program = _read(path, key)
+    if program is None:
+        exported = export.export(jax.jit(function), platforms=[platform])(*shapes)
+        content = bytes(exported.serialize())
+        _write(path, key, content)
+        # As the next process will find it: JAX's cache tells programs apart by their bytes.
+        program = export.deserialize(bytearray(content))
+    return program.call
+
+
+def _source() -> str:
+    """A checksum of the source of the package; "" if it can't be read."""
+    digest = hashlib.sha256()
+    files = sorted(_PACKAGE.rglob("*.py"))
+    try:
+        for path in files:
+            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    except OSError:
+        return ""
+    return digest.hexdigest() if files else ""
+
+
+# What this process runs. If the files change while it runs, they no longer say what that is.
+_LOADED = _source()
+
+
+def _key(name: str, shapes: Sequence[jax.ShapeDtypeStruct], platform: str) -> str:
+    settings = {
+        name: str(getattr(jax.config, name, value))
+        for name, value in sorted(jax.config.values.items())
+        if "cache" not in name
+    }
+    versions = [version(library) for library in _LIBRARIES]
+    arrays = [(shape.shape, str(shape.dtype)) for shape in shapes]
+    parts = (name, arrays, platform, _LOADED, versions, settings)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _read(path: Path, key: str) -> export.Exported | None:
+    """The program of a file; None if there is no such file, or anything is wrong with it."""
+    try:
+        if not cache_folder.belongs_to_user(path.parent.stat()):
+            return None
+        with path.open("rb") as file:
+            if not cache_folder.belongs_to_user(os.fstat(file.fileno())):
+                return None
+            checksum, content = file.read(32), file.read()
+        if checksum != _checksum(key, content):
+            return None
+        os.utime(path)  # what is used last is removed last
+        return export.deserialize(bytearray(content))
+    except Exception:  # whatever is wrong with a file, the program can be made anew
+        return None
+
+
+def _write(path: Path, key: str, content: bytes) -> None:
+    """Writes the file of a program, if that is possible."""
+    try:
+        if cache_folder.belongs_to_user(path.parent.stat()):
+            write_atomically(path, _checksum(key, content) + content, mode=0o600)
+    except OSError:
+        return
+
+
+def _checksum(key: str, content: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + content).digest()
