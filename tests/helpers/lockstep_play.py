@@ -11,29 +11,24 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jax_games import GAMES, begin, masks, observations, parts_of, step
 
 from hackmatrix.engine import Game
 from hackmatrix.engine.movement import exit_distances
 from hackmatrix.engine.state import Ending, Event, State
 from hackmatrix.engine.text import state_to_text
-from hackmatrix.jaxgame import actions, batch
-from hackmatrix.jaxgame.conversion import state_from_engine, state_to_engine
+from hackmatrix.jaxgame import EnvState
+from hackmatrix.jaxgame.conversion import state_to_engine
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_DIRECTIONS
 from hackmatrix.rules.board import CELLS, NEIGHBOUR
 from hackmatrix.rules.enemies import MAX_ENEMIES
 from hackmatrix.rules.programs import MAX_SAVED_STATES, ProgramId
 from hackmatrix.rules.rewards import REWARD_PARTS
 
-GAMES = 128  # one size of batch, so that everything is compiled once
 UNDO = FIRST_PROGRAM + ProgramId.UNDO
 
 Policy = Callable[[random.Random, Game, list[int]], int]
-
-_step = jax.jit(lambda state, action: batch.step(state, action, jnp.zeros(GAMES, bool), False))
-_masks = jax.jit(jax.vmap(actions.valid_actions))
-_observe = jax.jit(batch.observations)
 
 
 def any_action(rng: random.Random, _: Game, valid: list[int]) -> int:
@@ -97,12 +92,10 @@ def play(states: Sequence[State], policy: Policy, rng: random.Random, steps: int
     games = [Game(state) for state in states]
     covered: Counter[str] = Counter(games=GAMES)
     chains = [0] * GAMES
-    batched = jax.tree.map(
-        lambda *leaves: jnp.asarray(np.stack(leaves)), *(state_from_engine(s) for s in states)
-    )
-    observations = _observe(batched)
+    batched = begin(states)
+    seen = observations(batched)
     for _ in range(steps):
-        _compare(games, batched, observations)
+        _compare(games, batched, seen)
         if all(game.state.over for game in games):
             break
         before = [state_to_text(game.state) for game in games]
@@ -119,24 +112,24 @@ def play(states: Sequence[State], policy: Policy, rng: random.Random, steps: int
             parts[i] = list(outcome.parts.values())
             _count_after(covered, game, action, parts[i], outcome.stage_completed)
             chains[i] = _chain(covered, chains[i], action)
-        batched, done = _step(batched, jnp.asarray(chosen))
-        observations = done.observation
-        for i in np.nonzero((np.asarray(done.parts) != parts).any(axis=1))[0]:
-            got = dict(zip(REWARD_PARTS, np.asarray(done.parts)[i].tolist(), strict=True))
+        stepped = step(batched, np.array(chosen))
+        batched, seen, made = stepped.state, stepped.observation, parts_of(stepped.info)
+        for i in np.nonzero((made != parts).any(axis=1))[0]:
+            got = dict(zip(REWARD_PARTS, made[i].tolist(), strict=True))
             raise AssertionError(f"{before[i]}{ACTION_NAMES[chosen[i]]}: {parts[i]} but {got}")
     return covered
 
 
-def _compare(games: list[Game], batched: Any, observations: jax.Array) -> None:
-    host = jax.tree.map(np.asarray, batched)
-    masks = np.asarray(_masks(batched)).tolist()
-    seen = np.asarray(observations)
+def _compare(games: list[Game], batched: EnvState, observed: jax.Array) -> None:
+    host = jax.tree.map(np.asarray, batched.game)
+    bits = np.asarray(masks(batched)).tolist()
+    seen = np.asarray(observed)
     for i, game in enumerate(games):
         other = state_to_engine(jax.tree.map(lambda x, i=i: x[i], host))
         difference = first_difference(_plain(game.state), _plain(other))
         assert difference is None, f"{state_to_text(game.state)}python, then jax: {difference}"
         mask = sum(1 << action for action in game.valid_actions())
-        assert mask == masks[i], f"{state_to_text(game.state)}{mask ^ masks[i]:b}"
+        assert mask == bits[i], f"{state_to_text(game.state)}{mask ^ bits[i]:b}"
         assert game.observation() == seen[i].tobytes(), state_to_text(game.state)
 
 
