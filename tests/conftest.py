@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # Compiling is most of the suite's time. Set before anything imports JAX, and inherited by the
@@ -16,3 +17,11 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # suite must mean the same on every machine, so its examples are not drawn anew each time.
 settings.register_profile("hackmatrix", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hackmatrix")
+
+
+@pytest.fixture
+def shared_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of this process that need the same compiled programs share them."""
+    from sharing_trainer import SharingTrainer
+
+    monkeypatch.setattr("hackmatrix.training.loop.Trainer", SharingTrainer)

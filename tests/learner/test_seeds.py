@@ -30,6 +30,8 @@ from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.training.loop import End, MakeEvaluate
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 
 def trained(num_seeds: int, seed: int, over_agents: seeds.OverAgents | None = None) -> TrainState:
     """The state after three updates."""

@@ -45,6 +45,8 @@ from hackmatrix.training.chunks import Chunks
 from hackmatrix.training.loop import End, train
 from hackmatrix.training.sources import find_source
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 
 def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:
     output = io.StringIO()
