@@ -16,9 +16,7 @@ from hackmatrix.settings.config import LOGGING, Course, TrainConfig
 
 # Settings that no compiled program reads.
 _OUTSIDE = {"seed", "on_unhealthy"} | {
-    field.name
-    for field in dataclasses.fields(TrainConfig)
-    if field.metadata["section"] == LOGGING
+    field.name for field in dataclasses.fields(TrainConfig) if field.metadata["section"] == LOGGING
 }
 _PROGRAMS: dict[Any, Any] = {}
 
