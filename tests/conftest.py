@@ -18,8 +18,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 settings.register_profile("hackmatrix", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hackmatrix")
 
-# Longest first, so that the workers end together; and files that compile the same programs apart, so
-# that the second finds what the first has kept.
+# Longest first, so that the workers end together; and files that compile the same programs apart,
+# so that the second finds what the first has kept.
 LONGEST = [
     "jaxgame/test_lockstep.py",
     "training/test_loop.py",
