@@ -27,3 +27,41 @@ def _programs_are_traced() -> Iterator[None]:
         where = "hackmatrix.storage.compilation_cache.keep_programs_in"
         patch.setattr(where, lambda folder: None)  # noqa: ARG005
         yield
+
+
+# Longest first, so that the workers end together; and files that compile the same programs apart,
+# so that the second finds what the first has kept.
+LONGEST = [
+    "jaxgame/test_lockstep.py",
+    "training/test_loop.py",
+    "environments/test_documentation.py",
+    "bench/test_env.py",
+    "jaxgame/test_env.py",
+    "cli/test_evaluate.py",
+    "learner/test_trainer.py",
+    "learner/test_seeds.py",
+    "learner/test_probes.py",
+    "learner/test_recurrent.py",
+    "rules/test_stages.py",
+    "settings/test_devices.py",
+    "environments/test_wrappers.py",
+    "environments/test_classic.py",
+    "training/test_kill.py",
+    "conformance/test_recordings.py",
+    "jaxgame/test_agreement.py",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The order in which files are handed to the workers."""
+    tests = Path(__file__).parent
+    places = {tests / file: place for place, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+
+
+@pytest.fixture
+def shared_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of this process that need the same compiled programs share them."""
+    from sharing_trainer import SharingTrainer
+
+    monkeypatch.setattr("hackmatrix.training.loop.Trainer", SharingTrainer)

@@ -1,6 +1,7 @@
 """`hackmatrix bench env`: what it prints is what it measured, and what it measured is the game."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -13,9 +14,27 @@ from hackmatrix.bench.positions import crowded_position
 from hackmatrix.bench.replay import Record, ReplayError
 from hackmatrix.cli.main import main
 from hackmatrix.engine import Game
+from hackmatrix.learner.mesh import on_devices
 from hackmatrix.rules.observation import RECORD_SIZE
 
-SMALL = ["--num-envs", "16", "--num-steps", "8"]
+SMALL = ["--num-envs", "16", "--num-steps", "16"]
+HARDER = [*SMALL, "--play", "harder", "--observation", "features"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_programs() -> Iterator[None]:
+    """Benches with the same settings share what is compiled."""
+    programs: dict[Any, Any] = {}
+
+    def shared(function: Any, *specs: Any, **options: Any) -> Any:
+        made = function.__self__
+        key = (made.num_envs, made.num_steps, made.play, made.observation, len(made._positions))
+        program = on_devices(function, *specs, **options)
+        return programs.setdefault((function.__name__, *key), program)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("hackmatrix.bench.env.on_devices", shared)
+        yield
 
 
 def figures_of(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
@@ -25,12 +44,13 @@ def figures_of(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]
     return json.loads(out)
 
 
-def test_env_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    figures = figures_of(capsys, "env", *SMALL, "--repeats", "3")
+@pytest.mark.parametrize("flags", [pytest.param(SMALL, marks=pytest.mark.slow), HARDER])
+def test_env_as_json(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    figures = figures_of(capsys, "env", *flags, "--repeats", "3")
     assert (figures["num_envs"], figures["repeats"]) == (16, 3)
     assert figures["min"] <= figures["median"] <= figures["max"]
     assert figures["steps_per_second"] == figures["median"] > 0
-    assert figures["replayed_steps"] == 16 * 8 * 4  # the run that compiles is replayed too
+    assert figures["replayed_steps"] == 16 * 16 * 4  # the run that compiles is replayed too
     assert {"device", "versions", "mean_episode_length", "stages_per_step"} <= set(figures)
 
 
@@ -84,7 +104,7 @@ def test_a_difference_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Game, "observation", lambda _: bytes(RECORD_SIZE))
-    assert main(["bench", "env", *SMALL, "--repeats", "1"]) == 1
+    assert main(["bench", "env", *HARDER, "--repeats", "1"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert "observation" in err

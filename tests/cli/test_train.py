@@ -20,6 +20,8 @@ from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.runs.folder import read_metrics
 from hackmatrix.settings.config import TrainConfig
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 FLAGS = {
     "--num-envs": 256,
     "--num-steps": 128,

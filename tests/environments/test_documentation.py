@@ -32,6 +32,11 @@ def test_the_examples_of_the_environment_run(capsys: pytest.CaptureFixture[str])
     assert shown.startswith("EnvState: return ")
     assert "\nplayer hp " in shown
 
+    assert names["kind"].shape == names["hp"].shape == (8, 36)
+    assert ((names["hp"] > 0) == (names["kind"] > 0)).all()
+    assert names["credits"].shape == names["calm"].shape == (8,)
+    assert (names["board"].argmax(axis=-1).reshape(8, 36) == names["kind"]).all()
+
 
 def test_the_examples_of_positions_run() -> None:
     names = run_examples(DOCS / "positions.md")

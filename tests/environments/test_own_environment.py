@@ -17,6 +17,8 @@ from hackmatrix.environments.registry import environment_id, make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.runs.folder import read_metrics
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -7,33 +7,28 @@ and integer reward parts are equal, or the game is shown as text with the first 
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jax_games import GAMES, begin, masks, observations, parts_of, step
 
 from hackmatrix.engine import Game
 from hackmatrix.engine.movement import exit_distances
-from hackmatrix.engine.state import Ending, Event, State
+from hackmatrix.engine.state import Ending, Event, Position, State
 from hackmatrix.engine.text import state_to_text
-from hackmatrix.jaxgame import actions, batch
-from hackmatrix.jaxgame.conversion import state_from_engine, state_to_engine
+from hackmatrix.jaxgame import EnvState
+from hackmatrix.jaxgame.conversion import state_to_engine
 from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_DIRECTIONS
 from hackmatrix.rules.board import CELLS, NEIGHBOUR
 from hackmatrix.rules.enemies import MAX_ENEMIES
 from hackmatrix.rules.programs import MAX_SAVED_STATES, ProgramId
 from hackmatrix.rules.rewards import REWARD_PARTS
 
-GAMES = 128  # one size of batch, so that everything is compiled once
 UNDO = FIRST_PROGRAM + ProgramId.UNDO
 
 Policy = Callable[[random.Random, Game, list[int]], int]
-
-_step = jax.jit(lambda state, action: batch.step(state, action, jnp.zeros(GAMES, bool), False))
-_masks = jax.jit(jax.vmap(actions.valid_actions))
-_observe = jax.jit(batch.observations)
 
 
 def any_action(rng: random.Random, _: Game, valid: list[int]) -> int:
@@ -96,16 +91,14 @@ def play(states: Sequence[State], policy: Policy, rng: random.Random, steps: int
     assert len(states) == GAMES
     games = [Game(state) for state in states]
     covered: Counter[str] = Counter(games=GAMES)
+    convert = Conversion()
     chains = [0] * GAMES
-    batched = jax.tree.map(
-        lambda *leaves: jnp.asarray(np.stack(leaves)), *(state_from_engine(s) for s in states)
-    )
-    observations = _observe(batched)
+    batched = begin(states)
+    seen = observations(batched)
     for _ in range(steps):
-        _compare(games, batched, observations)
+        _compare(games, convert(batched.game), batched, seen)
         if all(game.state.over for game in games):
             break
-        before = [state_to_text(game.state) for game in games]
         chosen = []
         parts = np.zeros((GAMES, len(REWARD_PARTS)), np.int32)
         for i, game in enumerate(games):
@@ -119,24 +112,68 @@ def play(states: Sequence[State], policy: Policy, rng: random.Random, steps: int
             parts[i] = list(outcome.parts.values())
             _count_after(covered, game, action, parts[i], outcome.stage_completed)
             chains[i] = _chain(covered, chains[i], action)
-        batched, done = _step(batched, jnp.asarray(chosen))
-        observations = done.observation
-        for i in np.nonzero((np.asarray(done.parts) != parts).any(axis=1))[0]:
-            got = dict(zip(REWARD_PARTS, np.asarray(done.parts)[i].tolist(), strict=True))
-            raise AssertionError(f"{before[i]}{ACTION_NAMES[chosen[i]]}: {parts[i]} but {got}")
+        stepped = step(batched, np.array(chosen))
+        made = parts_of(stepped.info)
+        for i in np.nonzero((made != parts).any(axis=1))[0]:
+            before = state_to_text(convert(batched.game)[i])
+            got = dict(zip(REWARD_PARTS, made[i].tolist(), strict=True))
+            raise AssertionError(f"{before}{ACTION_NAMES[chosen[i]]}: {parts[i]} but {got}")
+        batched, seen = stepped.state, stepped.observation
     return covered
 
 
-def _compare(games: list[Game], batched: Any, observations: jax.Array) -> None:
-    host = jax.tree.map(np.asarray, batched)
-    masks = np.asarray(_masks(batched)).tolist()
-    seen = np.asarray(observations)
+class Conversion:
+    """Games of the JAX engine as states of the Python engine.
+
+    It takes most of the time of lockstep, so what has been converted is kept: saved positions, each
+    of which was the game's position before, and games that have ended.
+    """
+
+    def __init__(self) -> None:
+        self._states: dict[bytes, State] = {}
+        self._saved: dict[bytes, Position] = {}
+
+    def __call__(self, games: Any) -> list[State]:
+        """A batch of games, each with the leaves that it has on the host."""
+        host = jax.tree.map(np.asarray, games)
+        rows = [np.uint32(x).reshape(GAMES, -1) for x in jax.tree.leaves(host)]
+        words = np.concatenate(rows, axis=1)
+        known = [self._states.get(words[i].tobytes()) for i in range(GAMES)]
+        states = [
+            self._converted(jax.tree.map(lambda x, i=i: x[i], host)) if state is None else state
+            for i, state in enumerate(known)
+        ]
+        self._states = {words[i].tobytes(): state for i, state in enumerate(states)}
+        return states
+
+    def _converted(self, game: Any) -> State:
+        saved, exit = game.saved, game.exit.tobytes()  # a saved position has the game's exit
+        ages = reversed(range(int(saved.count)))
+        rows = [saved.rows[(saved.newest - age) % MAX_SAVED_STATES] for age in ages]
+        kept = {row.tobytes() + exit: row for row in rows}
+        new = {key: row for key, row in kept.items() if key not in self._saved}
+        few = replace(
+            saved,
+            rows=np.array([*new.values(), *saved.rows])[:MAX_SAVED_STATES],
+            count=np.int32(len(new)),
+            newest=np.int32(len(new) - 1),
+        )
+        state = state_to_engine(replace(game, saved=few))
+        self._saved |= dict(zip(new, state.saved, strict=True))
+        state.saved = [self._saved[row.tobytes() + exit] for row in rows]
+        return state
+
+
+def _compare(
+    games: list[Game], states: list[State], batched: EnvState, observed: jax.Array
+) -> None:
+    bits = np.asarray(masks(batched)).tolist()
+    seen = np.asarray(observed)
     for i, game in enumerate(games):
-        other = state_to_engine(jax.tree.map(lambda x, i=i: x[i], host))
-        difference = first_difference(_plain(game.state), _plain(other))
+        difference = first_difference(_plain(game.state), _plain(states[i]))
         assert difference is None, f"{state_to_text(game.state)}python, then jax: {difference}"
         mask = sum(1 << action for action in game.valid_actions())
-        assert mask == masks[i], f"{state_to_text(game.state)}{mask ^ masks[i]:b}"
+        assert mask == bits[i], f"{state_to_text(game.state)}{mask ^ bits[i]:b}"
         assert game.observation() == seen[i].tobytes(), state_to_text(game.state)
 
 

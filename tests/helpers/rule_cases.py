@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import jax
-import jax.numpy as jnp
+import jax_games
+import numpy as np
 
 from hackmatrix.engine import Game
 from hackmatrix.engine.saving import state_from_dict, state_to_dict
 from hackmatrix.engine.text import drawing, read_fact, state_from_text, state_to_text
-from hackmatrix.jaxgame import batch
-from hackmatrix.jaxgame.actions import valid_actions
-from hackmatrix.jaxgame.conversion import state_from_engine, state_to_engine
+from hackmatrix.jaxgame.conversion import state_to_engine
 from hackmatrix.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.rules.board import SIZE, Content
 from hackmatrix.rules.rewards import REWARD_PARTS, STEP
@@ -62,28 +61,28 @@ class PythonEngine:
 
 
 class JaxPlay:
+    """The game at every place of the batch; the last place is the one that is looked at."""
+
     def __init__(self, data: Data) -> None:
-        state = jax.tree.map(lambda x: x[None], state_from_engine(state_from_dict(data)))
-        self.state = jax.tree.map(jnp.asarray, state)
+        self.state = jax_games.begin([state_from_dict(data)])
 
     def valid_actions(self) -> list[int]:
-        bits = int(_mask(self.state)[0])
+        bits = int(jax_games.masks(self.state)[-1])
         return [action for action in range(NUM_ACTIONS) if bits >> action & 1]
 
     def step(self, action: int) -> tuple[Data, Parts, list[int]]:
-        self.state, done = _step(self.state, jnp.array([action]))
-        state = state_to_engine(jax.tree.map(lambda x: x[0], self.state))
-        parts = dict(zip(REWARD_PARTS, done.parts[0].tolist(), strict=True))
-        return state_to_dict(state), parts, self.valid_actions()
+        stepped = jax_games.step(self.state, np.full(jax_games.GAMES, action))
+        self.state = stepped.state
+        state = state_to_engine(jax.tree.map(lambda x: np.asarray(x)[-1], self.state.game))
+        parts = jax_games.parts_of(stepped.info)[-1].tolist()
+        parts_by_name = dict(zip(REWARD_PARTS, parts, strict=True))
+        return state_to_dict(state), parts_by_name, self.valid_actions()
 
 
 class JaxEngine:
     def from_dict(self, data: Data) -> Play:
         return JaxPlay(data)
 
-
-_step = jax.jit(lambda state, action: batch.step(state, action, jnp.zeros(1, bool), False))
-_mask = jax.jit(jax.vmap(valid_actions))
 
 ENGINES: dict[str, type[Engine]] = {"python": PythonEngine, "jax": JaxEngine}
 

@@ -2,10 +2,12 @@
 the same game, and how a person reads and writes its states."""
 
 import dataclasses
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax_games
 import numpy as np
 import pytest
 
@@ -19,11 +21,12 @@ from hackmatrix.jaxgame.conversion import state_to_engine
 from hackmatrix.rules.observation import RECORD_SIZE
 
 GAMES = 16
+LIMIT = 100  # steps of an episode, more than any test plays from its start
 INVALID = 27  # HACK is never owned at the start
 
 
-def start(env: HackMatrixEnv, games: int = GAMES) -> tuple[jax.Array, EnvState]:
-    streams = jnp.arange(games, dtype=jnp.uint32)
+def start(env: HackMatrixEnv) -> tuple[jax.Array, EnvState]:
+    streams = jnp.arange(GAMES, dtype=jnp.uint32)
     return jax.vmap(env.reset_game, in_axes=(0, None))(streams, jnp.uint32(0))
 
 
@@ -31,11 +34,13 @@ def stepper(env: HackMatrixEnv) -> Any:
     return jax.jit(lambda state, action: jax.vmap(env.step, (None, 0, 0))(None, state, action))
 
 
+@partial(jax.jit, static_argnums=0)
 def first_valid(env: HackMatrixEnv, state: EnvState) -> jax.Array:
     return jnp.argmax(jax.vmap(env.action_mask)(state), axis=1)
 
 
-def any_valid(env: HackMatrixEnv, state: EnvState, seed: int) -> jax.Array:
+@partial(jax.jit, static_argnums=0)
+def any_valid(env: HackMatrixEnv, state: EnvState, seed: jax.Array) -> jax.Array:
     keys = jax.random.split(jax.random.key(seed), GAMES)
     return jax.vmap(env.action_space.sample)(keys, jax.vmap(env.action_mask)(state))
 
@@ -50,7 +55,7 @@ def stacked(trees: list[Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def env() -> HackMatrixEnv:
-    return hackmatrix.make("HackMatrix-v1")
+    return hackmatrix.make("HackMatrix-v1", max_episode_steps=LIMIT)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +65,7 @@ def step(env: HackMatrixEnv) -> Any:
 
 @pytest.fixture(scope="module")
 def started(env: HackMatrixEnv) -> tuple[jax.Array, EnvState]:
-    return jax.jit(lambda: start(env))()
+    return start(env)
 
 
 def test_shapes_and_dtypes(env: HackMatrixEnv, step: Any, started: Any) -> None:
@@ -104,11 +109,11 @@ def test_owned_programs_are_counted(env: HackMatrixEnv, step: Any, started: Any)
 
 
 def test_the_key_makes_a_stream_without_the_evaluation_bit(env: HackMatrixEnv) -> None:
-    keys = jax.random.split(jax.random.key(3), 64)
-    _, state = jax.jit(jax.vmap(env.reset))(keys)
+    keys = jax.random.split(jax.random.key(3), GAMES)
+    _, state = jax.vmap(env.reset)(keys)
     streams = np.asarray(state.game.dice.stream)
     assert (streams >> 31 == 0).all()
-    assert len(set(streams.tolist())) == 64
+    assert len(set(streams.tolist())) == GAMES
 
 
 def test_an_episode_that_ends_makes_way_for_the_next_of_its_stream(
@@ -129,32 +134,33 @@ def test_an_episode_that_ends_makes_way_for_the_next_of_its_stream(
     assert (int(info["episode_length"][3]), int(state.episode_length[4])) == (1, 1)
 
 
-def test_a_step_limit_truncates_and_termination_goes_before_it(started: Any) -> None:
-    env = hackmatrix.make(max_episode_steps=2)
-    step = stepper(env)
+def test_a_step_limit_truncates_and_termination_goes_before_it(
+    env: HackMatrixEnv, step: Any, started: Any
+) -> None:
     _, state = started
+    state = dataclasses.replace(state, episode_length=jnp.full(GAMES, LIMIT - 2, jnp.int32))
     _, state, _, terminated, truncated, _ = step(state, first_valid(env, state))
     assert not (terminated | truncated).any()
     actions = first_valid(env, state).at[0].set(INVALID)
     observation, state, _, terminated, truncated, info = step(state, actions)
     assert terminated.tolist() == [i == 0 for i in range(GAMES)]
     assert truncated.tolist() == [i != 0 for i in range(GAMES)]
-    assert info["episode_length"].tolist() == [2] * GAMES
+    assert info["episode_length"].tolist() == [LIMIT] * GAMES
     assert state.episode_length.tolist() == [0] * GAMES
     assert observation[5].tobytes() == Game.new(5, 1).observation()
     assert info["final_observation"][5].tolist() != observation[5].tolist()
 
 
-def test_without_auto_reset_nothing_changes_after_the_end(started: Any) -> None:
-    env = hackmatrix.make(auto_reset=False)
-    step = stepper(env)
-    _, state = started
-    observation, ended, *_ = step(state, jnp.full(GAMES, INVALID, jnp.int32))
-    again, after, reward, terminated, _, info = step(ended, jnp.zeros(GAMES, jnp.int32))
+def test_without_auto_reset_nothing_changes_after_the_end() -> None:
+    env, games = jax_games.ENV, jax_games.GAMES
+    assert not env.auto_reset
+    state = jax_games.begin([Game.new(stream).state for stream in range(games)])
+    observation, ended, *_ = jax_games.step(state, np.full(games, INVALID))
+    again, after, reward, terminated, _, info = jax_games.step(ended, np.zeros(games))
     assert terminated.all()
-    assert not jax.vmap(env.action_mask)(after).any()
+    assert not jax_games.masks(after).any()
     assert (reward == 0).all()
-    assert info["episode_length"].tolist() == [1] * GAMES
+    assert info["episode_length"].tolist() == [1] * games
     assert again.tolist() == observation.tolist()
     assert state_to_engine(one(after.game, 2)) == state_to_engine(one(ended.game, 2))
 
@@ -193,6 +199,9 @@ def test_jit_vmap_nested_vmap_and_scan_play_the_same_games(
         np.testing.assert_array_equal(observation, wanted)
     jax.tree.map(np.testing.assert_array_equal, scanned, state)
 
+    single = env.reset_game(7, 0)  # plain integers name a game too
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b[7]), single, started)
+
 
 def test_a_step_keeps_shapes_and_dtypes_so_that_it_is_compiled_once(
     env: HackMatrixEnv, started: Any
@@ -208,8 +217,9 @@ def test_a_step_keeps_shapes_and_dtypes_so_that_it_is_compiled_once(
 def test_features_agree_with_the_python_engine(step: Any, layout: str) -> None:
     env = hackmatrix.make(observation=layout)
     observation, state = start(env)
+    features_of = jax.jit(jax.vmap(env.features))
     for _ in range(4):
-        floats = jax.jit(jax.vmap(env.features))(observation)
+        floats = features_of(observation)
         assert (floats.shape, floats.dtype) == ((GAMES, env.feature_size), jnp.float32)
         expected = [features(record.tobytes(), layout) for record in np.asarray(observation)]
         np.testing.assert_allclose(floats, np.array(expected), atol=1e-6)
@@ -336,12 +346,12 @@ def test_the_environment_is_shown_as_it_is_made() -> None:
     )
 
 
-def test_what_needs_a_vmap_says_so(env: HackMatrixEnv) -> None:
-    _, many = start(env, 3)
+def test_what_needs_a_vmap_says_so(env: HackMatrixEnv, started: Any) -> None:
+    many = jax.tree.map(lambda x: x[:3], started[1])
     for call in (lambda: env.step(None, many, jnp.zeros(3, int)), lambda: env.action_mask(many)):
         with pytest.raises(ValueError, match=r"takes one game, got 3: jax.vmap\(env\."):
             call()
-    _, single = env.reset_game(5, 0)  # plain integers name a game too
+    single = one(started[1], 5)
     with pytest.raises(ValueError, match="one integer as action, got float32"):
         env.step(None, single, jnp.float32(1))
     with pytest.raises(ValueError, match="step takes an EnvState, got ndarray"):

@@ -45,6 +45,11 @@ def answers(trainer: Trainer, state: TrainState, positions: list[int]) -> tuple[
     return np.asarray(jax.nn.softmax(logits)), np.asarray(values * state.reward_scale.deviation)
 
 
+# The simplest probes say what is broken where the others fail, which contain what they test: the
+# quick suite leaves them out.
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "expected"),
     [
@@ -59,6 +64,7 @@ def test_values_are_learned(env: probes.Probe, expected: list[float]) -> None:
     np.testing.assert_allclose(values, expected, atol=0.02)
 
 
+@pytest.mark.slow
 def test_the_better_action_is_found() -> None:
     trainer, state = trained(probes.Action(), 200)
     probabilities, values = answers(trainer, state, [0])
@@ -66,7 +72,7 @@ def test_the_better_action_is_found() -> None:
     assert values[0] == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 def test_the_policy_depends_on_the_observation(dtype: Literal["float32", "bfloat16"]) -> None:
     trainer, state = trained(probes.Policy(), 200, dtype)
     assert {leaf.dtype.name for leaf in jax.tree.leaves(state.params)} == {"float32"}
@@ -90,7 +96,8 @@ def test_observation_and_action_are_paired() -> None:
     assert mean_reward(150) > 0.95
 
 
-@pytest.mark.parametrize("field", ["obs", pytest.param("action", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("field", ["obs", "action"])
 def test_pairing_wrongly_is_noticed(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     play = trainer_module.play
 
@@ -158,6 +165,7 @@ class CutShort(probes.Grid):
         return obs, state, reward, terminated | truncated, truncated, info
 
 
+@pytest.mark.slow
 def test_a_time_limit_taken_for_a_termination_would_be_noticed() -> None:
     assert error_of_random_moves(CutShort()) > 0.5
 

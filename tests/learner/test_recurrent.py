@@ -1,6 +1,7 @@
 """A recurrent network is injected, remembers, and learns from whole sequences."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -49,9 +50,14 @@ class Recall(probes.Probe):
         return obs, new, reward, last, jnp.bool_(False), info
 
 
-def trained(updates: int) -> tuple[Trainer, TrainState]:
+@functools.cache
+def trainer_of_memory() -> Trainer:
     env = Recall()
-    trainer = Trainer(env, CONFIG, network=MemoryNetwork(env))
+    return Trainer(env, CONFIG, network=MemoryNetwork(env))
+
+
+def trained(updates: int) -> tuple[Trainer, TrainState]:
+    trainer = trainer_of_memory()
     return trainer, trainer.run(trainer.init(0), updates)
 
 
@@ -65,6 +71,7 @@ def test_what_was_shown_is_remembered_in_training_and_in_evaluation() -> None:
     assert play_games(Recall(), player, Limits(episodes=200)).returns.mean() > 0.95
 
 
+@pytest.mark.slow
 def test_without_memory_it_stays_a_guess() -> None:
     trainer = Trainer(Recall(), dataclasses.replace(CONFIG, hidden_dim=16, num_layers=1))
     state, _ = trainer.take_sums(trainer.run(trainer.init(0), 120))

@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 import probe_environments as probes
 import pytest
-from small_runs import assert_same_run, rows_of, run_of, updates_of
+from sharing_trainer import SharingTrainer
+from small_runs import MINE, assert_same_run, config_in, rows_of, updates_of
+from small_runs import run_of as any_run_of
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from hackmatrix.agents.policy import load_policy
@@ -28,33 +30,39 @@ from hackmatrix.reporting.rows import Interval, joined, told
 from hackmatrix.runs.checkpoints import best_checkpoint, load_checkpoint
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.options import TrainOptions
-from hackmatrix.training.loop import End, MakeEvaluate
+from hackmatrix.training.loop import End, MakeEvaluate, Outcome
+
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
+# Two agents in nearly all tests, so that they all run one program.
+AGENTS = 2
+SETTINGS: dict[str, Any] = {"num_seeds": AGENTS, "normalize_observations": True}
 
 
-def trained(num_seeds: int, seed: int, over_agents: seeds.OverAgents | None = None) -> TrainState:
+def run_of(folder: Path, options: TrainOptions = MINE, **changes: Any) -> Outcome:
+    return any_run_of(folder, options, **(SETTINGS | changes))
+
+
+def state_of(trainer: Trainer, seed: int) -> TrainState:
     """The state after three updates."""
-    config = TrainConfig(
-        num_envs=8,
-        num_steps=8,
-        hidden_dim=8,
-        lr=1e-3,
-        num_seeds=num_seeds,
-        seed=seed,
-        normalize_observations=True,
+    return jax.device_get(trainer.run(trainer.init(seed), 3))
+
+
+def test_each_agent_is_what_its_seed_alone_makes(tmp_path: Path) -> None:
+    many, alone = (
+        SharingTrainer(probes.Grid(), config_in(tmp_path, **(SETTINGS | {"num_seeds": count})))
+        for count in (AGENTS, 1)
     )
-    trainer = Trainer(probes.Grid(), config, over_agents=over_agents)
-    return jax.device_get(trainer.run(trainer.init(config.seed), 3))
-
-
-def test_each_agent_is_what_its_seed_alone_makes() -> None:
-    agents = seeds.split(trained(3, seed=4), 3)
-    for agent, seed in zip(agents, (4, 5, 6), strict=True):
+    agents = seeds.split(state_of(many, seed=4), AGENTS)
+    for agent, seed in zip(agents, (4, 5), strict=True):
         assert agent.seed == seed
-        jax.tree.map(np.testing.assert_array_equal, agent, trained(1, seed))
+        jax.tree.map(np.testing.assert_array_equal, agent, state_of(alone, seed))
 
 
-def test_side_by_side_they_are_the_same_but_for_rounding() -> None:
-    ours, theirs = (trained(3, 4, over) for over in (seeds.side_by_side, seeds.one_by_one))
+def test_side_by_side_they_are_the_same_but_for_rounding(tmp_path: Path) -> None:
+    config = config_in(tmp_path, **SETTINGS)
+    together = Trainer(probes.Grid(), config, over_agents=seeds.side_by_side)
+    ours, theirs = (state_of(each, 4) for each in (together, SharingTrainer(probes.Grid(), config)))
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5), ours, theirs)
 
 
@@ -64,10 +72,11 @@ def test_on_accelerators_they_learn_side_by_side() -> None:
 
 
 def test_a_run_of_many_agents_is_logged_as_the_runs_of_their_seeds(tmp_path: Path) -> None:
-    outcome = run_of(tmp_path / "many", num_seeds=3, seed=1)
+    outcome = run_of(tmp_path / "many", seed=1)
     rows = rows_of(outcome.run)
-    for k, seed in enumerate((1, 2, 3)):
-        alone = run_of(tmp_path / "alone", TrainOptions(run_name=str(seed)), seed=seed)
+    for k, seed in enumerate((1, 2)):
+        options = TrainOptions(run_name=str(seed))
+        alone = run_of(tmp_path / "alone", options, seed=seed, num_seeds=1)
         for row, theirs in zip(rows, rows_of(alone.run), strict=True):
             expected = {n: v for n, v in theirs.items() if n in row["agents"][k]}
             assert row["agents"][k] == {"seed": seed, **expected}
@@ -95,8 +104,8 @@ def test_the_speed_is_that_of_all_agents_together(
     seconds = itertools.count()  # each call of the trainer takes one
     clock = SimpleNamespace(perf_counter=lambda: next(seconds))
     monkeypatch.setattr("hackmatrix.training.chunks.time", clock)
-    rows = rows_of(run_of(tmp_path, num_seeds=3).run)
-    assert [row["train/steps_per_second"] for row in rows] == [3 * 64] * 3
+    rows = rows_of(run_of(tmp_path).run)
+    assert [row["train/steps_per_second"] for row in rows] == [AGENTS * 64] * 3
 
 
 def test_trackers_are_told_means_intervals_and_the_files_of_all(
@@ -107,7 +116,7 @@ def test_trackers_are_told_means_intervals_and_the_files_of_all(
         "hackmatrix.runs.trackers.Trackers.artifact",
         lambda _, __, files: told_files.extend(f.relative_to(tmp_path / "mine") for f in files),
     )
-    run = run_of(tmp_path, num_seeds=2, tensorboard=True).run
+    run = run_of(tmp_path, tensorboard=True).run
     events = EventAccumulator(str(run / "events")).Reload()
     row = rows_of(run)[0]
     for name in ("train/total_loss", "low/train/total_loss", "high/train/total_loss"):
@@ -147,9 +156,8 @@ def test_a_row_of_many_agents_has_mean_interval_and_all_of_them() -> None:
 
 
 def test_a_resumed_run_of_many_agents_is_the_run_that_was_never_stopped(tmp_path: Path) -> None:
-    changes = {"num_seeds": 2, "save_interval": 2, "normalize_observations": True}
-    run_of(tmp_path / "whole", **changes)
-    run_of(tmp_path / "cut", total_timesteps=4 * 64, **changes)
+    run_of(tmp_path / "whole", save_interval=2)
+    run_of(tmp_path / "cut", total_timesteps=4 * 64, save_interval=2)
     again = TrainOptions(resume=str(tmp_path / "cut" / "mine"))
     run_of(tmp_path / "cut", again, total_timesteps=7 * 64)
     cut, whole = tmp_path / "cut" / "mine", tmp_path / "whole" / "mine"
@@ -165,14 +173,14 @@ def test_a_resumed_run_of_many_agents_is_the_run_that_was_never_stopped(tmp_path
 def test_the_length_of_calls_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_of(tmp_path / "one", num_seeds=2)
+    run_of(tmp_path / "one")
     monkeypatch.setattr("hackmatrix.training.chunks.updates_per_call", lambda *_: 5)
-    run_of(tmp_path / "five", num_seeds=2)
+    run_of(tmp_path / "five")
     assert_same_run(tmp_path / "one" / "mine", tmp_path / "five" / "mine", 7)
 
 
 def test_another_number_of_agents_can_not_go_on(tmp_path: Path) -> None:
-    run = run_of(tmp_path, num_seeds=2).run
+    run = run_of(tmp_path).run
     rows = rows_of(run)
     for options in (TrainOptions(resume=str(run)), TrainOptions(resume=str(run), run_name="other")):
         with pytest.raises(UserError, match="holds 2 agents, --num-seeds asks for 3: leave it"):
@@ -184,13 +192,14 @@ def test_another_number_of_agents_can_not_go_on(tmp_path: Path) -> None:
 
 
 def test_a_run_of_many_can_start_from_the_params_of_one(tmp_path: Path) -> None:
-    file = run_of(tmp_path, num_seeds=2).run / "seed_1" / "final_params.npz"
-    begun = run_of(tmp_path, TrainOptions(run_name="new", resume=str(file)), num_seeds=3)
+    file = run_of(tmp_path).run / "seed_1" / "final_params.npz"
+    options = TrainOptions(run_name="new", resume=str(file))
+    begun = run_of(tmp_path, options, normalize_observations=False)
     arrays, _ = load_checkpoint(begun.run / "checkpoints" / "0")
     expected = load_policy(file).params["params"]["Dense_0"]["kernel"]
     for kernel in arrays["params.params.Dense_0.kernel"]:
         np.testing.assert_array_equal(kernel, expected)
-    assert len(set(arrays["seed"])) == 3
+    assert len(set(arrays["seed"])) == AGENTS
 
 
 def test_seeds_end_at_the_last_one() -> None:
@@ -216,10 +225,10 @@ def test_an_agent_that_is_lost_does_not_hold_up_the_others(
 ) -> None:
     poisoned_agent(monkeypatch, 1)
     output = io.StringIO()
-    outcome = run_of(tmp_path, output=output, num_seeds=3, save_interval=2, on_unhealthy="stop")
+    outcome = run_of(tmp_path, output=output, save_interval=2, on_unhealthy="stop")
     assert (outcome.end, outcome.saved) == (End.FINISHED, True)
     assert updates_of(outcome.run) == [2, 4, 6, 7]
-    lost, healthy = outcome.run / "seed_1", outcome.run / "seed_2"
+    healthy, lost = outcome.run / "seed_0", outcome.run / "seed_1"
     assert [p.name for p in sorted(lost.glob("*.npz"))] == ["params_2.npz", "params_4.npz"]
     assert (healthy / "final_params.npz").exists()
     text = output.getvalue()
@@ -228,14 +237,14 @@ def test_an_agent_that_is_lost_does_not_hold_up_the_others(
     assert text.count("seed 1: train/entropy") == 1
     row = rows_of(outcome.run)[1]
     assert row["agents"][1]["train/total_loss"] is None
-    assert math.isfinite(row["agents"][2]["train/total_loss"])
+    assert math.isfinite(row["agents"][0]["train/total_loss"])
 
 
 def test_an_anomaly_names_its_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     poisoned_agent(monkeypatch, 1)
     output = io.StringIO()
     options = TrainOptions(run_name="mine", detect_anomaly=True)
-    outcome = run_of(tmp_path, options, output=output, num_seeds=2, seed=8)
+    outcome = run_of(tmp_path, options, output=output, seed=8)
     assert outcome.end is End.ANOMALY
     assert "seed 9: not finite: params before the update, params.Dense_0" in output.getvalue()
 
@@ -270,8 +279,7 @@ def scored(*scores: float) -> MakeEvaluate:
 
 def test_every_agent_is_evaluated_and_the_best_checkpoint_is_best_for_all(tmp_path: Path) -> None:
     make = scored(1, 3, 9, 5, 4, 6, 0, 1)  # two agents after updates 2, 4, 6 and 7
-    changes = {"num_seeds": 2, "normalize_observations": True}
-    run = run_of(tmp_path, make_evaluate=make, eval_interval=2, **changes).run
+    run = run_of(tmp_path, make_evaluate=make, eval_interval=2).run
     rows = {row["update"]: row for row in rows_of(run) if "eval/mean_return" in row}
     assert {update: row["eval/mean_return"] for update, row in rows.items()} == {
         2: 2.0,

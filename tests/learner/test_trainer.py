@@ -1,6 +1,7 @@
 """The update as a whole: what a rollout holds, reproducibility, sizes, and no hidden transfers."""
 
 import dataclasses
+import functools
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import probe_environments as probes
 import pytest
+from sharing_trainer import SharingTrainer
 
 from hackmatrix.agents import distribution
 from hackmatrix.learner import measures, ppo
@@ -36,13 +38,18 @@ def rollout_of(env: probes.Probe, num_steps: int = 10) -> tuple[Trainer, Any, Ro
     return trainer, params, rollout
 
 
+@functools.cache
+def rollout_of_pairing() -> tuple[Trainer, Any, Rollout]:
+    return rollout_of(probes.Pairing())
+
+
 def assert_same(one: Any, other: Any) -> None:
     jax.tree.map(np.testing.assert_array_equal, jax.device_get(one), jax.device_get(other))
 
 
 def test_observation_mask_and_log_probability_belong_to_the_moment_of_choice() -> None:
     env = probes.Pairing()
-    trainer, params, rollout = rollout_of(env)
+    trainer, params, rollout = rollout_of_pairing()
     steps = rollout.steps
     logits, values, _ = trainer.network(params, steps.obs.reshape(-1, 1))
     mask = distribution.unpack_mask(steps.mask.reshape(-1), env.num_actions)
@@ -117,7 +124,7 @@ def test_discounted_returns_and_episode_sums_restart_with_each_episode() -> None
 
 
 def run_in_chunks(chunks: list[int]) -> TrainState:
-    trainer = Trainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG)
     state = trainer.init(3)
     for count in chunks:
         state = trainer.run(state, count)
@@ -132,7 +139,7 @@ def test_the_length_of_a_call_changes_nothing_bit_for_bit() -> None:
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
-    trainer = Trainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG)
     one, same, other = (trainer.run(trainer.init(seed), 3) for seed in (1, 1, 2))
     assert_same(one, same)
     with pytest.raises(AssertionError):
@@ -170,7 +177,7 @@ def test_each_update_shuffles_anew() -> None:
 
 def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     env = probes.Pairing()
-    trainer, params, rollout = rollout_of(env)
+    trainer, params, rollout = rollout_of_pairing()
     noise = np.random.default_rng(0)  # makes another policy than the one that acted
     params = jax.tree.map(lambda p: p + 0.1 * noise.normal(size=p.shape), params)
     config = dataclasses.replace(CONFIG, clip_eps=0.02, ent_coef=0.1, vf_coef=0.7)
@@ -204,7 +211,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
 
 def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
     # Without normalised advantages the mean of two minibatches' gradients is that of both.
-    trainer, params, rollout = rollout_of(probes.Pairing())
+    trainer, params, rollout = rollout_of_pairing()
     batch = ppo.batch_of(rollout, jnp.float32(1.0), CONFIG)
 
     def learned(minibatches: int, together: int) -> Any:
@@ -253,14 +260,14 @@ def test_rewards_are_scaled_for_learning_and_reported_as_they_are() -> None:
 
 
 def test_a_transition_is_stored_in_few_bytes() -> None:
-    _, _, rollout = rollout_of(probes.Pairing())
+    _, _, rollout = rollout_of_pairing()
     size = sum(leaf.nbytes for leaf in jax.tree.leaves(rollout.steps)) / (12 * 10)
     record = 1  # byte of observation
     assert size - record <= 24
 
 
 def test_one_program_serves_every_length_of_call_and_moves_nothing_to_the_host() -> None:
-    trainer = Trainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG)
     state = trainer.run(trainer.init(0), 1)
     counts = [jnp.int32(n) for n in (2, 3)]
     with jax.transfer_guard("disallow"):
@@ -287,14 +294,14 @@ def test_python_numbers_in_a_state_compile_nothing_anew() -> None:
 
 
 def test_the_state_that_was_run_is_used_up() -> None:
-    trainer = Trainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG)
     state = trainer.init(0)
     trainer.run(state, 1)
     assert state.params["params"]["Dense_0"]["kernel"].is_deleted()
 
 
 def test_every_metric_of_an_update_is_finite() -> None:
-    trainer = Trainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG)
     state, sums = trainer.take_sums(trainer.run(trainer.init(0), 5))
     sums = jax.device_get(sums)
     assert set(sums) == set(measures.zero_sums(LEARNER_METRICS))

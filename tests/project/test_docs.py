@@ -107,15 +107,6 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     assert names["outcome"].events
 
 
-def test_the_examples_of_the_environment_run(tmp_path: Path) -> None:
-    names = run_example(DOCS / "environment.md", tmp_path)
-    assert names["rewards"].shape == (256, 100)
-    assert names["kind"].shape == names["hp"].shape == (8, 36)
-    assert ((names["hp"] > 0) == (names["kind"] > 0)).all()
-    assert names["credits"].shape == names["calm"].shape == (8,)
-    assert (names["board"].argmax(axis=-1).reshape(8, 36) == names["kind"]).all()
-
-
 def test_the_game_in_the_document_is_the_file() -> None:
     text = (DOCS / "your-environment.md").read_text()
     frog = (DOCS.parent / "examples" / "frog.py").read_text()

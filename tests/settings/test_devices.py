@@ -60,7 +60,8 @@ def train_on(count: int, env: str, agents: int, folder: Path) -> dict[str, np.nd
 @pytest.mark.parametrize(
     ("env", "agents", "counts"),
     [
-        (GRID, 1, (2, 8)),
+        (GRID, 1, (2,)),
+        pytest.param(GRID, 1, (8,), marks=pytest.mark.slow),
         pytest.param(GRID, 2, (2,), marks=pytest.mark.slow),
         pytest.param(GAME, 1, (2, 8), marks=pytest.mark.slow),
     ],

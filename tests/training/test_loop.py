@@ -45,6 +45,8 @@ from hackmatrix.training.chunks import Chunks
 from hackmatrix.training.loop import End, train
 from hackmatrix.training.sources import find_source
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 
 def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:
     output = io.StringIO()
@@ -268,23 +270,25 @@ def test_with_other_games_the_params_go_on_and_the_optimizer_is_warned_of(tmp_pa
     assert arrays["opt_state.1.count"] == 5 * steps
 
 
+LINEAR: dict[str, Any] = {"lr": 0.1, "lr_schedule": "linear", "log_interval": 1}
+
+
 def test_another_length_of_rollouts_counts_on_from_the_timesteps_that_were_made(
     tmp_path: Path,
 ) -> None:
-    run_of(tmp_path)
+    run_of(tmp_path, **LINEAR)
     options = TrainOptions(resume=str(tmp_path / "mine"))
-    outcome = run_of(tmp_path, options, num_steps=16, total_timesteps=10 * 64)
+    outcome = run_of(tmp_path, options, num_steps=16, total_timesteps=11 * 64)
     assert (outcome.updates, outcome.timesteps) == (9, 7 * 64 + 2 * 128)
     assert rows_of(tmp_path / "mine")[-1]["timesteps"] == 7 * 64 + 2 * 128
 
 
 def test_the_learning_rate_of_a_resumed_run_goes_by_its_timesteps(tmp_path: Path) -> None:
-    settings = {"lr": 0.1, "lr_schedule": "linear", "log_interval": 1}
-    run_of(tmp_path, total_timesteps=5 * 64, **settings)
+    run_of(tmp_path, **LINEAR)
     options = TrainOptions(resume=str(tmp_path / "mine"))
-    run_of(tmp_path, options, num_steps=16, total_timesteps=10 * 64)
-    rates = [row["train/learning_rate"] for row in rows_of(tmp_path / "mine")][5:]
-    assert rates == pytest.approx([0.1 * (1 - made / 704) for made in (320, 448, 576)])
+    run_of(tmp_path, options, num_steps=16, total_timesteps=11 * 64)
+    rates = [row["train/learning_rate"] for row in rows_of(tmp_path / "mine")][7:]
+    assert rates == pytest.approx([0.1 * (1 - made / 704) for made in (448, 576)])
 
 
 def test_games_of_a_resumed_run_are_not_those_of_its_beginning(tmp_path: Path) -> None:
@@ -334,11 +338,14 @@ def test_rewards_that_are_no_longer_normalised_are_taken_as_they_are(tmp_path: P
     assert rows[-1]["train/reward_scale"] == 1
 
 
+TINY_RATE = 1e-30  # leaves params as they are
+
+
 def test_exported_params_start_a_new_run(tmp_path: Path) -> None:
     run_of(tmp_path)
     options = TrainOptions(resume=str(tmp_path / "mine" / "final_params.npz"), run_name="warm")
     output = io.StringIO()
-    outcome = run_of(tmp_path, options, output=output, total_timesteps=64, lr=1e-30)
+    outcome = run_of(tmp_path, options, output=output, total_timesteps=64, lr=TINY_RATE)
     assert "optimizer, normalisation, games and counters start afresh\n" in output.getvalue()
     assert outcome.updates == 1
     runs = [load_policy(tmp_path / name).params for name in ("mine", "warm")]
@@ -393,10 +400,10 @@ def test_what_a_resumed_run_was_last_asked_for_outlives_a_kill(
     with monkeypatch.context() as patched:
         patched.setattr(Chunks, "advance", killed)
         with pytest.raises(SystemExit):
-            run_of(tmp_path, options, total_timesteps=9 * 64, lr=0.5)
+            run_of(tmp_path, options, total_timesteps=9 * 64, lr=TINY_RATE)
     outcome = run_of(tmp_path, options)
     assert outcome.updates == 9
-    assert rows_of(tmp_path / "mine")[-1]["train/learning_rate"] == 0.5
+    assert rows_of(tmp_path / "mine")[-1]["train/learning_rate"] == pytest.approx(TINY_RATE)
 
 
 def test_a_name_and_a_folder_of_runs_mean_a_new_run(tmp_path: Path) -> None:

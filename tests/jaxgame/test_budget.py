@@ -1,0 +1,84 @@
+"""The size of the environment's programs: what a person waits for is made of it.
+
+The figures are of JAX 0.10. A change that moves one by more than a tenth writes down the new one
+here, with its reason in docs/performance.md.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax_games import ENV, GAMES, _step
+
+from hackmatrix.jaxgame import batch
+from hackmatrix.learner.trainer import Trainer
+from hackmatrix.settings.config import TrainConfig
+
+LINES = {"reset": 0, "step": 0, "mask": 0, "features": 0, "update": 0}  # of StableHLO
+KERNELS = 0  # of a step on CPU
+BYTES = 0  # of a game's state
+
+STREAM = jax.ShapeDtypeStruct((GAMES,), jnp.uint32)
+RESET = jax.jit(jax.vmap(ENV.reset_game))
+
+
+def a_tenth_of(figure: int) -> Any:
+    return pytest.approx(figure, rel=0.1)
+
+
+@pytest.fixture(scope="module")
+def started() -> Any:
+    return jax.eval_shape(RESET, STREAM, STREAM)
+
+
+def lines(lowered: Any) -> int:
+    return len(lowered.as_text().splitlines())
+
+
+def test_lines_of_the_environment(started: Any) -> None:
+    observation, state = started
+    actions = jax.ShapeDtypeStruct((GAMES,), jnp.int32)
+    programs = {
+        "reset": RESET.lower(STREAM, STREAM),
+        "step": _step.lower(None, state, actions),
+        "mask": jax.jit(jax.vmap(ENV.action_mask)).lower(state),
+        "features": jax.jit(jax.vmap(ENV.features)).lower(observation),
+    }
+    sizes = {name: lines(program) for name, program in programs.items()}
+    assert sizes == {name: a_tenth_of(LINES[name]) for name in programs}
+
+
+def test_lines_of_a_training_update() -> None:
+    trainer = Trainer(ENV, TrainConfig(num_envs=GAMES, num_steps=8))
+    program = trainer._run.lower(trainer.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
+    assert lines(program) == a_tenth_of(LINES["update"])
+
+
+def test_kernels_of_a_step(started: Any) -> None:
+    _, state = started
+    actions = jax.ShapeDtypeStruct((GAMES,), jnp.int32)
+    program = _step.lower(None, state, actions).compile().as_text()
+    assert program.count(" fusion(") == a_tenth_of(KERNELS)
+
+
+def test_bytes_of_a_game(started: Any) -> None:
+    _, state = started
+    sizes = (np.prod(leaf.shape[1:]) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    assert sum(sizes) == a_tenth_of(BYTES)
+
+
+def test_a_program_is_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced = []
+    step = batch.step
+
+    def counting(*args: Any) -> Any:
+        traced.append(args)
+        return step(*args)
+
+    monkeypatch.setattr(batch, "step", counting)
+    trainer = Trainer(ENV, TrainConfig(num_envs=GAMES, num_steps=8))
+    for _ in range(2):
+        trainer._run.lower(trainer.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
+    assert len(traced) == 1
