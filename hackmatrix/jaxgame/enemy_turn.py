@@ -32,8 +32,6 @@ from hackmatrix.jaxgame.state import (
     Enemies,
     State,
     Transmissions,
-    compressed,
-    is_set,
     saturated,
 )
 from hackmatrix.rules.board import CELLS
@@ -88,8 +86,8 @@ def _with_landed(enemies: Enemies, coming: Transmissions, landing: TransmissionS
     facts = (landing, hp, coming.cell, coming.type, coming.from_schedule, coming.from_siphon)
     everyone, hp, cell, kind, from_schedule, from_siphon = jax.tree.map(
         lambda slots: slots.to_set32().shifted(enemies.count),
-        compressed(facts, landing),
-        is_leaf=is_set,
+        planes.compressed(facts, landing),
+        is_leaf=planes.is_set,
     )
     return Enemies(
         count=enemies.count + landing.size(),
@@ -106,7 +104,7 @@ def _with_landed(enemies: Enemies, coming: Transmissions, landing: TransmissionS
 
 def _both(old: _Tree, new: _Tree) -> _Tree:
     """The unions of the sets in two trees."""
-    return jax.tree.map(lambda a, b: a | b, old, new, is_leaf=is_set)
+    return jax.tree.map(lambda a, b: a | b, old, new, is_leaf=planes.is_set)
 
 
 class Ground(NamedTuple):

@@ -6,7 +6,7 @@ on all places at once is then a few operations on sets, however many places ther
 """
 
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +15,11 @@ from jax import lax
 
 from hackmatrix.jaxgame import bitboard
 from hackmatrix.jaxgame.bitboard import Set32, Set36, col_of, row_of
-from hackmatrix.jaxgame.control_flow import where
+from hackmatrix.jaxgame.control_flow import compute_once, where
 from hackmatrix.rules.board import SIZE
 
 _Set = TypeVar("_Set", Set36, Set32)
+_Tree = TypeVar("_Tree")
 Numbers = tuple[_Set, ...]  # lowest bit first; as many planes as the largest number has bits
 
 
@@ -111,9 +112,9 @@ def decrement(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
     if len(numbers) > 8:
         # A loop: written out, each plane would be computed from all planes below it once more.
         _, less = lax.scan(
-            lambda left, plane: (left & ~plane, plane ^ left), places, stacked(numbers)
+            lambda left, plane: (left & ~plane, plane ^ left), places, _stacked(numbers)
         )
-        return unstacked(less)
+        return _unstacked(less)
     result = []
     for plane in numbers:
         result.append(plane ^ places)
@@ -177,18 +178,41 @@ def select(places: _Set, yes: Numbers[_Set], no: Numbers[_Set]) -> Numbers[_Set]
     return tuple((a & places) | (b & ~places) for a, b in zip(yes, no, strict=True))
 
 
-def stacked(sets: Sequence[_Set]) -> _Set:
+def _stacked(sets: Sequence[_Set]) -> _Set:
     """Several sets as one, whose words have an axis more, the first."""
     return jax.tree.map(lambda *words: jnp.stack(words), *sets)
 
 
-def unstacked(sets: _Set) -> Numbers[_Set]:
+def _unstacked(sets: _Set) -> Numbers[_Set]:
     """The sets that were stacked."""
 
     def one(i: int) -> _Set:
         return jax.tree.map(lambda x: lax.index_in_dim(x, i, keepdims=False), sets)
 
     return tuple(one(i) for i in range(len(jax.tree.leaves(sets)[0])))
+
+
+def compressed(sets: _Tree, kept: Any) -> _Tree:
+    """A tree of sets of slots after removing the slots that are not in `kept` (`Set36.compressed`).
+
+    The words of all sets are one array here, so that they are one operation.
+    """
+    leaves, tree = jax.tree.flatten(sets, is_leaf=is_set)
+
+    words = _stacked(leaves)
+
+    def compress() -> Any:
+        plan = kept.compression()
+        return jax.vmap(lambda slots: slots.compressed(plan))(words)
+
+    # If no slot is kept, the zeros of `compute_once` are right.
+    result = compute_once(kept.any(), compress)
+    return jax.tree.unflatten(tree, _unstacked(result))
+
+
+def is_set(tree: object) -> bool:
+    """Whether this is a set, for functions over trees of sets."""
+    return isinstance(tree, Set36 | Set32)
 
 
 def _bit(number: jax.Array, b: int) -> jax.Array:

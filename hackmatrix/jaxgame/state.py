@@ -24,7 +24,6 @@ from hackmatrix.jaxgame.bitboard import (
     col_of,
     row_of,
 )
-from hackmatrix.jaxgame.control_flow import compute_once
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.rules.board import LIMIT, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, SIZE
@@ -165,30 +164,7 @@ _Pieces = TypeVar("_Pieces", Enemies, Transmissions)
 def _kept(pieces: _Pieces, stays: Any) -> _Pieces:
     left = pieces.alive & stays
     no_count: Any = None  # the only field that is not a set
-    return replace(compressed(replace(pieces, count=no_count), left), count=left.size())
-
-
-def compressed(sets: _Tree, kept: Any) -> _Tree:
-    """A tree of sets of slots after removing the slots that are not in `kept` (`Set36.compressed`).
-
-    The words of all sets are one array here, so that they are one operation.
-    """
-    leaves, tree = jax.tree.flatten(sets, is_leaf=is_set)
-
-    stacked = planes.stacked(leaves)
-
-    def compress() -> Any:
-        plan = kept.compression()
-        return jax.vmap(lambda slots: slots.compressed(plan))(stacked)
-
-    # If no slot is kept, the zeros of `compute_once` are right.
-    result = compute_once(kept.any(), compress)
-    return jax.tree.unflatten(tree, planes.unstacked(result))
-
-
-def is_set(tree: object) -> bool:
-    """Whether this is a set, for functions over trees of sets."""
-    return isinstance(tree, Set36 | Set32)
+    return replace(planes.compressed(replace(pieces, count=no_count), left), count=left.size())
 
 
 def zeros(field: str, nothing: _Set) -> Numbers[_Set]:

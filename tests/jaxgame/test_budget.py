@@ -1,4 +1,4 @@
-"""The size of the environment's programs: what a person waits for is made of it.
+"""The size of the environment's programs, of which the time to the first result is made.
 
 The figures are of JAX 0.10. A change that moves one by more than a tenth writes down the new one
 here, with its reason in docs/performance.md.
@@ -16,9 +16,15 @@ from hackmatrix.jaxgame import batch
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.settings.config import TrainConfig
 
-LINES = {"reset": 0, "step": 0, "mask": 0, "features": 0, "update": 0}  # of StableHLO
-KERNELS = 0  # of a step on CPU
-BYTES = 0  # of a game's state
+LINES = {
+    "reset": 9_931,
+    "step": 33_782,
+    "mask": 701,
+    "features": 639,
+    "update": 40_478,
+}  # of StableHLO
+KERNELS = 1_369
+BYTES = 2_843
 
 STREAM = jax.ShapeDtypeStruct((GAMES,), jnp.uint32)
 RESET = jax.jit(jax.vmap(ENV.reset_game))

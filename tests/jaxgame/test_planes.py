@@ -94,6 +94,31 @@ def test_one_more_and_one_less(kind: type, data: st.DataObject) -> None:
 
 
 @kinds
+@given(data=st.data())
+def test_counting_down_from_large_numbers(kind: type, data: st.DataObject) -> None:
+    """Turns have so many planes that they are counted down in a loop."""
+    a = data.draw(lists_of(kind, 15))
+    places = data.draw(sets_of(kind)) & {i for i, v in enumerate(a) if v}
+    less = [v - (i in places) for i, v in enumerate(a)]
+    x, at = to_numbers(kind, a, 15), to_set(kind, places)
+    assert values(call(planes.decrement, x, at)) == less
+
+
+@kinds
+@given(data=st.data())
+def test_lists_close_their_gaps_in_all_facts_alike(kind: type, data: st.DataObject) -> None:
+    a, flags, kept = (data.draw(lists_of(kind, PLANES)), *(data.draw(sets_of(kind)) for _ in "ab"))
+    facts = {"numbers": to_numbers(kind, a, PLANES), "flags": to_set(kind, flags)}
+    closed = call(planes.compressed, facts, to_set(kind, kept))
+    gone = [0] * (PLACES[kind] - len(kept))
+    assert values(closed["numbers"]) == [a[i] for i in sorted(kept)] + gone
+    expected = {place for place, i in enumerate(sorted(kept)) if i in flags}
+    assert members(closed["flags"]) == expected
+    assert planes.is_set(closed["flags"])
+    assert not planes.is_set(closed["numbers"])
+
+
+@kinds
 @given(data=st.data(), n=number)
 def test_subtraction_tells_where_it_was_too_much(kind: type, data: st.DataObject, n: int) -> None:
     """Damage: the enemies with less hp than the damage, and the hp of the others."""
