@@ -69,15 +69,6 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def leaves(tree: Any) -> list[np.ndarray]:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
-
-
-def assert_equal(one: Any, other: Any) -> None:
-    for a, b in zip(leaves(one), leaves(other), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 def starts(env: Any) -> EnvState:
     streams = jnp.arange(GAMES, dtype=jnp.uint32)
     state: EnvState = jax.jit(jax.vmap(env.reset_game, (0, None)))(streams, jnp.uint32(0))[1]
@@ -120,7 +111,7 @@ def test_kept_programs_give_the_same_results(form: Any, kept: Path) -> None:
     for _ in range(2):
         jax.clear_caches()
         observations = jax.jit(form(jax.vmap(hackmatrix.make().observe)))(state)
-        assert_equal(observations, np.stack(expected))
+        np.testing.assert_array_equal(observations, np.stack(expected))
     assert len(list(kept.iterdir())) == count + 1
 
 
@@ -168,3 +159,19 @@ def test_different_settings_are_different_programs(monkeypatch: pytest.MonkeyPat
         names.add(str(error.value))
     assert len(names) == 3  # the layout of the features is no matter of the step
     assert all(name.startswith("hackmatrix.jaxgame.env._step_games(") for name in names)
+
+
+def next_number(x: jax.Array) -> jax.Array:
+    return x + 1
+
+
+def test_a_rule_that_is_not_of_the_package_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(over_games, "kept_program", asked)
+
+    def local(x: jax.Array) -> jax.Array:
+        return x + 1
+
+    local.__module__ = "hackmatrix.jaxgame.env"
+    for rule in (local, next_number):
+        one = over_games.over_games(rule, lambda x: x)
+        jax.jit(jax.vmap(one)).lower(jnp.arange(3))
