@@ -18,13 +18,12 @@ import numpy as np
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.facts import Facts
-from hackmatrix.storage.files import sync
+from hackmatrix.storage.files import PARTIAL, sync
 from hackmatrix.storage.manifest import DamagedError, check_manifest, write_manifest
 
 FORMAT = 1
 FOLDER = "checkpoints"
 FACTS = "facts.json"
-_PARTIAL = ".saving-"
 
 Arrays = dict[str, np.ndarray]
 Shapes = dict[str, list[Any]]  # by name: [dtype, *shape]
@@ -96,7 +95,7 @@ def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
     """
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
-    partial = folder / f"{_PARTIAL}{facts.update}-{os.getpid()}"
+    partial = folder / f"{PARTIAL}{facts.update}-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     shapes: Shapes = {name: [str(array.dtype), *array.shape] for name, array in arrays.items()}
@@ -115,14 +114,14 @@ def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
 
 
 def remove_partial(run: Path) -> None:
-    """Removes the files of saves that were killed. No other process may be saving."""
-    for path in (run / FOLDER).glob(f"{_PARTIAL}*"):
+    """Removes the checkpoints whose saving was killed. No other process may be saving."""
+    for path in (run / FOLDER).glob(f"{PARTIAL}*"):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_checkpoint(checkpoint: Checkpoint) -> None:
     """Removes a checkpoint: renames it first, which is atomic, then deletes its files."""
-    doomed = checkpoint.path.with_name(f"{_PARTIAL}doomed-{checkpoint.update}-{os.getpid()}")
+    doomed = checkpoint.path.with_name(f"{PARTIAL}doomed-{checkpoint.update}-{os.getpid()}")
     with contextlib.suppress(OSError):
         checkpoint.path.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)

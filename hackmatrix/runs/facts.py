@@ -1,6 +1,7 @@
 """The facts of a checkpoint and of exported params: everything except the arrays."""
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
@@ -37,8 +38,8 @@ class Facts:
 
     @property
     def score(self) -> float | None:
-        """The score of the evaluation; None without one."""
-        return None if self.evaluation is None else float(self.evaluation[SCORE])
+        """The score of the evaluation; None without one, or if it is not finite."""
+        return score_in(self.evaluation)
 
     @property
     def num_agents(self) -> int:
@@ -78,6 +79,12 @@ class Facts:
         if evaluation is not None and not _is_evaluation(evaluation):
             raise UserError(f"{where}: evaluation must be null or have a number as {SCORE}")
         return cls(**{field.name: facts[field.name] for field in dataclasses.fields(cls)})
+
+
+def score_in(evaluation: Any) -> float | None:
+    """The score of an evaluation; None if there is none, or none that can be compared."""
+    score = evaluation.get(SCORE) if isinstance(evaluation, dict) else None
+    return float(score) if isinstance(score, Real) and math.isfinite(score) else None
 
 
 def _is_evaluation(value: Any) -> bool:

@@ -12,8 +12,10 @@ from filelock import FileLock, Timeout
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import checkpoints_of
+from hackmatrix.runs.checkpoints import remove_partial as remove_partial_checkpoints
 from hackmatrix.runs.names import next_name
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.runs.params import agent_folders
+from hackmatrix.storage.files import remove_partial, write_atomically
 
 CONFIG, METRICS, LOG, PROFILES = "config.yaml", "metrics.jsonl", "log.txt", "profiles"
 STARTS = "starts.jsonl"
@@ -121,9 +123,18 @@ class RunFolder:
         """All rows of metrics.jsonl, without a line that a kill truncated."""
         return list(read_metrics(self.path))
 
-    def cut_metrics(self, update: int) -> None:
-        """Removes the rows after `update`."""
-        self.write_metrics([row for row in self.metrics() if row["update"] <= update])
+    def cut_metrics(self, update: int) -> int:
+        """Removes the rows after `update`; returns their number."""
+        rows = self.metrics()
+        kept = [row for row in rows if row["update"] <= update]
+        self.write_metrics(kept)
+        return len(rows) - len(kept)
+
+    def remove_partial(self) -> None:
+        """Removes what killed processes left half-written. No other process may be writing."""
+        remove_partial_checkpoints(self.path)
+        for folder in (self.path, *agent_folders(self.path)):
+            remove_partial(folder)
 
     def write_metrics(self, rows: list[Row]) -> None:
         """Replaces metrics.jsonl."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hackmatrix.errors import UserError
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.storage.files import write_pair
 
 FORMAT = 1  # of the JSON file
 FINAL = "final_params"
@@ -33,7 +33,7 @@ class Exported(NamedTuple):
 
 
 def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Writes `params` to `path` and `about` beside it; each file is replaced atomically.
+    """Writes `params` to `path` and `about` beside it, atomically (see `write_pair`).
 
     Args:
         path: ends in `.npz`.
@@ -41,13 +41,12 @@ def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any])
         about: JSON object with facts; `format` is added.
 
     Raises:
-        OSError: a file can't be written.
+        OSError: a file can't be written; older ones are left unchanged.
     """
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **dict(_flat(params)))
     facts = json.dumps({"format": FORMAT, **about}, indent=2) + "\n"
-    write_atomically(path.with_suffix(".json"), facts.encode())
-    write_atomically(path, buffer.getvalue())
+    write_pair(path, buffer.getvalue(), path.with_suffix(".json"), facts.encode())
 
 
 def load_params(path: Path) -> Exported:
@@ -92,17 +91,22 @@ def numbered_params(run: Path) -> dict[int, Path]:
 
 def remove_params(folder: Path, name: str) -> None:
     """Removes `{name}.npz` and `{name}.json`, if they exist."""
-    for suffix in (".npz", ".json"):
+    for suffix in (".json", ".npz"):  # never facts without their params
         (folder / f"{name}{suffix}").unlink(missing_ok=True)
 
 
-def update_of_params(folder: Path, name: str) -> int | None:
-    """The update in the facts beside `{name}.npz`; None if one of the two files is missing."""
+def facts_of_params(folder: Path, name: str) -> dict[str, Any]:
+    """The facts beside `{name}.npz`; empty if one of the two files is missing or damaged."""
     try:
-        about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        return about["update"] if (folder / f"{name}.npz").exists() else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return _read_facts(folder / f"{name}.json") if (folder / f"{name}.npz").exists() else {}
+    except UserError:
+        return {}
+
+
+def update_of_params(folder: Path, name: str) -> int | None:
+    """The update in the facts beside `{name}.npz`; None if it is not known."""
+    update = facts_of_params(folder, name).get("update")
+    return update if isinstance(update, int) else None
 
 
 def agent_folders(run: Path) -> list[Path]:

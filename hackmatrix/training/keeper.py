@@ -51,7 +51,8 @@ class Keeper:
             on_failed=self._failed,
         )
         best = best_checkpoint(run.path)
-        self._best_score = None if best is None else score_of(best)
+        scores = (None if best is None else score_of(best), exports.score_of_best(run.path))
+        self._best_score = max((score for score in scores if score is not None), default=None)
         self._last_update: int | None = None  # the update of the last checkpoint
         self._last_time = time.perf_counter()
         self._any_finite = True  # whether any agent's params were finite at the last save

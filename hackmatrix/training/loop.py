@@ -100,7 +100,7 @@ def train(
         run = stack.enter_context(open_run_folder(config, options, source))
         with StopRequest(partial(console.say, _STOPPING)) as stop:
             first = _compiled(trainer, source, options, console)
-            prepare_run_folder(run, config, source)
+            prepare_run_folder(run, config, source, console)
             run.add_start(start_facts(first.update, devices))
             console.keep_log(run.path / LOG)
             console.say(f"run {run.path}")

@@ -608,7 +608,7 @@ def test_a_disk_that_is_full_at_the_very_end_is_told(
     def no_space(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("hackmatrix.runs.exports.write_atomically", no_space)
+    monkeypatch.setattr("hackmatrix.runs.exports.write_pair", no_space)
     output = io.StringIO()
     outcome = run_of(tmp_path, output=output)
     assert (outcome.end, outcome.saved) == (End.FINISHED, False)

@@ -1,0 +1,55 @@
+"""Whatever happens to a run, nothing that it trained is deleted without being asked for."""
+
+import io
+import shutil
+from pathlib import Path
+
+import pytest
+from small_runs import rows_of, run_of, updates_of
+
+from hackmatrix.agents.policy import load_policy
+from hackmatrix.errors import UserError
+from hackmatrix.settings.options import TrainOptions
+
+
+def files_of(run: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("num_seeds", [1, 2])
+def test_params_that_are_newer_than_every_checkpoint_are_not_deleted(
+    num_seeds: int, tmp_path: Path
+) -> None:
+    run_of(tmp_path, save_interval=1, log_interval=1, num_seeds=num_seeds)
+    run = tmp_path / "mine"
+    for update in (4, 5, 6, 7):
+        shutil.rmtree(run / "checkpoints" / str(update))
+    before = files_of(run)
+    with pytest.raises(UserError, match=r"newer params than its checkpoint 3 \(params_4, .*final"):
+        run_of(tmp_path, TrainOptions(resume=str(run)))
+    assert files_of(run) == before
+
+    output = io.StringIO()
+    run_of(tmp_path, TrainOptions(resume=str(run), rewind=True), output=output)
+    assert "4 rows of metrics after update 3 are dropped" in output.getvalue()
+    assert updates_of(run) == [3, 4, 5, 6, 7]
+    assert [row["update"] for row in rows_of(run)] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_params_of_a_run_whose_checkpoints_all_failed_are_not_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_of(tmp_path, save_interval=3, total_timesteps=3 * 64)
+
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    resumed = TrainOptions(resume=str(tmp_path / "mine"))
+    with monkeypatch.context() as full:
+        full.setattr("hackmatrix.runs.saver.save_checkpoint", no_space)
+        outcome = run_of(tmp_path, resumed, save_interval=3, total_timesteps=7 * 64)
+    assert outcome.params == tmp_path / "mine" / "final_params.npz"
+    assert updates_of(tmp_path / "mine") == [3]
+    with pytest.raises(UserError, match=r"newer params .* \(params_7, final_params\): --rewind"):
+        run_of(tmp_path, resumed)
+    assert load_policy(tmp_path / "mine").about["update"] == 7
