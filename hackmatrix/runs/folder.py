@@ -1,5 +1,6 @@
 """The folder of a run: config.yaml, metrics.jsonl, log.txt, checkpoints/, params."""
 
+import contextlib
 import json
 import math
 import os
@@ -24,8 +25,15 @@ _LOCK = ".lock"
 Row = dict[str, Any]
 
 
+class LostFolderError(OSError):
+    """A run's folder was deleted, moved or replaced by another while its process was training."""
+
+
 class RunFolder:
-    """A run's folder, locked by this process, with methods that write to it."""
+    """A run's folder, locked by this process, with methods that write to it.
+
+    Each of them first checks that the folder is still this run's, see `check`.
+    """
 
     def __init__(self, path: Path) -> None:
         """Locks an existing folder.
@@ -35,9 +43,11 @@ class RunFolder:
         """
         self.path = path
         self._made = False
+        self._is_ours = False  # whether the folder was still this run's when it was unlocked
         self._lock = FileLock(path / _LOCK, blocking=False)
         try:
             self._lock.acquire()
+            self._identity = _identity(path / _LOCK)
         except Timeout:
             raise UserError(f"{path} is being trained by another process") from None
         except OSError as error:
@@ -45,7 +55,27 @@ class RunFolder:
 
     def close(self) -> None:
         """Unlocks the folder."""
+        self._is_ours = self._is_own()
         self._lock.release()
+
+    def check(self) -> None:
+        """Checks that the folder is still the one that was locked.
+
+        Raises:
+            LostFolderError: it is gone, or is another run's of the same name.
+        """
+        if not self._is_own():
+            raise LostFolderError(
+                f"{self.path} was deleted, moved or replaced: it is no longer this run's folder, "
+                "so nothing more is written there"
+            )
+
+    def _is_own(self) -> bool:
+        # While this process holds the lock file open, its inode can't be another file's.
+        try:
+            return _identity(self.path / _LOCK) == self._identity
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     @classmethod
     def create(cls, parent: Path, name: str | None, suffix: str | None) -> "RunFolder":
@@ -85,11 +115,12 @@ class RunFolder:
         return run
 
     def remove_if_unused(self) -> None:
-        """Removes the folder if it was created for a run that did not start."""
-        if not (self.path / CONFIG).exists():
+        """Removes the folder if it was created for a run that did not start; after `close`."""
+        if self._is_ours and not (self.path / CONFIG).exists():
             (self.path / _LOCK).unlink(missing_ok=True)
             if self._made:
-                self.path.rmdir()
+                with contextlib.suppress(OSError):  # something else was put there
+                    self.path.rmdir()
 
     def has_checkpoint(self, update: int) -> bool:
         """Whether the run has a checkpoint of this update."""
@@ -102,15 +133,18 @@ class RunFolder:
 
     def write_config(self, text: str) -> None:
         """Replaces config.yaml."""
+        self.check()
         write_atomically(self.path / CONFIG, text.encode())
 
     def add_start(self, facts: Mapping[str, Any]) -> None:
         """Appends a line to starts.jsonl: one for each process that trained this run."""
+        self.check()
         with (self.path / STARTS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(facts) + "\n")
 
     def add_metrics(self, row: Mapping[str, Any]) -> None:
         """Appends a line to metrics.jsonl, without values that are None; NaN becomes null."""
+        self.check()
         line = _recorded(row)
         with (self.path / METRICS).open("ab+") as file:
             if file.tell() and not _ends_a_line(
@@ -138,6 +172,7 @@ class RunFolder:
 
     def write_metrics(self, rows: list[Row]) -> None:
         """Replaces metrics.jsonl."""
+        self.check()
         text = "".join(json.dumps(row) + "\n" for row in rows)
         write_atomically(self.path / METRICS, text.encode())
 
@@ -155,6 +190,11 @@ def read_metrics(run: Path) -> Iterator[Row]:
                 continue
             if isinstance(row, dict) and isinstance(row.get("update"), int):
                 yield row
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _ends_a_line(file: BinaryIO) -> bool:

@@ -15,6 +15,7 @@ from hackmatrix.runs.checkpoints import (
     save_checkpoint,
 )
 from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.folder import LostFolderError
 
 
 class Snapshot(NamedTuple):
@@ -37,6 +38,7 @@ class Saver:
         run: Path,
         keep: int,
         *,
+        check: Callable[[], None],
         on_saved: Callable[[Facts, list[Path]], None],
         on_failed: Callable[[Facts, OSError], None],
     ) -> None:
@@ -45,11 +47,14 @@ class Saver:
         Args:
             run: the run's folder.
             keep: number of newest checkpoints to keep.
+            check: called in the thread before each write; raises `LostFolderError` if the folder is
+                no longer the run's, which ends the saving.
             on_saved: called in the thread with the checkpoint's folder and the files of its params.
             on_failed: called in the thread if the snapshot can't be written.
         """
         self._run = run
         self._keep = keep
+        self._check = check
         self._on_saved = on_saved
         self._on_failed = on_failed
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="saver")
@@ -75,7 +80,11 @@ class Saver:
         self._pending = self._thread.submit(self._save, snapshot)
 
     def wait(self) -> None:
-        """Waits until the current snapshot is written."""
+        """Waits until the current snapshot is written.
+
+        Raises:
+            LostFolderError: the folder is no longer the run's.
+        """
         if self._pending is not None:
             pending, self._pending = self._pending, None
             pending.result()
@@ -83,12 +92,17 @@ class Saver:
     def _save(self, snapshot: Snapshot) -> None:
         facts = snapshot.facts
         try:
+            self._check()
             path = save_checkpoint(self._run, snapshot.arrays, facts)
+            self._check()
             files = exports.export_params(self._run, facts, snapshot.params)
             if facts.evaluation is not None:
                 exports.export_best(self._run)
+            self._check()
             self._remove_old()
             self._on_saved(facts, [path, *files])
+        except LostFolderError:
+            raise
         except OSError as error:
             self.failed = True
             self._on_failed(facts, error)

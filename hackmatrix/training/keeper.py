@@ -38,6 +38,7 @@ class Keeper:
         trackers: Trackers,
     ) -> None:
         """Starts the thread that saves; nothing is saved yet."""
+        self._folder = run
         self._run = run.path
         self._trainer = trainer
         self._config = trainer.config
@@ -47,6 +48,7 @@ class Keeper:
         self._saver = Saver(
             run.path,
             self._config.keep_checkpoints,
+            check=run.check,
             on_saved=self._saved,
             on_failed=self._failed,
         )
@@ -97,6 +99,7 @@ class Keeper:
             return
         self._last_update = first.update
         # A kill may have come after the checkpoint was written and before its params.
+        self._folder.check()
         exports.export_params(self._run, facts, self._finite(self.agents_params(first)))
         exports.export_best(self._run)
 
@@ -120,6 +123,7 @@ class Keeper:
             self.keep(now)
         self._saver.wait()
         if now.update >= self._course.num_updates:
+            self._folder.check()
             try:
                 self._export_final(now)
             except OSError as error:

@@ -89,6 +89,8 @@ def train(
     Raises:
         UserError: the configuration doesn't fit the devices or the source, or the run's folder
             can't be created; nothing was changed.
+        LostFolderError: the run's folder was deleted, moved or replaced meanwhile.
+        OSError: the folder can't be written to at the start.
     """
     options = options or TrainOptions()
     with contextlib.ExitStack() as stack:
@@ -116,6 +118,7 @@ def train(
                 Reporter(run, trainer, course, console, trackers),
                 keeper,
                 evaluate,
+                check_folder=run.check,
                 should_stop=lambda: stop.requested or console.closed,
             )
             with keeper:
@@ -134,16 +137,21 @@ class _Loop:
     reporter: Reporter
     keeper: Keeper
     evaluate: Evaluate | None
+    check_folder: Callable[[], None]
     should_stop: Callable[[], bool]
 
     def run(self, now: LoopState) -> tuple[LoopState, End]:
         """Runs updates until the run ends, then saves a final checkpoint.
 
         After an anomaly it saves none: the run can resume from the last good one.
+
+        Raises:
+            LostFolderError: the run's folder was deleted, moved or replaced.
         """
         schedule, end = self.schedule, End.FINISHED
         self.reporter.begin(now.update)
         while now.update < schedule.num_updates:
+            self.check_folder()
             if self.should_stop():
                 end = End.SIGNAL
                 break

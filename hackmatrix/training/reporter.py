@@ -16,7 +16,7 @@ from hackmatrix.reporting.health import RETURN, ROW_KEY, HealthOfAgents, recorde
 from hackmatrix.reporting.metrics import summarise
 from hackmatrix.reporting.rows import AGENTS, joined, told
 from hackmatrix.runs.facts import OF_AGENTS, Evaluation
-from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.folder import LostFolderError, RunFolder
 from hackmatrix.runs.trackers import Trackers
 from hackmatrix.settings.config import Course
 from hackmatrix.training.chunks import Timing
@@ -136,6 +136,8 @@ class Reporter:
         self._trackers.log(update, timesteps, row)
         try:
             self._run.add_metrics({"update": update, "timesteps": timesteps, **row})
+        except LostFolderError:
+            raise
         except OSError as error:
             if not self._write_failed:
                 self._write_failed = True

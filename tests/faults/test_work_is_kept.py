@@ -2,13 +2,16 @@
 
 import io
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 from small_runs import rows_of, run_of, updates_of
 
 from hackmatrix.agents.policy import load_policy
+from hackmatrix.cli.main import exit_code
 from hackmatrix.errors import UserError
+from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.settings.options import TrainOptions
 
 
@@ -53,3 +56,50 @@ def test_params_of_a_run_whose_checkpoints_all_failed_are_not_deleted(
     with pytest.raises(UserError, match=r"newer params .* \(params_7, final_params\): --rewind"):
         run_of(tmp_path, resumed)
     assert load_policy(tmp_path / "mine").about["update"] == 7
+
+
+@pytest.mark.parametrize("fate", ["deleted", "moved", "replaced"])
+def test_a_run_whose_folder_is_taken_away_stops_and_leaves_the_next_one_alone(
+    fate: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run, other = tmp_path / "mine", tmp_path / "aside"
+    train = Trainer.run
+
+    def taken_away(self: Trainer, state: TrainState, count: int) -> TrainState:
+        if count and int(state.update) == 4:
+            while updates_of(run) != [4]:  # so that nothing is being saved
+                time.sleep(0.01)
+            run.rename(other)
+            if fate == "deleted":
+                shutil.rmtree(other)
+            if fate == "replaced":
+                run.mkdir()
+                (run / ".lock").touch()
+                (run / "checkpoints" / "1").mkdir(parents=True)
+                (run / "params_1.npz").write_text("of the next run")
+        return train(self, state, count)
+
+    monkeypatch.setattr(Trainer, "run", taken_away)
+
+    def command() -> int:
+        run_of(tmp_path, save_interval=1, log_interval=1, keep_checkpoints=1)
+        return 0
+
+    assert exit_code("hackmatrix train", command) == 1
+    line = capsys.readouterr().err
+    assert line.startswith(f"hackmatrix train: error: {run} was deleted, moved or replaced")
+    assert line.count("\n") == 1
+    if fate == "replaced":
+        assert sorted(path.name for path in run.rglob("*")) == [
+            ".lock",
+            "1",
+            "checkpoints",
+            "params_1.npz",
+        ]
+    else:
+        assert not run.exists()
+    if fate != "deleted":
+        assert updates_of(other) == [4]
