@@ -6,12 +6,12 @@ So `hackmatrix --help` is fast, and the game in plain Python never waits for JAX
 import contextlib
 import difflib
 import importlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hackmatrix.errors import UserError, in_words
+from hackmatrix.streams import discard_output, open_closed_streams
 from hackmatrix.version import __version__
 
 USAGE_ERROR = 2
@@ -48,6 +48,7 @@ def exit_code(command: str, work: Callable[[], int]) -> int:
     A `UserError` and an error of the file system become one line on stderr; Ctrl+C and a closed
     pipe end the command quietly.
     """
+    open_closed_streams()
     try:
         code = work()
         sys.stdout.flush()  # a closed pipe must raise here, not when the interpreter shuts down
@@ -68,11 +69,6 @@ def exit_code(command: str, work: Callable[[], int]) -> int:
 def _complain(command: str, text: str) -> None:
     with contextlib.suppress(OSError):  # the terminal may be gone
         print(f"{command}: error: {text}", file=sys.stderr)
-
-
-def discard_output() -> None:
-    """Discards buffered output when the reader of stdout is gone, as in `... | head`."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(name: str, rest: list[str]) -> int:

@@ -27,8 +27,9 @@ _EXAMPLE = """\
   hackmatrix train --resume checkpoints/my-run
       goes on from where the run was stopped or killed
 
-Exits with 0 when the run is finished, 130 or 143 when Ctrl+C or SIGTERM stopped it (a checkpoint is
-saved), 1 when a critical alarm or a NaN or infinity ended it, 2 when an option is wrong."""
+Exits with 0 when the run is finished, 129, 130 or 143 when SIGHUP, Ctrl+C or SIGTERM stopped it (a
+checkpoint is saved), 1 when a critical alarm, a NaN or infinity or the disk ended it, 2 when an
+option is wrong."""
 
 
 def main(argv: list[str]) -> int:
@@ -53,7 +54,7 @@ def main(argv: list[str]) -> int:
             console.say(note)
         outcome = _train(config, options, source, console)
     for line in _summary(outcome, course):
-        print(line)
+        console.say(line)
     return _exit_code(outcome)
 
 

@@ -127,7 +127,7 @@ def _copy(folder: Path, update: int, name: str) -> None:
 def _names_after(folder: Path, update: int) -> list[str]:
     """The names of a folder's params that are, or may be, of later updates."""
     numbered = numbered_params(folder)
-    held = {f"params_{number}": number for number in sorted(numbered)}
+    held: dict[str, float] = {f"params_{number}": number for number in sorted(numbered)}
     for name in (BEST, FINAL):
         if (path := folder / f"{name}.npz").exists():
             known = update_of_params(folder, name)

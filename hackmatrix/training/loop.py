@@ -1,6 +1,7 @@
 """Runs a training: assembles its parts, then alternates compiled updates with work that is due."""
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
 MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
 
 _STOPPING = "stopping after this update; once more: at once"
+_HUNG_UP = f"the terminal is gone, the run goes on; `kill {os.getpid()}` ends it with a checkpoint"
 
 
 class End(Enum):
@@ -100,7 +102,7 @@ def train(
         course = _course(config, source)
         trainer = Trainer(env, config, devices, course, detect_anomaly=options.detect_anomaly)
         run = stack.enter_context(open_run_folder(config, options, source))
-        with StopRequest(partial(console.say, _STOPPING)) as stop:
+        with StopRequest(partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)) as stop:
             first = _compiled(trainer, source, options, console)
             prepare_run_folder(run, config, source, console)
             run.add_start(start_facts(first.update, devices))
@@ -119,7 +121,7 @@ def train(
                 keeper,
                 evaluate,
                 check_folder=run.check,
-                should_stop=lambda: stop.requested or console.closed,
+                should_stop=lambda: stop.requested,
             )
             with keeper:
                 if source is not None:

@@ -104,7 +104,7 @@ def test_the_length_of_calls_changes_neither_metrics_nor_params(
         assert_same_run(tmp_path / "plain" / "mine", tmp_path / "changed" / "mine", update)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_between_updates_and_what_follows_is_as_if_it_had_not(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -723,16 +723,20 @@ def test_a_run_that_was_stopped_as_unhealthy_stops_again(tmp_path: Path) -> None
     assert again.updates < 60
 
 
-def test_a_pipe_that_nobody_reads_any_more_ends_the_run_with_a_checkpoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [BrokenPipeError(), ValueError("closed"), RuntimeError("odd")])
+def test_an_output_that_fails_ends_neither_the_run_nor_its_log(
+    error: Exception, tmp_path: Path
+) -> None:
     class Pipe(io.StringIO):
         def write(self, text: str) -> int:
             if text.startswith("update 3/"):
-                raise BrokenPipeError
+                raise error
             return super().write(text)
 
     outcome = run_of(tmp_path, output=Pipe())
-    assert (outcome.end, outcome.updates) == (End.SIGNAL, 3)
-    assert updates_of(outcome.run) == [3]
+    assert (outcome.end, outcome.updates) == (End.FINISHED, 7)
+    assert "update 3/7" in (outcome.run / "log.txt").read_text()
+    assert "checkpoint: update 7 saved" in (outcome.run / "log.txt").read_text()
 
 
 def test_an_update_that_never_comes_is_not_profiled_and_that_is_said(tmp_path: Path) -> None:
