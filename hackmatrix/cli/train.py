@@ -1,5 +1,6 @@
 """`hackmatrix train`: trains an agent by PPO."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,8 @@ def _train(
     from hackmatrix.training.loop import train
 
     enable_compilation_cache()
+    # A cache that can't be written, as on a full disk, costs nothing but time.
+    warnings.filterwarnings("ignore", "Error writing persistent compilation cache entry")
     try:
         return train(config, options, console, source=source, make_evaluate=_make_evaluate)
     except jax.errors.JaxRuntimeError as error:

@@ -6,7 +6,6 @@ at any moment leaves earlier checkpoints intact.
 """
 
 import contextlib
-import errno
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hackmatrix.errors import UserError
+from hackmatrix.runs.arrays import Arrays, read_arrays, write_arrays
 from hackmatrix.runs.facts import Facts
 from hackmatrix.storage.files import PARTIAL, sync
 from hackmatrix.storage.manifest import DamagedError, check_manifest, write_manifest
@@ -25,7 +25,6 @@ FORMAT = 1
 FOLDER = "checkpoints"
 FACTS = "facts.json"
 
-Arrays = dict[str, np.ndarray]
 Shapes = dict[str, list[Any]]  # by name: [dtype, *shape]
 
 
@@ -48,7 +47,7 @@ class CheckedCheckpoint:
         """The arrays by name. The files are not checked again."""
         arrays = {name: np.zeros(shape, dtype) for name, (dtype, *shape) in self._shapes.items()}
         filled = {name: array for name, array in arrays.items() if array.size}
-        return arrays | _read_arrays(self.path / "arrays", filled)
+        return arrays | read_arrays(self.path / "arrays", filled)
 
 
 def checkpoints_of(run: Path) -> list[Checkpoint]:
@@ -101,7 +100,7 @@ def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
     shapes: Shapes = {name: [str(array.dtype), *array.shape] for name, array in arrays.items()}
     try:
         # Orbax refuses empty arrays; their shape is enough to restore them.
-        _write_arrays(partial / "arrays", {n: a for n, a in arrays.items() if a.size})
+        write_arrays(partial / "arrays", {n: a for n, a in arrays.items() if a.size})
         text = json.dumps({"format": FORMAT, **facts.as_json(), "arrays": shapes}, indent=1)
         (partial / FACTS).write_text(text + "\n", encoding="utf-8")
         write_manifest(partial)
@@ -189,29 +188,3 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _facts(path: Path, content: dict[str, Any]) -> Facts:
     return Facts.from_json(content, str(path / FACTS))
-
-
-def _write_arrays(path: Path, arrays: Arrays) -> None:
-    import orbax.checkpoint as ocp  # takes two seconds, and is needed only here
-
-    try:
-        with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-            checkpointer.save(path.absolute(), args=ocp.args.StandardSave(arrays))
-    except OSError:
-        raise
-    except Exception as error:  # Orbax has no exception of its own: a full disk is a ValueError
-        raise OSError(errno.EIO, _cause(error)) from error
-
-
-def _cause(error: Exception) -> str:
-    """A short cause on one line; Orbax's messages have kilobytes."""
-    text = " ".join(str(error).split())
-    return "No space left on device" if "No space left" in text else text[:200]
-
-
-def _read_arrays(path: Path, target: Arrays) -> Arrays:
-    import orbax.checkpoint as ocp
-
-    with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-        restored = checkpointer.restore(path.absolute(), args=ocp.args.StandardRestore(target))
-    return {name: np.asarray(array) for name, array in restored.items()}

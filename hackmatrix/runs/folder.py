@@ -1,13 +1,14 @@
 """The folder of a run: config.yaml, metrics.jsonl, log.txt, checkpoints/, params."""
 
 import contextlib
+import errno
 import json
 import math
 import os
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 from filelock import FileLock, Timeout
 
@@ -16,11 +17,12 @@ from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.checkpoints import remove_partial as remove_partial_checkpoints
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import agent_folders
-from hackmatrix.storage.files import remove_partial, write_atomically
+from hackmatrix.storage.files import PARTIAL, remove_partial, write_atomically
 
 CONFIG, METRICS, LOG, PROFILES = "config.yaml", "metrics.jsonl", "log.txt", "profiles"
 STARTS = "starts.jsonl"
 _LOCK = ".lock"
+_LEAST_SPACE = 2**20  # bytes; a run that has less can't save anything
 
 Row = dict[str, Any]
 
@@ -51,7 +53,7 @@ class RunFolder:
         except Timeout:
             raise UserError(f"{path} is being trained by another process") from None
         except OSError as error:
-            raise UserError(f"{path}: {error.strerror or error}") from error
+            raise _refused(error, str(path)) from error
 
     def close(self) -> None:
         """Unlocks the folder."""
@@ -79,7 +81,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, parent: Path, name: str | None, suffix: str | None) -> "RunFolder":
-        """Creates `{parent}/{name}`.
+        """Creates `{parent}/{name}`, or takes over one that another process left unused.
 
         Args:
             parent: folder of runs, made if missing.
@@ -88,10 +90,12 @@ class RunFolder:
 
         Raises:
             UserError: there is a run of this name already, or the folder can't be made.
+            OSError: the disk is full.
         """
-        run = cls(_new_folder(parent, name, f"-{suffix}" if suffix else ""))
-        run._made = True
-        return run
+        path = _new_folder(parent, name, f"-{suffix}" if suffix else "")
+        return cls(path)._taken(
+            f"the run {path} exists: choose another --run-name, or --resume {path}"
+        )
 
     @classmethod
     def create_at(cls, path: Path) -> "RunFolder":
@@ -99,25 +103,46 @@ class RunFolder:
 
         Raises:
             UserError: the folder is not empty, or can't be created.
+            OSError: the disk is full.
         """
         made = not path.exists()
+        what = "is a run" if (path / CONFIG).exists() else "is not empty"
+        refusal = f"--output-dir {path} {what}: choose another folder, or --resume {path}"
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
-                what = "is a run" if (path / CONFIG).exists() else "is not empty"
-                raise UserError(
-                    f"--output-dir {path} {what}: choose another folder, or --resume {path}"
-                )
+            if not _is_unused(path):
+                raise UserError(refusal)
         except OSError as error:
-            raise UserError(f"--output-dir {path}: {error.strerror}") from error
-        run = cls(path)
+            raise _refused(error, f"--output-dir {path}") from error
+        run = cls(path)._taken(refusal)
         run._made = made
         return run
+
+    def _taken(self, refusal: str) -> Self:
+        """This folder, if no other process has used it before it was locked."""
+        if not _is_unused(self.path):
+            self.close()
+            raise UserError(refusal)
+        self._made = True
+        return self
+
+    def check_space(self) -> None:
+        """Checks that there is room for more than a few small files.
+
+        Raises:
+            OSError: the disk is full, or the system limits the size of files.
+        """
+        probe = self.path / f"{PARTIAL}probe-{os.getpid()}"
+        try:
+            write_atomically(probe, bytes(_LEAST_SPACE))
+        finally:
+            probe.unlink(missing_ok=True)
 
     def remove_if_unused(self) -> None:
         """Removes the folder if it was created for a run that did not start; after `close`."""
         if self._is_ours and not (self.path / CONFIG).exists():
             (self.path / _LOCK).unlink(missing_ok=True)
+            remove_partial(self.path)
             if self._made:
                 with contextlib.suppress(OSError):  # something else was put there
                     self.path.rmdir()
@@ -224,9 +249,21 @@ def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:
                 return path
             except FileExistsError:
                 if name:
-                    raise UserError(
-                        f"the run {path} exists: choose another --run-name, or --resume {path}"
-                    ) from None
+                    return path  # it may be unused, see `_is_unused`
                 # Another run took the number between the two calls: try the next one.
     except OSError as error:
-        raise UserError(f"--checkpoint-dir {parent}: {error.strerror}") from error
+        raise _refused(error, f"--checkpoint-dir {parent}") from error
+
+
+def _is_unused(path: Path) -> bool:
+    """Whether a folder holds nothing but what a process leaves that is killed while it compiles."""
+    return path.is_dir() and all(
+        each.name == _LOCK or each.name.startswith(PARTIAL) for each in path.iterdir()
+    )
+
+
+def _refused(error: OSError, what: str) -> UserError | OSError:
+    """The error for a folder that can't be made: the user's mistake, unless the disk is full."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        return error
+    return UserError(f"{what}: {error.strerror or error}")

@@ -7,11 +7,12 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from hackmatrix.runs import exports
+from hackmatrix.runs.arrays import Arrays
 from hackmatrix.runs.checkpoints import (
-    Arrays,
     best_checkpoint,
     checkpoints_of,
     remove_checkpoint,
+    remove_partial,
     save_checkpoint,
 )
 from hackmatrix.runs.facts import Facts
@@ -71,8 +72,10 @@ class Saver:
         trace: TracebackType | None,
     ) -> None:
         """Waits until all snapshots are written."""
-        self.wait()
-        self._thread.shutdown()
+        try:
+            self.wait()
+        finally:
+            self._thread.shutdown()
 
     def save(self, snapshot: Snapshot) -> None:
         """Waits for the previous snapshot, then starts to write this one in the thread."""
@@ -93,6 +96,7 @@ class Saver:
         facts = snapshot.facts
         try:
             self._check()
+            remove_partial(self._run)  # a save that failed may have gone on writing for a moment
             path = save_checkpoint(self._run, snapshot.arrays, facts)
             self._check()
             files = exports.export_params(self._run, facts, snapshot.params)
@@ -105,6 +109,7 @@ class Saver:
             raise
         except OSError as error:
             self.failed = True
+            remove_partial(self._run)
             self._on_failed(facts, error)
         else:
             self.failed = False

@@ -71,6 +71,9 @@ class Keeper:
         trace: TracebackType | None,
     ) -> None:
         self._saver.__exit__(kind, error, trace)
+        if self._saver.failed and kind is None:
+            self._folder.check()
+            self._folder.remove_partial()
 
     @property
     def seconds_since_save(self) -> float:

@@ -32,12 +32,14 @@ def open_run_folder(
     """The run's folder, locked inside the context; removed if it is new and the run did not start.
 
     Raises:
+        OSError: the disk is full.
         UserError: it can't be created, or holds later checkpoints or params that must not be lost.
     """
     run = _locked(config, options, source)
     try:
         if isinstance(source, Source) and source.is_of(run.path):
             _check_may_drop(run.path, source, options)
+        run.check_space()  # before anything is compiled
         yield run
     finally:
         run.close()

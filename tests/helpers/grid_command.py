@@ -54,7 +54,7 @@ if __name__ == "__main__":
     from hackmatrix.cli.main import main
 
     if (gate := os.environ.get("GATE")) is not None:
-        wait_at_gate(int(os.environ["STALL_WHILE"]), Path(gate))
+        wait_at_gate(int(os.environ["GATE_AT"]), Path(gate))
 
     if (stall := int(os.environ.get("STALL", "-1"))) >= 0:
         stall_after(stall)
