@@ -1,6 +1,7 @@
 """Ranks the agents of one run by mean return."""
 
 from collections.abc import Sequence
+from math import inf, isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,10 +33,14 @@ class Agent(NamedTuple):
 
 
 class Ranking:
-    """Agents sorted by mean return, the best first; ties are sorted by seed."""
+    """Agents sorted by mean return, the best first, NaN last; ties are sorted by seed."""
 
     def __init__(self, agents: Sequence[Agent]) -> None:
-        self.agents = sorted(agents, key=lambda a: (-a.report.means()["mean_return"], a.seed))
+        self.agents = sorted(agents, key=_rank)
+
+    def problem(self) -> str | None:
+        """What makes a mean meaningless, on one line; None if nothing does."""
+        return next(filter(None, (agent.report.problem() for agent in self.agents)), None)
 
     def as_dict(self) -> dict[str, Any]:
         """The output of `--json`: means over the agents with intervals, and each agent's report."""
@@ -64,6 +69,11 @@ class Ranking:
 
     def _means(self, place: int) -> list[float]:
         return [agent.report.estimates[place].mean for agent in self.agents]
+
+
+def _rank(agent: Agent) -> tuple[float, int]:
+    score = agent.report.means()["mean_return"]
+    return inf if isnan(score) else -score, agent.seed
 
 
 def _of_all(means: Sequence[float]) -> str:

@@ -102,6 +102,7 @@ class Console:
         total_updates: int,
         steps_per_update: int,
         first_update: int = 0,
+        first_steps: int = 0,
     ) -> None:
         """Starts the progress display.
 
@@ -111,9 +112,10 @@ class Console:
             total_updates: length of the run, earlier sessions included.
             steps_per_update: environment steps of one update.
             first_update: number of updates made by earlier sessions.
+            first_steps: environment steps of those updates, which may have had another size.
         """
         self._metrics = metrics
-        self._table.begin(name, total_updates, steps_per_update, first_update)
+        self._table.begin(name, total_updates, steps_per_update, first_update, first_steps)
 
     def advance(self, update: int) -> None:
         """Shows that `update` updates have been made."""

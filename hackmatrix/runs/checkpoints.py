@@ -19,6 +19,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.runs.arrays import Arrays, read_arrays, write_arrays
 from hackmatrix.runs.facts import Facts
 from hackmatrix.storage.files import PARTIAL, sync
+from hackmatrix.storage.manifest import NAME as MANIFEST
 from hackmatrix.storage.manifest import DamagedError, check_manifest, write_manifest
 
 FORMAT = 1
@@ -55,12 +56,15 @@ def checkpoints_of(run: Path) -> list[Checkpoint]:
     folder = run / FOLDER
     if not folder.is_dir():
         return []
-    found = [
-        Checkpoint(path, int(path.name))
-        for path in folder.iterdir()
-        if path.name.isdecimal() and not (path / "config.yaml").exists()  # a run may be called 1
-    ]
+    found = [Checkpoint(path, int(path.name)) for path in folder.iterdir() if _is_one(path)]
     return sorted(found, key=lambda checkpoint: checkpoint.update)
+
+
+def _is_one(path: Path) -> bool:
+    """Whether a path is a checkpoint, whole or damaged; a stray file or folder is none."""
+    is_number = path.name.isdecimal() and path.name == str(int(path.name))
+    is_run = (path / "config.yaml").exists()  # a run may be called 1
+    return is_number and not is_run and any((path / name).is_file() for name in (FACTS, MANIFEST))
 
 
 def best_checkpoint(run: Path) -> Checkpoint | None:
@@ -105,6 +109,8 @@ def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
         (partial / FACTS).write_text(text + "\n", encoding="utf-8")
         write_manifest(partial)
         path = folder / str(facts.update)
+        if path.exists() and not _is_one(path):
+            path.rename(folder / f"{path.name}.stray")
         partial.rename(path)
         sync(folder)
     finally:

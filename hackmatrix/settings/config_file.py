@@ -5,6 +5,7 @@ name for it (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
 """
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,23 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
 
 
 class _Loader(yaml.SafeLoader):
-    """A YAML loader that refuses duplicate keys, where YAML would take the last value."""
+    """A YAML loader that refuses what YAML would take for something else than it looks like.
+
+    Duplicate keys, of which it would take the last; aliases, of which a few lines can stand for
+    gigabytes; and numbers that are not decimal: 010 would be 8, and 1:30 would be 90.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read")
+        return super().compose_node(parent, index)
+
+    def construct_number(self, node: yaml.ScalarNode) -> Any:
+        if ":" in node.value or re.fullmatch(r"[-+]?0[\d_]+", node.value):
+            raise yaml.YAMLError(f"{node.value} is no decimal number; quote it if it is a text")
+        if node.tag.endswith(":int"):
+            return self.construct_yaml_int(node)
+        return self.construct_yaml_float(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -136,6 +153,10 @@ class _Loader(yaml.SafeLoader):
             if names.count(name) > 1:
                 raise yaml.YAMLError(f"{name} is given twice")
         return super().construct_mapping(node, deep)
+
+
+for _kind in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_number)
 
 
 def _mapping(path: Path, what: str, content: Any) -> dict[Any, Any]:

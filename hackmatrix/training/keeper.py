@@ -133,6 +133,10 @@ class Keeper:
                 self._final_failed = True
                 self._console.warn(f"final_params can't be written: {error.strerror or error}")
 
+    def is_any_finite(self, now: LoopState) -> bool:
+        """Whether the params of any agent are finite."""
+        return any(params is not None for params in self._finite(self.agents_params(now)))
+
     def agents_params(self, now: LoopState) -> list[Any]:
         """The params of each agent, with the feature normalisation folded in."""
         params = jax.device_get(self._trainer.network_params(now.train))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from math import nan
 from pathlib import Path
 from signal import Signals
 from statistics import fmean
@@ -17,6 +18,7 @@ import jax
 from hackmatrix.agents.network import Network
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.interface.environment import Environment, PyTree
+from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs.checkpoints import best_checkpoint
@@ -66,6 +68,7 @@ class Outcome(NamedTuple):
     best: Path | None  # the checkpoint with the best evaluation
     signal: Signals | None = None
     saved: bool = True  # False: the last checkpoint could not be written
+    collapsed: bool = False  # whether the policy has collapsed, so that to resume is no use
 
 
 def train(
@@ -85,8 +88,8 @@ def train(
         console: displays the run; by default on standard output.
         source: what to resume: a checkpoint, or a file of params.
         env: what to train on; by default the environment that `config` names.
-        make_evaluate: returns the function that evaluates params, used if `config.eval_interval`
-            is set.
+        make_evaluate: returns the function that evaluates params, needed if `config.eval_interval`
+            is set: `hackmatrix.evaluation.selection.make_evaluate`.
 
     Raises:
         UserError: the configuration doesn't fit the devices or the source, or the run's folder
@@ -109,15 +112,20 @@ def train(
             console.keep_log(run.path / LOG)
             console.say(f"run {run.path}")
             evaluate = None
-            if config.eval_interval is not None and make_evaluate is not None:
+            if config.eval_interval is not None and make_evaluate is None:
+                console.warn("nothing is evaluated: eval_interval is set, make_evaluate is not")
+            elif config.eval_interval is not None and make_evaluate is not None:
                 evaluate = make_evaluate(env, trainer.network, config)
             schedule = Schedule.of(config, course, options, first.update)
+            for note in schedule.notes(config):
+                console.say(note)
             trackers = stack.enter_context(_trackers(config, options, run, first, console))
             keeper = Keeper(run, trainer, course, console, trackers)
+            reporter = Reporter(run, trainer, course, console, trackers)
             loop = _Loop(
                 schedule,
                 Chunks(trainer, schedule, options, run.path / PROFILES, console),
-                Reporter(run, trainer, course, console, trackers),
+                reporter,
                 keeper,
                 evaluate,
                 check_folder=run.check,
@@ -127,7 +135,7 @@ def train(
                 if source is not None:
                     keeper.keep_first(first, source)
                 last, end = loop.run(first)
-        return _outcome(run, course, last, end, stop, keeper)
+        return _outcome(run, course, last, end, stop, keeper, reporter)
 
 
 @dataclass(frozen=True)
@@ -145,7 +153,8 @@ class _Loop:
     def run(self, now: LoopState) -> tuple[LoopState, End]:
         """Runs updates until the run ends, then saves a final checkpoint.
 
-        After an anomaly it saves none: the run can resume from the last good one.
+        After an anomaly, or if no agent's params are finite any more, it saves none: the run can
+        resume from the last good one.
 
         Raises:
             LostFolderError: the run's folder was deleted, moved or replaced.
@@ -170,6 +179,9 @@ class _Loop:
             if self.reporter.is_to_stop():
                 end = End.UNHEALTHY
                 break
+            if self.reporter.is_critical and not self.keeper.is_any_finite(now):
+                self.reporter.all_broken(now.update)
+                return now, End.ANOMALY
         self.keeper.finish(now)
         return now, end
 
@@ -177,11 +189,17 @@ class _Loop:
         """Evaluates all agents if due; returns the evaluation if it is the best so far."""
         if self.evaluate is None or not self.schedule.is_evaluation_due(now.update):
             return None
+        agents = self.keeper.agents_params(now)
         with self.reporter.evaluating():
-            results = [self.evaluate(params) for params in self.keeper.agents_params(now)]
+            results = [_unless_broken(params, self.evaluate(params)) for params in agents]
         best = self.keeper.is_best(fmean(result[SCORE] for result in results))
         evaluation = self.reporter.evaluation(now.update, results, best=best)
         return evaluation if best else None
+
+
+def _unless_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]:
+    """The result of an evaluation; NaN if the params are not finite, whatever they scored."""
+    return result if seeds.are_finite(params) else dict.fromkeys(result, nan)
 
 
 def _devices(config: TrainConfig, options: TrainOptions, console: Console) -> list[jax.Device]:
@@ -225,7 +243,13 @@ def _trackers(
 
 
 def _outcome(
-    run: RunFolder, course: Course, last: LoopState, end: End, stop: StopRequest, keeper: Keeper
+    run: RunFolder,
+    course: Course,
+    last: LoopState,
+    end: End,
+    stop: StopRequest,
+    keeper: Keeper,
+    reporter: Reporter,
 ) -> Outcome:
     best = best_checkpoint(run.path)
     return Outcome(
@@ -238,4 +262,5 @@ def _outcome(
         best=None if best is None else best.path,
         signal=stop.signal,
         saved=keeper.is_saved,
+        collapsed=reporter.has_collapsed,
     )

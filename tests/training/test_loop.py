@@ -676,7 +676,7 @@ def test_nan_params_are_told_and_never_saved(
     monkeypatch.setattr(Trainer, "run", poisoned)
     output = io.StringIO()
     outcome = run_of(tmp_path, output=output, save_interval=2)
-    assert (outcome.end, outcome.updates) == (End.FINISHED, 7)
+    assert (outcome.end, outcome.updates) == (End.ANOMALY, 6)
     assert updates_of(outcome.run) == [2, 4]
     assert not outcome.saved
     assert outcome.params == outcome.run / "params_4.npz"
