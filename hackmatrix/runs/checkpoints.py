@@ -45,10 +45,18 @@ class CheckedCheckpoint:
     _shapes: Shapes
 
     def read_arrays(self) -> Arrays:
-        """The arrays by name. The files are not checked again."""
+        """The arrays by name. The files are not checked again.
+
+        Raises:
+            DamagedError: they are not what the facts say.
+        """
         arrays = {name: np.zeros(shape, dtype) for name, (dtype, *shape) in self._shapes.items()}
         filled = {name: array for name, array in arrays.items() if array.size}
-        return arrays | read_arrays(self.path / "arrays", filled)
+        try:
+            return arrays | read_arrays(self.path / "arrays", filled)
+        except Exception as error:  # Orbax and TensorStore have no exception of their own
+            reason = " ".join(str(error).split())[:200]
+            raise DamagedError(f"{self.path} is damaged: arrays can't be read ({reason})") from None
 
 
 def checkpoints_of(run: Path) -> list[Checkpoint]:
@@ -152,7 +160,7 @@ def check_checkpoint(path: Path) -> CheckedCheckpoint:
     check_manifest(path)
     content = _read_json(path)
     facts, shapes = _facts(path, content), content.get("arrays")
-    if not isinstance(shapes, dict):
+    if not isinstance(shapes, dict) or not all(map(_is_shape, shapes.values())):
         raise DamagedError(f"{path} is damaged: the file {FACTS} does not list the arrays")
     return CheckedCheckpoint(path, facts, shapes)
 
@@ -183,13 +191,23 @@ def _read_json(path: Path) -> dict[str, Any]:
         known = content["format"] == FORMAT
     except FileNotFoundError:
         raise DamagedError(f"{path} is damaged: the file {FACTS} is missing") from None
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise DamagedError(f"{path} is damaged: the file {FACTS} can't be read") from None
     if not known:
         raise UserError(
             f"{path} has the format {content['format']}; this version reads format {FORMAT}"
         )
     return content
+
+
+def _is_shape(shape: Any) -> bool:
+    """Whether it is the name of a type of numbers, followed by lengths."""
+    try:
+        dtype, *lengths = shape
+        is_number = isinstance(dtype, str) and not np.dtype(dtype).hasobject
+    except (TypeError, ValueError):
+        return False
+    return is_number and all(type(n) is int and 0 <= n < 2**31 for n in lengths)
 
 
 def _facts(path: Path, content: dict[str, Any]) -> Facts:

@@ -22,6 +22,7 @@ from hackmatrix.storage.files import PARTIAL, remove_partial, write_atomically
 CONFIG, METRICS, LOG, PROFILES = "config.yaml", "metrics.jsonl", "log.txt", "profiles"
 STARTS = "starts.jsonl"
 _LOCK = ".lock"
+_MOST = 2**63  # of a whole number in a row
 _LEAST_SPACE = 2**20  # bytes; a run that has less can't save anything
 
 Row = dict[str, Any]
@@ -203,7 +204,7 @@ class RunFolder:
 
 
 def read_metrics(run: Path) -> Iterator[Row]:
-    """The rows of a run's metrics.jsonl, without truncated lines."""
+    """The rows of a run's metrics.jsonl, without lines that were truncated or are no rows."""
     path = run / METRICS
     if not path.exists():
         return
@@ -211,10 +212,36 @@ def read_metrics(run: Path) -> Iterator[Row]:
         for line in file:
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
-            if isinstance(row, dict) and isinstance(row.get("update"), int):
+            if _is_row(row) and type(row.get("update")) is int:
                 yield row
+
+
+def _is_row(row: Any) -> bool:
+    """Whether a value is a row of metrics: numbers, and the lists of alarms and agents."""
+    if not isinstance(row, dict):
+        return False
+    lists = {"alarms": lambda each: isinstance(each, str), "agents": _is_row_of_agent}
+    return all(
+        isinstance(value, list) and all(map(lists[name], value))
+        if name in lists
+        else _is_number(value)
+        for name, value in row.items()
+    )
+
+
+def _is_row_of_agent(row: Any) -> bool:
+    return (
+        isinstance(row, dict)
+        and type(row.get("seed")) is int
+        and all(map(_is_number, row.values()))
+    )
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that a float can hold, or null."""
+    return value is None or type(value) is float or (type(value) is int and abs(value) < _MOST)
 
 
 def _identity(path: Path) -> tuple[int, int]:

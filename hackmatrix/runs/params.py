@@ -7,8 +7,8 @@ programs have no facts, or only some of them.
 
 import io
 import json
+import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from hackmatrix.storage.files import write_pair
 
 FORMAT = 1  # of the JSON file
 FINAL = "final_params"
+_LONGEST = 200  # characters of a reason
 
 Arrays = dict[str, np.ndarray]
 
@@ -129,16 +130,23 @@ def _read_arrays(path: Path) -> Arrays:
             if not zipfile.is_zipfile(file):  # checked first: NumPy's own error advises pickle
                 raise UserError(f"{path}: is no .npz file of params, or a damaged one")
             file.seek(0)
-            arrays = np.load(file, allow_pickle=False)
-            return {name: arrays[name] for name in arrays.files}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of old headers
+                arrays = np.load(file, allow_pickle=False)
+                found = {name: arrays[name] for name in arrays.files}
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UserError:  # it is a ValueError too
         raise
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        raise UserError(f"{path}: is no .npz file of params, or a damaged one ({error})") from error
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from error
+    except Exception as error:  # NumPy, its headers and zip files raise a dozen kinds
+        reason = " ".join(str(error).split())[:_LONGEST]
+        raise UserError(f"{path}: is no .npz file of params, or a damaged one ({reason})") from None
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray):
+            raise UserError(f"{path}: {name!r} is no array")
+    return found
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
@@ -146,10 +154,12 @@ def _read_facts(path: Path) -> dict[str, Any]:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: is no JSON file, or a damaged one ({error})") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is no JSON file, or a damaged one ({error})") from None
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise UserError(f"{path}: is no description of params in format {FORMAT}")
+    if not isinstance(facts.get("config", {}), dict):
+        raise UserError(f"{path}: config must be an object, got {facts['config']!r:.60}")
     return facts
 
 
@@ -170,5 +180,7 @@ def _nested(path: Path, arrays: Arrays) -> dict[str, Any]:
             node = node.setdefault(parent, {})
             if not isinstance(node, dict):
                 raise UserError(f"{path}: {name} lies inside another array")
+        if leaf in node:
+            raise UserError(f"{path}: another array lies inside {name}")
         node[leaf] = array
     return tree

@@ -18,6 +18,7 @@ from hackmatrix.settings.config import TrainConfig
 
 Settings = dict[str, Any]
 
+_LONGEST = 200  # characters of a reason
 BATCH_SIZE = "batch_size"  # minibatch size; converted to num_minibatches when the batch is known
 OPTIONS = options_of(TrainConfig)
 
@@ -117,7 +118,7 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise UserError(f"--config {path}: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except Exception as error:  # PyYAML raises many kinds on odd input, not only its own
         raise UserError(f"{path}: is not a YAML file ({_one_line(error)})") from None
     entries: list[tuple[str, Any]] = []
     for section, keys in _mapping(path, "the file", content).items():
@@ -163,7 +164,7 @@ def _mapping(path: Path, what: str, content: Any) -> dict[Any, Any]:
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise UserError(f"{path}: {what} must hold names with values, got {content!r}")
+        raise UserError(f"{path}: {what} must hold names with values, got {content!r:.60}")
     return content
 
 
@@ -189,4 +190,4 @@ def _nearest(key: str) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return " ".join(str(error).split())[:_LONGEST]
