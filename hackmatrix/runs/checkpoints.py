@@ -195,7 +195,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise DamagedError(f"{path} is damaged: the file {FACTS} can't be read") from None
     if not known:
         raise UserError(
-            f"{path} has the format {content['format']}; this version reads format {FORMAT}"
+            f"{path} has the format {content['format']!r:.60}; this version reads format {FORMAT}"
         )
     return content
 

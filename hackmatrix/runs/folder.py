@@ -7,8 +7,9 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from datetime import date
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
@@ -45,6 +46,7 @@ class RunFolder:
             UserError: another process is training this run, or the folder can't be written to.
         """
         self.path = path
+        self._unwritten: list[bytes] = []  # lines of metrics that a full disk did not take
         self._made = False
         self._is_ours = False  # whether the folder was still this run's when it was unlocked
         self._lock = FileLock(path / _LOCK, blocking=False)
@@ -169,15 +171,27 @@ class RunFolder:
             file.write(json.dumps(facts) + "\n")
 
     def add_metrics(self, row: Mapping[str, Any]) -> None:
-        """Appends a line to metrics.jsonl, without values that are None; NaN becomes null."""
+        """Appends a line to metrics.jsonl, without values that are None; NaN becomes null.
+
+        Lines that can't be written are kept, and written with a later one.
+
+        Raises:
+            OSError: this line can't be written, nor those that are kept.
+        """
+        self._unwritten.append(json.dumps(_recorded(row)).encode() + b"\n")
         self.check()
-        line = _recorded(row)
-        with (self.path / METRICS).open("ab+") as file:
-            if file.tell() and not _ends_a_line(
-                file
-            ):  # a full disk took only part of the last line
-                file.write(b"\n")
-            file.write(json.dumps(line).encode() + b"\n")
+        lines = b"".join(self._unwritten)
+        with (self.path / METRICS).open("ab+", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            if size and not _ends_a_line(file):  # a kill took the end of the last line
+                lines = b"\n" + lines
+            try:
+                if file.write(lines) < len(lines):  # a full disk takes the beginning
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                file.truncate(size)
+                raise
+        self._unwritten.clear()
 
     def metrics(self) -> list[Row]:
         """All rows of metrics.jsonl, without a line that a kill truncated."""
@@ -249,7 +263,7 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _ends_a_line(file: BinaryIO) -> bool:
+def _ends_a_line(file: FileIO) -> bool:
     file.seek(-1, os.SEEK_END)
     return file.read(1) == b"\n"
 

@@ -68,7 +68,7 @@ def read_config(path: Path) -> Settings:
     named: dict[str, str] = {}
     for key, value in _entries(path):
         if key not in _KNOWN:
-            raise UserError(f"{path}: unknown setting {key}, {_nearest(key)}")
+            raise UserError(f"{path}: unknown setting {_shown(key)}, {_nearest(key)}")
         try:
             found = _converted(key, value)
         except ValueError as error:
@@ -123,7 +123,7 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
     entries: list[tuple[str, Any]] = []
     for section, keys in _mapping(path, "the file", content).items():
         if section not in _SECTIONS:
-            raise UserError(f"{path}: unknown section {section}, {_nearest(str(section))}")
+            raise UserError(f"{path}: unknown section {_shown(section)}, {_nearest(str(section))}")
         for name, value in _mapping(path, f"section {section}", keys).items():
             entries.append((f"{section}.{name}", value))
     return entries
@@ -187,6 +187,10 @@ def _nearest(key: str) -> str:
     near = [names[each] for each in difflib.get_close_matches(name, names, n=1)]
     near = elsewhere or difflib.get_close_matches(key, _KNOWN, n=1, cutoff=0.8) or near
     return f"did you mean {near[0]}?" if near else "see `hackmatrix train --help`"
+
+
+def _shown(name: Any) -> str:
+    return " ".join(str(name).split())[:60]
 
 
 def _one_line(error: Exception) -> str:
