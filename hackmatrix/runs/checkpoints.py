@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,13 +91,17 @@ def score_of(checkpoint: Checkpoint) -> float | None:
         return None
 
 
-def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
+def save_checkpoint(
+    run: Path, arrays: Arrays, facts: Facts, check: Callable[[], None] = lambda: None
+) -> Path:
     """Writes the checkpoint of an update that has none yet.
 
     Args:
         run: the run's folder.
         arrays: by name, without slashes.
         facts: about them; `facts.update` names the checkpoint.
+        check: raises an OSError if the folder is no longer the run's; called before the
+            checkpoint gets its name.
 
     Returns:
         The checkpoint's folder.
@@ -113,14 +118,22 @@ def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
     try:
         # Orbax refuses empty arrays; their shape is enough to restore them.
         write_arrays(partial / "arrays", {n: a for n, a in arrays.items() if a.size})
+        check()
         text = json.dumps({"format": FORMAT, **facts.as_json(), "arrays": shapes}, indent=1)
         (partial / FACTS).write_text(text + "\n", encoding="utf-8")
         write_manifest(partial)
         path = folder / str(facts.update)
         if path.exists() and not _is_one(path):
             path.rename(folder / f"{path.name}.stray")
+        check()
         partial.rename(path)
         sync(folder)
+    except OSError:
+        shutil.rmtree(partial, ignore_errors=True)
+        with contextlib.suppress(OSError):  # Orbax makes a folder anew that was moved away
+            folder.rmdir()
+            run.rmdir()
+        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return path

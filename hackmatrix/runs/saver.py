@@ -16,7 +16,8 @@ from hackmatrix.runs.checkpoints import (
     save_checkpoint,
 )
 from hackmatrix.runs.facts import Facts
-from hackmatrix.runs.folder import LostFolderError
+from hackmatrix.runs.folder import METRICS, LostFolderError
+from hackmatrix.storage.files import sync
 
 
 class Snapshot(NamedTuple):
@@ -96,8 +97,10 @@ class Saver:
         facts = snapshot.facts
         try:
             self._check()
+            if (metrics := self._run / METRICS).exists():
+                sync(metrics)  # a checkpoint on disk without its rows could not make them again
             remove_partial(self._run)  # a save that failed may have gone on writing for a moment
-            path = save_checkpoint(self._run, snapshot.arrays, facts)
+            path = save_checkpoint(self._run, snapshot.arrays, facts, self._check)
             self._check()
             files = exports.export_params(self._run, facts, snapshot.params)
             if facts.evaluation is not None:

@@ -10,9 +10,10 @@ from gated_runs import COMMAND, gated, wait_for
 from small_runs import run_of
 
 from hackmatrix.errors import UserError
-from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.folder import METRICS, RunFolder
 from hackmatrix.runs.params import load_params, save_params
 from hackmatrix.settings.options import TrainOptions
+from hackmatrix.storage import files
 from hackmatrix.training.loop import End
 
 WIDE = ["--hidden-dim", "256", "--save-interval", "2", "--total-timesteps", str(6 * 256)]
@@ -128,3 +129,41 @@ def test_a_folder_that_is_being_compiled_for_is_not_taken_over(tmp_path: Path) -
     with pytest.raises(UserError, match="mine is being trained by another process"):
         RunFolder.create(tmp_path, "mine", None)
     first.close()
+
+
+def test_rows_are_on_disk_before_the_checkpoint_that_follows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    synced, rename = files.sync, Path.rename
+
+    def told_sync(path: Path) -> None:
+        order.append(path.name)
+        synced(path)
+
+    def told_rename(self: Path, target: Path) -> Path:
+        order.append(f"-> {Path(target).name}")
+        return rename(self, target)
+
+    monkeypatch.setattr("hackmatrix.runs.saver.sync", told_sync)
+    monkeypatch.setattr(Path, "rename", told_rename)
+    run_of(tmp_path)
+    assert order.index("metrics.jsonl") < order.index("-> 7")
+
+
+def test_rows_that_a_full_disk_refuses_are_written_when_it_takes_them(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "mine", None)
+    run.add_metrics({"update": 1})
+    size = (run.path / METRICS).stat().st_size
+    soft, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for limit in (size, size + 5):  # nothing of the line fits, or its beginning
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+        try:
+            with pytest.raises(OSError, match=r"No space left|File too large"):
+                run.add_metrics({"update": limit})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, most))
+        assert (run.path / METRICS).stat().st_size == size
+    run.add_metrics({"update": 4})
+    assert [row["update"] for row in run.metrics()] == [1, size, size + 5, 4]
+    run.close()

@@ -61,6 +61,7 @@ def test_two_hundred_schedules_lose_nothing(
             lost.append(f"{seed}: {error}")
         with capsys.disabled():
             print(f"{seed + 1} schedules, {tried.total()} faults, {len(lost)} lost", flush=True)
+            print(*lost[-1:], flush=True)
     with capsys.disabled():
         print("\n".join(f"{name:<18}{count:>4}" for name, count in tried.most_common()))
     assert lost == []

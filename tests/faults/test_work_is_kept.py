@@ -12,6 +12,8 @@ from hackmatrix.agents.policy import load_policy
 from hackmatrix.cli.main import exit_code
 from hackmatrix.errors import UserError
 from hackmatrix.learner.trainer import Trainer, TrainState
+from hackmatrix.runs import checkpoints
+from hackmatrix.runs.folder import LostFolderError
 from hackmatrix.settings.options import TrainOptions
 
 
@@ -103,3 +105,21 @@ def test_a_run_whose_folder_is_taken_away_stops_and_leaves_the_next_one_alone(
         assert not run.exists()
     if fate != "deleted":
         assert updates_of(other) == [1, 2, 3, 4]
+
+
+def test_a_folder_that_is_moved_while_a_checkpoint_is_saved_is_not_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "mine"
+    write = checkpoints.write_arrays
+
+    def moved(path: Path, arrays: checkpoints.Arrays) -> None:
+        run.rename(tmp_path / "aside")
+        path.parent.mkdir(parents=True)  # as Orbax does, if it comes to that then
+        write(path, arrays)
+
+    monkeypatch.setattr(checkpoints, "write_arrays", moved)
+    with pytest.raises(LostFolderError, match="mine was deleted, moved or replaced"):
+        run_of(tmp_path, save_interval=3)
+    assert not run.exists()
+    assert rows_of(tmp_path / "aside")

@@ -283,7 +283,7 @@ def test_the_time_that_is_left_comes_from_the_updates_of_this_process(terminal: 
     console = Console(terminal)
     console._table._progress.get_time = lambda: now
     with console:
-        console.begin("resumed", ALL, 1_000, 100, first_update=900)
+        console.begin("resumed", ALL, 1_000, 100, first_update=900, first_steps=90_000)
         console.advance(900)
         now += 60
         console.advance(901)
