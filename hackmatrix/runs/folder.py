@@ -3,11 +3,9 @@
 import contextlib
 import errno
 import json
-import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
-from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,15 +16,13 @@ from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.checkpoints import remove_partial as remove_partial_checkpoints
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import agent_folders
+from hackmatrix.runs.rows import METRICS, Row, append_lines, line_of, read_metrics
 from hackmatrix.storage.files import PARTIAL, remove_partial, write_atomically
 
-CONFIG, METRICS, LOG, PROFILES = "config.yaml", "metrics.jsonl", "log.txt", "profiles"
+CONFIG, LOG, PROFILES = "config.yaml", "log.txt", "profiles"
 STARTS = "starts.jsonl"
 _LOCK = ".lock"
-_MOST = 2**63  # of a whole number in a row
 _LEAST_SPACE = 2**20  # bytes; a run that has less can't save anything
-
-Row = dict[str, Any]
 
 
 class LostFolderError(OSError):
@@ -178,19 +174,9 @@ class RunFolder:
         Raises:
             OSError: this line can't be written, nor those that are kept.
         """
-        self._unwritten.append(json.dumps(_recorded(row)).encode() + b"\n")
+        self._unwritten.append(line_of(row))
         self.check()
-        lines = b"".join(self._unwritten)
-        with (self.path / METRICS).open("ab+", buffering=0) as file:
-            size = file.seek(0, os.SEEK_END)
-            if size and not _ends_a_line(file):  # a kill took the end of the last line
-                lines = b"\n" + lines
-            try:
-                if file.write(lines) < len(lines):  # a full disk takes the beginning
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            except OSError:
-                file.truncate(size)
-                raise
+        append_lines(self.path / METRICS, b"".join(self._unwritten))
         self._unwritten.clear()
 
     def metrics(self) -> list[Row]:
@@ -217,66 +203,9 @@ class RunFolder:
         write_atomically(self.path / METRICS, text.encode())
 
 
-def read_metrics(run: Path) -> Iterator[Row]:
-    """The rows of a run's metrics.jsonl, without lines that were truncated or are no rows."""
-    path = run / METRICS
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if _is_row(row) and type(row.get("update")) is int:
-                yield row
-
-
-def _is_row(row: Any) -> bool:
-    """Whether a value is a row of metrics: numbers, and the lists of alarms and agents."""
-    if not isinstance(row, dict):
-        return False
-    lists = {"alarms": lambda each: isinstance(each, str), "agents": _is_row_of_agent}
-    return all(
-        isinstance(value, list) and all(map(lists[name], value))
-        if name in lists
-        else _is_number(value)
-        for name, value in row.items()
-    )
-
-
-def _is_row_of_agent(row: Any) -> bool:
-    return (
-        isinstance(row, dict)
-        and type(row.get("seed")) is int
-        and all(map(_is_number, row.values()))
-    )
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a value is a number that a float can hold, or null."""
-    return value is None or type(value) is float or (type(value) is int and abs(value) < _MOST)
-
-
 def _identity(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_dev, found.st_ino
-
-
-def _ends_a_line(file: FileIO) -> bool:
-    file.seek(-1, os.SEEK_END)
-    return file.read(1) == b"\n"
-
-
-def _recorded(row: Mapping[str, Any]) -> Row:
-    """The row with values that JSON can represent."""
-    return {name: _finite(value) for name, value in row.items() if value is not None}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, list):  # rows of agents, or names of alarms
-        return [_recorded(each) if isinstance(each, Mapping) else each for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:

@@ -16,7 +16,8 @@ from hackmatrix.runs.checkpoints import (
     save_checkpoint,
 )
 from hackmatrix.runs.facts import Facts
-from hackmatrix.runs.folder import METRICS, LostFolderError
+from hackmatrix.runs.folder import LostFolderError
+from hackmatrix.runs.rows import METRICS
 from hackmatrix.storage.files import sync
 
 

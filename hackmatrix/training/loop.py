@@ -111,11 +111,7 @@ def train(
             run.add_start(start_facts(first.update, devices))
             console.keep_log(run.path / LOG)
             console.say(f"run {run.path}")
-            evaluate = None
-            if config.eval_interval is not None and make_evaluate is None:
-                console.warn("nothing is evaluated: eval_interval is set, make_evaluate is not")
-            elif config.eval_interval is not None and make_evaluate is not None:
-                evaluate = make_evaluate(env, trainer.network, config)
+            evaluate = _evaluate(env, trainer, make_evaluate, console)
             schedule = Schedule.of(config, course, options, first.update)
             for note in schedule.notes(config):
                 console.say(note)
@@ -233,6 +229,18 @@ def _compiled(
         first = first._replace(train=jax.block_until_ready(trainer.run(first.train, 0)))
     console.say(f"compiled in {time.perf_counter() - began:.1f} s")
     return first
+
+
+def _evaluate(
+    env: Environment, trainer: Trainer, make_evaluate: MakeEvaluate | None, console: Console
+) -> Evaluate | None:
+    """The function that evaluates params; None if nothing is to be evaluated."""
+    if trainer.config.eval_interval is None:
+        return None
+    if make_evaluate is None:
+        console.warn("nothing is evaluated: eval_interval is set, make_evaluate is not given")
+        return None
+    return make_evaluate(env, trainer.network, trainer.config)
 
 
 def _trackers(

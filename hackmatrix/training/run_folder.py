@@ -18,7 +18,8 @@ from hackmatrix.runs.checkpoints import (
     remove_checkpoint,
 )
 from hackmatrix.runs.exports import exported_after, remove_exported_after
-from hackmatrix.runs.folder import RunFolder, read_metrics
+from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.rows import read_metrics
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import dump_config
 from hackmatrix.settings.options import TrainOptions

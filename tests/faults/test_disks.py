@@ -10,8 +10,9 @@ from gated_runs import COMMAND, gated, wait_for
 from small_runs import run_of
 
 from hackmatrix.errors import UserError
-from hackmatrix.runs.folder import METRICS, RunFolder
+from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.params import load_params, save_params
+from hackmatrix.runs.rows import METRICS
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.storage import files
 from hackmatrix.training.loop import End

@@ -24,8 +24,8 @@ from hackmatrix.reporting.health import HealthOfAgents, recorded
 from hackmatrix.reporting.metrics import LEARNER_METRICS
 from hackmatrix.runs.checkpoints import check_checkpoint, read_facts, save_checkpoint
 from hackmatrix.runs.facts import Facts
-from hackmatrix.runs.folder import METRICS, read_metrics
 from hackmatrix.runs.params import save_params
+from hackmatrix.runs.rows import METRICS, read_metrics
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import dump_config, read_config
 from hackmatrix.settings.resolve import resolve

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hackmatrix.runs.checkpoints import checkpoints_of
-from hackmatrix.runs.folder import read_metrics
+from hackmatrix.runs.rows import read_metrics
 
 UPDATES = 60
 SETTINGS = [

@@ -157,6 +157,8 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(
     run_of(tmp_path / "killed", **settings)
     for update in (10, 12):
         os.rename(folder / "checkpoints" / str(update), tmp_path / str(update))
+    for path in (*folder.glob("params_1*"), *folder.glob("final_params.*")):
+        path.unlink()
     (folder / "checkpoints" / ".saving-10-1").mkdir()
     with (folder / "metrics.jsonl").open("a") as metrics:
         metrics.write('{"update": 12, "train/ent')
