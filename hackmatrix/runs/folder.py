@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -92,8 +92,8 @@ class RunFolder:
             OSError: the disk is full.
         """
         path = _new_folder(parent, name, f"-{suffix}" if suffix else "")
-        return cls(path)._taken(
-            f"the run {path} exists: choose another --run-name, or --resume {path}"
+        return cls._take(
+            path, f"the run {path} exists: choose another --run-name, or --resume {path}"
         )
 
     @classmethod
@@ -109,21 +109,23 @@ class RunFolder:
         refusal = f"--output-dir {path} {what}: choose another folder, or --resume {path}"
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if not _is_unused(path):
-                raise UserError(refusal)
         except OSError as error:
             raise _refused(error, f"--output-dir {path}") from error
-        run = cls(path)._taken(refusal)
+        run = cls._take(path, refusal)
         run._made = made
         return run
 
-    def _taken(self, refusal: str) -> Self:
-        """This folder, if no other process has used it before it was locked."""
-        if not _is_unused(self.path):
-            self.close()
+    @classmethod
+    def _take(cls, path: Path, refusal: str) -> "RunFolder":
+        """Locks a folder that is not used yet; else raises `UserError` with this text."""
+        if not _is_unused(path):
             raise UserError(refusal)
-        self._made = True
-        return self
+        run = cls(path)
+        run._made = True
+        if not _is_unused(path):  # another process was faster
+            run.close()
+            raise UserError(refusal)
+        return run
 
     def check_space(self) -> None:
         """Checks that there is room for more than a few small files.

@@ -66,7 +66,8 @@ def prepare_run_folder(
         for checkpoint in reversed(checkpoints_after(source.update, run.path)):
             remove_checkpoint(checkpoint)
         if dropped := run.cut_metrics(source.update):
-            console.say(f"{dropped:,} rows of metrics after update {source.update:,} are dropped")
+            after = f"{dropped:,} rows of metrics after update {source.update:,}"
+            console.say(f"{after} are dropped; their updates are made again")
     elif source.run is not None:
         rows = [row for row in read_metrics(source.run) if row["update"] <= source.update]
         run.write_metrics(rows)

@@ -826,7 +826,7 @@ def test_an_existing_run_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine" / "config.yaml").touch()
     with pytest.raises(UserError, match="exists: choose another --run-name"):
         run_of(tmp_path)
-    assert [path.name for path in (tmp_path / "mine").glob("[!.]*")] == ["config.yaml"]
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["config.yaml"]
 
 
 def test_trackers_are_told_metrics_alarms_and_evaluations(tmp_path: Path) -> None:
