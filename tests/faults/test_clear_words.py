@@ -23,7 +23,7 @@ from hackmatrix.evaluation.players import network_player
 from hackmatrix.evaluation.ranking import Agent, Ranking
 from hackmatrix.evaluation.report import report_on
 from hackmatrix.evaluation.selection import make_evaluate
-from hackmatrix.interface.report import PlayedGames
+from hackmatrix.interface.report import Column, PlayedGames
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.reporting.console import Console
 from hackmatrix.settings.config import Course
@@ -147,6 +147,18 @@ def test_an_agent_whose_score_is_nan_is_ranked_last() -> None:
         for seed, returns in enumerate(([math.nan, 9.0], [1.0, 2.0], [3.0, 4.0]))
     ]
     assert [agent.seed for agent in Ranking(agents).agents] == [2, 1, 0]
+
+
+def test_a_rate_that_is_0_for_every_agent_is_not_certain() -> None:
+    class Winless(probes.Grid):
+        def report(self, games: PlayedGames) -> list[Column]:
+            return [Column("won", "win_rate", np.zeros(len(games.returns), bool))]
+
+    report = report_on(Winless(), games_of([0.0] * 500))
+    told = Ranking([Agent(seed, Path(f"seed_{seed}"), report) for seed in (0, 1)]).as_dict()
+    low, high = told["win_rate_ci"]
+    assert low == 0
+    assert high == pytest.approx(0.00383, abs=1e-5)  # of 0 in 1,000 by Wilson
 
 
 def poisoned_after(update: int, monkeypatch: pytest.MonkeyPatch, *, agents: slice) -> None:
