@@ -45,8 +45,10 @@ def export_params(
         if params is None:
             continue
         about = facts.of_agent(k)
-        folder = run / f"seed_{about.config['seed']}" if len(agents) > 1 else run
-        folder.mkdir(exist_ok=True)
+        folder = run
+        if len(agents) > 1:
+            folder = run / f"seed_{about.config['seed']}"
+            folder.mkdir(exist_ok=True)  # never the run's: it may have been moved away
         path = folder / f"params_{facts.update}.npz"
         save_params(path, params, about.as_json())
         written += [path, path.with_suffix(".json")]

@@ -16,7 +16,7 @@ from hackmatrix.reporting.console import Console
 from hackmatrix.runs import exports
 from hackmatrix.runs.checkpoints import best_checkpoint, score_of
 from hackmatrix.runs.facts import Evaluation, Facts
-from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.folder import LostFolderError, RunFolder
 from hackmatrix.runs.saver import Saver, Snapshot
 from hackmatrix.runs.trackers import Trackers
 from hackmatrix.settings.config import Course
@@ -102,8 +102,9 @@ class Keeper:
             return
         self._last_update = first.update
         # A kill may have come after the checkpoint was written and before its params.
+        params = self._finite(self.agents_params(first))
         self._folder.check()
-        exports.export_params(self._run, facts, self._finite(self.agents_params(first)))
+        exports.export_params(self._run, facts, params)
         exports.export_best(self._run)
 
     def keep(self, now: LoopState, evaluation: Evaluation | None = None) -> None:
@@ -126,9 +127,10 @@ class Keeper:
             self.keep(now)
         self._saver.wait()
         if now.update >= self._course.num_updates:
-            self._folder.check()
             try:
                 self._export_final(now)
+            except LostFolderError:
+                raise
             except OSError as error:
                 self._final_failed = True
                 self._console.warn(f"final_params can't be written: {error.strerror or error}")
@@ -145,7 +147,9 @@ class Keeper:
     def _export_final(self, now: LoopState) -> None:
         if not exports.is_exported(self._run, now.update):  # its checkpoint was not written
             params = self._finite(self.agents_params(now))
+            self._folder.check()
             exports.export_params(self._run, self._facts(now), params)
+        self._folder.check()
         exports.export_final(self._run, now.update)
 
     def _snapshot(self, now: LoopState, evaluation: Evaluation | None) -> Snapshot | None:

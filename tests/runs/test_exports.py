@@ -142,3 +142,11 @@ def test_params_of_later_updates_are_found(agents: int, name: str, tmp_path: Pat
     (folder / f"{name}.json").unlink()  # as a kill leaves it
     assert name in exported_after(tmp_path, 2)
     assert exported_after(tmp_path, 4) == []
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+def test_a_run_that_was_moved_away_is_not_made_anew(agents: int, tmp_path: Path) -> None:
+    run = tmp_path / "moved"
+    with pytest.raises(FileNotFoundError):
+        export_params(run, facts_of(7, 1.0, agents), [params_of(7)] * agents)
+    assert not run.exists()
