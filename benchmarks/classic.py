@@ -21,8 +21,8 @@ from hackmatrix.reporting.console import Console
 from hackmatrix.reporting.health import RETURN
 from hackmatrix.reporting.rows import AGENTS, HIGH, LOW, Interval
 from hackmatrix.runs import machine
-from hackmatrix.runs.folder import read_metrics
 from hackmatrix.runs.params import agent_folders
+from hackmatrix.runs.rows import read_metrics
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import read_config
 from hackmatrix.settings.options import TrainOptions

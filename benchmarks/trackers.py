@@ -20,7 +20,7 @@ from hackmatrix.bench.options import Options
 from hackmatrix.options import option
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs import machine
-from hackmatrix.runs.folder import Row, read_metrics
+from hackmatrix.runs.rows import Row, read_metrics
 from hackmatrix.runs.trackers import TrackedRun, Trackers
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import read_config

@@ -67,9 +67,9 @@ class Option(NamedTuple):
     def check(self, value: Any) -> None:
         """Raises `ValueError` if `value` is outside the range or not among the choices."""
         if self.choices is not None and value not in tuple(self.choices):
-            raise ValueError(f"must be one of {', '.join(self.choices)}, got {value!r}")
+            raise ValueError(f"must be one of {', '.join(self.choices)}, got {value!r:.60}")
         if self.limits is not None and value not in self.limits:
-            raise ValueError(f"must be {self.limits}, got {value}")
+            raise ValueError(f"must be {self.limits}, got {value!s:.60}")
 
 
 def option(
@@ -161,14 +161,16 @@ def convert(kind: type, value: Any) -> Any:
     """
     if kind is bool:
         if not isinstance(value, bool):
-            raise ValueError(f"must be true or false, got {value!r}")
+            raise ValueError(f"must be true or false, got {value!r:.60}")
         return value
     if kind is int:
         return _whole_number(value)
     if kind is float:
         return _number(value)
     if not isinstance(value, str | Path):
-        raise ValueError(f"must be text, got {value!r}")
+        raise ValueError(f"must be text, got {value!r:.60}")
+    if "\0" in str(value):
+        raise ValueError("must be text without the character 0")
     return kind(value)
 
 
@@ -180,7 +182,7 @@ def _whole_number(value: Any) -> int:
     except ValueError:
         number = _number(value)
     if not number.is_integer():
-        raise ValueError(f"must be a whole number, got {value!r}")
+        raise ValueError(f"must be a whole number, got {value!r:.60}")
     return int(number)  # as in 1e6
 
 
@@ -190,4 +192,4 @@ def _number(value: Any) -> float:
             return float(value)  # YAML reads 1e-3 as text
         except (ValueError, OverflowError):
             pass
-    raise ValueError(f"must be a number, got {value!r}")
+    raise ValueError(f"must be a number, got {value!r:.60}")

@@ -3,6 +3,7 @@
 For files without settings, such as the original's, an `mlp` is inferred from the arrays' shapes.
 """
 
+import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,17 +63,31 @@ def load_policy(path: Path) -> Policy:
     observation = str(about.get("observation", "full"))
     settings = about.get("config")
     if isinstance(settings, dict):
-        config = NetworkConfig.of(settings)
+        config = _network_of(exported.path.with_suffix(".json"), settings)
         observation = str(settings.get("observation", observation))
     else:
         config, num_features = _recognised(exported.path, exported.params)
         if environment == ENVIRONMENT_ID:
             observation = _layout(exported.path, num_features)
+    return Policy(exported.path, exported.params, config, environment, observation, about)
+
+
+def _network_of(path: Path, settings: dict[str, Any]) -> NetworkConfig:
+    """The settings of the network in a file of facts.
+
+    Raises:
+        UserError: one has the wrong type, or this version has no such network.
+    """
+    config = NetworkConfig.of(settings)
+    for field in dataclasses.fields(config):
+        value, kind = getattr(config, field.name), type(field.default)
+        if type(value) is not kind:
+            raise UserError(f"{path}: {field.name} must be {kind.__name__}, got {value!r:.60}")
     if config.architecture not in ARCHITECTURES:
         raise UserError(
-            f"{exported.path}: is of the network {config.architecture!r}, which this version lacks"
+            f"{path}: is of the network {config.architecture!r}, which this version lacks"
         )
-    return Policy(exported.path, exported.params, config, environment, observation, about)
+    return config
 
 
 def _recognised(path: Path, params: dict[str, Any]) -> tuple[NetworkConfig, int]:
@@ -109,6 +124,8 @@ def _kernels(path: Path, params: dict[str, Any]) -> list[np.ndarray]:
         if not isinstance(layer, dict) or set(layer) != {"kernel", "bias"}:
             raise UserError(f"{path}: params.{name} must be a kernel and a bias")
         kernel, bias = layer["kernel"], layer["bias"]
+        if isinstance(kernel, dict) or isinstance(bias, dict):
+            raise UserError(f"{path}: params.{name} must be a kernel and a bias")
         if kernel.ndim != 2 or bias.shape != kernel.shape[1:]:
             raise UserError(f"{path}: params.{name} has shapes {kernel.shape} and {bias.shape}")
     return [layers[name]["kernel"] for name in names]

@@ -2,9 +2,11 @@
 
 import dataclasses
 import json
+import math
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.errors import UserError
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from hackmatrix.evaluation.ranking import Ranking
     from hackmatrix.evaluation.report import Report
 
+FAILED = 1
 DEFAULT_ENV = "HackMatrix"
 BUILT_IN = ("random", "exit")
 
@@ -61,13 +64,25 @@ def main(argv: list[str]) -> int:
     if options.json:
         arguments = dataclasses.asdict(options)
         arguments = {name: arguments[name] for name in ("agent", "seed", "max_steps", "greedy")}
-        print(json.dumps({**arguments, **result.as_dict()}, allow_nan=False))
+        print(json.dumps(_with_null({**arguments, **result.as_dict()}), allow_nan=False))
     else:
         greedy = ", greedy" if options.greedy else ""
         games = f", {options.episodes:,} games each" if hasattr(result, "agents") else ""
         print(f"{options.agent}{greedy}, seed {options.seed}{games}")
         print(result.table())
+    if (problem := result.problem()) is not None:
+        print(f"hackmatrix evaluate: error: {problem}", file=sys.stderr)
+        return FAILED
     return 0
+
+
+def _with_null(value: Any) -> Any:
+    """The value with null for numbers that JSON does not have: NaN and infinity."""
+    if isinstance(value, dict):
+        return {name: _with_null(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_with_null(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _evaluate(options: EvaluateOptions) -> "Report | Ranking":

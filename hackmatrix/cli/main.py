@@ -3,17 +3,19 @@
 So `hackmatrix --help` is fast, and the game in plain Python never waits for JAX.
 """
 
+import contextlib
 import difflib
 import importlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hackmatrix.errors import UserError
+from hackmatrix.errors import UserError, in_words
+from hackmatrix.streams import discard_output, open_closed_streams
 from hackmatrix.version import __version__
 
 USAGE_ERROR = 2
+FAILED = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 
@@ -44,25 +46,30 @@ def main(argv: Sequence[str] | None = None) -> int:
 def exit_code(command: str, work: Callable[[], int]) -> int:
     """Runs a command and returns its exit code.
 
-    A `UserError` becomes one line on stderr; Ctrl+C and a closed pipe end the command quietly.
+    A `UserError` and an error of the file system become one line on stderr; Ctrl+C and a closed
+    pipe end the command quietly.
     """
+    open_closed_streams()
     try:
         code = work()
         sys.stdout.flush()  # a closed pipe must raise here, not when the interpreter shuts down
         return code
     except UserError as error:
-        print(f"{command}: error: {error}", file=sys.stderr)
+        _complain(command, str(error))
         return USAGE_ERROR
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         discard_output()
         return PIPE_CLOSED
+    except OSError as error:  # a full disk, a folder that was deleted, a limit of file sizes
+        _complain(command, in_words(error))
+        return FAILED
 
 
-def discard_output() -> None:
-    """Discards buffered output when the reader of stdout is gone, as in `... | head`."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _complain(command: str, text: str) -> None:
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        print(f"{command}: error: {text}", file=sys.stderr)
 
 
 def _run(name: str, rest: list[str]) -> int:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from hackmatrix.bridge.serve import serve
 from hackmatrix.cli.arguments import parse
-from hackmatrix.cli.main import discard_output, exit_code
+from hackmatrix.cli.main import exit_code
 from hackmatrix.options import option
+from hackmatrix.streams import discard_output
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """`hackmatrix train`: trains an agent by PPO."""
 
+import shlex
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +13,7 @@ from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.options import TrainOptions
 
 if TYPE_CHECKING:
-    from hackmatrix.agents.network import Network
-    from hackmatrix.interface.environment import Environment
-    from hackmatrix.training.loop import Evaluate, Outcome
+    from hackmatrix.training.loop import Outcome
     from hackmatrix.training.sources import Source
 
 FAILED = 1
@@ -27,8 +27,9 @@ _EXAMPLE = """\
   hackmatrix train --resume checkpoints/my-run
       goes on from where the run was stopped or killed
 
-Exits with 0 when the run is finished, 130 or 143 when Ctrl+C or SIGTERM stopped it (a checkpoint is
-saved), 1 when a critical alarm or a NaN or infinity ended it, 2 when an option is wrong."""
+Exits with 0 when the run is finished, 129, 130 or 143 when SIGHUP, Ctrl+C or SIGTERM stopped it (a
+checkpoint is saved), 1 when a critical alarm, a NaN or infinity or the disk ended it, 2 when an
+option is wrong."""
 
 
 def main(argv: list[str]) -> int:
@@ -53,7 +54,7 @@ def main(argv: list[str]) -> int:
             console.say(note)
         outcome = _train(config, options, source, console)
     for line in _summary(outcome, course):
-        print(line)
+        console.say(line)
     return _exit_code(outcome)
 
 
@@ -98,12 +99,15 @@ def _train(
 ) -> "Outcome":
     import jax
 
+    from hackmatrix.evaluation.selection import make_evaluate
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
     from hackmatrix.training.loop import train
 
     enable_compilation_cache()
+    # A cache that can't be written, as on a full disk, costs nothing but time.
+    warnings.filterwarnings("ignore", "Error writing persistent compilation cache entry")
     try:
-        return train(config, options, console, source=source, make_evaluate=_make_evaluate)
+        return train(config, options, console, source=source, make_evaluate=make_evaluate)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
@@ -127,16 +131,6 @@ def _fetcher(given: dict[str, Any]) -> Callable[[str, Path], Path]:
     return fetch
 
 
-def _make_evaluate(env: "Environment", network: "Network", config: TrainConfig) -> "Evaluate":
-    from hackmatrix.evaluation.games import Games, Limits
-    from hackmatrix.evaluation.players import network_player
-    from hackmatrix.evaluation.report import report_on
-
-    player = network_player("", network, None, greedy=False)
-    games = Games(env, player, Limits(config.eval_episodes, config.seed))
-    return lambda params: report_on(env, games.play(params)).means()
-
-
 def _summary(outcome: "Outcome", course: Course) -> list[str]:
     """Lines that say how the run ended, where its files are, and what to run next."""
     how = {
@@ -155,10 +149,10 @@ def _summary(outcome: "Outcome", course: Course) -> list[str]:
     lines += [f"{name:<12}{path}" for name, path in places if path is not None]
     following = []
     if outcome.params is not None:
-        following.append(f"hackmatrix evaluate {outcome.params}")
+        following.append(f"hackmatrix evaluate {shlex.quote(str(outcome.params))}")
     goes_on = outcome.end.value in ("signal", "anomaly") and outcome.updates < course.num_updates
-    if goes_on and outcome.checkpoint is not None:
-        following.append(f"hackmatrix train --resume {outcome.run}")
+    if goes_on and outcome.checkpoint is not None and not outcome.collapsed:
+        following.append(f"hackmatrix train --resume {shlex.quote(str(outcome.run))}")
     for label, command in zip(("next", ""), following, strict=False):
         lines.append(f"{label:<12}{command}")
     return lines

@@ -1,7 +1,10 @@
 """Plays games with fixed seeds, many at once.
 
 Game i of seed s is the game (stream 2**31 + s, episode i); training never uses streams with the top
-bit set. A batch runs until its last game ends, so long games count as much as short ones.
+bit set. Games from `SELECTION` on choose params during training; `hackmatrix evaluate` plays those
+from 0 on, so that params are judged on games that did not choose them.
+
+A batch runs until its last game ends, so long games count as much as short ones.
 """
 
 from typing import NamedTuple
@@ -20,6 +23,7 @@ from hackmatrix.rules.chance import EVALUATION_STREAM
 Array = jax.Array
 
 PLACES = 1024  # games at once
+SELECTION = 2**30  # the first game that chooses params during training
 
 
 class _Play(struct.PyTreeNode):
@@ -34,20 +38,21 @@ class _Play(struct.PyTreeNode):
 
 
 class Limits(NamedTuple):
-    """Number of games, their seed, and the number of steps after which they are cut off."""
+    """Number of games, their seed, the steps after which they are cut off, and the first game."""
 
     episodes: int = 1_000
     seed: int = 0
     max_steps: int = 2_000
+    first: int = 0
 
 
 def play(env: Environment, player: Player, limits: Limits) -> PlayedGames:
-    """Plays the games 0 .. episodes-1 of a seed to their end or the step limit; NumPy arrays."""
+    """Plays a seed's games to their end or the step limit; NumPy arrays."""
     return Games(env, player, limits).play(player.params)
 
 
 class Games:
-    """The games 0 .. episodes-1 of a seed, in batches; compiled once for all params."""
+    """The games first .. first + episodes - 1 of a seed, in batches, compiled for all params."""
 
     def __init__(self, env: Environment, player: Player, limits: Limits) -> None:
         self.env = env
@@ -58,12 +63,12 @@ class Games:
 
     def play(self, params: PyTree) -> PlayedGames:
         """Plays all games to their end or the step limit; NumPy arrays."""
-        episodes, seed, _ = self.limits
+        first, seed = self.limits.first, jnp.uint32(self.limits.seed)
         batches = [
-            jax.device_get(self._play(params, jnp.uint32(seed), jnp.int32(first)))
-            for first in range(0, episodes, self.places)
+            jax.device_get(self._play(params, seed, jnp.int32(number)))
+            for number in range(first, first + self.limits.episodes, self.places)
         ]
-        return jax.tree.map(lambda *parts: np.concatenate(parts)[:episodes], *batches)
+        return jax.tree.map(lambda *parts: np.concatenate(parts)[: self.limits.episodes], *batches)
 
     def _play_some(self, params: PyTree, seed: Array, first: Array) -> PlayedGames:
         """Plays the games first .. first + places - 1."""

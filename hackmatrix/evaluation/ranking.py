@@ -1,14 +1,17 @@
 """Ranks the agents of one run by mean return."""
 
 from collections.abc import Sequence
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from hackmatrix.agents.policy import Policy
 from hackmatrix.evaluation.games import Games, Limits
 from hackmatrix.evaluation.players import network_player
 from hackmatrix.evaluation.report import Report, report_on
-from hackmatrix.evaluation.statistics import Estimate
+from hackmatrix.evaluation.statistics import Estimate, estimate
 from hackmatrix.reporting.rows import Interval
 
 
@@ -32,17 +35,21 @@ class Agent(NamedTuple):
 
 
 class Ranking:
-    """Agents sorted by mean return, the best first; ties are sorted by seed."""
+    """Agents sorted by mean return, the best first, NaN last; ties are sorted by seed."""
 
     def __init__(self, agents: Sequence[Agent]) -> None:
-        self.agents = sorted(agents, key=lambda a: (-a.report.means()["mean_return"], a.seed))
+        self.agents = sorted(agents, key=_rank)
+
+    def problem(self) -> str | None:
+        """What makes a mean meaningless, on one line; None if nothing does."""
+        return next(filter(None, (agent.report.problem() for agent in self.agents)), None)
 
     def as_dict(self) -> dict[str, Any]:
         """The output of `--json`: means over the agents with intervals, and each agent's report."""
         first = self.agents[0].report
         result: dict[str, Any] = {"episodes": first.episodes}
         for place, column in enumerate(first.columns):
-            interval = Interval.of(self._means(place))
+            interval = self._over_agents(place)
             result[column.key] = interval.mean
             result[column.interval_key] = [*interval[1:]] if len(self.agents) > 1 else None
         agents = [{"seed": a.seed, "agent": str(a.path), **a.report.as_dict()} for a in self.agents]
@@ -54,7 +61,7 @@ class Ranking:
         lines = [["rank", "seed", *(column.title for column in columns)]]
         for rank, agent in enumerate(self.agents):
             lines.append([str(rank + 1), str(agent.seed), *map(str, agent.report.estimates)])
-        lines.append(["all", "", *(_of_all(self._means(i)) for i in range(len(columns)))])
+        lines.append(["all", "", *(_told(self._over_agents(i)) for i in range(len(columns)))])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         rows = [
             "  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip()
@@ -62,10 +69,24 @@ class Ranking:
         ]
         return "\n".join([*rows, f"best  {self.agents[0].path}"])
 
-    def _means(self, place: int) -> list[float]:
-        return [agent.report.estimates[place].mean for agent in self.agents]
+    def _over_agents(self, place: int) -> Interval:
+        """The mean of a column over the agents, with its interval.
+
+        That of a rate is at least as wide as the games alone leave open: agents that all win
+        nothing are no proof that none ever wins.
+        """
+        interval = Interval.of([agent.report.estimates[place].mean for agent in self.agents])
+        values = [np.asarray(agent.report.columns[place].values) for agent in self.agents]
+        if values[0].dtype != bool:
+            return interval
+        _, low, high = estimate(np.concatenate(values))
+        return interval._replace(low=min(low, interval.low), high=max(high, interval.high))
 
 
-def _of_all(means: Sequence[float]) -> str:
-    interval = Interval.of(means)
-    return str(Estimate(*interval)) if len(means) > 1 else f"{interval.mean:.3f}"
+def _rank(agent: Agent) -> tuple[float, int]:
+    score = agent.report.means()["mean_return"]
+    return inf if isnan(score) else -score, agent.seed
+
+
+def _told(interval: Interval) -> str:
+    return str(Estimate(*interval)) if isfinite(interval.high) else f"{interval.mean:.3f}"

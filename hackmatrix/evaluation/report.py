@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from hackmatrix.environments.report import report_of
 from hackmatrix.evaluation.statistics import Estimate, estimate
 from hackmatrix.interface.environment import Environment
@@ -21,8 +23,18 @@ class Report(NamedTuple):
         """The mean of each column, by the column's key."""
         return {c.key: e.mean for c, e in zip(self.columns, self.estimates, strict=True)}
 
+    def problem(self) -> str | None:
+        """What makes a mean of this report meaningless, on one line; None if nothing does."""
+        for column in self.columns:
+            if bad := int((~np.isfinite(column.values)).sum()):
+                return (
+                    f"the {column.title} of {bad:,} of {self.episodes:,} games is not finite: the "
+                    "environment pays or reports NaN or infinity"
+                )
+        return None
+
     def as_dict(self) -> dict[str, Any]:
-        """The output of `--json`."""
+        """The output of `--json`; what is not finite may be in it."""
         told: dict[str, Any] = {"episodes": self.episodes}
         for column, (mean, low, high) in zip(self.columns, self.estimates, strict=True):
             told |= {column.key: mean, column.interval_key: [low, high]}

@@ -1,5 +1,6 @@
 """Means with 95 % confidence intervals."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ def estimate(values: NDArray[Any]) -> Estimate:
 
     For bools it is the Wilson interval of a rate (Wilson 1927), which allows for outcomes that have
     not been seen yet. For numbers it is the percentile bootstrap interval (Efron 1979); values that
-    are all equal, or a single one, have an interval of length 0.
+    are all equal, a single one, and a mean that is not finite have an interval of length 0.
     """
     from scipy import stats  # slow to import
 
@@ -35,7 +36,7 @@ def estimate(values: NDArray[Any]) -> Estimate:
     if values.dtype == bool:
         test = stats.binomtest(int(values.sum()), len(values))
         return Estimate(mean, *map(float, test.proportion_ci(CONFIDENCE, method="wilson")))
-    if len(values) == 1:
+    if len(values) == 1 or not math.isfinite(mean):
         return Estimate(mean, mean, mean)
     result = stats.bootstrap(
         (values.astype(np.float64),),

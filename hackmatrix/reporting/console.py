@@ -3,6 +3,7 @@
 All is logged.
 """
 
+import errno
 import os
 import sys
 import threading
@@ -20,22 +21,24 @@ from rich.text import Text
 
 from hackmatrix.interface.metric import Metric
 from hackmatrix.reporting.table import LiveTable, groups_of, summary
+from hackmatrix.streams import discard_output
 
 _REFRESH_SECONDS = 0.5
+_GONE = (errno.EPIPE, errno.EIO, errno.EBADF)  # a pipe without reader, a terminal that hung up
 
 
 class Console:
     """Displays a run from its first line on; a context manager that restores the terminal.
 
-    Other threads and signal handlers may use it at any time. Neither a full disk nor a closed
-    terminal ends the run or its log.
+    Other threads and signal handlers may use it at any time. Nothing that happens to the output
+    ends the run or its log: a full disk, a closed pipe, a terminal that is gone.
 
     Args:
         file: the file to write to; by default standard output.
     """
 
     def __init__(self, file: TextIO | None = None) -> None:
-        self._output = _Output(file or sys.stdout)
+        self._output = _Output(file if file is not None else sys.stdout)
         self._table = LiveTable()
         self._live = _live(self._table, self._output) if self._output.can_draw else None
         self._refresher = threading.Thread(target=self._refresh, daemon=True)
@@ -43,18 +46,15 @@ class Console:
         self._said: deque[tuple[str, str]] = deque()  # queue of lines to print, with their styles
         self._showing = threading.Lock()
         self._metrics: Sequence[Metric] = ()
-        self._log: Path | None = None
+        self._log: int | None = None  # handle of the open file
+        self._log_path = Path()
         self._log_failed = False
         self._unlogged: list[str] = []
 
-    @property
-    def closed(self) -> bool:
-        """Whether the reader of the output pipe is gone, as in `hackmatrix train | head`."""
-        return self._output.closed
-
     def __enter__(self) -> Self:
         if self._live is not None:
-            self._live.start()
+            with suppress(Exception):
+                self._live.start()
             self._refresher.start()
         return self
 
@@ -62,11 +62,15 @@ class Console:
         if self._live is not None:
             self._ended.set()
             self._refresher.join()
-            with suppress(OSError):
+            with suppress(Exception):
                 sys.stdout.flush()  # otherwise output without a final newline is lost
                 sys.stderr.flush()
             self._show()
-            self._live.stop()
+            with suppress(Exception):
+                self._live.stop()
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
 
     def say(self, text: str) -> None:
         """Shows a line of text."""
@@ -79,11 +83,17 @@ class Console:
     def keep_log(self, path: Path) -> None:
         """Appends all output, past and future, to a file, each line with its time.
 
-        If the file can't be written, a warning is printed once and the run continues.
+        The file stays open, so that what follows never goes to another one of the same name. If it
+        can't be written, a warning is printed once and the run continues.
         """
-        self._log, self._log_failed = path, False
+        self._log_path, self._log_failed = path, False
         lines, self._unlogged = "".join(self._unlogged), []
-        self._append_to_log(lines)
+        try:
+            self._log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        except OSError as error:
+            self._tell_log_failed(error)
+        else:
+            self._append_to_log(lines)
 
     def begin(
         self,
@@ -92,6 +102,7 @@ class Console:
         total_updates: int,
         steps_per_update: int,
         first_update: int = 0,
+        first_steps: int = 0,
     ) -> None:
         """Starts the progress display.
 
@@ -101,9 +112,10 @@ class Console:
             total_updates: length of the run, earlier sessions included.
             steps_per_update: environment steps of one update.
             first_update: number of updates made by earlier sessions.
+            first_steps: environment steps of those updates, which may have had another size.
         """
         self._metrics = metrics
-        self._table.begin(name, total_updates, steps_per_update, first_update)
+        self._table.begin(name, total_updates, steps_per_update, first_update, first_steps)
 
     def advance(self, update: int) -> None:
         """Shows that `update` updates have been made."""
@@ -149,17 +161,21 @@ class Console:
         while self._showing.acquire(blocking=False):
             try:
                 said = [self._said.popleft() for _ in range(len(self._said))]
-                if self._live is None:
-                    self._output.write("".join(f"{text}\n" for text, _ in said))
-                elif said:
-                    texts = [Text(t, style, no_wrap=True, overflow="ignore") for t, style in said]
-                    self._live.console.print(Group(*texts), crop=False)
-                elif self._live.is_started:
-                    self._live.refresh()
+                with suppress(Exception):  # what can't be shown is still logged
+                    self._print(said)
             finally:
                 self._showing.release()
             if not self._said:
                 return
+
+    def _print(self, said: Sequence[tuple[str, str]]) -> None:
+        if self._live is None:
+            self._output.write("".join(f"{text}\n" for text, _ in said))
+        elif said:
+            texts = [Text(t, style, no_wrap=True, overflow="ignore") for t, style in said]
+            self._live.console.print(Group(*texts), crop=False)
+        elif self._live.is_started:
+            self._live.refresh()
 
     def _refresh(self) -> None:
         while not self._ended.wait(_REFRESH_SECONDS):
@@ -168,38 +184,53 @@ class Console:
     def _keep(self, text: str) -> None:
         now = time.strftime("%Y-%m-%d %H:%M:%S")
         lines = "".join(f"{now}  {line}\n" for line in text.splitlines() or [""])
-        if self._log is None:
-            self._unlogged.append(lines)
-        else:
+        if self._log is not None:
             self._append_to_log(lines)
+        elif not self._log_failed:
+            self._unlogged.append(lines)
 
     def _append_to_log(self, lines: str) -> None:
         try:
-            with cast(Path, self._log).open("a", encoding="utf-8", errors="replace") as file:
-                file.write(lines)
+            os.write(cast(int, self._log), lines.encode("utf-8", "replace"))
         except OSError as error:
-            if not self._log_failed:
-                self._log_failed = True
-                self.warn(f"can't write {self._log}: {error.strerror or error}; the run goes on")
+            self._tell_log_failed(error)
+
+    def _tell_log_failed(self, error: OSError) -> None:
+        if not self._log_failed:
+            self._log_failed = True
+            reason = error.strerror or error
+            self.warn(f"can't write {self._log_path}: {reason}; the run goes on")
 
 
 class _Output:
-    """A text file whose `write` accepts any character and never raises."""
+    """A text file whose `write` accepts any character and never raises.
 
-    def __init__(self, file: TextIO) -> None:
+    Args:
+        file: None if standard output was closed before the process began.
+    """
+
+    def __init__(self, file: TextIO | None) -> None:
         self.file = file
-        self.closed = False  # whether it is a pipe whose reader is gone
         self._encoding = getattr(file, "encoding", None) or "utf-8"
         is_dumb = os.environ.get("TERM", "") in ("", "dumb", "unknown")
-        self.can_draw = file.isatty() and self._encoding.lower().startswith("utf") and not is_dumb
+        self.can_draw = self.isatty() and self._encoding.lower().startswith("utf") and not is_dumb
+
+    def isatty(self) -> bool:
+        try:
+            return self.file is not None and self.file.isatty()
+        except Exception:  # it is closed
+            return False
 
     def write(self, text: str) -> None:
+        if self.file is None:
+            return
         try:
             self.file.write(text.encode(self._encoding, "replace").decode(self._encoding))
             self.file.flush()
-        except BrokenPipeError:
-            self.closed = True
-        except OSError:
+        except OSError as error:
+            if error.errno in _GONE and self.file is sys.stdout:
+                discard_output()
+        except Exception:  # such as ValueError if it was closed
             pass
 
     def flush(self) -> None:

@@ -115,6 +115,7 @@ class Health:
         self._speeds: list[float] = []
         self._slow_rows = 0
         self.worst: Severity | None = None
+        self.holding: set[str] = set()  # names of the alarms that hold for the last row
 
     def check(self, update: int, row: Mapping[str, float | None]) -> list[Alarm]:
         """The alarms that this row raises for the first time.
@@ -137,6 +138,7 @@ class Health:
             if rule.name not in self._told
         ]
         self._told.update(alarm.name for alarm in alarms)
+        self.holding = {rule.name for rule, _ in findings}
         severities = {rule.severity for rule, _ in findings}
         self.worst = next((each for each in reversed(Severity) if each in severities), None)
         return alarms
@@ -190,6 +192,11 @@ class HealthOfAgents:
             return self._shared.worst
         every = {agent.worst for agent in self._agents.values()}
         return next((each for each in (None, *Severity) if each in every), None)
+
+    def holds(self, alarm: str) -> bool:
+        """Whether an alarm holds for the last row of every agent."""
+        monitors = self._agents.values() or [self._shared]
+        return all(alarm in monitor.holding for monitor in monitors)
 
     def check(self, update: int, row: Mapping[str, Any]) -> list[Alarm]:
         """Like `Health.check`; alarms that several agents raise with the same row are merged."""

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from hackmatrix.interface.metric import Limit, Metric, Over, Severity, Shown
 
+COLLAPSE = "entropy_collapse"  # the alarm after which a run is not worth resuming
+
 # The original's limit of 1.0 nats can't be used: even a random policy has only 0.8 in HackMatrix,
 # where few actions are valid, and 0.7 in CartPole, which has two actions.
 _ENTROPY_FRAC = (
@@ -18,7 +20,7 @@ _ENTROPY_FRAC = (
         below=0.1,
     ),
     Limit(
-        "entropy_collapse",
+        COLLAPSE,
         Severity.CRITICAL,
         "the policy has collapsed; stop, and start afresh with a higher --ent-coef, such as 0.15 "
         "or 0.2; do not resume from this agent",

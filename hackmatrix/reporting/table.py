@@ -38,9 +38,12 @@ class LiveTable:
         )
         self._drawn: tuple[Columns, int, SegmentLines] | None = None
 
-    def begin(self, name: str, total: int, steps_per_update: int, first: int) -> None:
+    def begin(
+        self, name: str, total: int, steps_per_update: int, first: int, first_steps: int
+    ) -> None:
         """Starts the progress display; see `Console.begin`."""
         self._total, self._steps_per_update = total, steps_per_update
+        self._first, self._first_steps = first, first_steps
         self._task = self._progress.add_task(name, total=total, completed=first)
 
     def advance(self, update: int) -> None:
@@ -49,7 +52,7 @@ class LiveTable:
 
     def heading(self, update: int) -> str:
         """The run's progress after `update` updates, as text."""
-        steps = update * self._steps_per_update
+        steps = self._first_steps + (update - self._first) * self._steps_per_update
         return f"update {update:,}/{self._total:,}  {steps:,} steps"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

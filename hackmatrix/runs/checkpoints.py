@@ -6,10 +6,10 @@ at any moment leaves earlier checkpoints intact.
 """
 
 import contextlib
-import errno
 import json
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hackmatrix.errors import UserError
+from hackmatrix.runs.arrays import Arrays, read_arrays, write_arrays
 from hackmatrix.runs.facts import Facts
-from hackmatrix.storage.files import sync
+from hackmatrix.storage.files import PARTIAL, sync
+from hackmatrix.storage.manifest import NAME as MANIFEST
 from hackmatrix.storage.manifest import DamagedError, check_manifest, write_manifest
 
 FORMAT = 1
 FOLDER = "checkpoints"
 FACTS = "facts.json"
-_PARTIAL = ".saving-"
 
-Arrays = dict[str, np.ndarray]
 Shapes = dict[str, list[Any]]  # by name: [dtype, *shape]
 
 
@@ -46,10 +46,18 @@ class CheckedCheckpoint:
     _shapes: Shapes
 
     def read_arrays(self) -> Arrays:
-        """The arrays by name. The files are not checked again."""
+        """The arrays by name. The files are not checked again.
+
+        Raises:
+            DamagedError: they are not what the facts say.
+        """
         arrays = {name: np.zeros(shape, dtype) for name, (dtype, *shape) in self._shapes.items()}
         filled = {name: array for name, array in arrays.items() if array.size}
-        return arrays | _read_arrays(self.path / "arrays", filled)
+        try:
+            return arrays | read_arrays(self.path / "arrays", filled)
+        except Exception as error:  # Orbax and TensorStore have no exception of their own
+            reason = " ".join(str(error).split())[:200]
+            raise DamagedError(f"{self.path} is damaged: arrays can't be read ({reason})") from None
 
 
 def checkpoints_of(run: Path) -> list[Checkpoint]:
@@ -57,12 +65,15 @@ def checkpoints_of(run: Path) -> list[Checkpoint]:
     folder = run / FOLDER
     if not folder.is_dir():
         return []
-    found = [
-        Checkpoint(path, int(path.name))
-        for path in folder.iterdir()
-        if path.name.isdecimal() and not (path / "config.yaml").exists()  # a run may be called 1
-    ]
+    found = [Checkpoint(path, int(path.name)) for path in folder.iterdir() if _is_one(path)]
     return sorted(found, key=lambda checkpoint: checkpoint.update)
+
+
+def _is_one(path: Path) -> bool:
+    """Whether a path is a checkpoint, whole or damaged; a stray file or folder is none."""
+    is_number = path.name.isdecimal() and path.name == str(int(path.name))
+    is_run = (path / "config.yaml").exists()  # a run may be called 1
+    return is_number and not is_run and any((path / name).is_file() for name in (FACTS, MANIFEST))
 
 
 def best_checkpoint(run: Path) -> Checkpoint | None:
@@ -80,13 +91,17 @@ def score_of(checkpoint: Checkpoint) -> float | None:
         return None
 
 
-def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
+def save_checkpoint(
+    run: Path, arrays: Arrays, facts: Facts, check: Callable[[], None] = lambda: None
+) -> Path:
     """Writes the checkpoint of an update that has none yet.
 
     Args:
         run: the run's folder.
         arrays: by name, without slashes.
         facts: about them; `facts.update` names the checkpoint.
+        check: raises an OSError if the folder is no longer the run's; called before the
+            checkpoint gets its name.
 
     Returns:
         The checkpoint's folder.
@@ -96,33 +111,43 @@ def save_checkpoint(run: Path, arrays: Arrays, facts: Facts) -> Path:
     """
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
-    partial = folder / f"{_PARTIAL}{facts.update}-{os.getpid()}"
+    partial = folder / f"{PARTIAL}{facts.update}-{os.getpid()}"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     shapes: Shapes = {name: [str(array.dtype), *array.shape] for name, array in arrays.items()}
     try:
         # Orbax refuses empty arrays; their shape is enough to restore them.
-        _write_arrays(partial / "arrays", {n: a for n, a in arrays.items() if a.size})
+        write_arrays(partial / "arrays", {n: a for n, a in arrays.items() if a.size})
+        check()
         text = json.dumps({"format": FORMAT, **facts.as_json(), "arrays": shapes}, indent=1)
         (partial / FACTS).write_text(text + "\n", encoding="utf-8")
         write_manifest(partial)
         path = folder / str(facts.update)
+        if path.exists() and not _is_one(path):
+            path.rename(folder / f"{path.name}.stray")
+        check()
         partial.rename(path)
         sync(folder)
+    except OSError:
+        shutil.rmtree(partial, ignore_errors=True)
+        with contextlib.suppress(OSError):  # Orbax makes a folder anew that was moved away
+            folder.rmdir()
+            run.rmdir()
+        raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return path
 
 
 def remove_partial(run: Path) -> None:
-    """Removes the files of saves that were killed. No other process may be saving."""
-    for path in (run / FOLDER).glob(f"{_PARTIAL}*"):
+    """Removes the checkpoints whose saving was killed. No other process may be saving."""
+    for path in (run / FOLDER).glob(f"{PARTIAL}*"):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def remove_checkpoint(checkpoint: Checkpoint) -> None:
     """Removes a checkpoint: renames it first, which is atomic, then deletes its files."""
-    doomed = checkpoint.path.with_name(f"{_PARTIAL}doomed-{checkpoint.update}-{os.getpid()}")
+    doomed = checkpoint.path.with_name(f"{PARTIAL}doomed-{checkpoint.update}-{os.getpid()}")
     with contextlib.suppress(OSError):
         checkpoint.path.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
@@ -148,7 +173,7 @@ def check_checkpoint(path: Path) -> CheckedCheckpoint:
     check_manifest(path)
     content = _read_json(path)
     facts, shapes = _facts(path, content), content.get("arrays")
-    if not isinstance(shapes, dict):
+    if not isinstance(shapes, dict) or not all(map(_is_shape, shapes.values())):
         raise DamagedError(f"{path} is damaged: the file {FACTS} does not list the arrays")
     return CheckedCheckpoint(path, facts, shapes)
 
@@ -179,40 +204,24 @@ def _read_json(path: Path) -> dict[str, Any]:
         known = content["format"] == FORMAT
     except FileNotFoundError:
         raise DamagedError(f"{path} is damaged: the file {FACTS} is missing") from None
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise DamagedError(f"{path} is damaged: the file {FACTS} can't be read") from None
     if not known:
         raise UserError(
-            f"{path} has the format {content['format']}; this version reads format {FORMAT}"
+            f"{path} has the format {content['format']!r:.60}; this version reads format {FORMAT}"
         )
     return content
 
 
+def _is_shape(shape: Any) -> bool:
+    """Whether it is the name of a type of numbers, followed by lengths."""
+    try:
+        dtype, *lengths = shape
+        is_number = isinstance(dtype, str) and not np.dtype(dtype).hasobject
+    except (TypeError, ValueError):
+        return False
+    return is_number and all(type(n) is int and 0 <= n < 2**31 for n in lengths)
+
+
 def _facts(path: Path, content: dict[str, Any]) -> Facts:
     return Facts.from_json(content, str(path / FACTS))
-
-
-def _write_arrays(path: Path, arrays: Arrays) -> None:
-    import orbax.checkpoint as ocp  # takes two seconds, and is needed only here
-
-    try:
-        with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-            checkpointer.save(path.absolute(), args=ocp.args.StandardSave(arrays))
-    except OSError:
-        raise
-    except Exception as error:  # Orbax has no exception of its own: a full disk is a ValueError
-        raise OSError(errno.EIO, _cause(error)) from error
-
-
-def _cause(error: Exception) -> str:
-    """A short cause on one line; Orbax's messages have kilobytes."""
-    text = " ".join(str(error).split())
-    return "No space left on device" if "No space left" in text else text[:200]
-
-
-def _read_arrays(path: Path, target: Arrays) -> Arrays:
-    import orbax.checkpoint as ocp
-
-    with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
-        restored = checkpointer.restore(path.absolute(), args=ocp.args.StandardRestore(target))
-    return {name: np.asarray(array) for name, array in restored.items()}

@@ -5,21 +5,24 @@
 """
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from hackmatrix.runs.checkpoints import best_checkpoint
-from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.checkpoints import best_checkpoint, score_of
+from hackmatrix.runs.facts import Facts, score_in
 from hackmatrix.runs.params import (
     FINAL,
     agent_folders,
+    facts_of_params,
     newest_params,
     numbered_params,
     remove_params,
     save_params,
     update_of_params,
 )
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.storage.files import write_pair
 
 BEST = "best_params"
 
@@ -42,8 +45,10 @@ def export_params(
         if params is None:
             continue
         about = facts.of_agent(k)
-        folder = run / f"seed_{about.config['seed']}" if len(agents) > 1 else run
-        folder.mkdir(exist_ok=True)
+        folder = run
+        if len(agents) > 1:
+            folder = run / f"seed_{about.config['seed']}"
+            folder.mkdir(exist_ok=True)  # never the run's: it may have been moved away
         path = folder / f"params_{facts.update}.npz"
         save_params(path, params, about.as_json())
         written += [path, path.with_suffix(".json")]
@@ -62,14 +67,26 @@ def export_final(run: Path, update: int) -> None:
 
 
 def export_best(run: Path) -> None:
-    """Copies the params of the best checkpoint to `best_params`; removes outdated ones."""
+    """Copies the params of the best checkpoint to `best_params`.
+
+    Better ones that are there stay: they have outlived their checkpoint.
+    """
     best = best_checkpoint(run)
+    score, held = None if best is None else score_of(best), score_of_best(run)
+    if best is None or score is None or (held is not None and held > score):
+        return
     for folder in _folders(run):
-        held = update_of_params(folder, BEST)
-        if best is None or (held is not None and held > best.update):
-            remove_params(folder, BEST)
-        if best is not None and held != best.update:
+        if update_of_params(folder, BEST) != best.update:
             _copy(folder, best.update, BEST)
+
+
+def score_of_best(run: Path) -> float | None:
+    """The score of `best_params`, of many agents the mean; None if it is not known of all."""
+    held = [facts_of_params(folder, BEST) for folder in _folders(run)]
+    scores = [score_in(facts.get("evaluation")) for facts in held]
+    known = [score for score in scores if score is not None]
+    are_of_one_update = len({facts.get("update") for facts in held}) == 1
+    return fmean(known) if are_of_one_update and len(known) == len(scores) else None
 
 
 def remove_exported(run: Path, update: int) -> None:
@@ -78,12 +95,17 @@ def remove_exported(run: Path, update: int) -> None:
         remove_params(folder, f"params_{update}")
 
 
+def exported_after(run: Path, update: int) -> list[str]:
+    """The names of exported params of later updates, such as `params_60` and `final_params`."""
+    names = {name: None for folder in _folders(run) for name in _names_after(folder, update)}
+    return list(names)
+
+
 def remove_exported_after(run: Path, update: int) -> None:
     """Removes the exported params of later updates, and `final_params`."""
     for folder in _folders(run):
-        for later in (number for number in numbered_params(folder) if number > update):
-            remove_params(folder, f"params_{later}")
-        remove_params(folder, FINAL)
+        for name in (*_names_after(folder, update), FINAL):
+            remove_params(folder, name)
 
 
 def newest_exported(run: Path) -> Path | None:
@@ -100,5 +122,22 @@ def _copy(folder: Path, update: int, name: str) -> None:
     """Copies the params of an update, if they exist: they are missing for agents left out."""
     source = folder / f"params_{update}.npz"
     if update_of_params(folder, source.stem) == update:
-        for suffix in (".json", ".npz"):
-            write_atomically(folder / f"{name}{suffix}", source.with_suffix(suffix).read_bytes())
+        facts = source.with_suffix(".json").read_bytes()
+        write_pair(folder / f"{name}.npz", source.read_bytes(), folder / f"{name}.json", facts)
+
+
+def _names_after(folder: Path, update: int) -> list[str]:
+    """The names of a folder's params that are, or may be, of later updates."""
+    numbered = numbered_params(folder)
+    held: dict[str, float] = {f"params_{number}": number for number in sorted(numbered)}
+    for name in (BEST, FINAL):
+        if (path := folder / f"{name}.npz").exists():
+            known = update_of_params(folder, name)
+            held[name] = _update_of_same(path, numbered) if known is None else known
+    return [name for name, number in held.items() if number > update]
+
+
+def _update_of_same(copy: Path, numbered: Mapping[int, Path]) -> float:
+    """The first update whose params a copy without facts holds; infinity if there is none."""
+    content = copy.read_bytes()
+    return min((n for n, path in numbered.items() if path.read_bytes() == content), default=inf)

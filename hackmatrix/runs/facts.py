@@ -1,6 +1,7 @@
 """The facts of a checkpoint and of exported params: everything except the arrays."""
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
@@ -12,8 +13,9 @@ OF_AGENTS = "agents"  # in an evaluation of many agents: the list of each agent'
 
 Evaluation = dict[str, Any]
 
+_MOST = 2**53  # of a number
 _IN_WORDS = {int: "a whole number", str: "a text", dict: "an object"}
-_KINDS = {
+_KINDS: dict[str, type] = {
     "update": int,
     "timesteps": int,
     "last_logged": int,
@@ -37,8 +39,8 @@ class Facts:
 
     @property
     def score(self) -> float | None:
-        """The score of the evaluation; None without one."""
-        return None if self.evaluation is None else float(self.evaluation[SCORE])
+        """The score of the evaluation; None without one, or if it is not finite."""
+        return score_in(self.evaluation)
 
     @property
     def num_agents(self) -> int:
@@ -72,12 +74,34 @@ class Facts:
             if name not in facts:
                 raise UserError(f"{where}: holds no {name}; another version of hackmatrix wrote it")
         for name, kind in _KINDS.items():
-            if not isinstance(facts[name], kind):
-                raise UserError(f"{where}: {name} must be {_IN_WORDS[kind]}, got {facts[name]!r}")
+            value = facts[name]
+            if type(value) is not kind or (type(value) is int and not 0 <= value <= _MOST):
+                raise UserError(f"{where}: {name} must be {_IN_WORDS[kind]}, got {value!r:.60}")
+        _check_agents(facts["config"], where)
         evaluation = facts["evaluation"]
         if evaluation is not None and not _is_evaluation(evaluation):
             raise UserError(f"{where}: evaluation must be null or have a number as {SCORE}")
-        return cls(**{field.name: facts[field.name] for field in dataclasses.fields(cls)})
+        found = cls(**{field.name: facts[field.name] for field in dataclasses.fields(cls)})
+        if evaluation is not None and found.num_agents > 1:
+            agents = evaluation.get(OF_AGENTS)
+            if not isinstance(agents, list) or len(agents) != found.num_agents:
+                raise UserError(f"{where}: evaluation must list {found.num_agents} {OF_AGENTS}")
+            if not all(map(_is_evaluation, agents)):
+                raise UserError(f"{where}: each of {OF_AGENTS} must have a number as {SCORE}")
+        return found
+
+
+def _check_agents(config: dict[str, Any], where: str) -> None:
+    for name, least in (("num_seeds", 1), ("seed", 0)):
+        value = config.get(name, least)
+        if type(value) is not int or not least <= value <= _MOST:
+            raise UserError(f"{where}: {name} must be {_IN_WORDS[int]}, got {value!r:.60}")
+
+
+def score_in(evaluation: Any) -> float | None:
+    """The score of an evaluation; None if there is none, or none that can be compared."""
+    score = evaluation.get(SCORE) if isinstance(evaluation, dict) else None
+    return float(score) if isinstance(score, Real) and math.isfinite(score) else None
 
 
 def _is_evaluation(value: Any) -> bool:

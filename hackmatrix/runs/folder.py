@@ -1,29 +1,39 @@
 """The folder of a run: config.yaml, metrics.jsonl, log.txt, checkpoints/, params."""
 
+import contextlib
+import errno
 import json
-import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import checkpoints_of
+from hackmatrix.runs.checkpoints import remove_partial as remove_partial_checkpoints
 from hackmatrix.runs.names import next_name
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.runs.params import agent_folders
+from hackmatrix.runs.rows import METRICS, Row, append_lines, line_of, read_metrics
+from hackmatrix.storage.files import PARTIAL, remove_partial, write_atomically
 
-CONFIG, METRICS, LOG, PROFILES = "config.yaml", "metrics.jsonl", "log.txt", "profiles"
+CONFIG, LOG, PROFILES = "config.yaml", "log.txt", "profiles"
 STARTS = "starts.jsonl"
 _LOCK = ".lock"
+_LEAST_SPACE = 2**20  # bytes; a run that has less can't save anything
 
-Row = dict[str, Any]
+
+class LostFolderError(OSError):
+    """A run's folder was deleted, moved or replaced by another while its process was training."""
 
 
 class RunFolder:
-    """A run's folder, locked by this process, with methods that write to it."""
+    """A run's folder, locked by this process, with methods that write to it.
+
+    Each of them first checks that the folder is still this run's, see `check`.
+    """
 
     def __init__(self, path: Path) -> None:
         """Locks an existing folder.
@@ -32,22 +42,45 @@ class RunFolder:
             UserError: another process is training this run, or the folder can't be written to.
         """
         self.path = path
+        self._unwritten: list[bytes] = []  # lines of metrics that a full disk did not take
         self._made = False
+        self._is_ours = False  # whether the folder was still this run's when it was unlocked
         self._lock = FileLock(path / _LOCK, blocking=False)
         try:
             self._lock.acquire()
+            self._identity = _identity(path / _LOCK)
         except Timeout:
             raise UserError(f"{path} is being trained by another process") from None
         except OSError as error:
-            raise UserError(f"{path}: {error.strerror or error}") from error
+            raise _refused(error, str(path)) from error
 
     def close(self) -> None:
         """Unlocks the folder."""
+        self._is_ours = self._is_own()
         self._lock.release()
+
+    def check(self) -> None:
+        """Checks that the folder is still the one that was locked.
+
+        Raises:
+            LostFolderError: it is gone, or is another run's of the same name.
+        """
+        if not self._is_own():
+            raise LostFolderError(
+                f"{self.path} was deleted, moved or replaced: it is no longer this run's folder, "
+                "so nothing more is written there"
+            )
+
+    def _is_own(self) -> bool:
+        # While this process holds the lock file open, its inode can't be another file's.
+        try:
+            return _identity(self.path / _LOCK) == self._identity
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     @classmethod
     def create(cls, parent: Path, name: str | None, suffix: str | None) -> "RunFolder":
-        """Creates `{parent}/{name}`.
+        """Creates `{parent}/{name}`, or takes over one that another process left unused.
 
         Args:
             parent: folder of runs, made if missing.
@@ -56,10 +89,12 @@ class RunFolder:
 
         Raises:
             UserError: there is a run of this name already, or the folder can't be made.
+            OSError: the disk is full.
         """
-        run = cls(_new_folder(parent, name, f"-{suffix}" if suffix else ""))
-        run._made = True
-        return run
+        path = _new_folder(parent, name, f"-{suffix}" if suffix else "")
+        return cls._take(
+            path, f"the run {path} exists: choose another --run-name, or --resume {path}"
+        )
 
     @classmethod
     def create_at(cls, path: Path) -> "RunFolder":
@@ -67,27 +102,51 @@ class RunFolder:
 
         Raises:
             UserError: the folder is not empty, or can't be created.
+            OSError: the disk is full.
         """
         made = not path.exists()
+        what = "is a run" if (path / CONFIG).exists() else "is not empty"
+        refusal = f"--output-dir {path} {what}: choose another folder, or --resume {path}"
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
-                what = "is a run" if (path / CONFIG).exists() else "is not empty"
-                raise UserError(
-                    f"--output-dir {path} {what}: choose another folder, or --resume {path}"
-                )
         except OSError as error:
-            raise UserError(f"--output-dir {path}: {error.strerror}") from error
-        run = cls(path)
+            raise _refused(error, f"--output-dir {path}") from error
+        run = cls._take(path, refusal)
         run._made = made
         return run
 
+    @classmethod
+    def _take(cls, path: Path, refusal: str) -> "RunFolder":
+        """Locks a folder that is not used yet; else raises `UserError` with this text."""
+        if not _is_unused(path):
+            raise UserError(refusal)
+        run = cls(path)
+        run._made = True
+        if not _is_unused(path):  # another process was faster
+            run.close()
+            raise UserError(refusal)
+        return run
+
+    def check_space(self) -> None:
+        """Checks that there is room for more than a few small files.
+
+        Raises:
+            OSError: the disk is full, or the system limits the size of files.
+        """
+        probe = self.path / f"{PARTIAL}probe-{os.getpid()}"
+        try:
+            write_atomically(probe, bytes(_LEAST_SPACE))
+        finally:
+            probe.unlink(missing_ok=True)
+
     def remove_if_unused(self) -> None:
-        """Removes the folder if it was created for a run that did not start."""
-        if not (self.path / CONFIG).exists():
+        """Removes the folder if it was created for a run that did not start; after `close`."""
+        if self._is_ours and not (self.path / CONFIG).exists():
             (self.path / _LOCK).unlink(missing_ok=True)
+            remove_partial(self.path)
             if self._made:
-                self.path.rmdir()
+                with contextlib.suppress(OSError):  # something else was put there
+                    self.path.rmdir()
 
     def has_checkpoint(self, update: int) -> bool:
         """Whether the run has a checkpoint of this update."""
@@ -100,66 +159,55 @@ class RunFolder:
 
     def write_config(self, text: str) -> None:
         """Replaces config.yaml."""
+        self.check()
         write_atomically(self.path / CONFIG, text.encode())
 
     def add_start(self, facts: Mapping[str, Any]) -> None:
         """Appends a line to starts.jsonl: one for each process that trained this run."""
+        self.check()
         with (self.path / STARTS).open("a", encoding="utf-8") as file:
             file.write(json.dumps(facts) + "\n")
 
     def add_metrics(self, row: Mapping[str, Any]) -> None:
-        """Appends a line to metrics.jsonl, without values that are None; NaN becomes null."""
-        line = _recorded(row)
-        with (self.path / METRICS).open("ab+") as file:
-            if file.tell() and not _ends_a_line(
-                file
-            ):  # a full disk took only part of the last line
-                file.write(b"\n")
-            file.write(json.dumps(line).encode() + b"\n")
+        """Appends a line to metrics.jsonl, without values that are None; NaN becomes null.
+
+        Lines that can't be written are kept, and written with a later one.
+
+        Raises:
+            OSError: this line can't be written, nor those that are kept.
+        """
+        self._unwritten.append(line_of(row))
+        self.check()
+        append_lines(self.path / METRICS, b"".join(self._unwritten))
+        self._unwritten.clear()
 
     def metrics(self) -> list[Row]:
         """All rows of metrics.jsonl, without a line that a kill truncated."""
         return list(read_metrics(self.path))
 
-    def cut_metrics(self, update: int) -> None:
-        """Removes the rows after `update`."""
-        self.write_metrics([row for row in self.metrics() if row["update"] <= update])
+    def cut_metrics(self, update: int) -> int:
+        """Removes the rows after `update`; returns their number."""
+        rows = self.metrics()
+        kept = [row for row in rows if row["update"] <= update]
+        self.write_metrics(kept)
+        return len(rows) - len(kept)
+
+    def remove_partial(self) -> None:
+        """Removes what killed processes left half-written. No other process may be writing."""
+        remove_partial_checkpoints(self.path)
+        for folder in (self.path, *agent_folders(self.path)):
+            remove_partial(folder)
 
     def write_metrics(self, rows: list[Row]) -> None:
         """Replaces metrics.jsonl."""
+        self.check()
         text = "".join(json.dumps(row) + "\n" for row in rows)
         write_atomically(self.path / METRICS, text.encode())
 
 
-def read_metrics(run: Path) -> Iterator[Row]:
-    """The rows of a run's metrics.jsonl, without truncated lines."""
-    path = run / METRICS
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(row, dict) and isinstance(row.get("update"), int):
-                yield row
-
-
-def _ends_a_line(file: BinaryIO) -> bool:
-    file.seek(-1, os.SEEK_END)
-    return file.read(1) == b"\n"
-
-
-def _recorded(row: Mapping[str, Any]) -> Row:
-    """The row with values that JSON can represent."""
-    return {name: _finite(value) for name, value in row.items() if value is not None}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, list):  # rows of agents, or names of alarms
-        return [_recorded(each) if isinstance(each, Mapping) else each for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:
@@ -173,9 +221,21 @@ def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:
                 return path
             except FileExistsError:
                 if name:
-                    raise UserError(
-                        f"the run {path} exists: choose another --run-name, or --resume {path}"
-                    ) from None
+                    return path  # it may be unused, see `_is_unused`
                 # Another run took the number between the two calls: try the next one.
     except OSError as error:
-        raise UserError(f"--checkpoint-dir {parent}: {error.strerror}") from error
+        raise _refused(error, f"--checkpoint-dir {parent}") from error
+
+
+def _is_unused(path: Path) -> bool:
+    """Whether a folder holds nothing but what a process leaves that is killed while it compiles."""
+    return path.is_dir() and all(
+        each.name == _LOCK or each.name.startswith(PARTIAL) for each in path.iterdir()
+    )
+
+
+def _refused(error: OSError, what: str) -> UserError | OSError:
+    """The error for a folder that can't be made: the user's mistake, unless the disk is full."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        return error
+    return UserError(f"{what}: {error.strerror or error}")

@@ -7,8 +7,8 @@ programs have no facts, or only some of them.
 
 import io
 import json
+import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hackmatrix.errors import UserError
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.storage.files import write_pair
 
 FORMAT = 1  # of the JSON file
 FINAL = "final_params"
+_LONGEST = 200  # characters of a reason
 
 Arrays = dict[str, np.ndarray]
 
@@ -33,7 +34,7 @@ class Exported(NamedTuple):
 
 
 def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Writes `params` to `path` and `about` beside it; each file is replaced atomically.
+    """Writes `params` to `path` and `about` beside it, atomically (see `write_pair`).
 
     Args:
         path: ends in `.npz`.
@@ -41,13 +42,12 @@ def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any])
         about: JSON object with facts; `format` is added.
 
     Raises:
-        OSError: a file can't be written.
+        OSError: a file can't be written; older ones are left unchanged.
     """
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **dict(_flat(params)))
     facts = json.dumps({"format": FORMAT, **about}, indent=2) + "\n"
-    write_atomically(path.with_suffix(".json"), facts.encode())
-    write_atomically(path, buffer.getvalue())
+    write_pair(path, buffer.getvalue(), path.with_suffix(".json"), facts.encode())
 
 
 def load_params(path: Path) -> Exported:
@@ -92,17 +92,22 @@ def numbered_params(run: Path) -> dict[int, Path]:
 
 def remove_params(folder: Path, name: str) -> None:
     """Removes `{name}.npz` and `{name}.json`, if they exist."""
-    for suffix in (".npz", ".json"):
+    for suffix in (".json", ".npz"):  # never facts without their params
         (folder / f"{name}{suffix}").unlink(missing_ok=True)
 
 
-def update_of_params(folder: Path, name: str) -> int | None:
-    """The update in the facts beside `{name}.npz`; None if one of the two files is missing."""
+def facts_of_params(folder: Path, name: str) -> dict[str, Any]:
+    """The facts beside `{name}.npz`; empty if one of the two files is missing or damaged."""
     try:
-        about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        return about["update"] if (folder / f"{name}.npz").exists() else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return _read_facts(folder / f"{name}.json") if (folder / f"{name}.npz").exists() else {}
+    except UserError:
+        return {}
+
+
+def update_of_params(folder: Path, name: str) -> int | None:
+    """The update in the facts beside `{name}.npz`; None if it is not known."""
+    update = facts_of_params(folder, name).get("update")
+    return update if isinstance(update, int) else None
 
 
 def agent_folders(run: Path) -> list[Path]:
@@ -125,16 +130,23 @@ def _read_arrays(path: Path) -> Arrays:
             if not zipfile.is_zipfile(file):  # checked first: NumPy's own error advises pickle
                 raise UserError(f"{path}: is no .npz file of params, or a damaged one")
             file.seek(0)
-            arrays = np.load(file, allow_pickle=False)
-            return {name: arrays[name] for name in arrays.files}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of old headers
+                arrays = np.load(file, allow_pickle=False)
+                found = {name: arrays[name] for name in arrays.files}
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except UserError:  # it is a ValueError too
         raise
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        raise UserError(f"{path}: is no .npz file of params, or a damaged one ({error})") from error
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from error
+    except Exception as error:  # NumPy, its headers and zip files raise a dozen kinds
+        reason = " ".join(str(error).split())[:_LONGEST]
+        raise UserError(f"{path}: is no .npz file of params, or a damaged one ({reason})") from None
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray):
+            raise UserError(f"{path}: {name!r} is no array")
+    return found
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
@@ -142,10 +154,12 @@ def _read_facts(path: Path) -> dict[str, Any]:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: is no JSON file, or a damaged one ({error})") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is no JSON file, or a damaged one ({error})") from None
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise UserError(f"{path}: is no description of params in format {FORMAT}")
+    if not isinstance(facts.get("config", {}), dict):
+        raise UserError(f"{path}: config must be an object, got {facts['config']!r:.60}")
     return facts
 
 
@@ -166,5 +180,7 @@ def _nested(path: Path, arrays: Arrays) -> dict[str, Any]:
             node = node.setdefault(parent, {})
             if not isinstance(node, dict):
                 raise UserError(f"{path}: {name} lies inside another array")
+        if leaf in node:
+            raise UserError(f"{path}: another array lies inside {name}")
         node[leaf] = array
     return tree

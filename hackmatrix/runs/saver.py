@@ -7,14 +7,18 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from hackmatrix.runs import exports
+from hackmatrix.runs.arrays import Arrays
 from hackmatrix.runs.checkpoints import (
-    Arrays,
     best_checkpoint,
     checkpoints_of,
     remove_checkpoint,
+    remove_partial,
     save_checkpoint,
 )
 from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.folder import LostFolderError
+from hackmatrix.runs.rows import METRICS
+from hackmatrix.storage.files import sync
 
 
 class Snapshot(NamedTuple):
@@ -37,6 +41,7 @@ class Saver:
         run: Path,
         keep: int,
         *,
+        check: Callable[[], None],
         on_saved: Callable[[Facts, list[Path]], None],
         on_failed: Callable[[Facts, OSError], None],
     ) -> None:
@@ -45,11 +50,14 @@ class Saver:
         Args:
             run: the run's folder.
             keep: number of newest checkpoints to keep.
+            check: called in the thread before each write; raises `LostFolderError` if the folder is
+                no longer the run's, which ends the saving.
             on_saved: called in the thread with the checkpoint's folder and the files of its params.
             on_failed: called in the thread if the snapshot can't be written.
         """
         self._run = run
         self._keep = keep
+        self._check = check
         self._on_saved = on_saved
         self._on_failed = on_failed
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="saver")
@@ -66,8 +74,10 @@ class Saver:
         trace: TracebackType | None,
     ) -> None:
         """Waits until all snapshots are written."""
-        self.wait()
-        self._thread.shutdown()
+        try:
+            self.wait()
+        finally:
+            self._thread.shutdown()
 
     def save(self, snapshot: Snapshot) -> None:
         """Waits for the previous snapshot, then starts to write this one in the thread."""
@@ -75,7 +85,11 @@ class Saver:
         self._pending = self._thread.submit(self._save, snapshot)
 
     def wait(self) -> None:
-        """Waits until the current snapshot is written."""
+        """Waits until the current snapshot is written.
+
+        Raises:
+            LostFolderError: the folder is no longer the run's.
+        """
         if self._pending is not None:
             pending, self._pending = self._pending, None
             pending.result()
@@ -83,14 +97,23 @@ class Saver:
     def _save(self, snapshot: Snapshot) -> None:
         facts = snapshot.facts
         try:
-            path = save_checkpoint(self._run, snapshot.arrays, facts)
+            self._check()
+            if (metrics := self._run / METRICS).exists():
+                sync(metrics)  # a checkpoint on disk without its rows could not make them again
+            remove_partial(self._run)  # a save that failed may have gone on writing for a moment
+            path = save_checkpoint(self._run, snapshot.arrays, facts, self._check)
+            self._check()
             files = exports.export_params(self._run, facts, snapshot.params)
             if facts.evaluation is not None:
                 exports.export_best(self._run)
+            self._check()
             self._remove_old()
             self._on_saved(facts, [path, *files])
+        except LostFolderError:
+            raise
         except OSError as error:
             self.failed = True
+            remove_partial(self._run)
             self._on_failed(facts, error)
         else:
             self.failed = False

@@ -5,6 +5,7 @@ name for it (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
 """
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hackmatrix.settings.config import TrainConfig
 
 Settings = dict[str, Any]
 
+_LONGEST = 200  # characters of a reason
 BATCH_SIZE = "batch_size"  # minibatch size; converted to num_minibatches when the batch is known
 OPTIONS = options_of(TrainConfig)
 
@@ -66,7 +68,7 @@ def read_config(path: Path) -> Settings:
     named: dict[str, str] = {}
     for key, value in _entries(path):
         if key not in _KNOWN:
-            raise UserError(f"{path}: unknown setting {key}, {_nearest(key)}")
+            raise UserError(f"{path}: unknown setting {_shown(key)}, {_nearest(key)}")
         try:
             found = _converted(key, value)
         except ValueError as error:
@@ -116,19 +118,35 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise UserError(f"--config {path}: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except Exception as error:  # PyYAML raises many kinds on odd input, not only its own
         raise UserError(f"{path}: is not a YAML file ({_one_line(error)})") from None
     entries: list[tuple[str, Any]] = []
     for section, keys in _mapping(path, "the file", content).items():
         if section not in _SECTIONS:
-            raise UserError(f"{path}: unknown section {section}, {_nearest(str(section))}")
+            raise UserError(f"{path}: unknown section {_shown(section)}, {_nearest(str(section))}")
         for name, value in _mapping(path, f"section {section}", keys).items():
             entries.append((f"{section}.{name}", value))
     return entries
 
 
 class _Loader(yaml.SafeLoader):
-    """A YAML loader that refuses duplicate keys, where YAML would take the last value."""
+    """A YAML loader that refuses what YAML would take for something else than it looks like.
+
+    Duplicate keys, of which it would take the last; aliases, of which a few lines can stand for
+    gigabytes; and numbers that are not decimal: 010 would be 8, and 1:30 would be 90.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read")
+        return super().compose_node(parent, index)
+
+    def construct_number(self, node: yaml.ScalarNode) -> Any:
+        if ":" in node.value or re.fullmatch(r"[-+]?0[\d_]+", node.value):
+            raise yaml.YAMLError(f"{node.value} is no decimal number; quote it if it is a text")
+        if node.tag.endswith(":int"):
+            return self.construct_yaml_int(node)
+        return self.construct_yaml_float(node)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -138,11 +156,15 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+for _kind in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_number)
+
+
 def _mapping(path: Path, what: str, content: Any) -> dict[Any, Any]:
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise UserError(f"{path}: {what} must hold names with values, got {content!r}")
+        raise UserError(f"{path}: {what} must hold names with values, got {content!r:.60}")
     return content
 
 
@@ -167,5 +189,9 @@ def _nearest(key: str) -> str:
     return f"did you mean {near[0]}?" if near else "see `hackmatrix train --help`"
 
 
+def _shown(name: Any) -> str:
+    return " ".join(str(name).split())[:60]
+
+
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return " ".join(str(error).split())[:_LONGEST]

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hackmatrix.storage.files import PARTIAL
+
 VARIABLE = "JAX_COMPILATION_CACHE_DIR"  # JAX's own: names another folder, or none if empty
 MOST_BYTES = 2**30
 
 _HASH = "[0-9a-f]{64}"
 _KEPT = re.compile(rf"{_HASH}-hackmatrix")
 _COMPILED = re.compile(rf".+-{_HASH}-(cache|atime)")
-_UNFINISHED = re.compile(rf"\.{_HASH}-hackmatrix\.\d+")  # its process was killed
+_UNFINISHED = re.compile(rf"{re.escape(PARTIAL)}{_HASH}-hackmatrix-\d+")  # its process was killed
 _OF_XLA = "xla_gpu_per_fusion_autotune_cache_dir"  # XLA's own, beside JAX's
 
 

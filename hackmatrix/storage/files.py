@@ -1,7 +1,11 @@
 """Atomic file writes: after a kill at any moment a file is either the old or the new one."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
+
+PARTIAL = ".saving-"  # before the names of files that are not complete; a kill may leave them
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
@@ -15,15 +19,38 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     Raises:
         OSError: it can't be written; an older file is left unchanged.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(partial, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+    with _staged(path, content, mode) as partial:
         partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def write_pair(data: Path, content: bytes, facts: Path, about: bytes) -> None:
+    """Writes or replaces two files of one folder that belong together.
+
+    A kill at any moment leaves both old files, both new ones, or the data alone: never the facts of
+    other data.
+
+    Args:
+        data: the file that can stand alone.
+        content: of the data.
+        facts: the file about the data.
+        about: its content.
+
+    Raises:
+        OSError: one can't be written; older files are left unchanged.
+    """
+    with _staged(data, content) as new_data, _staged(facts, about) as new_facts:
+        facts.unlink(missing_ok=True)
+        new_data.replace(data)
+        new_facts.replace(facts)
+    sync(data.parent)
+
+
+def remove_partial(folder: Path) -> None:
+    """Removes what kills during `write_atomically` left in a folder. No one may be writing."""
+    for path in folder.glob(f"{PARTIAL}*"):
+        if path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:
@@ -35,3 +62,18 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def _staged(path: Path, content: bytes, mode: int = 0o666) -> Iterator[Path]:
+    """The content in a complete file beside `path`, which the caller renames."""
+    partial = path.with_name(f"{PARTIAL}{path.name}-{os.getpid()}")
+    try:
+        with open(partial, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        yield partial
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ Orbax restores arrays whose bytes have changed without a warning; the manifest f
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from hackmatrix.errors import UserError
 from hackmatrix.storage.files import sync
@@ -63,11 +64,16 @@ def _read(folder: Path) -> dict[str, tuple[int, str]]:
         raise DamagedError(f"{folder} is damaged: {NAME} can't be read ({error})") from None
     try:
         files = {name: (size, checksum) for name, (size, checksum) in json.loads(text).items()}
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         files = None
-    if files is None or _text(files) != text:
+    if files is None or _text(files) != text or not all(map(_is_entry, files.values())):
         raise DamagedError(f"{folder} is damaged: the file {NAME} was changed")
     return files
+
+
+def _is_entry(entry: tuple[Any, Any]) -> bool:
+    size, checksum = entry
+    return type(size) is int and isinstance(checksum, str)
 
 
 def _text(files: dict[str, tuple[int, str]]) -> str:

@@ -35,7 +35,7 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
     settings = config.as_dict()
     now = {name: settings[name] for name in before if name in settings and name != "env"}
     changes = {name: (before[name], now[name]) for name in now if before[name] != now[name]}
-    _check_network(changes)
+    _check_network(changes, facts.num_agents)
     return changes
 
 
@@ -87,7 +87,7 @@ def _check_environment(known: str, config: TrainConfig, path: Path) -> None:
         raise UserError(f"{path}: was trained on {known}, not on {environment}")
 
 
-def _check_network(changes: Changes) -> None:
+def _check_network(changes: Changes, num_agents: int) -> None:
     for name in _OF_NETWORK:
         if name in changes:
             then, now = changes[name]
@@ -100,6 +100,12 @@ def _check_network(changes: Changes) -> None:
         raise UserError(
             f"the checkpoint holds {then} agents, --num-seeds asks for {now}: leave it as it was; "
             "a new run can start from the params of one of them (--resume FILE.npz)"
+        )
+    if "seed" in changes and num_agents > 1:
+        then, now = changes["seed"]
+        raise UserError(
+            f"the checkpoint holds the {num_agents} agents of seed {then} and on, --seed asks for "
+            f"{now}: leave it as it was; --resume FILE.npz starts new agents from the params of one"
         )
     if "normalize_observations" in changes:
         then, now = (("off", "on")[value] for value in changes["normalize_observations"])

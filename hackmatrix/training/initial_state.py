@@ -82,7 +82,7 @@ def state_from_checkpoint(
     arrays = checkpoint.read_arrays()
     _tell(console, checkpoint, changes, reset_optimizer=reset_optimizer)
 
-    afresh = {"games", "sums"} if "num_envs" in changes else set()
+    afresh = {"games"} if "num_envs" in changes else set()
     if reset_optimizer:
         afresh.add("opt_state")
     if afresh:
@@ -92,8 +92,7 @@ def state_from_checkpoint(
     seeds = config.seed + np.arange(config.num_seeds, dtype=np.uint32)
     arrays["seed"] = seeds.reshape(arrays["seed"].shape)
     state = state_of(trainer.state_shape(), arrays, checkpoint.path)
-    last_logged = facts.update if "sums" in afresh else facts.last_logged
-    return LoopState(trainer.on_devices(state), facts.update, last_logged)
+    return LoopState(trainer.on_devices(state), facts.update, facts.last_logged)
 
 
 def _tell(

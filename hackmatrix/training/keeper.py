@@ -16,7 +16,7 @@ from hackmatrix.reporting.console import Console
 from hackmatrix.runs import exports
 from hackmatrix.runs.checkpoints import best_checkpoint, score_of
 from hackmatrix.runs.facts import Evaluation, Facts
-from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.folder import LostFolderError, RunFolder
 from hackmatrix.runs.saver import Saver, Snapshot
 from hackmatrix.runs.trackers import Trackers
 from hackmatrix.settings.config import Course
@@ -38,6 +38,7 @@ class Keeper:
         trackers: Trackers,
     ) -> None:
         """Starts the thread that saves; nothing is saved yet."""
+        self._folder = run
         self._run = run.path
         self._trainer = trainer
         self._config = trainer.config
@@ -47,11 +48,13 @@ class Keeper:
         self._saver = Saver(
             run.path,
             self._config.keep_checkpoints,
+            check=run.check,
             on_saved=self._saved,
             on_failed=self._failed,
         )
         best = best_checkpoint(run.path)
-        self._best_score = None if best is None else score_of(best)
+        scores = (None if best is None else score_of(best), exports.score_of_best(run.path))
+        self._best_score = max((score for score in scores if score is not None), default=None)
         self._last_update: int | None = None  # the update of the last checkpoint
         self._last_time = time.perf_counter()
         self._any_finite = True  # whether any agent's params were finite at the last save
@@ -68,6 +71,9 @@ class Keeper:
         trace: TracebackType | None,
     ) -> None:
         self._saver.__exit__(kind, error, trace)
+        if self._saver.failed and kind is None:
+            self._folder.check()
+            self._folder.remove_partial()
 
     @property
     def seconds_since_save(self) -> float:
@@ -96,7 +102,9 @@ class Keeper:
             return
         self._last_update = first.update
         # A kill may have come after the checkpoint was written and before its params.
-        exports.export_params(self._run, facts, self._finite(self.agents_params(first)))
+        params = self._finite(self.agents_params(first))
+        self._folder.check()
+        exports.export_params(self._run, facts, params)
         exports.export_best(self._run)
 
     def keep(self, now: LoopState, evaluation: Evaluation | None = None) -> None:
@@ -121,9 +129,15 @@ class Keeper:
         if now.update >= self._course.num_updates:
             try:
                 self._export_final(now)
+            except LostFolderError:
+                raise
             except OSError as error:
                 self._final_failed = True
                 self._console.warn(f"final_params can't be written: {error.strerror or error}")
+
+    def is_any_finite(self, now: LoopState) -> bool:
+        """Whether the params of any agent are finite."""
+        return any(params is not None for params in self._finite(self.agents_params(now)))
 
     def agents_params(self, now: LoopState) -> list[Any]:
         """The params of each agent, with the feature normalisation folded in."""
@@ -133,7 +147,9 @@ class Keeper:
     def _export_final(self, now: LoopState) -> None:
         if not exports.is_exported(self._run, now.update):  # its checkpoint was not written
             params = self._finite(self.agents_params(now))
+            self._folder.check()
             exports.export_params(self._run, self._facts(now), params)
+        self._folder.check()
         exports.export_final(self._run, now.update)
 
     def _snapshot(self, now: LoopState, evaluation: Evaluation | None) -> Snapshot | None:

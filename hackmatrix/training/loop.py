@@ -1,11 +1,13 @@
 """Runs a training: assembles its parts, then alternates compiled updates with work that is due."""
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from math import nan
 from pathlib import Path
 from signal import Signals
 from statistics import fmean
@@ -16,6 +18,7 @@ import jax
 from hackmatrix.agents.network import Network
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.interface.environment import Environment, PyTree
+from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs.checkpoints import best_checkpoint
@@ -41,6 +44,7 @@ Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
 MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
 
 _STOPPING = "stopping after this update; once more: at once"
+_HUNG_UP = f"the terminal is gone, the run goes on; `kill {os.getpid()}` ends it with a checkpoint"
 
 
 class End(Enum):
@@ -64,6 +68,7 @@ class Outcome(NamedTuple):
     best: Path | None  # the checkpoint with the best evaluation
     signal: Signals | None = None
     saved: bool = True  # False: the last checkpoint could not be written
+    collapsed: bool = False  # whether the policy has collapsed, so that to resume is no use
 
 
 def train(
@@ -83,12 +88,14 @@ def train(
         console: displays the run; by default on standard output.
         source: what to resume: a checkpoint, or a file of params.
         env: what to train on; by default the environment that `config` names.
-        make_evaluate: returns the function that evaluates params, used if `config.eval_interval`
-            is set.
+        make_evaluate: returns the function that evaluates params, needed if `config.eval_interval`
+            is set: `hackmatrix.evaluation.selection.make_evaluate`.
 
     Raises:
         UserError: the configuration doesn't fit the devices or the source, or the run's folder
             can't be created; nothing was changed.
+        LostFolderError: the run's folder was deleted, moved or replaced meanwhile.
+        OSError: the folder can't be written to at the start.
     """
     options = options or TrainOptions()
     with contextlib.ExitStack() as stack:
@@ -98,31 +105,33 @@ def train(
         course = _course(config, source)
         trainer = Trainer(env, config, devices, course, detect_anomaly=options.detect_anomaly)
         run = stack.enter_context(open_run_folder(config, options, source))
-        with StopRequest(partial(console.say, _STOPPING)) as stop:
+        with StopRequest(partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)) as stop:
             first = _compiled(trainer, source, options, console)
-            prepare_run_folder(run, config, source)
+            prepare_run_folder(run, config, source, console)
             run.add_start(start_facts(first.update, devices))
             console.keep_log(run.path / LOG)
             console.say(f"run {run.path}")
-            evaluate = None
-            if config.eval_interval is not None and make_evaluate is not None:
-                evaluate = make_evaluate(env, trainer.network, config)
+            evaluate = _evaluate(env, trainer, make_evaluate, console)
             schedule = Schedule.of(config, course, options, first.update)
+            for note in schedule.notes(config):
+                console.say(note)
             trackers = stack.enter_context(_trackers(config, options, run, first, console))
             keeper = Keeper(run, trainer, course, console, trackers)
+            reporter = Reporter(run, trainer, course, console, trackers)
             loop = _Loop(
                 schedule,
                 Chunks(trainer, schedule, options, run.path / PROFILES, console),
-                Reporter(run, trainer, course, console, trackers),
+                reporter,
                 keeper,
                 evaluate,
-                should_stop=lambda: stop.requested or console.closed,
+                check_folder=run.check,
+                should_stop=lambda: stop.requested,
             )
             with keeper:
                 if source is not None:
                     keeper.keep_first(first, source)
                 last, end = loop.run(first)
-        return _outcome(run, course, last, end, stop, keeper)
+        return _outcome(run, course, last, end, stop, keeper, reporter)
 
 
 @dataclass(frozen=True)
@@ -134,16 +143,22 @@ class _Loop:
     reporter: Reporter
     keeper: Keeper
     evaluate: Evaluate | None
+    check_folder: Callable[[], None]
     should_stop: Callable[[], bool]
 
     def run(self, now: LoopState) -> tuple[LoopState, End]:
         """Runs updates until the run ends, then saves a final checkpoint.
 
-        After an anomaly it saves none: the run can resume from the last good one.
+        After an anomaly, or if no agent's params are finite any more, it saves none: the run can
+        resume from the last good one.
+
+        Raises:
+            LostFolderError: the run's folder was deleted, moved or replaced.
         """
         schedule, end = self.schedule, End.FINISHED
         self.reporter.begin(now.update)
         while now.update < schedule.num_updates:
+            self.check_folder()
             if self.should_stop():
                 end = End.SIGNAL
                 break
@@ -160,6 +175,9 @@ class _Loop:
             if self.reporter.is_to_stop():
                 end = End.UNHEALTHY
                 break
+            if self.reporter.is_critical and not self.keeper.is_any_finite(now):
+                self.reporter.all_broken(now.update)
+                return now, End.ANOMALY
         self.keeper.finish(now)
         return now, end
 
@@ -167,11 +185,17 @@ class _Loop:
         """Evaluates all agents if due; returns the evaluation if it is the best so far."""
         if self.evaluate is None or not self.schedule.is_evaluation_due(now.update):
             return None
+        agents = self.keeper.agents_params(now)
         with self.reporter.evaluating():
-            results = [self.evaluate(params) for params in self.keeper.agents_params(now)]
+            results = [_unless_broken(params, self.evaluate(params)) for params in agents]
         best = self.keeper.is_best(fmean(result[SCORE] for result in results))
         evaluation = self.reporter.evaluation(now.update, results, best=best)
         return evaluation if best else None
+
+
+def _unless_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]:
+    """The result of an evaluation; NaN if the params are not finite, whatever they scored."""
+    return result if seeds.are_finite(params) else dict.fromkeys(result, nan)
 
 
 def _devices(config: TrainConfig, options: TrainOptions, console: Console) -> list[jax.Device]:
@@ -207,6 +231,18 @@ def _compiled(
     return first
 
 
+def _evaluate(
+    env: Environment, trainer: Trainer, make_evaluate: MakeEvaluate | None, console: Console
+) -> Evaluate | None:
+    """The function that evaluates params; None if nothing is to be evaluated."""
+    if trainer.config.eval_interval is None:
+        return None
+    if make_evaluate is None:
+        console.warn("nothing is evaluated: eval_interval is set, make_evaluate is not given")
+        return None
+    return make_evaluate(env, trainer.network, trainer.config)
+
+
 def _trackers(
     config: TrainConfig, options: TrainOptions, run: RunFolder, first: LoopState, console: Console
 ) -> Trackers:
@@ -215,7 +251,13 @@ def _trackers(
 
 
 def _outcome(
-    run: RunFolder, course: Course, last: LoopState, end: End, stop: StopRequest, keeper: Keeper
+    run: RunFolder,
+    course: Course,
+    last: LoopState,
+    end: End,
+    stop: StopRequest,
+    keeper: Keeper,
+    reporter: Reporter,
 ) -> Outcome:
     best = best_checkpoint(run.path)
     return Outcome(
@@ -228,4 +270,5 @@ def _outcome(
         best=None if best is None else best.path,
         signal=stop.signal,
         saved=keeper.is_saved,
+        collapsed=reporter.has_collapsed,
     )

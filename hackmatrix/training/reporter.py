@@ -13,10 +13,10 @@ from hackmatrix.learner.anomalies import Anomaly
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.reporting.console import Console
 from hackmatrix.reporting.health import RETURN, ROW_KEY, HealthOfAgents, recorded
-from hackmatrix.reporting.metrics import summarise
+from hackmatrix.reporting.metrics import COLLAPSE, summarise
 from hackmatrix.reporting.rows import AGENTS, joined, told
 from hackmatrix.runs.facts import OF_AGENTS, Evaluation
-from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.folder import LostFolderError, RunFolder
 from hackmatrix.runs.trackers import Trackers
 from hackmatrix.settings.config import Course
 from hackmatrix.training.chunks import Timing
@@ -52,10 +52,32 @@ class Reporter:
         """Shows the start of training on the console, after `first_update` updates."""
         total = self._course.num_updates
         self._console.begin(
-            self._run.path.name, self._metrics, total, self._config.batch_size, first_update
+            self._run.path.name,
+            self._metrics,
+            total,
+            self._config.batch_size,
+            first_update,
+            self._course.timesteps(first_update),
         )
         if first_update >= total:
             self._console.say(f"all {total:,} updates are made; a higher --total-timesteps goes on")
+
+    @property
+    def is_critical(self) -> bool:
+        """Whether a critical alarm holds for the last row of metrics, of many agents for all."""
+        return self._health.worst is Severity.CRITICAL
+
+    @property
+    def has_collapsed(self) -> bool:
+        """Whether every agent's policy had collapsed at the last row of metrics."""
+        return self._health.holds(COLLAPSE)
+
+    def all_broken(self, update: int) -> None:
+        """Warns that no agent's params are finite, which ends the run."""
+        self._console.warn(
+            f"no params are finite at update {update:,}: the run ends; --detect-anomaly with "
+            "--resume names the first bad tensor"
+        )
 
     def is_to_stop(self) -> bool:
         """Whether `--on-unhealthy stop` ends the run; if so, says it on the console.
@@ -63,7 +85,7 @@ class Reporter:
         It does if a critical alarm holds for the last row of metrics; with many agents, for all of
         them.
         """
-        stop = self._config.on_unhealthy == "stop" and self._health.worst is Severity.CRITICAL
+        stop = self._config.on_unhealthy == "stop" and self.is_critical
         if stop:
             self._console.say("stopped by --on-unhealthy stop")
         return stop
@@ -136,6 +158,8 @@ class Reporter:
         self._trackers.log(update, timesteps, row)
         try:
             self._run.add_metrics({"update": update, "timesteps": timesteps, **row})
+        except LostFolderError:
+            raise
         except OSError as error:
             if not self._write_failed:
                 self._write_failed = True

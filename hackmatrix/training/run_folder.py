@@ -10,15 +10,16 @@ from typing import Any
 import jax
 
 from hackmatrix.errors import UserError
+from hackmatrix.reporting.console import Console
 from hackmatrix.runs import machine
 from hackmatrix.runs.checkpoints import (
     Checkpoint,
     checkpoints_of,
     remove_checkpoint,
-    remove_partial,
 )
-from hackmatrix.runs.exports import remove_exported_after
-from hackmatrix.runs.folder import RunFolder, read_metrics
+from hackmatrix.runs.exports import exported_after, remove_exported_after
+from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.rows import read_metrics
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import dump_config
 from hackmatrix.settings.options import TrainOptions
@@ -32,33 +33,41 @@ def open_run_folder(
     """The run's folder, locked inside the context; removed if it is new and the run did not start.
 
     Raises:
-        UserError: it can't be created, or it has later checkpoints that must not be dropped.
+        OSError: the disk is full.
+        UserError: it can't be created, or holds later checkpoints or params that must not be lost.
     """
     run = _locked(config, options, source)
     try:
         if isinstance(source, Source) and source.is_of(run.path):
-            _check_may_drop(checkpoints_after(source.update, run.path), source, options)
+            _check_may_drop(run.path, source, options)
+        run.check_space()  # before anything is compiled
         yield run
     finally:
         run.close()
         run.remove_if_unused()
 
 
-def prepare_run_folder(run: RunFolder, config: TrainConfig, source: Source | Path | None) -> None:
+def prepare_run_folder(
+    run: RunFolder, config: TrainConfig, source: Source | Path | None, console: Console
+) -> None:
     """Writes the configuration, and rewinds the folder to the update where the run starts.
 
-    Checkpoints, params and metrics of later updates are removed, as they will be made again; if the
-    run continues in another folder, the metrics are copied there.
+    Metrics of later updates are removed, as they will be made again; so are later checkpoints and
+    params, which are there only if `--rewind` gives them up (see `open_run_folder`). If the run
+    continues in another folder, the metrics are copied there.
     """
     run.write_config(dump_config(config))
     if not isinstance(source, Source):
         return
-    remove_partial(run.path)
+    run.remove_partial()
     if source.is_of(run.path):
-        for checkpoint in checkpoints_after(source.update, run.path):
-            remove_checkpoint(checkpoint)
+        # Params first: while their checkpoint is there, they can be made again.
         remove_exported_after(run.path, source.update)
-        run.cut_metrics(source.update)
+        for checkpoint in reversed(checkpoints_after(source.update, run.path)):
+            remove_checkpoint(checkpoint)
+        if dropped := run.cut_metrics(source.update):
+            after = f"{dropped:,} rows of metrics after update {source.update:,}"
+            console.say(f"{after} are dropped; their updates are made again")
     elif source.run is not None:
         rows = [row for row in read_metrics(source.run) if row["update"] <= source.update]
         run.write_metrics(rows)
@@ -100,12 +109,22 @@ def _own_folder(config: TrainConfig, options: TrainOptions, source: Source) -> P
     return source.run if named is None or source.is_of(named) else None
 
 
-def _check_may_drop(later: list[Checkpoint], source: Source, options: TrainOptions) -> None:
-    """Raises `UserError` if there are later checkpoints, unless `--rewind` is given."""
-    if later and not options.rewind:
+def _check_may_drop(run: Path, source: Source, options: TrainOptions) -> None:
+    """Raises `UserError` if there are later checkpoints or params, unless `--rewind` is given."""
+    if options.rewind:
+        return
+    ways = (
+        f"--rewind drops what came after {source.update}, --run-name or --output-dir goes on in a "
+        "new folder"
+    )
+    if later := checkpoints_after(source.update, run):
         newer = ", ".join(str(checkpoint.update) for checkpoint in later)
         raise UserError(
             f"{source.run} has newer checkpoints than {source.update} ({newer}): "
-            f"--resume {source.run} goes on from the newest, --rewind drops what came after "
-            f"{source.update}, --run-name or --output-dir goes on in a new folder"
+            f"--resume {source.run} goes on from the newest, {ways}"
+        )
+    if trained := exported_after(run, source.update):
+        raise UserError(
+            f"{source.run} has newer params than its checkpoint {source.update} "
+            f"({', '.join(trained)}): {ways}"
         )

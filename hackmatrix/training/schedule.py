@@ -29,16 +29,35 @@ class Schedule:
             course: holds the run's length.
             options: hold the update to trace, if any; if it is past, the first one is.
             first_update: number of updates before this process.
+
+        A run that is shorter than the interval of its checkpoints saves them by the clock.
         """
+        save_updates = config.save_updates
+        if save_updates is not None and save_updates > course.num_updates:
+            save_updates = None
         profiled = max(options.profile_step, first_update + 1) if options.profile else None
         return cls(
             course.num_updates,
             config.log_interval,
             config.eval_interval,
-            config.save_updates,
+            save_updates,
             60 * config.save_interval_minutes,
             profiled,
         )
+
+    def notes(self, config: TrainConfig) -> list[str]:
+        """A line of text about each interval of a configuration that exceeds the run."""
+        length = f"exceeds the run's {self.num_updates:,} updates"
+        wanted = {
+            "checkpoints": (config.save_updates, f"one every {self.save_seconds / 60:g} minutes"),
+            "evaluations": (config.eval_interval, "one at its end"),
+            "metrics": (config.log_interval, "one line at its end"),
+        }
+        return [
+            f"the interval of {what}, {interval:,} updates, {length}: {instead}"
+            for what, (interval, instead) in wanted.items()
+            if interval is not None and interval > self.num_updates
+        ]
 
     def next_due(self, update: int) -> int:
         """The next update after which something is due, where a call of many updates has to end.

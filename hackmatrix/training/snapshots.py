@@ -8,7 +8,7 @@ import numpy as np
 
 from hackmatrix.errors import UserError
 from hackmatrix.learner.trainer import TrainState
-from hackmatrix.runs.checkpoints import Arrays
+from hackmatrix.runs.arrays import Arrays
 
 # Arrays that older checkpoints may lack: they start at zero.
 _MAY_BE_MISSING = ("sums.", "games.previous_mask")

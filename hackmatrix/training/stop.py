@@ -1,23 +1,35 @@
-"""Handles Ctrl+C and SIGTERM as a request to stop, so that a run ends between updates and saves."""
+"""Handles Ctrl+C, SIGTERM and SIGHUP as a request to stop between updates, with a checkpoint."""
 
+import os
 import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HANGUP = getattr(signal, "SIGHUP", None)  # None on Windows
+_AT_ONCE = (signal.SIGINT, signal.SIGTERM)  # these end the process if they come a second time
 
 
 class StopRequest:
     """Context in which the first signal is stored in `signal`; a second one ends the process.
 
+    A terminal that is gone is no request: the SIGHUP that tells of it leaves the run alone. Other
+    SIGHUPs are requests, unless the process was told to ignore them (`nohup`); none of them is a
+    second signal, as service managers send one right after SIGTERM.
+
     Python allows signal handlers in the main thread only: enter it there.
+
+    Args:
+        on_request: called when the first signal arrives.
+        on_hangup: called when the terminal is gone.
     """
 
-    def __init__(self, on_request: Callable[[], None]) -> None:
+    def __init__(self, on_request: Callable[[], None], on_hangup: Callable[[], None]) -> None:
         self.signal: signal.Signals | None = None
         self._on_request = on_request
+        self._on_hangup = on_hangup
         self._before: dict[signal.Signals, Any] = {}
+        self._on_terminal = False
 
     @property
     def requested(self) -> bool:
@@ -25,7 +37,10 @@ class StopRequest:
         return self.signal is not None
 
     def __enter__(self) -> Self:
-        self._before = {number: signal.signal(number, self._request) for number in _SIGNALS}
+        self._on_terminal = _has_terminal()
+        self._before = {number: signal.signal(number, self._request) for number in _AT_ONCE}
+        if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
+            self._before[_HANGUP] = signal.signal(_HANGUP, self._hear_hangup)
         return self
 
     def __exit__(
@@ -34,13 +49,28 @@ class StopRequest:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._restore()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         self.signal = signal.Signals(number)
-        self._restore()
+        for each in _AT_ONCE:
+            signal.signal(each, self._before[each])
         self._on_request()
 
-    def _restore(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    def _hear_hangup(self, number: int, frame: FrameType | None) -> None:
+        if self._on_terminal and not _has_terminal():
+            self._on_terminal = False
+            self._on_hangup()
+            signal.signal(number, signal.SIG_IGN)  # the shell and the system may both send it
+        elif not self.requested:
+            self._request(number, frame)
+
+
+def _has_terminal() -> bool:
+    """Whether the process has a controlling terminal, and that terminal is still there."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | getattr(os, "O_NOCTTY", 0)))
+    except OSError:
+        return False
+    return True

@@ -17,7 +17,7 @@ from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learner.trainer import Trainer, TrainState
-from hackmatrix.runs.folder import read_metrics
+from hackmatrix.runs.rows import read_metrics
 from hackmatrix.settings.config import TrainConfig
 
 pytestmark = pytest.mark.usefixtures("shared_programs")

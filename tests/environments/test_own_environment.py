@@ -15,7 +15,7 @@ from paths import FROG
 from hackmatrix.cli.main import main
 from hackmatrix.environments.registry import environment_id, make_environment
 from hackmatrix.errors import UserError
-from hackmatrix.runs.folder import read_metrics
+from hackmatrix.runs.rows import read_metrics
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
 

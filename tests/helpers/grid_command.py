@@ -6,6 +6,7 @@ For tests that have to kill the process, or to start it anew: it compiles in a s
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from hackmatrix import ENVIRONMENT_ID
@@ -35,8 +36,25 @@ def stall_after(updates: int) -> None:
     Trainer.run = stalling  # type: ignore[method-assign]
 
 
+def wait_at_gate(updates: int, gate: Path) -> None:
+    """Lets the trainer make so many updates, and the others when the file `gate` is gone."""
+    from hackmatrix.learner.trainer import Trainer
+
+    run = Trainer.run
+
+    def waiting(self: Trainer, state: Any, num_updates: int) -> Any:
+        while num_updates and int(state.update) >= updates and gate.exists():
+            time.sleep(0.02)
+        return run(self, state, num_updates)
+
+    Trainer.run = waiting  # type: ignore[method-assign]
+
+
 if __name__ == "__main__":
     from hackmatrix.cli.main import main
+
+    if (gate := os.environ.get("GATE")) is not None:
+        wait_at_gate(int(os.environ["GATE_AT"]), Path(gate))
 
     if (stall := int(os.environ.get("STALL", "-1"))) >= 0:
         stall_after(stall)

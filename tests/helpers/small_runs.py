@@ -11,8 +11,8 @@ import probe_environments as probes
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint
-from hackmatrix.runs.folder import read_metrics
 from hackmatrix.runs.params import agent_folders
+from hackmatrix.runs.rows import read_metrics
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.settings.resolve import resolve

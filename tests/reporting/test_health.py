@@ -11,7 +11,8 @@ import pytest
 from hackmatrix.interface.metric import Severity
 from hackmatrix.reporting.health import RETURN, SPEED, WINDOW, Alarm, Health, alarms_of, recorded
 from hackmatrix.reporting.metrics import LEARNER_METRICS
-from hackmatrix.runs.folder import RunFolder, read_metrics
+from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.rows import read_metrics
 
 Row = dict[str, float | None]
 

@@ -139,6 +139,7 @@ def saver(run: Path, keep: int, told: list[Any]) -> Saver:
     return Saver(
         run,
         keep,
+        check=lambda: None,
         on_saved=lambda facts, files: told.append((facts.update, files[0].name)),
         on_failed=lambda facts, error: told.append((facts.update, error.strerror)),
     )
@@ -182,13 +183,13 @@ def test_the_newest_stays_though_another_is_better(tmp_path: Path) -> None:
 
 def test_training_does_not_wait_for_a_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     may_write = threading.Event()
-    write = checkpoints._write_arrays
+    write = checkpoints.write_arrays
 
     def slow(*args: Any) -> None:
         assert may_write.wait(30)
         write(*args)
 
-    monkeypatch.setattr(checkpoints, "_write_arrays", slow)
+    monkeypatch.setattr(checkpoints, "write_arrays", slow)
     with saver(tmp_path, 2, []) as saving:
         saving.save(snapshot(1))  # returns though nothing can be written
         assert updates_of(tmp_path) == []

@@ -12,6 +12,7 @@ from hackmatrix.runs.exports import (
     export_best,
     export_final,
     export_params,
+    exported_after,
     is_exported,
     newest_exported,
     remove_exported,
@@ -97,10 +98,10 @@ def test_best_params_go_back_with_the_run(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "best_params.json").read_text())["update"] == 2
     (tmp_path / "checkpoints" / "2").rename(tmp_path / "gone too")
     export_best(tmp_path)
-    assert names_of(tmp_path) == ["params_2.json", "params_2.npz"]
+    assert json.loads((tmp_path / "best_params.json").read_text())["update"] == 2
 
 
-def test_best_params_that_nothing_can_replace_do_not_outlive_their_checkpoint(
+def test_best_params_that_nothing_can_replace_go_when_the_run_goes_back(
     tmp_path: Path,
 ) -> None:
     for update, score in ((2, 1.0), (4, 5.0)):
@@ -111,3 +112,41 @@ def test_best_params_that_nothing_can_replace_do_not_outlive_their_checkpoint(
     remove_exported(tmp_path, 2)
     export_best(tmp_path)
     assert names_of(tmp_path) == []
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+def test_best_params_outlive_their_checkpoint_until_there_are_better_ones(
+    agents: int, tmp_path: Path
+) -> None:
+    for update, score in ((2, 1.0), (4, 5.0)):
+        made(tmp_path, facts_of(update, score, agents))
+    export_best(tmp_path)
+    (tmp_path / "checkpoints" / "4").rename(tmp_path / "gone")
+    folder = tmp_path if agents == 1 else tmp_path / "seed_5"
+    for update, score, best in ((6, 3.0, 4), (8, 6.0, 8)):
+        made(tmp_path, facts_of(update, score, agents))
+        export_best(tmp_path)
+        assert json.loads((folder / "best_params.json").read_text())["update"] == best
+
+
+@pytest.mark.parametrize("name", ["params_4", "best_params", "final_params"])
+@pytest.mark.parametrize("agents", [1, 2])
+def test_params_of_later_updates_are_found(agents: int, name: str, tmp_path: Path) -> None:
+    for update in (2, 4):
+        made(tmp_path, facts_of(update, 1.0 * update, agents))
+    export_best(tmp_path)
+    export_final(tmp_path, 4)
+    folder = tmp_path if agents == 1 else tmp_path / "seed_5"
+    assert name in exported_after(tmp_path, 2)
+    assert exported_after(tmp_path, 4) == []
+    (folder / f"{name}.json").unlink()  # as a kill leaves it
+    assert name in exported_after(tmp_path, 2)
+    assert exported_after(tmp_path, 4) == []
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+def test_a_run_that_was_moved_away_is_not_made_anew(agents: int, tmp_path: Path) -> None:
+    run = tmp_path / "moved"
+    with pytest.raises(FileNotFoundError):
+        export_params(run, facts_of(7, 1.0, agents), [params_of(7)] * agents)
+    assert not run.exists()

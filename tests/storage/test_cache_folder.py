@@ -11,7 +11,7 @@ from hackmatrix.storage import cache_folder
 KEY = "0123456789abcdef" * 4
 OURS = (
     f"{KEY}-hackmatrix",
-    f".{KEY}-hackmatrix.123",
+    f".saving-{KEY}-hackmatrix-123",
     f"jit_step-{KEY}-cache",
     f"jit_step-{KEY}-atime",
     "xla_gpu_per_fusion_autotune_cache_dir/of-a-kernel",

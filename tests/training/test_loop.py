@@ -106,7 +106,7 @@ def test_the_length_of_calls_changes_neither_metrics_nor_params(
         assert_same_run(tmp_path / "plain" / "mine", tmp_path / "changed" / "mine", update)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_between_updates_and_what_follows_is_as_if_it_had_not(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +159,8 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(
     run_of(tmp_path / "killed", **settings)
     for update in (10, 12):
         os.rename(folder / "checkpoints" / str(update), tmp_path / str(update))
+    for path in (*folder.glob("params_1*"), *folder.glob("final_params.*")):
+        path.unlink()
     (folder / "checkpoints" / ".saving-10-1").mkdir()
     with (folder / "metrics.jsonl").open("a") as metrics:
         metrics.write('{"update": 12, "train/ent')
@@ -615,7 +617,7 @@ def test_a_disk_that_is_full_at_the_very_end_is_told(
     def no_space(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("hackmatrix.runs.exports.write_atomically", no_space)
+    monkeypatch.setattr("hackmatrix.runs.exports.write_pair", no_space)
     output = io.StringIO()
     outcome = run_of(tmp_path, output=output)
     assert (outcome.end, outcome.saved) == (End.FINISHED, False)
@@ -683,7 +685,7 @@ def test_nan_params_are_told_and_never_saved(
     monkeypatch.setattr(Trainer, "run", poisoned)
     output = io.StringIO()
     outcome = run_of(tmp_path, output=output, save_interval=2)
-    assert (outcome.end, outcome.updates) == (End.FINISHED, 7)
+    assert (outcome.end, outcome.updates) == (End.ANOMALY, 6)
     assert updates_of(outcome.run) == [2, 4]
     assert not outcome.saved
     assert outcome.params == outcome.run / "params_4.npz"
@@ -730,16 +732,20 @@ def test_a_run_that_was_stopped_as_unhealthy_stops_again(tmp_path: Path) -> None
     assert again.updates < 60
 
 
-def test_a_pipe_that_nobody_reads_any_more_ends_the_run_with_a_checkpoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [BrokenPipeError(), ValueError("closed"), RuntimeError("odd")])
+def test_an_output_that_fails_ends_neither_the_run_nor_its_log(
+    error: Exception, tmp_path: Path
+) -> None:
     class Pipe(io.StringIO):
         def write(self, text: str) -> int:
             if text.startswith("update 3/"):
-                raise BrokenPipeError
+                raise error
             return super().write(text)
 
     outcome = run_of(tmp_path, output=Pipe())
-    assert (outcome.end, outcome.updates) == (End.SIGNAL, 3)
-    assert updates_of(outcome.run) == [3]
+    assert (outcome.end, outcome.updates) == (End.FINISHED, 7)
+    assert "update 3/7" in (outcome.run / "log.txt").read_text()
+    assert "checkpoint: update 7 saved" in (outcome.run / "log.txt").read_text()
 
 
 def test_an_update_that_never_comes_is_not_profiled_and_that_is_said(tmp_path: Path) -> None:
@@ -824,9 +830,10 @@ def test_the_learning_rate_follows_its_schedule(tmp_path: Path, schedule: str) -
 
 def test_an_existing_run_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.yaml").touch()
     with pytest.raises(UserError, match="exists: choose another --run-name"):
         run_of(tmp_path)
-    assert list((tmp_path / "mine").iterdir()) == []
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["config.yaml"]
 
 
 def test_trackers_are_told_metrics_alarms_and_evaluations(tmp_path: Path) -> None:

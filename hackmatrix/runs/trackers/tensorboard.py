@@ -33,7 +33,7 @@ class TensorBoard:
 
         self._event, self._summary, self._text_of = event_pb2.Event, summary_pb2.Summary, text
         folder = self._run.folder / FOLDER
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         # TensorBoard reads files in the order of their names, which begin with the second.
         self._writer = EventsWriter(str(folder / "events"), f".{time.time_ns() % 10**9:09}")
         # Makes TensorBoard discard what an earlier session wrote after the update of its

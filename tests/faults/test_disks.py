@@ -1,0 +1,170 @@
+"""Disks that are full, and what a process finds that was killed before it began."""
+
+import contextlib
+import errno
+import resource
+from pathlib import Path
+
+import pytest
+from gated_runs import COMMAND, gated, wait_for
+from small_runs import run_of
+
+from hackmatrix.errors import UserError
+from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.params import load_params, save_params
+from hackmatrix.runs.rows import METRICS
+from hackmatrix.settings.options import TrainOptions
+from hackmatrix.storage import files
+from hackmatrix.training.loop import End
+
+WIDE = ["--hidden-dim", "256", "--save-interval", "2", "--total-timesteps", str(6 * 256)]
+
+
+def limit_files(pid: int, size: int) -> None:
+    """Lets a process write no file beyond this size, as a disk that is full."""
+    _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, most))
+
+
+def partial_files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if ".saving-" in path.name]
+
+
+def test_saves_that_fail_print_one_warning_each_and_leave_nothing(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "mine"
+    with gated(tmp_path, [*COMMAND, *WIDE], at=3) as (process, gate):
+        wait_for(lambda: (run / "params_2.json").exists(), process)
+        limit_files(process.pid, 100_000)
+        gate.unlink()
+        output, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert errors == b""
+    told = [line for line in output.decode().splitlines() if "can't be written" in line]
+    ends = "can't be written: File too large; what was saved before stays, training goes on"
+    assert told == [
+        f"warning: the checkpoint of update 4 {ends}",
+        f"warning: the checkpoint of update 6 {ends}",
+        "warning: final_params can't be written: File too large",
+    ]
+    assert partial_files(tmp_path) == []
+    assert sorted(path.name for path in run.glob("*params*")) == ["params_2.json", "params_2.npz"]
+
+
+def test_a_disk_that_is_full_at_the_start_is_found_before_anything_is_compiled(
+    tmp_path: Path,
+) -> None:
+    command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *COMMAND]
+    with gated(tmp_path, command, at=0) as (process, _):
+        output, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert errors.decode().startswith("hackmatrix train: error: ")
+    assert errors.decode().endswith(": File too large\n")
+    assert errors.count(b"\n") == 1
+    assert b"compil" not in output
+    assert not (tmp_path / "runs" / "mine").exists()
+
+
+def test_a_pair_that_cant_be_written_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "best_params.npz"
+    save_params(path, {"params": {"a": [1.0]}}, {"update": 1})
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+    written: list[int] = []
+
+    def full(handle: int) -> None:
+        written.append(handle)
+        if len(written) == 2:  # the second file of the pair
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_params(path, {"params": {"a": [2.0]}}, {"update": 2})
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_a_kill_between_any_two_steps_leaves_params_with_their_own_facts(
+    steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "best_params.npz"
+    save_params(path, {"params": {"a": [1.0]}}, {"update": 1})
+    left = [steps]
+
+    def counted(name: str) -> None:
+        real = getattr(Path, name)
+
+        def step(self: Path, *arguments: object, **settings: object) -> object:
+            left[0] -= 1
+            if left[0] < 0:
+                raise SystemExit  # stands for a kill: no step after it is made
+            return real(self, *arguments, **settings)
+
+        monkeypatch.setattr(Path, name, step)
+
+    counted("replace")
+    counted("unlink")
+    with contextlib.suppress(SystemExit):
+        save_params(path, {"params": {"a": [2.0]}}, {"update": 2})
+    monkeypatch.undo()
+    found = load_params(path)
+    held = found.params["params"]["a"]
+    assert found.about.get("update", held) == held
+
+
+@pytest.mark.parametrize("content", [[], [".lock"], [".lock", ".saving-config.yaml-1"]])
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_folder_that_a_kill_while_compiling_left_is_taken_over(
+    content: list[str], by_name: bool, tmp_path: Path
+) -> None:
+    run = tmp_path / "mine"
+    run.mkdir()
+    for name in content:
+        (run / name).touch()
+    options = TrainOptions(run_name="mine") if by_name else TrainOptions(output_dir=run)
+    assert run_of(tmp_path, options, total_timesteps=64).end is End.FINISHED
+
+
+def test_a_folder_that_is_being_compiled_for_is_not_taken_over(tmp_path: Path) -> None:
+    first = RunFolder.create(tmp_path, "mine", None)
+    with pytest.raises(UserError, match="mine is being trained by another process"):
+        RunFolder.create(tmp_path, "mine", None)
+    first.close()
+
+
+def test_rows_are_on_disk_before_the_checkpoint_that_follows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    synced, rename = files.sync, Path.rename
+
+    def told_sync(path: Path) -> None:
+        order.append(path.name)
+        synced(path)
+
+    def told_rename(self: Path, target: Path) -> Path:
+        order.append(f"-> {Path(target).name}")
+        return rename(self, target)
+
+    monkeypatch.setattr("hackmatrix.runs.saver.sync", told_sync)
+    monkeypatch.setattr(Path, "rename", told_rename)
+    run_of(tmp_path)
+    assert order.index("metrics.jsonl") < order.index("-> 7")
+
+
+def test_rows_that_a_full_disk_refuses_are_written_when_it_takes_them(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path, "mine", None)
+    run.add_metrics({"update": 1})
+    size = (run.path / METRICS).stat().st_size
+    soft, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for limit in (size, size + 5):  # nothing of the line fits, or its beginning
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+        try:
+            with pytest.raises(OSError, match=r"No space left|File too large"):
+                run.add_metrics({"update": limit})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, most))
+        assert (run.path / METRICS).stat().st_size == size
+    run.add_metrics({"update": 4})
+    assert [row["update"] for row in run.metrics()] == [1, size, size + 5, 4]
+    run.close()

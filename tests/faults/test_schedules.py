@@ -1,0 +1,67 @@
+"""Runs under schedules of faults: whatever happens, they end as the run that nothing met."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fault_rig import RUN, SETTINGS, UPDATES, Lost, endure, process_of
+from grid_processes import rows_of
+
+from hackmatrix.runs.checkpoints import load_checkpoint
+
+QUICK = (0, 2, 3)
+MANY = 200
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    process = process_of(folder, SETTINGS, None)
+    process.join()
+    assert process.exitcode == 0, (folder / "output.txt").read_text()
+    return folder / RUN
+
+
+def assert_nothing_lost(run: Path, undisturbed: Path) -> None:
+    held, expected = (
+        load_checkpoint(each / "checkpoints" / str(UPDATES))[0] for each in (run, undisturbed)
+    )
+    assert {name: array.tobytes() for name, array in held.items()} == {
+        name: array.tobytes() for name, array in expected.items()
+    }
+    assert rows_of(run) == rows_of(undisturbed)
+    for name in ("final_params.npz", f"params_{UPDATES}.npz"):
+        assert (run / name).read_bytes() == (undisturbed / name).read_bytes()
+    left = [path for path in run.rglob("*") if ".saving-" in path.name]
+    assert left == []
+
+
+@pytest.mark.parametrize("seed", QUICK)
+def test_a_run_that_faults_meet_ends_as_the_one_that_nothing_met(
+    seed: int, tmp_path: Path, undisturbed: Path
+) -> None:
+    assert endure(tmp_path, seed)
+    assert_nothing_lost(tmp_path / RUN, undisturbed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(4 * 3600)
+def test_two_hundred_schedules_lose_nothing(
+    tmp_path: Path, undisturbed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried: Counter[str] = Counter()
+    lost = []
+    for seed in range(MANY):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        try:
+            tried.update(endure(folder, seed))
+            assert_nothing_lost(folder / RUN, undisturbed)
+        except (Lost, AssertionError) as error:
+            lost.append(f"{seed}: {error}")
+        with capsys.disabled():
+            print(f"{seed + 1} schedules, {tried.total()} faults, {len(lost)} lost", flush=True)
+            print(*lost[-1:], flush=True)
+    with capsys.disabled():
+        print("\n".join(f"{name:<18}{count:>4}" for name, count in tried.most_common()))
+    assert lost == []

@@ -1,0 +1,125 @@
+"""Whatever happens to a run, nothing that it trained is deleted without being asked for."""
+
+import io
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from small_runs import rows_of, run_of, updates_of
+
+from hackmatrix.agents.policy import load_policy
+from hackmatrix.cli.main import exit_code
+from hackmatrix.errors import UserError
+from hackmatrix.learner.trainer import Trainer, TrainState
+from hackmatrix.runs import checkpoints
+from hackmatrix.runs.folder import LostFolderError
+from hackmatrix.settings.options import TrainOptions
+
+
+def files_of(run: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("num_seeds", [1, 2])
+def test_params_that_are_newer_than_every_checkpoint_are_not_deleted(
+    num_seeds: int, tmp_path: Path
+) -> None:
+    run_of(tmp_path, save_interval=1, log_interval=1, num_seeds=num_seeds)
+    run = tmp_path / "mine"
+    for update in (4, 5, 6, 7):
+        shutil.rmtree(run / "checkpoints" / str(update))
+    before = files_of(run)
+    with pytest.raises(UserError, match=r"newer params than its checkpoint 3 \(params_4, .*final"):
+        run_of(tmp_path, TrainOptions(resume=str(run)))
+    assert files_of(run) == before
+
+    output = io.StringIO()
+    run_of(tmp_path, TrainOptions(resume=str(run), rewind=True), output=output)
+    assert "4 rows of metrics after update 3 are dropped" in output.getvalue()
+    assert updates_of(run) == [3, 4, 5, 6, 7]
+    assert [row["update"] for row in rows_of(run)] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_params_of_a_run_whose_checkpoints_all_failed_are_not_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_of(tmp_path, save_interval=3, total_timesteps=3 * 64)
+
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    resumed = TrainOptions(resume=str(tmp_path / "mine"))
+    with monkeypatch.context() as full:
+        full.setattr("hackmatrix.runs.saver.save_checkpoint", no_space)
+        outcome = run_of(tmp_path, resumed, save_interval=3, total_timesteps=7 * 64)
+    assert outcome.params == tmp_path / "mine" / "final_params.npz"
+    assert updates_of(tmp_path / "mine") == [3]
+    with pytest.raises(UserError, match=r"newer params .* \(params_7, final_params\): --rewind"):
+        run_of(tmp_path, resumed)
+    assert load_policy(tmp_path / "mine").about["update"] == 7
+
+
+@pytest.mark.parametrize("fate", ["deleted", "moved", "replaced"])
+def test_a_run_whose_folder_is_taken_away_stops_and_leaves_the_next_one_alone(
+    fate: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run, other = tmp_path / "mine", tmp_path / "aside"
+    train = Trainer.run
+
+    def taken_away(self: Trainer, state: TrainState, count: int) -> TrainState:
+        if count and int(state.update) == 4:
+            while not (run / "params_4.json").exists():  # so that nothing is being saved
+                time.sleep(0.01)
+            run.rename(other)
+            if fate == "deleted":
+                shutil.rmtree(other)
+            if fate == "replaced":
+                run.mkdir()
+                (run / ".lock").touch()
+                (run / "checkpoints" / "1").mkdir(parents=True)
+                (run / "params_1.npz").write_text("of the next run")
+        return train(self, state, count)
+
+    monkeypatch.setattr(Trainer, "run", taken_away)
+
+    def command() -> int:
+        run_of(tmp_path, save_interval=1, log_interval=1)
+        return 0
+
+    assert exit_code("hackmatrix train", command) == 1
+    line = capsys.readouterr().err
+    assert line.startswith(f"hackmatrix train: error: {run} was deleted, moved or replaced")
+    assert line.count("\n") == 1
+    if fate == "replaced":
+        assert sorted(path.name for path in run.rglob("*")) == [
+            ".lock",
+            "1",
+            "checkpoints",
+            "params_1.npz",
+        ]
+    else:
+        assert not run.exists()
+    if fate != "deleted":
+        assert updates_of(other) == [1, 2, 3, 4]
+
+
+def test_a_folder_that_is_moved_while_a_checkpoint_is_saved_is_not_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "mine"
+    write = checkpoints.write_arrays
+
+    def moved(path: Path, arrays: checkpoints.Arrays) -> None:
+        run.rename(tmp_path / "aside")
+        path.parent.mkdir(parents=True)  # as Orbax does, if it comes to that then
+        write(path, arrays)
+
+    monkeypatch.setattr(checkpoints, "write_arrays", moved)
+    with pytest.raises(LostFolderError, match="mine was deleted, moved or replaced"):
+        run_of(tmp_path, save_interval=3)
+    assert not run.exists()
+    assert rows_of(tmp_path / "aside")

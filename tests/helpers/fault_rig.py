@@ -1,0 +1,360 @@
+"""A run in a process of its own under a schedule of faults, resumed until it is done.
+
+The processes are forked from one that has imported JAX but not used it: that saves three seconds
+for each.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import pty
+import random
+import re
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import NamedTuple
+
+from hackmatrix.runs.checkpoints import checkpoints_of
+from hackmatrix.runs.rows import read_metrics
+
+UPDATES = 60
+SETTINGS = [
+    "--num-envs=16",
+    "--num-steps=16",
+    "--log-interval=1",
+    "--save-interval=5",
+    "--keep-checkpoints=3",
+    "--normalize-observations",
+    f"--total-timesteps={UPDATES * 256}",
+    "--no-wandb",
+    "--no-tensorboard",
+    "--checkpoint-dir=runs",
+    "--run-name=mine",
+]
+RESUME = ["--resume", "runs/mine"]
+RUN = Path("runs") / "mine"
+PAUSE = 0.02  # seconds between two updates, so that faults meet a run under way
+PATIENCE = 180.0  # seconds, on a machine that has other work
+
+KILLED = {-n for n in (signal.SIGKILL, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
+
+
+def process_of(folder: Path, arguments: list[str], terminal: str | None) -> BaseProcess:
+    """A process that trains; its output goes to `output.txt`, or to a terminal it controls."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["jax", "orbax.checkpoint", "hackmatrix.training.loop", "hackmatrix.evaluation.selection"]
+    )
+    process = context.Process(target=_train, args=(str(folder), arguments, terminal))
+    process.start()
+    return process
+
+
+def _train(folder: str, arguments: list[str], terminal: str | None) -> None:
+    os.setsid()
+    os.chdir(folder)
+    path = terminal or "output.txt"
+    output = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+    for stream in (0, 1, 2):
+        os.dup2(output, stream)
+    os.environ["TERM"] = "xterm"
+    from grid_command import wait_at_gate  # puts the grid in place of the game
+
+    from hackmatrix.cli.main import main
+    from hackmatrix.learner.trainer import Trainer
+
+    assert wait_at_gate is not None
+    run, now = Trainer.run, time.time
+
+    def slow(self: Trainer, state: object, num_updates: int) -> object:
+        time.sleep(PAUSE)
+        return run(self, state, num_updates)  # type: ignore[arg-type]
+
+    Trainer.run = slow  # type: ignore[assignment, method-assign]
+    time.time = lambda: now() - 86_400 * Path("clock was set back").exists()
+    sys.exit(main(["train", *arguments]))
+
+
+class Lost(AssertionError):
+    """A fault cost more than was promised."""
+
+
+@dataclass
+class Rig:
+    """A run, the process that trains it, and what was done to it."""
+
+    folder: Path
+    chance: random.Random
+    process: BaseProcess | None = None
+    terminal: int | None = None  # our end of it; None: there is none, or it is gone
+    starts: int = 0  # how many processes had trained the run before this one
+    met: list[str] = field(default_factory=list)  # the faults that met the run
+
+    @property
+    def run(self) -> Path:
+        return self.folder / RUN
+
+    def start(self, *more: str) -> None:
+        """Starts a process that trains the run, or goes on with it."""
+        begun = (self.run / "config.yaml").exists()
+        self.starts = self.starts_recorded()
+        name = None
+        if self.chance.random() < 0.5:
+            self.terminal, theirs = pty.openpty()
+            os.set_blocking(self.terminal, False)
+            name = os.ttyname(theirs)
+        self.process = process_of(self.folder, [*(RESUME if begun else SETTINGS), *more], name)
+        if name is not None:
+            self.until(lambda: self.drained() or self.code is not None)  # it has opened it
+            os.close(theirs)
+
+    @property
+    def code(self) -> int | None:
+        assert self.process is not None
+        return self.process.exitcode
+
+    @property
+    def update(self) -> int:
+        return max((row["update"] for row in read_metrics(self.run)), default=0)
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        assert self.process.pid is not None
+        return self.process.pid
+
+    def drained(self) -> str:
+        """What was printed to the terminal since the last call, so that it never fills up."""
+        text = b""
+        with contextlib.suppress(OSError):
+            while self.terminal is not None and (part := os.read(self.terminal, 65536)):
+                text += part
+        return text.decode(errors="replace")
+
+    def until(self, condition: Callable[[], object]) -> None:
+        give_up = time.monotonic() + PATIENCE
+        printed = ""
+        while not condition():
+            printed += self.drained()
+            if time.monotonic() > give_up:
+                raise Lost(f"it hangs: {printed[-2000:]}")
+            time.sleep(0.01)
+
+    def starts_recorded(self) -> int:
+        path = self.run / "starts.jsonl"
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def reach(self, update: int) -> bool:
+        """Waits until this process has made this update; False if it ended before."""
+        self.until(
+            lambda: (
+                self.code is not None
+                or (self.starts_recorded() > self.starts and self.update >= update)
+            )
+        )
+        return self.code is None
+
+    def end(self, *codes: int) -> None:
+        """Waits until the process has ended, with one of these codes."""
+        self.until(lambda: self.code is not None)
+        self.hang_up()
+        if self.code not in codes:
+            raise Lost(f"exit code {self.code}, expected {codes}: {self.output()[-2000:]}")
+
+    def output(self) -> str:
+        path = self.folder / "output.txt"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def hang_up(self) -> None:
+        if self.terminal is not None:
+            os.close(self.terminal)
+            self.terminal = None
+
+    def close(self) -> None:
+        self.hang_up()
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+
+
+# --- faults: each is done to a run under way -----------------------------------------------------
+
+
+def _killed(rig: Rig) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(rig.pid, signal.SIGKILL)
+    rig.end(0, *KILLED)  # 0: it had just come to its end
+
+
+def _killed_early(rig: Rig) -> None:
+    """Killed, and killed again while the next process starts, compiles and prepares the folder."""
+    _killed(rig)
+    rig.start()
+    time.sleep(rig.chance.uniform(0, 3))
+    _killed(rig)
+
+
+def _stopped_by(number: signal.Signals) -> Callable[[Rig], None]:
+    def fault(rig: Rig) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(rig.pid, number)
+        rig.end(0, 128 + number, -number)  # 0: it had just made its last update
+
+    return fault
+
+
+def _hurried(rig: Rig) -> None:
+    """Ctrl+C twice: the second ends it at once."""
+    os.kill(rig.pid, signal.SIGINT)
+    time.sleep(rig.chance.uniform(0, 0.05))
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(rig.pid, signal.SIGINT)
+    rig.end(0, 130)
+
+
+def _suspended(rig: Rig) -> None:
+    os.kill(rig.pid, signal.SIGSTOP)
+    time.sleep(rig.chance.uniform(0, 0.5))
+    os.kill(rig.pid, signal.SIGCONT)
+
+
+def _without_terminal(rig: Rig) -> None:
+    rig.hang_up()
+
+
+def _full(rig: Rig) -> None:
+    """Files can't grow beyond 4 KiB for some updates, as on a full disk."""
+    _, most = resource.prlimit(rig.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(rig.pid, resource.RLIMIT_FSIZE, (4096, most))
+    time.sleep(rig.chance.uniform(0, 0.5))
+    with contextlib.suppress(ProcessLookupError):
+        resource.prlimit(rig.pid, resource.RLIMIT_FSIZE, (most, most))
+
+
+def _moved(rig: Rig) -> None:
+    """The folder is moved away, and comes back when the process has noticed."""
+    aside = rig.folder / "aside"
+    rig.run.rename(aside)
+    rig.end(0, 1)
+    if rig.run.exists():  # a save under way may have made an empty one
+        if any(path.is_file() for path in rig.run.rglob("*")):
+            raise Lost("a process wrote into a folder that is not its own")
+        rig.run.rename(rig.folder / "empty")
+    aside.rename(rig.run)
+
+
+def _damaged(rig: Rig) -> None:
+    """After a kill, a bit of the newest checkpoint is found flipped."""
+    _killed(rig)
+    checkpoints = checkpoints_of(rig.run)
+    if len(checkpoints) < 2:
+        return
+    files = [path for path in checkpoints[-1].path.rglob("*") if path.stat().st_size]
+    path = rig.chance.choice(sorted(path for path in files if path.is_file()))
+    content = bytearray(path.read_bytes())
+    content[rig.chance.randrange(len(content))] ^= 1 << rig.chance.randrange(8)
+    path.write_bytes(bytes(content))
+
+
+def _doubled(rig: Rig) -> None:
+    """A second process wants to train the run too."""
+    second = process_of(rig.folder, RESUME, None)
+    rig.until(lambda: second.exitcode is not None)
+    if second.exitcode != 2 and rig.code is None:
+        raise Lost(f"a second process was let in: {second.exitcode}")
+
+
+def _back_in_time(rig: Rig) -> None:
+    (rig.folder / "clock was set back").touch()
+
+
+class Fault(NamedTuple):
+    """A kind of fault, and what does it."""
+
+    name: str
+    do: Callable[[Rig], None]
+
+
+FAULTS = (
+    Fault("kill -9", _killed),
+    Fault("kill -9 at the start", _killed_early),
+    Fault("SIGTERM", _stopped_by(signal.SIGTERM)),
+    Fault("SIGINT", _stopped_by(signal.SIGINT)),
+    Fault("SIGINT twice", _hurried),
+    Fault("SIGHUP", _stopped_by(signal.SIGHUP)),
+    Fault("SIGSTOP, SIGCONT", _suspended),
+    Fault("terminal closed", _without_terminal),
+    Fault("disk full", _full),
+    Fault("folder moved", _moved),
+    Fault("bit flipped", _damaged),
+    Fault("second process", _doubled),
+    Fault("clock set back", _back_in_time),
+)
+
+
+def endure(folder: Path, seed: int) -> list[str]:
+    """Trains a run under the schedule of a seed until it is done; the faults that met it.
+
+    Raises:
+        Lost: a process hangs, ends in another way than is promised, or prints a traceback.
+    """
+    chance = random.Random(seed)
+    rig = Rig(folder, chance)
+    moments = sorted(chance.randrange(1, UPDATES) for _ in range(chance.randint(1, 5)))
+    try:
+        rig.start()
+        for moment in moments:
+            if not rig.reach(moment):
+                _go_on(rig)
+                if not rig.reach(moment):
+                    break
+            time.sleep(chance.uniform(0, 0.05))
+            fault = chance.choice(FAULTS)
+            rig.met.append(fault.name)
+            fault.do(rig)
+            if rig.code is not None:
+                _go_on(rig)
+        for _ in range(5):
+            rig.until(lambda: rig.code is not None)
+            if rig.code == 0:
+                break
+            _go_on(rig)
+        rig.end(0)
+    except Lost as lost:
+        raise Lost(f"seed {seed}, {', '.join(rig.met)}: {lost}") from None
+    finally:
+        rig.close()
+    if "Traceback" in rig.output():
+        raise Lost(f"seed {seed}, {', '.join(rig.met)}: {rig.output()[-3000:]}")
+    return rig.met
+
+
+def _go_on(rig: Rig) -> None:
+    """Resumes the run, as a person would who reads what the command says."""
+    rig.hang_up()
+    advice = _advice(rig)
+    rig.start(*advice)
+
+
+def _advice(rig: Rig) -> list[str]:
+    """What else to give with `--resume`: asks the command itself, in a process that is refused."""
+    from hackmatrix.errors import UserError
+    from hackmatrix.settings.options import TrainOptions
+    from hackmatrix.training.sources import find_source
+
+    if not (rig.run / "config.yaml").exists():
+        return []
+    try:
+        find_source(TrainOptions(resume=str(rig.run)), rig.folder / "runs")
+    except UserError as error:
+        found = re.search(r"--resume (\S+) --rewind", str(error))
+        if found is None:
+            raise Lost(str(error)) from None
+        return ["--resume", found[1], "--rewind"]
+    return []
