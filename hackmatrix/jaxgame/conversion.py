@@ -86,8 +86,14 @@ def _word(places: Any) -> Any:
 
 def _numbers(planes: Any) -> list[int]:
     """The number at each place, as a list."""
-    words = [_word(plane) for plane in planes]
-    return [sum((word >> place & 1) << b for b, word in enumerate(words)) for place in range(CELLS)]
+    numbers = [0] * CELLS
+    for b, plane in enumerate(planes):
+        word = _word(plane)
+        while word:
+            lowest = word & -word
+            numbers[lowest.bit_length() - 1] |= 1 << b
+            word ^= lowest
+    return numbers
 
 
 def _pieces(pieces: Any) -> list[dict[str, Any]]:

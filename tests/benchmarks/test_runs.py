@@ -32,6 +32,7 @@ def figures_of(
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_many_seeds_are_timed_both_ways(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     config = str(config_of(tmp_path, "own", "CartPole-v1"))
     argv = ["--config", config, "--num-seeds", "2", "--repeats", "2"]

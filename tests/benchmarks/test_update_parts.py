@@ -1,12 +1,14 @@
 """`benchmarks.update_parts`: every part of an update is timed."""
 
 import probe_environments as probes
+import pytest
 
 from benchmarks.update_parts import PARTS, Parts, seconds_of_parts
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.settings.config import TrainConfig
 
 
+@pytest.mark.slow
 def test_every_part_of_an_update_is_timed() -> None:
     config = TrainConfig(num_envs=4, num_steps=3, num_minibatches=2, update_epochs=2, hidden_dim=8)
     env = probes.Grid()

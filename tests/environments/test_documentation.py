@@ -21,6 +21,7 @@ def run_examples(document: Path) -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_environment_run(capsys: pytest.CaptureFixture[str]) -> None:
     names = run_examples(DOCS / "environment.md")
     rewards = np.asarray(names["rewards"])

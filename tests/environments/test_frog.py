@@ -115,6 +115,7 @@ def trained() -> tuple[float, Player]:
     return mean_reward, player
 
 
+@pytest.mark.slow
 def test_it_is_learned(trained: tuple[float, Player]) -> None:
     by_chance = play(Frog(), random_player(), Limits(episodes=500))
     learned = play(Frog(), trained[1], Limits(episodes=500))

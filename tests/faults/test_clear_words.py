@@ -76,6 +76,7 @@ def test_other_numbers_are_read(text: str, number: int, tmp_path: Path) -> None:
     assert read_config(path) == {"seed": number}
 
 
+@pytest.mark.slow
 def test_many_agents_keep_their_seeds(tmp_path: Path) -> None:
     run_of(tmp_path, num_seeds=2, save_interval=3)
     options = TrainOptions(resume=str(tmp_path / "mine"))
@@ -88,6 +89,7 @@ def test_many_agents_keep_their_seeds(tmp_path: Path) -> None:
     assert "changed since: seed 0 -> 5\n" in output.getvalue()
 
 
+@pytest.mark.slow
 def test_counts_are_right_after_another_number_of_games(tmp_path: Path) -> None:
     run_of(tmp_path, TrainOptions(run_name="short"), total_timesteps=4 * 64)
     (first,) = [row["train/num_episodes"] for row in rows_of(tmp_path / "short")][1:]
@@ -238,6 +240,7 @@ def test_the_next_line_quotes_paths_and_offers_no_collapsed_run(tmp_path: Path) 
     assert not any("--resume" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_a_collapsed_run_is_known(tmp_path: Path) -> None:
     settings = {"lr": 0.05, "ent_coef": 0.0, "num_envs": 32, "total_timesteps": 60 * 8 * 32}
     assert run_of(tmp_path, env=probes.Policy(), **settings).collapsed

@@ -30,6 +30,7 @@ def partial_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if ".saving-" in path.name]
 
 
+@pytest.mark.slow
 def test_saves_that_fail_print_one_warning_each_and_leave_nothing(tmp_path: Path) -> None:
     run = tmp_path / "runs" / "mine"
     with gated(tmp_path, [*COMMAND, *WIDE], at=3) as (process, gate):

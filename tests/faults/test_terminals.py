@@ -25,7 +25,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "runs" / "whole"
 
 
-@pytest.mark.parametrize("controlling", [True, False])
+@pytest.mark.parametrize("controlling", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_terminal_that_goes_away_costs_nothing(
     controlling: bool, tmp_path: Path, undisturbed: Path
 ) -> None:
@@ -62,7 +62,7 @@ def drained(terminal: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("how", ["pipe", "closed"])
+@pytest.mark.parametrize("how", ["pipe", pytest.param("closed", marks=pytest.mark.slow)])
 def test_an_output_that_nobody_reads_costs_nothing(
     how: str, tmp_path: Path, undisturbed: Path
 ) -> None:
@@ -78,7 +78,7 @@ def test_an_output_that_nobody_reads_costs_nothing(
         assert process.stderr.read() == b""
 
 
-@pytest.mark.parametrize("ignored", [False, True])
+@pytest.mark.parametrize("ignored", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_hangup_of_a_process_without_a_terminal_stops_it_with_a_checkpoint(
     ignored: bool, tmp_path: Path, undisturbed: Path
 ) -> None:

@@ -21,6 +21,7 @@ def files_of(run: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_seeds", [1, 2])
 def test_params_that_are_newer_than_every_checkpoint_are_not_deleted(
     num_seeds: int, tmp_path: Path

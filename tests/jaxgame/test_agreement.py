@@ -8,6 +8,7 @@ from itertools import product
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from lockstep_play import GAMES, play
@@ -28,6 +29,7 @@ class Drawn(list):
         return f"{len(self)} states"
 
 
+@pytest.mark.slow
 @settings(max_examples=12, phases=(Phase.explicit, Phase.generate))
 @given(st.lists(legal_states(), min_size=4, max_size=4).map(Drawn), st.integers(0, 2**32 - 1))
 def test_any_legal_state_and_any_action(states: "Drawn", seed: int) -> None:

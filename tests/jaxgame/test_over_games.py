@@ -100,7 +100,12 @@ def remade(observe: Callable[[EnvState], jax.Array]) -> Callable[[EnvState], jax
 
 @pytest.mark.parametrize(
     "form",
-    [lambda observe: observe, sharded, in_pairs, remade],
+    [
+        lambda observe: observe,
+        sharded,
+        pytest.param(in_pairs, marks=pytest.mark.slow),
+        pytest.param(remade, marks=pytest.mark.slow),
+    ],
     ids=["mapped", "sharded", "in pairs", "with a gradient"],
 )
 def test_kept_programs_give_the_same_results(form: Any, kept: Path) -> None:

@@ -153,6 +153,7 @@ def error_of_random_moves(env: probes.Grid) -> float:
     return relative_error(np.mean(values, axis=0), truth)
 
 
+@pytest.mark.slow
 def test_values_of_random_moves_in_the_grid_are_those_of_dynamic_programming() -> None:
     assert error_of_random_moves(probes.Grid()) < 0.05
 

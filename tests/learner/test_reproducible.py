@@ -29,6 +29,7 @@ def params_of(run: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_the_same_command_gives_the_same_run_and_the_run_says_what_made_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

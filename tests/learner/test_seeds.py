@@ -59,6 +59,7 @@ def test_each_agent_is_what_its_seed_alone_makes(tmp_path: Path) -> None:
         jax.tree.map(np.testing.assert_array_equal, agent, state_of(alone, seed))
 
 
+@pytest.mark.slow
 def test_side_by_side_they_are_the_same_but_for_rounding(tmp_path: Path) -> None:
     config = config_in(tmp_path, **SETTINGS)
     together = Trainer(probes.Grid(), config, over_agents=seeds.side_by_side)
@@ -191,6 +192,7 @@ def test_another_number_of_agents_can_not_go_on(tmp_path: Path) -> None:
         load_policy(run)
 
 
+@pytest.mark.slow
 def test_a_run_of_many_can_start_from_the_params_of_one(tmp_path: Path) -> None:
     file = run_of(tmp_path).run / "seed_1" / "final_params.npz"
     options = TrainOptions(run_name="new", resume=str(file))
@@ -240,6 +242,7 @@ def test_an_agent_that_is_lost_does_not_hold_up_the_others(
     assert math.isfinite(row["agents"][0]["train/total_loss"])
 
 
+@pytest.mark.slow
 def test_an_anomaly_names_its_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     poisoned_agent(monkeypatch, 1)
     output = io.StringIO()

@@ -209,6 +209,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     assert parts["approx_kl"] == pytest.approx(kl, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
     # Without normalised advantages the mean of two minibatches' gradients is that of both.
     trainer, params, rollout = rollout_of_pairing()
@@ -240,6 +241,7 @@ def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
     assert int(learned(4, 2)[1][1].count) == 2
 
 
+@pytest.mark.slow
 def test_rewards_are_scaled_for_learning_and_reported_as_they_are() -> None:
     class Thousandfold(probes.Policy):
         def advance(self, *args: Any) -> tuple[Any, ...]:

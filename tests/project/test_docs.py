@@ -113,6 +113,7 @@ def test_the_game_in_the_document_is_the_file() -> None:
     assert f"in full:\n\n```python\n{frog}```\n" in text
 
 
+@pytest.mark.slow
 def test_the_trainer_runs_from_python_as_documented(tmp_path: Path) -> None:
     script = write_example(DOCS / "training.md", tmp_path)
     result = subprocess.run(

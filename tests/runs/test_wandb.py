@@ -360,6 +360,7 @@ def test_wandb_prints_nothing_where_it_fails(tmp_path: Path, server: WandbServer
     assert err == ""
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_does_not_keep_the_process(
     tmp_path: Path, server: WandbServer
 ) -> None:
@@ -629,6 +630,7 @@ def test_what_can_not_be_fetched_is_said_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_host_that_can_not_be_reached_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,11 +57,13 @@ def compiled(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda content: content[:0],
-        lambda content: content[:10],
+        pytest.param(lambda content: content[:0], marks=pytest.mark.slow),
+        pytest.param(lambda content: content[:10], marks=pytest.mark.slow),
         lambda content: content[:-1],
         lambda content: content[:20] + bytes([content[20] ^ 1]) + content[21:],
-        lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+        pytest.param(
+            lambda content: content[:-1] + bytes([content[-1] ^ 1]), marks=pytest.mark.slow
+        ),
     ],
     ids=["empty", "10", "truncated", "flipped", "end"],
 )

@@ -24,6 +24,7 @@ def assert_same_run(one: Path, other: Path, update: int) -> None:
     assert all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
+@pytest.mark.slow
 def test_a_killed_run_that_is_resumed_is_the_run_that_was_not(tmp_path: Path) -> None:
     n = 10
     steps = ["--total-timesteps", str(2 * n * 256), "--save-interval", str(n)]
