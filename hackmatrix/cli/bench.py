@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from hackmatrix.bench import options
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
-
-FAILED = 1
 
 Options = TypeVar("Options", bound=options.Options)
 

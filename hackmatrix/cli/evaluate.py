@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 from hackmatrix.settings.config import MAX_SEED
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from hackmatrix.evaluation.ranking import Ranking
     from hackmatrix.evaluation.report import Report
 
-FAILED = 1
 DEFAULT_ENV = "HackMatrix"
 BUILT_IN = ("random", "exit")
 

@@ -1,12 +1,12 @@
 """`hackmatrix train`: trains an agent by PPO."""
 
 import shlex
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse_given
+from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
 from hackmatrix.reporting.console import Console
 from hackmatrix.settings.config import Course, TrainConfig
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from hackmatrix.training.loop import Outcome
     from hackmatrix.training.sources import Source
 
-FAILED = 1
 SIGNALLED = 128  # plus the signal's number, as in shells
 
 _EXAMPLE = """\
@@ -104,8 +103,6 @@ def _train(
     from hackmatrix.training.loop import train
 
     enable_compilation_cache()
-    # A cache that can't be written, as on a full disk, costs nothing but time.
-    warnings.filterwarnings("ignore", "Error writing persistent compilation cache entry")
     try:
         return train(config, options, console, source=source, make_evaluate=make_evaluate)
     except jax.errors.JaxRuntimeError as error:

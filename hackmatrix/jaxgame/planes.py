@@ -20,6 +20,7 @@ from hackmatrix.rules.board import SIZE
 
 _Set = TypeVar("_Set", Set36, Set32)
 _Tree = TypeVar("_Tree")
+_LONG = 8  # numbers of more planes are counted down in a loop
 Numbers = tuple[_Set, ...]  # lowest bit first; as many planes as the largest number has bits
 
 
@@ -109,7 +110,7 @@ def increment(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
 
 def decrement(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
     """The numbers minus 1 at some places, where none may be 0."""
-    if len(numbers) > 8:
+    if len(numbers) > _LONG:
         # A loop: written out, each plane would be computed from all planes below it once more.
         _, less = lax.scan(
             lambda left, plane: (left & ~plane, plane ^ left), places, _stacked(numbers)
@@ -198,7 +199,6 @@ def compressed(sets: _Tree, kept: Any) -> _Tree:
     The words of all sets are one array here, so that they are one operation.
     """
     leaves, tree = jax.tree.flatten(sets, is_leaf=is_set)
-
     words = _stacked(leaves)
 
     def compress() -> Any:
