@@ -30,6 +30,7 @@ class FeatureNetwork:
         self.reads_features = reads_features
         self.module = module
         self.features = _features(env)
+        self._integers = getattr(env, "feature_integers", None)
         self._feature_size = env.feature_size
         self._apply: Callable[..., Any] = module.apply
 
@@ -41,16 +42,22 @@ class FeatureNetwork:
         """The empty tree: this network has no carry."""
         return ()
 
+    def encode(self, observations: PyTree) -> PyTree:
+        """The observations as features in small integers, where the environment offers them."""
+        return observations if self._integers is None else jax.vmap(self._integers)(observations)
+
     def __call__(
         self, params: PyTree, observations: PyTree, carry: PyTree = ()
     ) -> tuple[Array, Array, PyTree]:
-        """Logits float32[B, A], values float32[B] of B observations, and the carry unchanged."""
+        """Logits float32[B, A], values float32[B] of B encoded observations, and the carry."""
         logits, values = self._apply(params, self.features(observations))
         return logits, values, carry
 
 
 def _features(env: Environment) -> Callable[[PyTree], Array | SparseFeatures]:
-    """A function from B observations to features, in the form that is fastest on JAX's backend."""
+    """A function from B encoded observations to features, in the form that is fastest on JAX's backend."""
+    if (integers := getattr(env, "feature_integers", None)) is not None:
+        return lambda numbers: numbers.astype(jnp.float32) * integers.scales
     table = getattr(env, "feature_rows", None)
     if table is None or jax.default_backend() != "cpu":
         return jax.vmap(env.features)

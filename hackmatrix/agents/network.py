@@ -18,6 +18,9 @@ class Network(Protocol):
 
     A recurrent network has a carry for each game: a pytree of arrays with the leading axis B. The
     carry of other networks is the empty tree `()`.
+
+    A network may have a method `encode(observations)`: rollouts then store what it returns instead of
+    the observations, and the network is called with it.
     """
 
     num_actions: int
@@ -63,7 +66,8 @@ def check_network(env: Environment, network: Any) -> None:
     observations, _ = jax.eval_shape(jax.vmap(env.reset), keys)
     params = jax.eval_shape(network.init, jax.random.key(0))
     carry = jax.eval_shape(lambda: network.initial_carry(games))
-    answer = jax.eval_shape(network, params, observations, carry)
+    read = jax.eval_shape(lambda x: encoded(network, x), observations)
+    answer = jax.eval_shape(network, params, read, carry)
     if not isinstance(answer, tuple) or len(answer) != 3:
         raise UserError("network: must return logits, values and the carry")
     logits, values, after = answer
@@ -89,6 +93,12 @@ def _text(tree: PyTree) -> str:
     return str(shown).replace("'", "")
 
 
+def encoded(network: Network, observations: PyTree) -> PyTree:
+    """The observations of B games as the network reads them."""
+    encode = getattr(network, "encode", None)
+    return observations if encode is None else encode(observations)
+
+
 def restarted(network: Network, carry: PyTree, starts: Array) -> PyTree:
     """The carry of B games, reset to the initial one where an episode starts (bool[B])."""
     if not network.recurrent:
@@ -109,7 +119,7 @@ def unroll(
     Args:
         network: a recurrent one.
         params: its params.
-        observations: arrays [T, B, ...].
+        observations: arrays [T, B, ...], encoded.
         starts: bool[T, B], whether a step is the first of its episode.
         carry: the carry before the first step.
     """

@@ -52,7 +52,9 @@ class UpdateOptions(Options):
     dtype: Literal["float32", "bfloat16"] = option(
         "float32", "precision of the network's matrix products"
     )
-    observation: Literal["classic", "full"] = option("classic", "what the network reads")
+    observation: Literal["classic", "full", "tactical"] = option(
+        "classic", "what the network reads"
+    )
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from hackmatrix.rules.board import CELLS, NEIGHBOURS, col, row
 from hackmatrix.rules.enemies import EnemyType
 
 
-def _distances(goal: int, walls: Collection[int]) -> dict[int, int]:
-    """Walking distance to the goal from each cell with a path, by breadth-first search.
+def distances(goals: Collection[int], walls: Collection[int]) -> dict[int, int]:
+    """Walking distance to the nearest goal from each cell with a path, by breadth-first search.
 
-    The goal itself may be a wall. Other walls are never entered, so they have no distance.
+    A goal itself may be a wall. Other walls are never entered, so they have no distance.
     """
-    distance = {goal: 0}
-    frontier = [goal]
+    distance = dict.fromkeys(goals, 0)
+    frontier = [*goals]
     for cell in frontier:  # the list grows during the loop: breadth-first search
         for neighbour in NEIGHBOURS[cell]:
             if neighbour not in distance and neighbour not in walls:
@@ -47,7 +47,7 @@ def _first_step(state: State, enemy: Enemy, blocked: set[int]) -> int | None:
     goal = state.player.cell
     if enemy.cell == goal or goal in blocked:
         return None
-    distance = _distances(goal, blocked)
+    distance = distances([goal], blocked)
     steps = [n for n in NEIGHBOURS[enemy.cell] if n in distance]
     return min(steps, key=distance.__getitem__, default=None)
 
@@ -62,5 +62,5 @@ def exit_distances(state: State) -> list[int | None]:
 
     The player's cell counts as free even if it is a block.
     """
-    distance = _distances(state.exit, state.blocks() - {state.player.cell})
+    distance = distances([state.exit], state.blocks() - {state.player.cell})
     return [distance.get(cell) for cell in range(CELLS)]

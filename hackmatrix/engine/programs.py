@@ -205,7 +205,7 @@ def _destroy_all_on(state: State, cell: int) -> int:
 
 def shift(state: State, *, away: bool) -> None:
     """PUSH (away) and PULL: moves every enemy one cell away from the player or towards it."""
-    goals = [shift_goal(state, enemy.cell, away=away) for enemy in state.enemies]
+    goals = [shift_goal(state.player.cell, enemy.cell, away=away) for enemy in state.enemies]
     taken: set[int] = set()
     for enemy, goal in zip(state.enemies, goals, strict=True):
         if goal is not None and goal not in taken:
@@ -215,9 +215,11 @@ def shift(state: State, *, away: bool) -> None:
             enemy.cell = goal
 
 
-def shift_goal(state: State, cell: int, *, away: bool) -> int | None:
-    """The cell where PUSH (away) or PULL moves an enemy; None if it has to stay."""
-    here = state.player.cell
+def shift_goal(here: int, cell: int, *, away: bool) -> int | None:
+    """The cell where PUSH (away) or PULL moves an enemy from `cell`; None if it has to stay.
+
+    `here` is the player's cell.
+    """
     dr = _sign(row(cell) - row(here)) * (1 if away else -1)
     dc = _sign(col(cell) - col(here)) * (1 if away else -1)
     candidates = []

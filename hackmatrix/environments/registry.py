@@ -93,13 +93,17 @@ def make(name: str, **options: Any) -> "Environment":
 
 
 def make_environment(
-    name: str, observation: str = "full", max_episode_steps: int | None = None
+    name: str,
+    observation: str = "full",
+    max_episode_steps: int | None = None,
+    reward: str = "game",
 ) -> "Environment":
     """Makes the environment of a run from its settings.
 
     Args:
         name: see `environment_id`.
-        observation: layout of HackMatrix's features, "classic" or "full"; ignored by others.
+        observation: layout of HackMatrix's features; ignored by others.
+        reward: reward of HackMatrix, "game" or "progress"; ignored by others.
         max_episode_steps: number of actions after which an episode is truncated; None for the
             environment's default limit.
 
@@ -111,6 +115,7 @@ def make_environment(
         options["max_episode_steps"] = max_episode_steps
     if environment_id(name) == ENVIRONMENT_ID:
         options["observation"] = observation
+        options["reward"] = reward
     return make(name, **options)
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.agents import distribution
-from hackmatrix.agents.network import Network
+from hackmatrix.agents.network import Network, encoded
 from hackmatrix.interface.environment import PyTree
 from hackmatrix.rules.board import DIRECTIONS, NEIGHBOUR
 from hackmatrix.rules.observation import MAX_DISTANCE, CellBytes, number_of
@@ -36,7 +36,7 @@ def network_player(name: str, network: Network, params: PyTree, *, greedy: bool)
     def choose(
         params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
     ) -> tuple[Array, PyTree]:
-        logits, _, carry = network(params, observations, carry)
+        logits, _, carry = network(params, encoded(network, observations), carry)
         log_probs = distribution.log_probabilities(logits, masks)
         if greedy:
             return distribution.most_probable(log_probs, masks), carry

@@ -42,6 +42,15 @@ class FeatureRows(Protocol):
         """
 
 
+class FeatureIntegers(Protocol):
+    """Features as small integers, which rollouts store so that they are worked out once."""
+
+    scales: np.ndarray  # float32[F]; the features are the integers times these
+
+    def __call__(self, observation: PyTree) -> Array:
+        """int8[F] of an observation."""
+
+
 class Environment(Protocol):
     """One game with actions 0..num_actions-1; `jax.vmap` of its methods plays many.
 
@@ -71,7 +80,8 @@ class Environment(Protocol):
     - `id`, the name with its version, and `observation_space` and `action_space`, each a `Space`.
 
     Environments whose features are mostly zeros may also offer them as table rows: `feature_rows`,
-    a `FeatureRows`. On CPU networks read those.
+    a `FeatureRows`. On CPU networks read those. Those whose features take long to work out may offer
+    `feature_integers`, a `FeatureIntegers`, which rollouts store in place of observations.
     """
 
     @property

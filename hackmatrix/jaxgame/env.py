@@ -8,7 +8,7 @@ import numpy as np
 
 from hackmatrix.errors import UserError
 from hackmatrix.interface.spaces import Box, Discrete, StepSpec
-from hackmatrix.jaxgame import actions, batch, observation, text
+from hackmatrix.jaxgame import actions, batch, observation, text, training_reward
 from hackmatrix.jaxgame.env_state import EnvState
 from hackmatrix.jaxgame.feature_rows import FeatureRows
 from hackmatrix.jaxgame.game import new_game
@@ -17,6 +17,7 @@ from hackmatrix.jaxgame.metrics import measure
 from hackmatrix.jaxgame.over_games import over_games
 from hackmatrix.jaxgame.report import report
 from hackmatrix.jaxgame.state import Ending
+from hackmatrix.jaxgame.tactical import tactical_numbers
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.board import LIMIT
 from hackmatrix.rules.chance import EVALUATION_STREAM
@@ -24,8 +25,10 @@ from hackmatrix.rules.observation import FEATURE_SIZE, RECORD_SIZE
 from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 from hackmatrix.rules.stages import LAST_STAGE
+from hackmatrix.rules.tactical import SCALES, TACTICAL_SIZE
 from hackmatrix.version import ENVIRONMENT_ID
 
+REWARDS = ("game", "progress")
 _OBSERVATION = Box(0, 255, (RECORD_SIZE,), np.uint8)
 _REAL = Box(-np.inf, np.inf, ())
 _FLAG = Box(False, True, (), bool)
@@ -74,6 +77,7 @@ class HackMatrixEnv:
         observation: str = "full",
         max_episode_steps: int | None = None,
         auto_reset: bool = True,
+        reward: str = "game",
     ) -> None:
         """Creates the environment.
 
@@ -81,6 +85,7 @@ class HackMatrixEnv:
             observation: layout of the features, "classic" or "full".
             max_episode_steps: actions after which an episode is truncated; None for no limit.
             auto_reset: whether `step` starts the next game when one ends.
+            reward: "game", or "progress" (`training_reward.py`), with which agents learn better.
 
         Raises:
             UserError: no such layout, or a limit below 1.
@@ -90,24 +95,31 @@ class HackMatrixEnv:
             raise UserError(f"observation must be one of {known}, got {observation!r}")
         if max_episode_steps is not None and max_episode_steps < 1:
             raise UserError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
+        if reward not in REWARDS:
+            raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
         self.layout = observation
+        self.reward = reward
         self.max_episode_steps = max_episode_steps
         self.auto_reset = auto_reset
         self.feature_size = FEATURE_SIZE[observation]
-        self.feature_rows = FeatureRows(observation)
+        if observation == "tactical":
+            self.feature_integers = TacticalIntegers()
+        else:
+            self.feature_rows = FeatureRows(observation)
         self._new_games = over_games(_new_games, _new_game_results)
         self._step = over_games(
             _step_games,
             _step_results,
             max_episode_steps=max_episode_steps,
             auto_reset=auto_reset,
+            progress=reward == "progress",
         )
         self._observe = over_games(_observe_games, _observe_results)
 
     def __repr__(self) -> str:
         return (
             f"hackmatrix.make({self.id!r}, observation={self.layout!r}, "
-            f"max_episode_steps={self.max_episode_steps}, auto_reset={self.auto_reset})"
+            f"max_episode_steps={self.max_episode_steps}, auto_reset={self.auto_reset}, reward={self.reward!r})"
         )
 
     @property
@@ -167,6 +179,8 @@ class HackMatrixEnv:
 
     def features(self, observation_: jax.Array) -> jax.Array:
         """float32[feature_size]: the features of one observation."""
+        if self.layout == "tactical":
+            return self.feature_integers(observation_) * self.feature_integers.scales
         return observation.features(observation_, self.layout)
 
     def to_text(self, state: EnvState) -> str:
@@ -189,6 +203,20 @@ class HackMatrixEnv:
         return EnvState(text.state_from_text(position), episode_return=zero, episode_length=zero)
 
 
+class TacticalIntegers:
+    """The layout `tactical` as `FeatureIntegers`."""
+
+    scales = np.array(SCALES, np.float32)
+
+    def __init__(self) -> None:
+        self._numbers = over_games(tactical_numbers, _tactical_results)
+
+    def __call__(self, observation_: jax.Array) -> jax.Array:
+        """int8[TACTICAL_SIZE] of one observation."""
+        numbers: jax.Array = self._numbers(observation_)
+        return numbers
+
+
 def _check_one_game(function: str, state: Any) -> None:
     """`jax.vmap` shows one game; whoever forgets it gets a line instead of a broadcasting error."""
     if not isinstance(state, EnvState):
@@ -205,11 +233,17 @@ def _new_games(stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvSta
 
 
 def _step_games(
-    state: EnvState, action: jax.Array, *, max_episode_steps: int | None, auto_reset: bool
+    state: EnvState,
+    action: jax.Array,
+    *,
+    max_episode_steps: int | None,
+    auto_reset: bool,
+    progress: bool,
 ) -> tuple[Any, ...]:
     was_running = state.game.over == Ending.RUNNING
     length = state.episode_length + was_running
     stops = None if max_episode_steps is None else length >= max_episode_steps
+    before = state.game.player
     game, done = batch.step(state.game, action, stops, auto_reset)
     terminated = done.over != Ending.RUNNING
     truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
@@ -234,6 +268,10 @@ def _step_games(
         episode_length=jnp.where(restarted, 0, length),
     )
     reward = gained * jnp.float32(UNIT)
+    if progress:
+        died = was_running & (done.over == Ending.DIED)
+        won = was_running & info["won"]
+        reward = training_reward.progress(before, done.parts, done.final_observation, won, died)
     return done.observation, new_state, reward, terminated, truncated, info
 
 
@@ -260,6 +298,11 @@ def _step_results(state: Any, action: Any) -> Any:
 def _observe_results(state: Any) -> Any:
     del state
     return _struct(_OBSERVATION)
+
+
+def _tactical_results(record: Any) -> Any:
+    del record
+    return jax.ShapeDtypeStruct((TACTICAL_SIZE,), jnp.int8)
 
 
 def _struct(space: Box) -> jax.ShapeDtypeStruct:

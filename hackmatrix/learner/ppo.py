@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from hackmatrix.agents import distribution
@@ -71,9 +72,7 @@ def optimizer(config: TrainConfig) -> optax.GradientTransformation:
 
 def learning_rate(config: TrainConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
     """Learning rate of an update (counted from 0), float32 if traced; `xp` is jnp or NumPy."""
-    made = update - course.first_update + course.first_timesteps / course.batch_size
-    whole = course.num_updates - course.first_update + course.first_timesteps / course.batch_size
-    progress = made / whole
+    progress = _progress(course, update)
     match config.lr_schedule:
         case "linear":
             return config.lr * (1 - progress)
@@ -83,8 +82,30 @@ def learning_rate(config: TrainConfig, course: Course, update: Any, xp: ModuleTy
             return config.lr
 
 
+def entropy_coef(config: TrainConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
+    """Weight of the entropy bonus in an update (counted from 0); arguments as `learning_rate`."""
+    if config.final_ent_coef is None:
+        return config.ent_coef
+    share = config.final_ent_coef / config.ent_coef
+    return config.ent_coef * xp.exp(np.log(share) * _progress(course, update))
+
+
+def _progress(course: Course, update: Any) -> Any:
+    """The part of the run that is done before an update."""
+    made = update - course.first_update + course.first_timesteps / course.batch_size
+    whole = course.num_updates - course.first_update + course.first_timesteps / course.batch_size
+    return made / whole
+
+
+class Coefficients(NamedTuple):
+    """What changes from update to update, float32[]."""
+
+    rate: Any  # the learning rate
+    entropy: Any  # the weight of the entropy bonus
+
+
 def loss(
-    params: PyTree, batch: Batch, *, network: Network, config: TrainConfig
+    params: PyTree, batch: Batch, *, network: Network, config: TrainConfig, ent_coef: Any
 ) -> tuple[Array, Scalars]:
     """PPO loss of a minibatch (policy + value - entropy bonus), and its parts by name.
 
@@ -112,7 +133,7 @@ def loss(
     vf_loss = 0.5 * jnp.mean((value - returns) ** 2)
     entropy = jnp.mean(distribution.entropy(log_probs))
     of_random_play = mesh.pmean(jnp.mean(jnp.log(jnp.maximum(jnp.sum(mask, axis=-1), 1))))
-    total = pg_loss + config.vf_coef * vf_loss - config.ent_coef * entropy
+    total = pg_loss + config.vf_coef * vf_loss - ent_coef * entropy
     return total, {
         "total_loss": total,
         "pg_loss": pg_loss,
@@ -129,7 +150,7 @@ def learn(
     weights: Weights,
     batch: Batch,
     keys: UpdateKeys,
-    rate: Array,
+    coefficients: Coefficients,
     network_params: Callable[[PyTree], PyTree] = lambda params: params,
 ) -> Learned:
     """Runs the epochs of minibatch gradient steps on this device's share of a batch.
@@ -141,7 +162,7 @@ def learn(
         weights: params and optimizer state before the update.
         batch: samples of this device's games.
         keys: random keys of the update.
-        rate: float32[], the learning rate.
+        coefficients: learning rate and entropy bonus of the update.
         network_params: maps the learned params to those that the network is applied with.
     """
     config, network = task.config, task.network
@@ -152,7 +173,13 @@ def learn(
 
     def objective(params: PyTree, indices: Array) -> tuple[Array, Scalars]:
         minibatch = _minibatch(batch, indices)
-        return loss(network_params(params), minibatch, network=network, config=config)
+        return loss(
+            network_params(params),
+            minibatch,
+            network=network,
+            config=config,
+            ent_coef=coefficients.entropy,
+        )
 
     def gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
         (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, indices)
@@ -162,7 +189,7 @@ def learn(
         grads, scalars = mesh.pmean(_mean_over_minibatches(gradient, weights.params, indices))
         scalars |= {"grad_norm": optax.tree.norm(grads)}
         directions, opt_state = adam.update(grads, weights.opt_state, weights.params)
-        params = jax.tree.map(lambda p, d: p - rate * d, weights.params, directions)
+        params = jax.tree.map(lambda p, d: p - coefficients.rate * d, weights.params, directions)
         found = jnp.int32(anomalies.NONE)
         if task.detect_anomaly:
             found = anomalies.first_of(anomalies.tensors_of_step(scalars, grads, params))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import struct
 
 from hackmatrix.agents import distribution
-from hackmatrix.agents.network import restarted
+from hackmatrix.agents.network import encoded, restarted
 from hackmatrix.interface.environment import Environment, PyTree, StepRecord
 from hackmatrix.learner import measures
 from hackmatrix.learner.keys import Purpose, UpdateKeys
@@ -22,7 +22,7 @@ class Games(struct.PyTreeNode):
     """State of N games between two steps; every array has the leading axis N."""
 
     env_state: PyTree
-    obs: PyTree  # the compact observation on which the next action is based
+    obs: PyTree  # the observation on which the next action is based, as the network reads it
     carry: PyTree  # the network's, before it sees `obs`; not yet reset where `starts`
     previous_mask: Array  # uint32[N], actions that were valid before the last step; 0 at starts
     episode_return: Array  # float32[N], sum of the episode's rewards so far
@@ -42,7 +42,7 @@ class Transition(struct.PyTreeNode):
     chosen; the other fields are its results.
     """
 
-    obs: PyTree
+    obs: PyTree  # as the network reads it
     mask: Array  # uint32, the valid actions as bits
     action: Array  # uint8
     log_prob: Array  # float32
@@ -76,7 +76,7 @@ def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
     num_envs = numbers.size
     return Games(
         env_state=env_state,
-        obs=obs,
+        obs=encoded(task.network, obs),
         carry=task.network.initial_carry(num_envs),
         previous_mask=jnp.zeros(num_envs, jnp.uint32),
         episode_return=jnp.zeros(num_envs),
@@ -142,7 +142,7 @@ def _step(
     packed_mask = distribution.pack_mask(mask)
     after = Games(
         env_state=env_state,
-        obs=obs,
+        obs=encoded(network, obs),
         carry=carry,
         previous_mask=jnp.where(ended, jnp.uint32(0), packed_mask),
         episode_return=jnp.where(ended, 0.0, returns),
@@ -160,7 +160,7 @@ def _step(
         truncated=truncated,
         final_value=_final_values(
             env,
-            lambda: network(params, info["final_observation"], carry)[1],
+            lambda: network(params, encoded(network, info["final_observation"]), carry)[1],
             truncated & ~terminated,
         ),
         starts=games.starts if network.recurrent else None,

@@ -197,7 +197,10 @@ class Trainer:
             ppo.Weights(state.params, state.opt_state),
             ppo.batch_of(rollout, deviation, config),
             keys,
-            ppo.learning_rate(config, self._course, state.update),
+            ppo.Coefficients(
+                ppo.learning_rate(config, self._course, state.update),
+                ppo.entropy_coef(config, self._course, state.update),
+            ),
             network_params,
         )
         measured = measures.over_devices(rollout.measures, self.metrics)
@@ -219,8 +222,15 @@ class Trainer:
         if scale is None:
             return None
 
+        env = self.task.env
+        dense = (
+            jax.vmap(env.features)
+            if not hasattr(env, "feature_integers")
+            else self.network.features
+        )
+
         def add(sums: tuple[Array, Array], obs: PyTree) -> tuple[tuple[Array, Array], None]:
-            features = jax.vmap(self.task.env.features)(obs) - scale.mean
+            features = dense(obs) - scale.mean
             return (sums[0] + features.sum(axis=0), sums[1] + (features**2).sum(axis=0)), None
 
         zeros = jnp.zeros(self.task.env.feature_size)

@@ -12,6 +12,7 @@ from hackmatrix.rules.board import CELLS, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, S
 from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, PROGRAMS
 from hackmatrix.rules.stages import FIRST_INTERVAL, LAST_STAGE, MAX_HP
+from hackmatrix.rules.tactical import TACTICAL_SIZE
 
 MAX_TURNS = 4  # maximum of a transmission's turns as observed
 MAX_SEEN = 3  # maximum number of enemies counted on one cell
@@ -257,4 +258,5 @@ CLASSIC_SIZE = PLAYER_FEATURES + len(PROGRAMS) + CELLS * CELL_FEATURES
 FEATURE_SIZE = {
     "classic": CLASSIC_SIZE,
     "full": CLASSIC_SIZE + CELLS * EXTRA_CELL_FEATURES + EXTRA_FEATURES,
+    "tactical": TACTICAL_SIZE,
 }

@@ -86,7 +86,7 @@ class TrainConfig:
         "environment to train on; module:function for one of your own",
         section=ENVIRONMENT,
     )
-    observation: Literal["classic", "full"] = option(
+    observation: Literal["classic", "full", "tactical"] = option(
         "full",
         "what the agent observes: as in the original, or all that a player can work out",
         section=ENVIRONMENT,
@@ -96,6 +96,12 @@ class TrainConfig:
         "actions after which a game is truncated; never unless given",
         at_least=1,
         at_most=2**31 - 1,
+        section=ENVIRONMENT,
+    )
+    reward: Literal["game", "progress"] = option(
+        "game",
+        "reward to train with: the game's own, or progress through its stages; evaluations always "
+        "show the game's",
         section=ENVIRONMENT,
     )
     num_envs: int = option(
@@ -176,6 +182,12 @@ class TrainConfig:
     clip_eps: float = option(0.2, "clip range of the probability ratio", above=0, section=TRAINING)
     vf_coef: float = option(0.5, "weight of the value loss", at_least=0, section=TRAINING)
     ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0, section=TRAINING)
+    final_ent_coef: float | None = option(
+        None,
+        "weight of the entropy bonus at the end, reached exponentially; unchanged unless given",
+        above=0,
+        section=TRAINING,
+    )
     max_grad_norm: float = option(
         0.5, "global norm above which a gradient is scaled down", above=0, section=TRAINING
     )

@@ -33,6 +33,7 @@ _OTHER_NAMES = {
     "training.n_epochs": "update_epochs",
     "training.clip_range": "clip_eps",
     "training.entropy_coef": "ent_coef",
+    "training.final_entropy_coef": "final_ent_coef",
     "training.value_loss_coef": "vf_coef",
     "tpu.gradient_accumulation_steps": "gradient_accumulation_steps",
 }

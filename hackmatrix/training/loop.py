@@ -101,7 +101,9 @@ def train(
     with contextlib.ExitStack() as stack:
         console = console or stack.enter_context(Console())
         devices = _devices(config, options, console)
-        env = env or make_environment(config.env, config.observation, config.max_episode_steps)
+        env = env or make_environment(
+            config.env, config.observation, config.max_episode_steps, config.reward
+        )
         course = _course(config, source)
         trainer = Trainer(env, config, devices, course, detect_anomaly=options.detect_anomaly)
         run = stack.enter_context(open_run_folder(config, options, source))
