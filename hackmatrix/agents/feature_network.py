@@ -55,7 +55,7 @@ class FeatureNetwork:
 
 
 def _features(env: Environment) -> Callable[[PyTree], Array | SparseFeatures]:
-    """A function from B encoded observations to features, in the form that is fastest on JAX's backend."""
+    """A function from B encoded observations to features, in the backend's fastest form."""
     if (integers := getattr(env, "feature_integers", None)) is not None:
         return lambda numbers: numbers.astype(jnp.float32) * integers.scales
     table = getattr(env, "feature_rows", None)

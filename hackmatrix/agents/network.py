@@ -19,8 +19,8 @@ class Network(Protocol):
     A recurrent network has a carry for each game: a pytree of arrays with the leading axis B. The
     carry of other networks is the empty tree `()`.
 
-    A network may have a method `encode(observations)`: rollouts then store what it returns instead of
-    the observations, and the network is called with it.
+    A network may have a method `encode(observations)`: rollouts then store what it returns instead
+    of the observations, and the network is called with it.
     """
 
     num_actions: int

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from flax import struct
 
-from hackmatrix.interface.environment import PyTree
+from hackmatrix.interface.environment import Environment, PyTree
 
 Array = jax.Array
 
@@ -57,3 +57,12 @@ class FeatureScale(struct.PyTreeNode):
         kernel = layers[FIRST_LAYER]["kernel"] * scale[:, None]
         bias = layers[FIRST_LAYER]["bias"] - self.mean @ kernel
         return {"params": {**layers, FIRST_LAYER: {"kernel": kernel, "bias": bias}}}
+
+
+def dense_features(env: Environment, read: PyTree) -> Array:
+    """float32[B, F]: the features of B observations as rollouts store them."""
+    integers = getattr(env, "feature_integers", None)
+    if integers is None:
+        return jax.vmap(env.features)(read)
+    features: Array = read.astype(jnp.float32) * integers.scales
+    return features

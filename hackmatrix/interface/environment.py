@@ -80,8 +80,8 @@ class Environment(Protocol):
     - `id`, the name with its version, and `observation_space` and `action_space`, each a `Space`.
 
     Environments whose features are mostly zeros may also offer them as table rows: `feature_rows`,
-    a `FeatureRows`. On CPU networks read those. Those whose features take long to work out may offer
-    `feature_integers`, a `FeatureIntegers`, which rollouts store in place of observations.
+    a `FeatureRows`. On CPU networks read those. Those whose features take long to work out may
+    offer `feature_integers`, a `FeatureIntegers`, which rollouts store in place of observations.
     """
 
     @property

@@ -119,7 +119,8 @@ class HackMatrixEnv:
     def __repr__(self) -> str:
         return (
             f"hackmatrix.make({self.id!r}, observation={self.layout!r}, "
-            f"max_episode_steps={self.max_episode_steps}, auto_reset={self.auto_reset}, reward={self.reward!r})"
+            f"max_episode_steps={self.max_episode_steps}, auto_reset={self.auto_reset}, "
+            f"reward={self.reward!r})"
         )
 
     @property
@@ -269,9 +270,13 @@ def _step_games(
     )
     reward = gained * jnp.float32(UNIT)
     if progress:
-        died = was_running & (done.over == Ending.DIED)
-        won = was_running & info["won"]
-        reward = training_reward.progress(before, done.parts, done.final_observation, won, died)
+        reward = training_reward.progress(
+            before,
+            done.final_observation,
+            done.stage_completed,
+            was_running & (done.over == Ending.WON),
+            was_running & (done.over == Ending.DIED),
+        )
     return done.observation, new_state, reward, terminated, truncated, info
 
 

@@ -1,7 +1,9 @@
 """Another reward to train with: progress through the stages instead of points.
 
-The game's own reward pays 100 for each point of score on winning, which pulls a learner that wins
-to data blocks, and swamps everything else (section 11).
+The game's own reward pays 100 for each point of score on winning, which draws a learner that wins
+to data blocks and swamps everything else (section 11). Here only stages, the win and death pay;
+everything else is a change of a potential (Ng et al. 1999), so no cycle of actions pays: UNDO would
+repeat anything that is paid for being done.
 """
 
 import jax
@@ -9,37 +11,33 @@ import jax.numpy as jnp
 
 from hackmatrix.jaxgame.state import Player
 from hackmatrix.rules.observation import number_of
-from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 
 Array = jax.Array
 
-STAGE, WIN, DEATH, HP, KILL, DATA_SIPHON, RESOURCE = 1.0, 5.0, 1.0, 0.3, 0.03, 0.3, 0.03
-HOARD = 20  # credits and energy count up to this
+STAGE, WIN, DEATH = 1.0, 5.0, 1.0
+HP, SIPHON, RESOURCE = 0.3, 0.15, 0.03  # the potential of one
+MAX_SIPHONS, HOARD = 3, 20  # data siphons held, and credits or energy, count up to this
 
 
-def progress(before: Player, parts: Array, final: Array, won: Array, died: Array) -> Array:
+def progress(before: Player, after: Array, completed: Array, won: Array, died: Array) -> Array:
     """float32[N]: the reward `progress` of a step of N games.
 
     Args:
         before: the player before the step.
-        parts: int32[N, 15], the parts of the game's reward in units of 0.005.
-        final: uint8[N, RECORD_SIZE], the observation after the step, before a new game.
+        after: uint8[N, RECORD_SIZE], the observation after the step, before a new game.
+        completed: bool[N], whether it completed a stage.
         won: bool[N].
         died: bool[N].
     """
-    part = {name: parts[:, i] for i, name in enumerate(REWARD_PARTS)}
-    unit = jnp.float32(UNIT)
-    hp = (part["hp_recovery"] + part["damage_penalty"]) * unit  # 1 per hp
-    gained = sum(
-        jnp.minimum(number_of(final, name), HOARD) - jnp.minimum(getattr(before, name), HOARD)
-        for name in ("credits", "energy")
-    )
+
+    def gained(name: str, most: int) -> Array:
+        return jnp.minimum(number_of(after, name), most) - jnp.minimum(getattr(before, name), most)
+
     return (
-        STAGE * (part["stage_completion"] > 0)
+        STAGE * completed
         + WIN * won
         - DEATH * died
-        + HP * hp
-        + KILL / 0.3 * (part["kills"] * unit)
-        + DATA_SIPHON * (part["data_siphon"] * unit)
-        + RESOURCE * gained
+        + HP * (number_of(after, "hp") - before.hp)
+        + SIPHON * gained("siphons", MAX_SIPHONS)
+        + RESOURCE * (gained("credits", HOARD) + gained("energy", HOARD))
     ).astype(jnp.float32)

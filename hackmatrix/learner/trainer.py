@@ -12,7 +12,7 @@ from flax import struct
 from jax.sharding import PartitionSpec
 
 from hackmatrix.agents.network import Network, check_network, make_network
-from hackmatrix.agents.normalisation import FeatureScale
+from hackmatrix.agents.normalisation import FeatureScale, dense_features
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.learner import anomalies, measures, mesh, ppo, seeds
@@ -222,15 +222,8 @@ class Trainer:
         if scale is None:
             return None
 
-        env = self.task.env
-        dense = (
-            jax.vmap(env.features)
-            if not hasattr(env, "feature_integers")
-            else self.network.features
-        )
-
         def add(sums: tuple[Array, Array], obs: PyTree) -> tuple[tuple[Array, Array], None]:
-            features = dense(obs) - scale.mean
+            features = dense_features(self.task.env, obs) - scale.mean
             return (sums[0] + features.sum(axis=0), sums[1] + (features**2).sum(axis=0)), None
 
         zeros = jnp.zeros(self.task.env.feature_size)

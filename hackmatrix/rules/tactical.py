@@ -1,4 +1,4 @@
-"""Section 12, continued: the layout `tactical`, numbers that a good player works out from the record.
+"""Section 12, continued: the layout `tactical`, what a good player works out from the record.
 
 Both engines compute the same integers from the compact record, so nothing hidden can be among them.
 A feature is its integer divided by the scale of its row. `docs/environment.md` shows the table.

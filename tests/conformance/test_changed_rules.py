@@ -101,8 +101,8 @@ def pull_ties(patch: pytest.MonkeyPatch) -> None:
     """The last listed among equals."""
     shift_goal = programs.shift_goal
 
-    def last_of_equals(state: State, cell: int, *, away: bool) -> int | None:
-        goal, here = shift_goal(state, cell, away=away), state.player.cell
+    def last_of_equals(here: int, cell: int, *, away: bool) -> int | None:
+        goal = shift_goal(here, cell, away=away)
         if away or goal is None or col(goal) != col(cell) or col(cell) == col(here):
             return goal
         sideways = cell + (1 if col(here) > col(cell) else -1)  # only the column changes

@@ -1,0 +1,140 @@
+"""What the player sees, as sets of cells, read from compact records."""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.jaxgame import bitboard, planes
+from hackmatrix.jaxgame.bitboard import CellSet
+from hackmatrix.jaxgame.control_flow import compute_once
+from hackmatrix.rules.board import CELLS
+from hackmatrix.rules.enemies import EnemyType
+from hackmatrix.rules.observation import BYTE, FIELD, NUMBER, PLANE
+
+Array = jax.Array
+_Tree = TypeVar("_Tree")
+
+
+class Seen(NamedTuple):
+    """What the player sees: sets of cells and numbers, of N games each."""
+
+    number: dict[str, Array]  # int32[N], those of the record by name
+    cell: Array  # int32[N]
+    here: CellSet
+    blocks: CellSet
+    exit: CellSet
+    siphons: CellSet
+    siphoned: CellSet
+    transmissions: CellSet
+    enemies: CellSet
+    kinds: tuple[CellSet, ...]  # by `EnemyType`
+    stunned: CellSet
+    hp: tuple[CellSet, ...]  # 2 planes
+    last_seen: CellSet
+    block: planes.Numbers[CellSet]  # the kind of block
+    value: planes.Numbers[CellSet]
+    spawn: planes.Numbers[CellSet]
+    credits: planes.Numbers[CellSet]
+    energy: planes.Numbers[CellSet]
+    exit_distance: planes.Numbers[CellSet]
+
+    @property
+    def able(self) -> CellSet:
+        """The enemies that will act."""
+        return self.enemies & ~self.stunned
+
+    @property
+    def able_viruses(self) -> CellSet:
+        """The viruses among them."""
+        return self.kinds[EnemyType.VIRUS] & ~self.stunned
+
+    @property
+    def stops(self) -> CellSet:
+        """Cells on which no enemy can walk."""
+        return self.blocks | self.enemies | self.transmissions
+
+
+def look(records: Array) -> Seen:
+    """Reads compact records, uint8[N, RECORD_SIZE]."""
+    columns = records.T
+    wide = columns[len(PLANE) * CELLS :].astype(jnp.int32)
+    number = {}
+    for name, (_, size, _) in NUMBER.items():
+        start = BYTE[name] - len(PLANE) * CELLS
+        number[name] = reduce(jnp.bitwise_or, [wide[start + i] << 8 * i for i in range(size)])
+    cells = {name: columns[start : start + CELLS] for name, start in PLANE.items()}
+
+    def plane(name: str, bit: int = 0) -> CellSet:
+        field = FIELD[name]
+        return bitboard.of_mask((cells[field.byte] >> field.first + bit) & 1)
+
+    def several(name: str) -> tuple[CellSet, ...]:
+        return tuple(plane(name, bit) for bit in range(FIELD[name].width))
+
+    kind = several("enemy_type")
+    kinds = tuple(planes.equal(kind, 1 + k) for k in EnemyType)
+    flags = number["flags"]
+    number |= {name: FIELD[name].of(flags) & 1 for name in ("show", "calm", "step")}
+    read = Seen(
+        number=number,
+        cell=number["cell"],
+        here=bitboard.of_cell(number["cell"]),
+        blocks=planes.nonzero(several("block")),
+        exit=plane("exit"),
+        siphons=plane("data_siphon"),
+        siphoned=plane("siphoned"),
+        transmissions=plane("transmission"),
+        enemies=reduce(CellSet.__or__, kinds),
+        kinds=kinds,
+        stunned=plane("stunned"),
+        hp=several("enemy_hp"),
+        last_seen=plane("last_seen"),
+        block=several("block"),
+        value=several("value")[:5],
+        spawn=several("spawn")[:4],
+        credits=several("credits"),
+        energy=several("energy"),
+        exit_distance=several("exit_distance"),
+    )
+    return kept(read, number)
+
+
+def kept(tree: _Tree, number: dict[str, Array]) -> _Tree:
+    """The same values, written to memory once instead of computed anew by each of their users."""
+    return compute_once(number["stage"] > 0, lambda: tree)
+
+
+def stacked(sets: Sequence[CellSet]) -> CellSet:
+    """Several sets [N] as one with an axis before: [K, N]."""
+    return CellSet(*(jnp.stack(words) for words in zip(*sets, strict=True)))
+
+
+def each_of(cells: CellSet, axis: int = 0) -> CellSet:
+    """The set with one more axis, to meet another one that has several entries there."""
+    return CellSet(*(jnp.expand_dims(word, axis) for word in cells))
+
+
+def both(a: CellSet, b: CellSet) -> tuple[CellSet, CellSet]:
+    """The two with the same shape."""
+    shape = jnp.broadcast_shapes(a.low.shape, b.low.shape)
+    return tuple(CellSet(*(jnp.broadcast_to(w, shape) for w in s)) for s in (a, b))  # type: ignore[return-value]
+
+
+def meet(*sets: CellSet) -> CellSet:
+    """The intersection of sets whose axes broadcast."""
+    return reduce(lambda a, b: CellSet.__and__(*both(a, b)), sets)
+
+
+def only_if(condition: Array, cells: CellSet) -> CellSet:
+    """The set where the condition holds, else the empty set; axes broadcast."""
+    return CellSet(*(jnp.where(condition, word, 0) for word in cells))
+
+
+def bits(cells: CellSet) -> Array:
+    """int16[36, ...]: 1 for the cells of a set."""
+    places = np.arange(CELLS // 2, dtype=np.uint32).reshape(-1, *[1] * cells.low.ndim)
+    return jnp.concatenate([(word[None] >> places) & 1 for word in cells]).astype(jnp.int16)
