@@ -102,8 +102,8 @@ def after_strikes(seen: Seen, survivors: CellSet) -> tuple[Board, Array, Array]:
             )
             counts.append(enemies.size())
             kills.append(jnp.zeros_like(seen.cell))
-    stacked = Board(*(stacked(sets) for sets in zip(*boards, strict=True)))
-    return stacked, jnp.stack(counts), jnp.stack(kills)
+    everything = Board(*(stacked(sets) for sets in zip(*boards, strict=True)))
+    return everything, jnp.stack(counts), jnp.stack(kills)
 
 
 def _nearest(cell: Array, pieces: CellSet) -> CellSet:
