@@ -6,6 +6,7 @@ from functools import lru_cache
 from hackmatrix.engine.movement import exit_distances
 from hackmatrix.engine.spawning import line_of_fire
 from hackmatrix.engine.state import Cell, State
+from hackmatrix.engine.tactical import tactical_numbers
 from hackmatrix.rules.board import CELLS, Content, col, row
 from hackmatrix.rules.observation import (
     BYTE,
@@ -25,6 +26,7 @@ from hackmatrix.rules.observation import (
     number_of,
 )
 from hackmatrix.rules.programs import PROGRAMS
+from hackmatrix.rules.tactical import SCALES
 
 _PLANES_END = len(PLANE) * CELLS
 _CELLS_KEPT = 4096  # size of the caches of cell features, as most cells of a board look alike
@@ -131,8 +133,11 @@ def features(record: bytes, layout: str) -> list[float]:
 
     Args:
         record: a compact record.
-        layout: "classic" (1545 numbers) or "full" (1946).
+        layout: "classic" (1545 numbers), "full" (1946) or "tactical" (432).
     """
+    if layout == "tactical":
+        numbers = tactical_numbers(record)
+        return [number * scale for number, scale in zip(numbers, SCALES, strict=True)]
     cells = [CellBytes(*record[cell:_PLANES_END:CELLS]) for cell in range(CELLS)]
     classic = [
         *player_features(record),

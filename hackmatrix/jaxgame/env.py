@@ -56,8 +56,8 @@ class HackMatrixEnv:
 
     Observation: uint8[RECORD_SIZE], the compact record of `rules.observation`; `spec` has the
     shapes, dtypes and bounds of everything else that `step` returns. Features: float32[1545]
-    ("classic") or float32[1946] ("full"), made from it by `features`. Actions: 28,
-    `rules.actions.ACTION_NAMES`; the mask is `action_mask`. Reward: float32, the sum of the 15
+    ("classic"), float32[1946] ("full") or float32[432] ("tactical"), made from it by `features`.
+    Actions: 28, `rules.actions.ACTION_NAMES`; the mask is `action_mask`. Reward: float32, the sum of the 15
     parts of section 11. Episode end: terminated by winning, dying or an invalid action; truncated
     only by `max_episode_steps`. With `auto_reset` the same call starts the next game; without it, a
     game that has ended does not change, and each further step returns terminated with reward 0.
@@ -82,7 +82,7 @@ class HackMatrixEnv:
         """Creates the environment.
 
         Args:
-            observation: layout of the features, "classic" or "full".
+            observation: layout of the features, "classic", "full" or "tactical".
             max_episode_steps: actions after which an episode is truncated; None for no limit.
             auto_reset: whether `step` starts the next game when one ends.
             reward: "game", or "progress" (`training_reward.py`), with which agents learn better.

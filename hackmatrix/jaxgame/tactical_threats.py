@@ -116,7 +116,7 @@ def _directions(seen: Seen, aim: _Aim, hits: Array, reached: CellSet) -> dict[st
         "go_target_acts": struck(seen.able),
         "go_hits": jnp.minimum(go_hits, MAX_HITS),
         "go_hit": go_hits > 0,
-        "go_lethal": go_hits >= seen.number["hp"],
+        "go_lethal": valid & (go_hits >= seen.number["hp"]),
         "go_safe_cells": count(safe.size()),
         "go_open": count(meet(neighbours(after), ~blocks).size()),
         "go_lines": count(jnp.sum(jnp.stack(lines), axis=0)),

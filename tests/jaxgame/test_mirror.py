@@ -38,6 +38,7 @@ JAX_FILES = {  # for arrays
     "over_games.py": "the primitive that calls a batch for one game",
     "planes.py": "numbers as bit planes",
     "report.py": "what an evaluation reports of the game",
+    "training_reward.py": "another reward for learners",
 }
 
 
@@ -78,6 +79,21 @@ NAMES = {
         "Cell Enemy Transmission",
         "Cells Enemies Transmissions NUM_PLANES zeros SavedPositions",
         "a fact of all pieces is one field, its numbers are bit planes",
+    ),
+    "tactical.py": Differences("", "", ""),
+    "tactical_look.py": Differences(
+        "Board Numbers",
+        "Seen look kept stacked each_of both meet only_if bits",
+        "sets of cells with an axis for what is played out side by side",
+    ),
+    "tactical_siphoning.py": Differences("", "", ""),
+    "tactical_strikes.py": Differences(
+        "of_programs",
+        "Board board_of after_strikes hitters",
+        "all strikes are played out at once, whatever is affordable",
+    ),
+    "tactical_threats.py": Differences(
+        "of_directions of_window", "of_actions", "programs need the directions after them"
     ),
     "text.py": Differences(
         "drawing read_fact",

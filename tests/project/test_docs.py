@@ -12,6 +12,7 @@ import pytest
 from paths import DOCS, ROOT
 
 from hackmatrix.rules import observation as layout
+from hackmatrix.rules import tactical
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.observation import Channel
 from hackmatrix.rules.programs import PROGRAMS
@@ -55,6 +56,15 @@ def feature_table() -> str:
     return "\n".join(rows)
 
 
+def tactical_table() -> str:
+    """The layout `tactical` as docs/environment.md shows it."""
+    rows = ["| feature | group | divided by | meaning |", "|---|---|---:|---|"]
+    for group in tactical.GROUPS:
+        place = span(tactical.START[group.name], group.size)
+        rows.append(f"| {place} | `{group.name}` | {group.scale} | {group.meaning} |")
+    return "\n".join(rows)
+
+
 def channel_rows(channels: tuple[Channel, ...], start: int, before: str = "") -> list[str]:
     """A row for each of some channels, whose features begin at `start`."""
     starts = layout.channel_starts(channels)
@@ -82,7 +92,7 @@ def span(first: int, size: int) -> str:
     return str(first) if size == 1 else f"{first}-{first + size - 1}"
 
 
-@pytest.mark.parametrize("table", [record_tables, feature_table])
+@pytest.mark.parametrize("table", [record_tables, feature_table, tactical_table])
 def test_the_observation_is_documented_as_it_is(table: Callable[[], str]) -> None:
     text = (DOCS / "environment.md").read_text()
     assert table() in text

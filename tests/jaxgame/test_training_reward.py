@@ -1,0 +1,76 @@
+"""The reward `progress`: stages, the win and death pay; everything else is a potential."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hackmatrix
+from hackmatrix.jaxgame.training_reward import progress
+from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
+from hackmatrix.rules.programs import ProgramId
+
+BOARD = """
+    .. .. .. .. .. X.
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    s. .@ .. .. .. s.
+    player credits 3 energy 1
+    owned UNDO
+"""
+LEFT, RIGHT = 2, 3
+
+
+@pytest.fixture(scope="module")
+def env() -> hackmatrix.jaxgame.HackMatrixEnv:
+    return hackmatrix.make(reward="progress")
+
+
+def test_picking_up_a_data_siphon_and_taking_it_back_pays_nothing_together(env) -> None:
+    step = jax.jit(env.step)
+    state, paid = env.from_text(BOARD), []
+    state = step(None, state, RIGHT)[1]  # an enemy turn, after which the state is saved
+    state = step(None, state, LEFT)[1]
+    undo = FIRST_PROGRAM + ProgramId.UNDO
+    for action in (LEFT, undo, undo):
+        _, state, reward, *_ = step(None, state, jnp.int32(action))
+        paid.append(float(reward))
+    assert paid[0] == pytest.approx(0.15)
+    assert sum(paid) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_episode_return_stays_the_games_own(env) -> None:
+    own = hackmatrix.make()
+    results = [jax.jit(e.step)(None, e.from_text(BOARD), jnp.int32(LEFT)) for e in (env, own)]
+    (*_, of_progress), (_, _, reward, *_, of_game) = results
+    assert float(of_progress["episode_return"]) == float(of_game["episode_return"]) == float(reward)
+
+
+def test_stages_the_win_and_death_pay() -> None:
+    env = hackmatrix.make()
+    state = env.from_text(BOARD)
+    player = jax.tree.map(lambda x: jnp.asarray(x)[None], state.game.player)
+    after = env.observe(state)[None]
+    yes, no = jnp.array([True]), jnp.array([False])
+    paid = [
+        float(progress(player, after, completed, won, died)[0])
+        for completed, won, died in ((yes, no, no), (yes, yes, no), (no, no, yes), (no, no, no))
+    ]
+    np.testing.assert_allclose(paid, [1, 6, -1, 0], atol=1e-6)
+
+
+def test_an_unknown_reward_is_refused() -> None:
+    with pytest.raises(hackmatrix.UserError, match="reward must be one of game, progress, got 'x'"):
+        hackmatrix.make(reward="x")
+
+
+def test_siphoning_pays_what_it_brings_less_the_siphon() -> None:
+    env = hackmatrix.make(reward="progress")
+    text = BOARD.replace("energy 1", "energy 1 siphons 1")
+    state = env.from_text(text)
+    _, after, reward, *_ = jax.jit(env.step)(None, state, jnp.int32(SIPHON))
+    before, now = state.game.player, after.game.player
+    gained = int(now.credits - before.credits) + int(now.energy - before.energy)
+    assert float(reward) == pytest.approx(-0.15 + 0.03 * gained)
