@@ -14,10 +14,25 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
+# The quick suite runs what it compiles a few times on small batches, so compiling takes the time.
+# There the compiler leaves out what only makes programs fast. The slow suite, and tests that are
+# chosen in another way, compile as a user's run does.
+COMPILED_QUICKLY = {
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false",
+}
+
 # The first call of a jitted function compiles it, so the time of one example says nothing; and a
 # suite must mean the same on every machine, so its examples are not drawn anew each time.
 settings.register_profile("hackmatrix", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hackmatrix")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before anything imports JAX, and inherited by the processes that tests start."""
+    if config.option.markexpr == "not slow":
+        for name, value in COMPILED_QUICKLY.items():
+            os.environ.setdefault(name, value)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -65,3 +80,15 @@ def shared_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     from sharing_trainer import SharingTrainer
 
     monkeypatch.setattr("hackmatrix.training.loop.Trainer", SharingTrainer)
+
+
+@pytest.fixture
+def compiled_as_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trainers are compiled as for a user, in the quick suite too.
+
+    For different programs that must agree to the last bit: how they round depends on how they are
+    compiled.
+    """
+    from sharing_trainer import on_devices_as_in_a_run
+
+    monkeypatch.setattr("hackmatrix.learner.mesh.on_devices", on_devices_as_in_a_run)

@@ -135,7 +135,7 @@ def update() -> None:
     from hackmatrix.settings.config import TrainConfig
 
     trainer = Trainer(hackmatrix.make(), TrainConfig())
-    jax.block_until_ready(trainer.run(trainer.init(0), 1))
+    jax.block_until_ready(trainer.run(trainer.start(0), 1))
 
 
 if __name__ == "__main__":

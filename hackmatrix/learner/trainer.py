@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -105,6 +106,16 @@ class Trainer:
         """
         return self._init(jnp.uint32(seed), jnp.int32(update))
 
+    def start(self, seed: int) -> TrainState:
+        """The state of a new run, as `init` makes it, while another thread compiles `run`."""
+        # Python traces one function at a time, so first what takes longest to compile.
+        lowered = self._run.lower(self.state_shape(), jnp.int32(0))
+        with ThreadPoolExecutor(1) as thread:
+            compiled = thread.submit(lowered.compile)
+            state = self.init(seed)
+            compiled.result()  # JAX keeps it with what was lowered, where `run` finds it
+        return state
+
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
         return self._run(state, jnp.int32(num_updates))
@@ -118,8 +129,15 @@ class Trainer:
         return dataclasses.replace(state, sums=nothing), state.sums
 
     def state_shape(self) -> TrainState:
-        """Shapes and dtypes of a training state."""
-        return jax.eval_shape(self._init, jnp.uint32(0), jnp.int32(0))
+        """Shapes, dtypes and shardings of a training state."""
+        shapes = jax.eval_shape(self._init, jnp.uint32(0), jnp.int32(0))
+        return jax.tree.map(
+            lambda sharding, part: jax.tree.map(
+                lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), part
+            ),
+            self._shardings,
+            shapes,
+        )
 
     def on_devices(self, state: TrainState) -> TrainState:
         """Puts a state of NumPy arrays on the devices, with the shardings that `run` expects."""

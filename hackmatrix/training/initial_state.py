@@ -45,7 +45,7 @@ def make_initial_state(
 
 def new_state(trainer: Trainer) -> LoopState:
     """A new state, determined by the run's seed."""
-    return LoopState(trainer.init(trainer.config.seed), 0, 0)
+    return LoopState(trainer.start(trainer.config.seed), 0, 0)
 
 
 def state_from_params(trainer: Trainer, path: Path, console: Console) -> LoopState:

@@ -125,6 +125,7 @@ def train(
                 Chunks(trainer, schedule, options, run.path / PROFILES, console),
                 reporter,
                 keeper,
+                trackers,
                 evaluate,
                 check_folder=run.check,
                 should_stop=lambda: stop.requested,
@@ -144,6 +145,7 @@ class _Loop:
     chunks: Chunks
     reporter: Reporter
     keeper: Keeper
+    trackers: Trackers
     evaluate: Evaluate | None
     check_folder: Callable[[], None]
     should_stop: Callable[[], bool]
@@ -165,6 +167,7 @@ class _Loop:
                 end = End.SIGNAL
                 break
             now = self.chunks.advance(now)
+            self.trackers.start()  # not before: what they import would slow the first update down
             if (found := self.chunks.anomaly(now)) is not None:
                 self.reporter.anomaly(*found)
                 return now, End.ANOMALY

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -20,7 +21,7 @@ from hackmatrix.learner.rollout import Rollout, new_games, play
 from hackmatrix.learner.task import Task
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.reporting.metrics import LEARNER_METRICS, summarise
-from hackmatrix.settings.config import TrainConfig
+from hackmatrix.settings.config import Course, TrainConfig
 
 CONFIG = TrainConfig(
     num_envs=12, num_steps=10, num_minibatches=3, update_epochs=2, hidden_dim=16, num_layers=1
@@ -157,6 +158,17 @@ def test_the_first_gradient_step_meets_the_policy_that_acted() -> None:
     assert row["train/entropy_frac"] == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_the_learning_rate_follows_its_schedule(xp: ModuleType) -> None:
+    course = Course(CONFIG.batch_size, 7 * CONFIG.batch_size)
+    progress = np.arange(7) / 7
+    expected = {"linear": 1 - progress, "cosine": (1 + np.cos(np.pi * progress)) / 2}
+    for schedule, shares in (expected | {"constant": np.ones(7)}).items():
+        config = dataclasses.replace(CONFIG, lr=0.1, lr_schedule=schedule)
+        rates = [float(ppo.learning_rate(config, course, update, xp)) for update in range(7)]
+        assert rates == pytest.approx(0.1 * shares)
+
+
 def test_the_last_epoch_is_reported() -> None:
     # The first epoch of one minibatch meets the policy that acted, the last one another policy.
     config = dataclasses.replace(CONFIG, update_epochs=4, num_minibatches=1, lr=1e-2)
@@ -277,6 +289,18 @@ def test_one_program_serves_every_length_of_call_and_moves_nothing_to_the_host()
             state = trainer._run(state, count)
     assert int(state.update) == 6
     assert trainer._run._cache_size() == 1
+
+
+def test_a_run_starts_in_the_state_of_its_seed_with_its_update_compiled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    trainer = Trainer(probes.Grid(), CONFIG)
+    with jax.log_compiles():
+        state = trainer.start(3)
+        assert_same(state, trainer.init(3))
+        trainer.run(state, 1)
+    compiled = [record.getMessage() for record in caplog.records]
+    assert sum(message.startswith("Compiling jit(_updates)") for message in compiled) == 1
 
 
 class Careless(probes.Grid):

@@ -270,6 +270,22 @@ def test_a_run_that_fails_is_told() -> None:
     assert tracker.told == ["start", "failed"]
 
 
+def test_a_tracker_starts_with_what_it_is_told_first_or_when_all_are_started() -> None:
+    def threads() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if "recorder" in thread.name]
+
+    told, started = Recorder(), Recorder()
+    with Trackers([told], print) as one, Trackers([started], print) as other:
+        assert threads() == []
+        one.log(1, 1, {})
+        assert len(threads()) == 1
+        other.start()
+        other.start()
+        wait_for(lambda: started.told == ["start"])
+    assert told.told == ["start", (1, 1, {}), "finished"]
+    assert started.told == ["start", "finished"]
+
+
 def test_a_tracker_of_ones_own_is_a_line_in_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ import orbax.checkpoint as ocp
 import probe_environments as probes
 import pytest
 import yaml
+from sharing_trainer import SharingTrainer
 from small_runs import (
     MINE,
     assert_same_run,
@@ -37,12 +38,14 @@ from hackmatrix.errors import UserError
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs.checkpoints import load_checkpoint
+from hackmatrix.runs.trackers import Trackers
 from hackmatrix.settings.config_file import read_config
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.settings.resolve import resolve
 from hackmatrix.storage.manifest import write_manifest
 from hackmatrix.training.chunks import Chunks
 from hackmatrix.training.loop import End, train
+from hackmatrix.training.snapshots import named_leaves
 from hackmatrix.training.sources import find_source
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
@@ -89,7 +92,7 @@ def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:
     policy = load_policy(run)
     assert policy.about["update"] == 7
     assert policy.about["config"]["lr"] == 2.5e-4
-    trainer = Trainer(probes.Grid(), config_in(tmp_path))
+    trainer = SharingTrainer(probes.Grid(), config_in(tmp_path))
     expected = trainer.run(trainer.init(0), 7).params
     jax.tree.map(np.testing.assert_array_equal, policy.params, jax.device_get(expected))
 
@@ -289,8 +292,9 @@ def test_the_learning_rate_of_a_resumed_run_goes_by_its_timesteps(tmp_path: Path
     run_of(tmp_path, **LINEAR)
     options = TrainOptions(resume=str(tmp_path / "mine"))
     run_of(tmp_path, options, num_steps=16, total_timesteps=11 * 64)
-    rates = [row["train/learning_rate"] for row in rows_of(tmp_path / "mine")][7:]
-    assert rates == pytest.approx([0.1 * (1 - made / 704) for made in (448, 576)])
+    rates = [row["train/learning_rate"] for row in rows_of(tmp_path / "mine")]
+    assert rates[:7] == pytest.approx([0.1 * (1 - update / 7) for update in range(7)])
+    assert rates[7:] == pytest.approx([0.1 * (1 - made / 704) for made in (448, 576)])
 
 
 def test_games_of_a_resumed_run_are_not_those_of_its_beginning(tmp_path: Path) -> None:
@@ -340,18 +344,18 @@ def test_rewards_that_are_no_longer_normalised_are_taken_as_they_are(tmp_path: P
     assert rows[-1]["train/reward_scale"] == 1
 
 
-TINY_RATE = 1e-30  # leaves params as they are
-
-
 def test_exported_params_start_a_new_run(tmp_path: Path) -> None:
     run_of(tmp_path)
     options = TrainOptions(resume=str(tmp_path / "mine" / "final_params.npz"), run_name="warm")
     output = io.StringIO()
-    outcome = run_of(tmp_path, options, output=output, total_timesteps=64, lr=TINY_RATE)
+    outcome = run_of(tmp_path, options, output=output, total_timesteps=64)
     assert "optimizer, normalisation, games and counters start afresh\n" in output.getvalue()
     assert outcome.updates == 1
-    runs = [load_policy(tmp_path / name).params for name in ("mine", "warm")]
-    jax.tree.map(np.testing.assert_array_equal, *runs)
+    begun, _ = load_checkpoint(tmp_path / "warm" / "checkpoints" / "0")
+    exported = dict(named_leaves({"params": load_policy(tmp_path / "mine").params}))
+    assert exported.keys() == {name for name in begun if name.startswith("params.")}
+    for name, array in exported.items():
+        np.testing.assert_array_equal(begun[name], array, err_msg=name)
     options = dataclasses.replace(options, run_name="wider")
     with pytest.raises(UserError, match=r"Dense_0.bias is \[8\], .* wants \[16\]"):
         run_of(tmp_path, options, hidden_dim=16)
@@ -402,10 +406,11 @@ def test_what_a_resumed_run_was_last_asked_for_outlives_a_kill(
     with monkeypatch.context() as patched:
         patched.setattr(Chunks, "advance", killed)
         with pytest.raises(SystemExit):
-            run_of(tmp_path, options, total_timesteps=9 * 64, lr=TINY_RATE)
+            run_of(tmp_path, options, total_timesteps=9 * 64, normalize_rewards=False)
     outcome = run_of(tmp_path, options)
     assert outcome.updates == 9
-    assert rows_of(tmp_path / "mine")[-1]["train/learning_rate"] == pytest.approx(TINY_RATE)
+    assert rows_of(tmp_path / "mine")[-2]["train/reward_scale"] != 1
+    assert rows_of(tmp_path / "mine")[-1]["train/reward_scale"] == 1
 
 
 def test_a_name_and_a_folder_of_runs_mean_a_new_run(tmp_path: Path) -> None:
@@ -699,17 +704,17 @@ def test_nan_params_are_told_and_never_saved(
 
 
 @pytest.mark.parametrize(
-    ("changes", "alarm"),
+    ("env", "changes", "alarm"),
     [
-        ({"lr": 1.0, "hidden_dim": 64}, "kl_too_high"),
-        ({"lr": 1.0, "hidden_dim": 64}, "clip_too_high"),
-        ({"lr": 0.05, "ent_coef": 0.0, "num_envs": 32}, "entropy_collapse"),
+        (probes.Grid(), {"lr": 1.0, "hidden_dim": 64}, "kl_too_high"),
+        (probes.Grid(), {"lr": 1.0, "hidden_dim": 64}, "clip_too_high"),
+        # A policy without any entropy is best.
+        (probes.Policy(), {"lr": 0.05, "ent_coef": 0.0, "num_envs": 32}, "entropy_collapse"),
     ],
 )
 def test_an_unhealthy_run_says_so_once_and_can_be_stopped(
-    changes: dict[str, Any], alarm: str, tmp_path: Path
+    env: probes.Probe, changes: dict[str, Any], alarm: str, tmp_path: Path
 ) -> None:
-    env = probes.Policy()  # a policy without any entropy is best
     changes |= {"total_timesteps": 60 * 8 * changes.get("num_envs", 8)}
     output = io.StringIO()
     outcome = run_of(tmp_path, output=output, env=env, **changes)
@@ -795,6 +800,7 @@ def test_an_anomaly_is_found_where_it_began(
     assert found in line
 
 
+@pytest.mark.usefixtures("compiled_as_in_a_run")
 def test_looking_for_anomalies_changes_nothing(tmp_path: Path) -> None:
     run_of(tmp_path / "plain")
     run_of(tmp_path / "searched", TrainOptions(run_name="mine", detect_anomaly=True))
@@ -819,15 +825,6 @@ def test_debug_tells_every_call(tmp_path: Path) -> None:
     assert output.getvalue().startswith("devices: ")
 
 
-@pytest.mark.parametrize("schedule", ["linear", "cosine"])
-def test_the_learning_rate_follows_its_schedule(tmp_path: Path, schedule: str) -> None:
-    run_of(tmp_path, lr=0.1, lr_schedule=schedule, log_interval=1)
-    rates = [row["train/learning_rate"] for row in rows_of(tmp_path / "mine")]
-    progress = np.arange(7) / 7
-    expected = {"linear": 1 - progress, "cosine": (1 + np.cos(np.pi * progress)) / 2}[schedule]
-    assert rates == pytest.approx(0.1 * expected)
-
-
 def test_an_existing_run_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.yaml").touch()
@@ -849,6 +846,22 @@ def test_trackers_are_told_metrics_alarms_and_evaluations(tmp_path: Path) -> Non
     fired = [name for row in rows for name in row.get("alarms", [])]
     assert fired
     assert {f"alarm/{name}/text_summary" for name in fired} <= set(events.Tags()["tensors"])
+
+
+def test_trackers_start_when_the_first_update_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    updates, before_start = [], []
+    run = Trainer.run
+
+    def counted(self: Trainer, state: TrainState, count: int) -> TrainState:
+        updates.append(count)
+        return run(self, state, count)
+
+    monkeypatch.setattr(Trainer, "run", counted)
+    monkeypatch.setattr(Trackers, "start", lambda _: before_start.append(sum(updates)))
+    run_of(tmp_path, tensorboard=True)
+    assert before_start[0] == 1
 
 
 def test_metrics_are_strict_json(tmp_path: Path) -> None:

@@ -26,10 +26,15 @@ class Background:
         self._thread = threading.Thread(
             target=self._work, name=f"tracker {tracker.name}", daemon=True
         )
-        self._thread.start()
+
+    def start(self) -> None:
+        """Starts the tracker, if nothing has started it yet."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def call(self, method: Callable[..., None], *arguments: object) -> None:
         """Queues a call of one of the tracker's methods; drops it if the queue is full."""
+        self.start()
         if self._off:
             return
         if self._calls.qsize() < LIMIT:
@@ -40,6 +45,7 @@ class Background:
 
     def end(self, failed: bool) -> None:
         """Queues the tracker's `finish` after the calls that are waiting."""
+        self.start()
         self._calls.put(partial(self.tracker.finish, failed))
         self._calls.put(None)
 

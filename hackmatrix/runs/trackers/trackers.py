@@ -30,7 +30,9 @@ class Trackers:
 
     @classmethod
     def open(cls, run: TrackedRun, say: Say) -> Self:
-        """Starts the trackers that the run's settings do not switch off; returns without waiting.
+        """The trackers that the run's settings do not switch off.
+
+        They start with the first thing that they are told, or with `start`.
 
         Args:
             run: the facts of the run.
@@ -49,6 +51,11 @@ class Trackers:
         trace: TracebackType | None,
     ) -> None:
         self.close(failed=kind is not None)
+
+    def start(self) -> None:
+        """Starts the trackers that have not started yet; returns without waiting."""
+        for each in self._all:
+            each.start()
 
     def log(self, update: int, timesteps: int, row: Mapping[str, Any]) -> None:
         """Records a row of metrics; values that are not numbers are left out."""
