@@ -57,10 +57,11 @@ class HackMatrixEnv:
     Observation: uint8[RECORD_SIZE], the compact record of `rules.observation`; `spec` has the
     shapes, dtypes and bounds of everything else that `step` returns. Features: float32[1545]
     ("classic"), float32[1946] ("full") or float32[432] ("tactical"), made from it by `features`.
-    Actions: 28, `rules.actions.ACTION_NAMES`; the mask is `action_mask`. Reward: float32, the sum of the 15
-    parts of section 11. Episode end: terminated by winning, dying or an invalid action; truncated
-    only by `max_episode_steps`. With `auto_reset` the same call starts the next game; without it, a
-    game that has ended does not change, and each further step returns terminated with reward 0.
+    Actions: 28, `rules.actions.ACTION_NAMES`; the mask is `action_mask`. Reward: float32, the sum
+    of the 15 parts of section 11, unless another is asked for. Episode end: terminated by winning,
+    dying or an invalid action; truncated only by `max_episode_steps`. With `auto_reset` the same
+    call starts the next game; without it, a game that has ended does not change, and each further
+    step returns terminated with reward 0.
     """
 
     id = ENVIRONMENT_ID

@@ -19,10 +19,8 @@ from hackmatrix.rules.board import SIZE
 from hackmatrix.rules.stages import LAST_STAGE, MAX_HP
 from hackmatrix.rules.tactical import GROUPS, HOARDS, MAX_COUNT
 
-Array = jax.Array
 
-
-def tactical_numbers(records: Array) -> Array:
+def tactical_numbers(records: jax.Array) -> jax.Array:
     """int8[N, TACTICAL_SIZE]: the integers of `rules.tactical.GROUPS`.
 
     Of compact records, uint8[N, RECORD_SIZE].
@@ -33,8 +31,8 @@ def tactical_numbers(records: Array) -> Array:
     return jnp.concatenate(kept(rows, seen.number)).T
 
 
-def _pieces(seen: Seen) -> dict[str, Array]:
-    def count(cells: CellSet) -> Array:
+def _pieces(seen: Seen) -> dict[str, jax.Array]:
+    def count(cells: CellSet) -> jax.Array:
         return jnp.minimum(cells.size(), MAX_COUNT)
 
     return {
@@ -46,13 +44,13 @@ def _pieces(seen: Seen) -> dict[str, Array]:
     }
 
 
-def _numbers(seen: Seen) -> dict[str, Array]:
+def _numbers(seen: Seen) -> dict[str, jax.Array]:
     number = seen.number
 
-    def at_least(name: str, bounds: Sequence[int]) -> Array:
+    def at_least(name: str, bounds: Sequence[int]) -> jax.Array:
         return number[name][None] >= np.array(bounds)[:, None]
 
-    def one_hot(values: Array, numbers: range) -> Array:
+    def one_hot(values: jax.Array, numbers: range) -> jax.Array:
         return values[None] == np.array(numbers)[:, None]
 
     return {

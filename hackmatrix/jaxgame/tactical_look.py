@@ -15,15 +15,14 @@ from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.observation import BYTE, FIELD, NUMBER, PLANE
 
-Array = jax.Array
 _Tree = TypeVar("_Tree")
 
 
 class Seen(NamedTuple):
     """What the player sees: sets of cells and numbers, of N games each."""
 
-    number: dict[str, Array]  # int32[N], those of the record by name
-    cell: Array  # int32[N]
+    number: dict[str, jax.Array]  # int32[N], those of the record by name
+    cell: jax.Array  # int32[N]
     here: CellSet
     blocks: CellSet
     exit: CellSet
@@ -58,7 +57,7 @@ class Seen(NamedTuple):
         return self.blocks | self.enemies | self.transmissions
 
 
-def look(records: Array) -> Seen:
+def look(records: jax.Array) -> Seen:
     """Reads compact records, uint8[N, RECORD_SIZE]."""
     columns = records.T
     wide = columns[len(PLANE) * CELLS :].astype(jnp.int32)
@@ -103,7 +102,7 @@ def look(records: Array) -> Seen:
     return kept(read, number)
 
 
-def kept(tree: _Tree, number: dict[str, Array]) -> _Tree:
+def kept(tree: _Tree, number: dict[str, jax.Array]) -> _Tree:
     """The same values, written to memory once instead of computed anew by each of their users."""
     return compute_once(number["stage"] > 0, lambda: tree)
 
@@ -129,12 +128,12 @@ def meet(*sets: CellSet) -> CellSet:
     return reduce(lambda a, b: CellSet.__and__(*both(a, b)), sets)
 
 
-def only_if(condition: Array, cells: CellSet) -> CellSet:
+def only_if(condition: jax.Array, cells: CellSet) -> CellSet:
     """The set where the condition holds, else the empty set; axes broadcast."""
     return CellSet(*(jnp.where(condition, word, 0) for word in cells))
 
 
-def bits(cells: CellSet) -> Array:
+def bits(cells: CellSet) -> jax.Array:
     """int16[36, ...]: 1 for the cells of a set."""
     places = np.arange(CELLS // 2, dtype=np.uint32).reshape(-1, *[1] * cells.low.ndim)
     return jnp.concatenate([(word[None] >> places) & 1 for word in cells]).astype(jnp.int16)

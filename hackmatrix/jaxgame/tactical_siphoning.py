@@ -28,10 +28,8 @@ from hackmatrix.rules.tactical import (
     STEP_WORTH,
 )
 
-Array = jax.Array
 
-
-def of_siphoning(seen: Seen) -> dict[str, Array]:
+def of_siphoning(seen: Seen) -> dict[str, jax.Array]:
     """The groups about siphoning and ways, and the enemies by their distance."""
     number, here = seen.number, seen.here
     left = ~seen.siphoned
@@ -57,7 +55,7 @@ def of_siphoning(seen: Seen) -> dict[str, Array]:
     to_best, _ = _ways(best, seen.blocks)
     to_exit = seen.exit_distance
 
-    def nearer(distances: planes.Numbers[CellSet]) -> Array:
+    def nearer(distances: planes.Numbers[CellSet]) -> jax.Array:
         own = planes.total(distances, here)
         steps = []
         for direction in bitboard.DIRECTIONS:
@@ -76,7 +74,7 @@ def of_siphoning(seen: Seen) -> dict[str, Array]:
     viruses = seen.kinds[EnemyType.VIRUS]
     others = seen.enemies & ~viruses
 
-    def counted(pieces: CellSet) -> Array:
+    def counted(pieces: CellSet) -> jax.Array:
         return jnp.stack([jnp.minimum((pieces & ring).size(), MAX_HITS) for ring in rings])
 
     return {
@@ -105,7 +103,7 @@ def of_siphoning(seen: Seen) -> dict[str, Array]:
 
 def _worths(
     seen: Seen, new: Sequence[CellSet], open_: CellSet, blocks: CellSet, question: CellSet
-) -> Array:
+) -> jax.Array:
     """int16[36, N]: what siphoning adds to the worth of a place by each cell."""
     programs = tuple(
         reduce(CellSet.__or__, [c for c, w in zip(new, PROGRAM_WORTH, strict=True) if w >> b & 1])
@@ -122,7 +120,7 @@ def _worths(
     return sums
 
 
-def _values(numbers: planes.Numbers[CellSet]) -> Array:
+def _values(numbers: planes.Numbers[CellSet]) -> jax.Array:
     """int16[36, N]: a number for each cell."""
     values = sum(bits(plane) << b for b, plane in enumerate(numbers))
     return jnp.asarray(values, jnp.int16)
@@ -142,7 +140,7 @@ def _ways(
     none = start & ~start
     zero = (none,) * _DISTANCE_PLANES
 
-    def further(_: Array, carry: Any) -> Any:
+    def further(_: jax.Array, carry: Any) -> Any:
         reached, way, near = carry
         way = planes.increment(way, ~reached)
         near = planes.increment(near, ~bitboard.cross(reached))
@@ -152,7 +150,7 @@ def _ways(
     return way, near
 
 
-def _over_cross(table: Array) -> Array:
+def _over_cross(table: jax.Array) -> jax.Array:
     """The sums over the cross of each cell of an array [36, N]."""
     square = table.reshape(SIZE, SIZE, -1)
     padded = jnp.pad(square, [(1, 1), (1, 1), (0, 0)])

@@ -15,8 +15,6 @@ from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.tactical import STRIKES
 
-Array = jax.Array
-
 
 class Board(NamedTuple):
     """The pieces before the enemy turn, as they are or after an action: axes [V, N]."""
@@ -45,7 +43,7 @@ def board_of(seen: Seen) -> Board:
     return Board(seen.blocks, seen.enemies, seen.able, seen.able_viruses, seen.transmissions)
 
 
-def after_strikes(seen: Seen, survivors: CellSet) -> tuple[Board, Array, Array]:
+def after_strikes(seen: Seen, survivors: CellSet) -> tuple[Board, jax.Array, jax.Array]:
     """The board as it is and after each of `STRIKES`; what each strikes and destroys, [S, N].
 
     `survivors` are the enemies that would survive a hit of the player.
@@ -106,11 +104,11 @@ def after_strikes(seen: Seen, survivors: CellSet) -> tuple[Board, Array, Array]:
     return everything, jnp.stack(counts), jnp.stack(kills)
 
 
-def _nearest(cell: Array, pieces: CellSet) -> CellSet:
+def _nearest(cell: jax.Array, pieces: CellSet) -> CellSet:
     """The one nearest to a cell by rows and columns, that with the lowest number among equals."""
     here = bitboard.of_cell(cell)
 
-    def widen(_: Array, inside: CellSet) -> CellSet:
+    def widen(_: jax.Array, inside: CellSet) -> CellSet:
         further = inside | neighbours(inside)
         return bitboard.select((pieces & inside).any(), inside, further)
 
@@ -118,7 +116,7 @@ def _nearest(cell: Array, pieces: CellSet) -> CellSet:
     return (pieces & inside).first()
 
 
-def _shift(cell: Array, *, away: bool) -> Callable[[CellSet], CellSet]:
+def _shift(cell: jax.Array, *, away: bool) -> Callable[[CellSet], CellSet]:
     """PUSH and PULL of a set of enemies, as if none were in another's way."""
     here = bitboard.of_cell(cell)
     before, row, col = (
@@ -185,7 +183,7 @@ def _slid(pieces: CellSet, direction: Callable[[CellSet], CellSet], here: CellSe
     return direction(moving) | (pieces & ~moving)
 
 
-def _cols_below(number: Array) -> CellSet:
+def _cols_below(number: jax.Array) -> CellSet:
     """The cells in a column below a number."""
     bits = (jnp.uint32(1) << number.astype(jnp.uint32)) - 1
     word = bits | bits << SIZE | bits << 2 * SIZE

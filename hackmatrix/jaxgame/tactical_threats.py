@@ -17,8 +17,6 @@ from hackmatrix.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.tactical import MAX_HITS, STRIKES, WINDOW
 
-Array = jax.Array
-
 
 class _Aim(NamedTuple):
     """What the four directions lead to; sets [4, N]."""
@@ -28,11 +26,11 @@ class _Aim(NamedTuple):
     at_transmission: CellSet  # it, if it is a transmission
     at_enemy: CellSet  # it, if it is an enemy
     dies: CellSet  # it, if it is an enemy that dies
-    valid: Array  # bool[4, N]
-    walks: Array  # bool[4, N]
+    valid: jax.Array  # bool[4, N]
+    walks: jax.Array  # bool[4, N]
 
 
-def of_actions(seen: Seen) -> dict[str, Array]:
+def of_actions(seen: Seen) -> dict[str, jax.Array]:
     """The groups about directions, programs and the cells around."""
     attack = jnp.minimum(seen.number["attack"], max(MAX_HP))
     survivors = planes.at_least(seen.hp, attack) & ~planes.equal(seen.hp, attack)
@@ -83,7 +81,7 @@ def _attacked(seen: Seen, aim: _Aim) -> Board:
     )
 
 
-def _directions(seen: Seen, aim: _Aim, hits: Array, reached: CellSet) -> dict[str, Array]:
+def _directions(seen: Seen, aim: _Aim, hits: jax.Array, reached: CellSet) -> dict[str, jax.Array]:
     """The groups about directions; `hits` [5, N] if the player stays, or is next to its cell."""
     valid, walks = aim.valid, aim.walks
     attack_hits = hitters(each_of(seen.here), _attacked(seen, aim)).size()
@@ -98,10 +96,10 @@ def _directions(seen: Seen, aim: _Aim, hits: Array, reached: CellSet) -> dict[st
         for direction in bitboard.DIRECTIONS
     ]
 
-    def struck(which: CellSet) -> Array:
+    def struck(which: CellSet) -> jax.Array:
         return valid & meet(aim.at_enemy, each_of(which)).any()
 
-    def count(values: Array) -> Array:
+    def count(values: jax.Array) -> jax.Array:
         return jnp.where(valid, values, 0)
 
     return {
@@ -128,8 +126,13 @@ def _directions(seen: Seen, aim: _Aim, hits: Array, reached: CellSet) -> dict[st
 
 
 def _programs(
-    seen: Seen, boards: Board, hits: Array, next_to: CellSet, struck: Array, killed: Array
-) -> dict[str, Array]:
+    seen: Seen,
+    boards: Board,
+    hits: jax.Array,
+    next_to: CellSet,
+    struck: jax.Array,
+    killed: jax.Array,
+) -> dict[str, jax.Array]:
     """The groups about programs.
 
     Args:
@@ -147,7 +150,7 @@ def _programs(
     strikes = ready[np.array(STRIKES)] & ((struck > 0) | (killed > 0))
     fewest = _fewest(boards, hits, next_to, seen.cell)
 
-    def count(values: Array) -> Array:
+    def count(values: jax.Array) -> jax.Array:
         return jnp.where(strikes, jnp.minimum(values, MAX_HITS), 0)
 
     return {
@@ -169,13 +172,13 @@ def _shots(
 ) -> CellSet:
     """The cells in a direction from each of some cells, up to the first block or enemy."""
 
-    def further(_: Array, shots: CellSet) -> CellSet:
+    def further(_: jax.Array, shots: CellSet) -> CellSet:
         return shots | direction(meet(shots, ~blocks, ~enemies))
 
     return lax.fori_loop(0, SIZE - 2, further, direction(cells))
 
 
-def _fewest(boards: Board, hits: Array, next_to: CellSet, cell: Array) -> Array:
+def _fewest(boards: Board, hits: jax.Array, next_to: CellSet, cell: jax.Array) -> jax.Array:
     """int32[V, N]: the fewest hits that a valid direction leads to on each board."""
     results = []
     pieces = boards.enemies | boards.transmissions
@@ -206,7 +209,7 @@ def _reached_later(seen: Seen) -> CellSet:
     return neighbours(walkers) | neighbours(far) | neighbours(neighbours(far) & free)
 
 
-def _window(seen: Seen, reached: CellSet) -> dict[str, Array]:
+def _window(seen: Seen, reached: CellSet) -> dict[str, jax.Array]:
     """The groups about the cells around."""
     rows = bitboard.row_of(seen.cell)[None] + np.array([r for r, _ in WINDOW])[:, None]
     cols = bitboard.col_of(seen.cell)[None] + np.array([c for _, c in WINDOW])[:, None]
@@ -215,7 +218,7 @@ def _window(seen: Seen, reached: CellSet) -> dict[str, Array]:
     board = jax.tree.map(lambda word: word[None], board_of(seen))
     cells = kept(cells, seen.number)
 
-    def has(which: CellSet) -> Array:
+    def has(which: CellSet) -> jax.Array:
         return meet(cells, each_of(which)).any()
 
     return {

@@ -12,14 +12,14 @@ import jax.numpy as jnp
 from hackmatrix.jaxgame.state import Player
 from hackmatrix.rules.observation import number_of
 
-Array = jax.Array
-
 STAGE, WIN, DEATH = 1.0, 5.0, 1.0
 HP, SIPHON, RESOURCE = 0.3, 0.15, 0.03  # the potential of one
 MAX_SIPHONS, HOARD = 3, 20  # data siphons held, and credits or energy, count up to this
 
 
-def progress(before: Player, after: Array, completed: Array, won: Array, died: Array) -> Array:
+def progress(
+    before: Player, after: jax.Array, completed: jax.Array, won: jax.Array, died: jax.Array
+) -> jax.Array:
     """float32[N]: the reward `progress` of a step of N games.
 
     Args:
@@ -30,7 +30,7 @@ def progress(before: Player, after: Array, completed: Array, won: Array, died: A
         died: bool[N].
     """
 
-    def gained(name: str, most: int) -> Array:
+    def gained(name: str, most: int) -> jax.Array:
         return jnp.minimum(number_of(after, name), most) - jnp.minimum(getattr(before, name), most)
 
     return (

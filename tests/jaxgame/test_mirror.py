@@ -63,7 +63,9 @@ NAMES = {
         "batch.py puts the movement between the parts; env.py is the face for users",
     ),
     "movement.py": Differences(
-        "", "flood Surroundings Answer", "a search goes on from call to call, a few rounds in each"
+        "distances",
+        "flood Surroundings Answer",
+        "a search goes on from call to call, a few rounds in each",
     ),
     "observation.py": Differences(
         "observe",
@@ -80,13 +82,11 @@ NAMES = {
         "Cells Enemies Transmissions NUM_PLANES zeros SavedPositions",
         "a fact of all pieces is one field, its numbers are bit planes",
     ),
-    "tactical.py": Differences("", "", ""),
     "tactical_look.py": Differences(
         "Board Numbers",
         "Seen look kept stacked each_of both meet only_if bits",
         "sets of cells with an axis for what is played out side by side",
     ),
-    "tactical_siphoning.py": Differences("", "", ""),
     "tactical_strikes.py": Differences(
         "of_programs",
         "Board board_of after_strikes hitters",

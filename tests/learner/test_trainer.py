@@ -169,6 +169,37 @@ def test_the_learning_rate_follows_its_schedule(xp: ModuleType) -> None:
         assert rates == pytest.approx(0.1 * shares)
 
 
+@pytest.mark.parametrize("xp", [np, jnp])
+def test_the_entropy_bonus_falls_exponentially(xp: ModuleType) -> None:
+    course = Course(CONFIG.batch_size, 4 * CONFIG.batch_size)
+    config = dataclasses.replace(CONFIG, ent_coef=0.16, final_ent_coef=0.01)
+    weights = [float(ppo.entropy_coef(config, course, update, xp)) for update in range(5)]
+    assert weights == pytest.approx([0.16, 0.08, 0.04, 0.02, 0.01])
+    constant = dataclasses.replace(CONFIG, ent_coef=0.16)
+    assert ppo.entropy_coef(constant, course, 3, xp) == 0.16
+
+
+class GridInIntegers(probes.Grid):
+    """The same features as integers, which rollouts store."""
+
+    class Integers:
+        scales = np.full(probes.Grid.feature_size, 0.5, np.float32)
+
+        def __call__(self, observation: Any) -> jnp.ndarray:
+            return 2 * jax.nn.one_hot(observation[0], probes.Grid.feature_size, dtype=jnp.int8)
+
+    feature_integers = Integers()
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_features_as_integers_are_learned_from_as_the_features(normalize: bool) -> None:
+    config = dataclasses.replace(CONFIG, normalize_observations=normalize)
+    plain, integers = (Trainer(env, config) for env in (probes.Grid(), GridInIntegers()))
+    assert integers.state_shape().games.obs.dtype == jnp.int8
+    params = [trainer.run(trainer.init(0), 2).params for trainer in (plain, integers)]
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), *params)
+
+
 def test_the_last_epoch_is_reported() -> None:
     # The first epoch of one minibatch meets the policy that acted, the last one another policy.
     config = dataclasses.replace(CONFIG, update_epochs=4, num_minibatches=1, lr=1e-2)
