@@ -28,6 +28,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "play": Command("play", "play the game in a browser"),
     "train": Command("train", "train an agent by PPO"),
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
     "conformance": Command("conformance", "check the engine against recorded games"),

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from hackmatrix.errors import UserError
 from hackmatrix.page.replay import GameId
 
 # From the compact record of an observation and the mask of valid actions to 28 logits and the
@@ -43,8 +44,14 @@ class Opinion(NamedTuple):
 
 
 def opinion(agent: Agent, record: bytes, mask: Sequence[bool]) -> Opinion:
-    """What an agent says of a position with at least one valid action."""
+    """What an agent says of a position with at least one valid action.
+
+    Raises:
+        UserError: its numbers are not finite.
+    """
     logits, value = agent.policy(record, mask)
+    if not all(map(math.isfinite, [*logits, value or 0.0])):
+        raise UserError(f"{agent.name}: its network's answer is not finite")
     top = max(float(x) for x, valid in zip(logits, mask, strict=True) if valid)
     weights = [
         math.exp(float(x) - top) if valid else 0.0 for x, valid in zip(logits, mask, strict=True)

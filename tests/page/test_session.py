@@ -16,7 +16,7 @@ from hackmatrix.page.agents import Agent
 from hackmatrix.page.copying import copied
 from hackmatrix.page.facts import facts_of
 from hackmatrix.page.preview import previews
-from hackmatrix.page.replay import GameId, Replay
+from hackmatrix.page.replay import GameId
 from hackmatrix.page.session import Session
 from hackmatrix.page.words import PROGRAM_WORDS
 from hackmatrix.rules.board import Content

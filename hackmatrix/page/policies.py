@@ -1,0 +1,155 @@
+"""Agents to watch: built-in ones, and policies from files, computed with NumPy where that can.
+
+Only networks other than the MLP on features that the Python engine makes load JAX, when they are
+first asked.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from hackmatrix.engine.observation import features
+from hackmatrix.errors import UserError
+from hackmatrix.page.agents import Agent, PolicyFunction
+from hackmatrix.rules.actions import NUM_ACTIONS
+from hackmatrix.rules.board import NEIGHBOUR
+from hackmatrix.rules.observation import FEATURE_SIZE, FIELD, PLANE, number_of
+from hackmatrix.version import ENVIRONMENT_ID
+
+Make = Callable[[], Agent]
+
+_NEVER = -1e9  # a logit
+
+
+def random_policy(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
+    """Every valid action is equally likely."""
+    del record
+    return [0.0] * len(mask), None
+
+
+def exit_policy(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
+    """Walks the shortest way to the exit and attacks what stands there; else any valid action."""
+    around = NEIGHBOUR[number_of(record, "cell")]
+    distances = {
+        direction: FIELD["exit_distance"].of(record[PLANE["resource"] + cell])
+        for direction, cell in enumerate(around)
+        if cell is not None and mask[direction]
+    }
+    if not distances:
+        return [-_NEVER * (action == mask.index(True)) for action in range(len(mask))], None
+    nearest = min(distances, key=distances.__getitem__)
+    return [0.0 if action == nearest else _NEVER for action in range(len(mask))], None
+
+
+BUILT_IN = {"exit": exit_policy, "random": random_policy}
+
+
+def built_in(name: str) -> Make:
+    """What makes a built-in agent."""
+    return lambda: Agent(name, BUILT_IN[name])
+
+
+def from_file(path: Path, name: str) -> Make:
+    """What loads the agent of a file of params, once; its errors are `UserError`."""
+    lock, made = Lock(), list[Agent]()
+
+    def make() -> Agent:
+        with lock:  # two tabs may ask at once
+            if not made:
+                made.append(Agent(name, load(path)))
+            return made[0]
+
+    return make
+
+
+def load(path: Path) -> PolicyFunction:
+    """The policy of a file of params.
+
+    Raises:
+        UserError: the file is missing, damaged, or of another game.
+    """
+    from hackmatrix.runs.params import load_params
+
+    exported = load_params(path)
+    about = exported.about
+    environment = about.get("environment", ENVIRONMENT_ID)
+    if environment != ENVIRONMENT_ID:
+        raise UserError(f"{exported.path}: plays {environment!s:.60}, not {ENVIRONMENT_ID}")
+    settings = about.get("config") or {}
+    layers = _mlp_layers(exported.params)
+    if layers is None or settings.get("architecture", "mlp") != "mlp":
+        return _with_jax(exported.path)
+    sizes = {size: layout for layout, size in FEATURE_SIZE.items()}
+    layout = settings.get("observation") or sizes.get(len(layers[0][0]))
+    if FEATURE_SIZE.get(layout) != len(layers[0][0]):
+        return _with_jax(exported.path)
+    return partial(_mlp, layers, layout, settings.get("activation", "relu"))
+
+
+def _mlp_layers(params: dict[str, Any]) -> list[tuple[Any, Any]] | None:
+    """Kernel and bias of each layer, trunk first, then logits and value; None for no MLP."""
+    layers = params.get("params", {})
+    names = [f"Dense_{i}" for i in range(len(layers))]
+    if len(names) < 3 or set(names) != set(layers):
+        return None
+    try:
+        found = [(layers[name]["kernel"], layers[name]["bias"]) for name in names]
+        *trunk, logits, value = found
+        widths = [len(kernel) for kernel, _ in [*trunk, logits]]
+        fits = all(k.shape == (w, len(b)) for (k, b), w in zip(trunk, widths, strict=False))
+        fits &= [len(b) for _, b in trunk] == widths[1:]
+        fits &= logits[0].shape == (widths[-1], NUM_ACTIONS) and len(logits[1]) == NUM_ACTIONS
+        fits &= value[0].shape == (widths[-1], 1) and len(value[1]) == 1
+    except (KeyError, TypeError, AttributeError):
+        return None
+    return found if fits else None
+
+
+def _mlp(
+    layers: list[tuple[Any, Any]],
+    layout: str,
+    activation: str,
+    record: bytes,
+    mask: Sequence[bool],
+) -> tuple[Sequence[float], float]:
+    """The forward pass of an MLP (`hackmatrix/agents/mlp.py`) in float32."""
+    import numpy as np
+
+    del mask
+    *trunk, logits, value = layers
+    hidden = np.asarray(features(record, layout), np.float32)
+    for kernel, bias in trunk:
+        hidden = hidden @ kernel + bias
+        hidden = np.tanh(hidden) if activation == "tanh" else np.maximum(hidden, 0)
+    answer: list[float] = (hidden @ logits[0] + logits[1]).tolist()
+    return answer, float((hidden @ value[0] + value[1])[0])
+
+
+def _with_jax(path: Path) -> PolicyFunction:
+    """The policy of any network without memory."""
+    import jax
+    import numpy as np
+
+    from hackmatrix.agents.architectures import ARCHITECTURES
+    from hackmatrix.agents.policy import load_policy
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+
+    enable_compilation_cache()
+    policy = load_policy(path)
+    if ARCHITECTURES[policy.config.architecture].recurrent:
+        raise UserError(f"{path}: networks with memory can't be watched yet")
+    _, network = policy.make()
+
+    @jax.jit
+    def forward(records: Any) -> Any:
+        logits, value, _ = network(policy.params, records, ())
+        return logits[0], value[0]
+
+    def answer(record: bytes, mask: Sequence[bool]) -> tuple[Sequence[float], float]:
+        del mask
+        logits, value = forward(np.frombuffer(record, np.uint8)[None])
+        return np.asarray(logits).tolist(), float(value)
+
+    return answer
