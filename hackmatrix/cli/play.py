@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
         argv,
         command="hackmatrix play",
         purpose="Play HackMatrix in your browser, by keyboard, mouse or touch.",
-        example="  hackmatrix play --seed 7\n      opens the game of seed 7, the same for everybody",
+        example="  hackmatrix play --seed 7\n      opens the game of seed 7",
     )
     from hackmatrix.page.replay import GameId
 

@@ -82,7 +82,7 @@ def load(path: Path) -> PolicyFunction:
     if layers is None or settings.get("architecture", "mlp") != "mlp":
         return _with_jax(exported.path)
     sizes = {size: layout for layout, size in FEATURE_SIZE.items()}
-    layout = settings.get("observation") or sizes.get(len(layers[0][0]))
+    layout = str(settings.get("observation") or sizes.get(len(layers[0][0])))
     if FEATURE_SIZE.get(layout) != len(layers[0][0]):
         return _with_jax(exported.path)
     return partial(_mlp, layers, layout, settings.get("activation", "relu"))

@@ -111,7 +111,8 @@ def test_other_machines_need_the_token() -> None:
             pass
         assert client.get("/?token=secret").status_code == 200
         assert client.get("/look.json").status_code == 200
-        with connected(client, headers) as tab:
+        cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+        with connected(client, headers | {"cookie": cookie}) as tab:
             tab.send_json({"do": "hello"})
             assert tab.receive_json()["game"] == "7"
 
