@@ -36,6 +36,7 @@ class Session:
         agents: Mapping[str, Callable[[], Agent]] | None = None,
         *,
         greedy: bool = False,
+        episodes: int = 1,
         start: Replay | None = None,
     ) -> None:
         """Begins with a game.
@@ -45,11 +46,13 @@ class Session:
             agents: what makes each agent, by name; the first is at the controls. Without agents it
                 is a session for playing, in which nothing hidden is ever sent.
             greedy: agents take their most probable action instead of sampling one.
+            episodes: how many games the page plays one after the other.
             start: a replay to begin with instead.
         """
         self.agents = agents or {}
         self.controls = next(iter(self.agents), None)
         self.greedy = greedy
+        self.episodes = episodes
         self.reveal = False
         self._open(game or _random_game())
         if start is not None:
@@ -76,7 +79,7 @@ class Session:
         about = {
             "environment": ENVIRONMENT_ID,
             "agents": list(self.agents),
-            "greedy": self.greedy,
+            "episodes": self.episodes,
         }
         return self._position(fresh=True) | {"about": about}
 

@@ -1,6 +1,8 @@
 """The server answers its own page and nobody else."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
+from hackmatrix.cli.main import main
 from hackmatrix.errors import UserError
 from hackmatrix.page.replay import GameId
 from hackmatrix.page.server import MOST_SESSIONS, bind, make_app
@@ -120,3 +123,34 @@ def test_other_machines_need_the_token() -> None:
 def test_a_port_in_use_is_said_in_one_line() -> None:
     with bind("127.0.0.1", 0) as taken, pytest.raises(UserError, match="choose another --port"):
         bind("127.0.0.1", taken.getsockname()[1])
+
+
+def test_playing_loads_neither_jax_nor_numpy() -> None:
+    code = """
+import sys
+from hackmatrix.page.server import make_app
+from hackmatrix.page.session import Session
+make_app(Session)
+Session().handle({"do": "hello"})
+print({"jax", "numpy", "PIL", "rich"} & set(sys.modules))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("set()\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--seed", "x"], "a seed is a number"),
+        (["--port", "70000"], "--port must be at least 0"),
+        (["--host", "0.0.0.0"], "give a --token too"),
+        (["--prot", "1"], "did you mean --port?"),
+    ],
+)
+def test_wrong_arguments_are_one_line(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["play", *arguments]) == 2
+    message = capsys.readouterr().err
+    assert words in message
+    assert message.count("\n") == 1
