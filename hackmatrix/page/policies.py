@@ -5,11 +5,12 @@ first asked.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from hackmatrix.agents.architectures import ARCHITECTURES
 from hackmatrix.engine.observation import features
 from hackmatrix.errors import UserError
 from hackmatrix.page.agents import Agent, PolicyFunction
@@ -79,7 +80,10 @@ def load(path: Path) -> PolicyFunction:
         raise UserError(f"{exported.path}: plays {environment!s:.60}, not {ENVIRONMENT_ID}")
     settings = about.get("config") or {}
     layers = _mlp_layers(exported.params)
-    if layers is None or settings.get("architecture", "mlp") != "mlp":
+    architecture = ARCHITECTURES.get(settings.get("architecture", "mlp"))
+    if architecture is not None and architecture.recurrent:
+        raise UserError(f"{exported.path}: networks with memory can't be watched yet")
+    if layers is None or architecture != ARCHITECTURES["mlp"]:
         return _with_jax(exported.path)
     sizes = {size: layout for layout, size in FEATURE_SIZE.items()}
     layout = str(settings.get("observation") or sizes.get(len(layers[0][0])))
@@ -128,28 +132,27 @@ def _mlp(
 
 
 def _with_jax(path: Path) -> PolicyFunction:
-    """The policy of any network without memory."""
-    import jax
-    import numpy as np
+    """The policy of any network without memory; JAX is loaded when it is first asked."""
+    forward = cache(lambda: _forward(path))
 
-    from hackmatrix.agents.architectures import ARCHITECTURES
+    def answer(record: bytes, mask: Sequence[bool]) -> tuple[Sequence[float], float]:
+        import numpy as np
+
+        del mask
+        logits, value = forward()(np.frombuffer(record, np.uint8)[None])
+        return np.asarray(logits[0]).tolist(), float(value[0])
+
+    return answer
+
+
+def _forward(path: Path) -> Callable[[Any], Any]:
+    """From records uint8[N, RECORD_SIZE] to logits and values."""
+    import jax
+
     from hackmatrix.agents.policy import load_policy
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
     policy = load_policy(path)
-    if ARCHITECTURES[policy.config.architecture].recurrent:
-        raise UserError(f"{path}: networks with memory can't be watched yet")
     _, network = policy.make()
-
-    @jax.jit
-    def forward(records: Any) -> Any:
-        logits, value, _ = network(policy.params, records, ())
-        return logits[0], value[0]
-
-    def answer(record: bytes, mask: Sequence[bool]) -> tuple[Sequence[float], float]:
-        del mask
-        logits, value = forward(np.frombuffer(record, np.uint8)[None])
-        return np.asarray(logits).tolist(), float(value)
-
-    return answer
+    return jax.jit(lambda records: network(policy.params, records, ())[:2])

@@ -91,9 +91,8 @@ def test_a_game_by_clicks_with_everything_moving(browser: Any, address: str) -> 
             action = rng.choice(game.valid_actions())
             here = game.state.player.cell
             cell = (*NEIGHBOUR[here], here)[min(action, SIPHON)]
-            page.click(
-                f"[data-{'cell' if action <= SIPHON else 'action'}='{cell if action <= SIPHON else action}']"
-            )
+            is_on_board = action <= SIPHON
+            page.click(f"[data-cell='{cell}']" if is_on_board else f"[data-action='{action}']")
             settled(page, step)
             game.step(action)
             is_shown(page, game)

@@ -142,7 +142,7 @@ print({"jax", "numpy", "PIL", "rich"} & set(sys.modules))
     ("arguments", "words"),
     [
         (["--seed", "x"], "a seed is a number"),
-        (["--port", "70000"], "--port must be at least 0"),
+        (["--port", "70000"], "--port: must be at least 0"),
         (["--host", "0.0.0.0"], "give a --token too"),
         (["--prot", "1"], "did you mean --port?"),
     ],
