@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser import ARGUMENTS, find_browser, opened, served, settled
-from playwright.sync_api import sync_playwright
+from browser import opened, served, settled
 
 from hackmatrix.engine import Game
 from hackmatrix.rules.actions import ACTION_NAMES, SIPHON
@@ -16,17 +15,7 @@ MOVES = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = find_browser()
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    find_browser()
     with served("play", "--seed", "347") as it:
         yield it
 
