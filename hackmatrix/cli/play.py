@@ -22,6 +22,7 @@ class PageOptions:
     host: str = option("127.0.0.1", "address to serve at; others than this machine's want --token")
     token: str | None = option(None, "what a browser must give, as in http://host:port/?token=...")
     open: bool = option(True, "open the page in a browser")
+    terminal: bool = option(False, "in this terminal instead of a browser")
 
     def __post_init__(self) -> None:
         check(self)
@@ -58,11 +59,16 @@ def main(argv: list[str]) -> int:
 
 
 def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
-    """Serves the page and opens it in a browser.
+    """Serves the page and opens it in a browser, or shows a session in the terminal.
 
     Raises:
         UserError: the address can't be used, or the extra `page` is not installed.
     """
+    if options.terminal:
+        from hackmatrix.page.keyboard import run
+
+        run(session())
+        return 0
     try:
         from hackmatrix.page.server import bind, is_loopback, make_app, serve
     except ModuleNotFoundError as error:

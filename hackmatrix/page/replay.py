@@ -2,10 +2,12 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from hackmatrix.engine import Game
+from hackmatrix.engine.state import State
 from hackmatrix.errors import UserError
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.chance import EVALUATION_STREAM, MAX_WORD
@@ -83,6 +85,14 @@ class Replay(NamedTuple):
         replay = cls(GameId.read(seed), tuple(actions))
         replay.check()
         return replay
+
+    def states(self) -> Iterator[State]:
+        """Its states, that before the first action included; each is valid until the next."""
+        game = Game.new(*self.game)
+        yield game.state
+        for action in self.actions:
+            game.step(action)
+            yield game.state
 
     def check(self) -> None:
         """Raises `UserError` if one of the actions is not valid where it is taken."""

@@ -20,7 +20,7 @@ from hackmatrix.drawing.look import LOOK
 from hackmatrix.errors import UserError
 from hackmatrix.page.guard import LOOPBACK, Guard
 from hackmatrix.page.session import Session
-from hackmatrix.page.words import PROGRAM_WORDS
+from hackmatrix.page.words import PROGRAM_KEYS, PROGRAM_WORDS
 from hackmatrix.rules.actions import ACTION_NAMES
 from hackmatrix.rules.board import CROSS, NEIGHBOUR
 from hackmatrix.rules.programs import PROGRAMS
@@ -105,7 +105,12 @@ def _static_files() -> dict[str, bytes]:
 def _look() -> bytes:
     """The table of shapes and colours, and the game's tables that the page shows."""
     programs = [
-        {**program._asdict(), "does": PROGRAM_WORDS[program.name][0]} for program in PROGRAMS
+        {
+            **program._asdict(),
+            "does": PROGRAM_WORDS[program.name][0],
+            "key": PROGRAM_KEYS[program.name],
+        }
+        for program in PROGRAMS
     ]
     tables: dict[str, Any] = {
         "actions": ACTION_NAMES,

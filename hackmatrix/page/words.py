@@ -52,6 +52,11 @@ PROGRAM_WORDS = {
     "HACK": ("Damages enemies on siphoned cells.", "no cell is siphoned"),
 }
 
+# Letters left over are S (siphon), N (new game) and T (threats).
+PROGRAM_KEYS = dict(
+    zip(PROGRAM_WORDS, "plcwyabroueixvhmdzkfgjq", strict=True)  # in the order of the table
+)
+
 _ENDINGS = {
     "won": "You have won!",
     "died": "You died.",

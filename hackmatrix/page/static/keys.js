@@ -1,23 +1,16 @@
 // Which key does what, and the tables of keys and rules in the dialogs.
 
-const PROGRAM_KEYS = {
-  PUSH: "p", PULL: "l", CRASH: "c", WARP: "w", POLY: "y", WAIT: "a", DEBUG: "b", ROW: "r", COL: "o", UNDO: "u",
-  STEP: "e", "SIPH+": "i", EXCH: "x", SHOW: "v", RESET: "h", CALM: "m", D_BOM: "d", DELAY: "z", "ANTI-V": "k",
-  SCORE: "f", REDUC: "g", "ATK+": "j", HACK: "q",
-};
 const ARROWS = { ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3 };
 const WASD = { w: 0, s: 1, a: 2, d: 3, e: 4 };
 
-export const programKey = (name) => PROGRAM_KEYS[name];
-
 /** The action of a key press, or null. */
-export function actionOf(event, actions, wasd) {
+export function actionOf(event, programs, wasd) {
   if (event.key in ARROWS) return event.shiftKey ? null : ARROWS[event.key];
   const letter = event.key.toLowerCase();
   if (wasd && !event.shiftKey) return WASD[letter] ?? null;
   if (letter === "s" && !wasd) return 4;
-  const name = Object.keys(PROGRAM_KEYS).find((program) => PROGRAM_KEYS[program] === letter);
-  return name ? actions.indexOf(name) : null;
+  const number = programs.findIndex((program) => program.key === letter);
+  return number < 0 ? null : number + 5;
 }
 
 export const GENERAL = [
@@ -44,7 +37,7 @@ export function fillKeys(table, programs, watching, wasd) {
   const moves = wasd ? [["W A S D ← ↑ ↓ →", GENERAL[0][1]], ["E", GENERAL[1][1]]] : GENERAL.slice(0, 2);
   const rows = [
     ...moves, ...GENERAL.slice(2), ...(watching ? WATCHING : []),
-    ...programs.map((p) => [(wasd ? "Shift + " : "") + PROGRAM_KEYS[p.name].toUpperCase(), `${p.name}: ${p.does}`]),
+    ...programs.map((p) => [(wasd ? "Shift + " : "") + p.key.toUpperCase(), `${p.name}: ${p.does}`]),
   ];
   table.replaceChildren(...rows.map(([keys, does]) => {
     const row = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td");

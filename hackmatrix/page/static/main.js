@@ -295,7 +295,7 @@ function onKey(event) {
   const onButton = event.target.closest("button, summary") && (event.key === " " || event.key === "Enter");
   const watching = about.agents.length > 0;
   if (onButton) return;
-  const action = actionOf(event, look.actions, $("wasd").checked);
+  const action = actionOf(event, look.programs, $("wasd").checked);
   if (arrow && event.shiftKey) moveFocus(...arrow, position.seen.player.row * 6 + position.seen.player.col);
   else if (action !== null) act(action);
   else if (keys[event.key]) keys[event.key]();
