@@ -83,12 +83,17 @@ def load(path: Path) -> PolicyFunction:
     architecture = ARCHITECTURES.get(settings.get("architecture", "mlp"))
     if architecture is not None and architecture.recurrent:
         raise UserError(f"{exported.path}: networks with memory can't be watched yet")
+    layout = settings.get("observation")
+    if layout not in {None, *FEATURE_SIZE}:
+        raise UserError(f"{exported.path}: reads {layout!s:.60}, which this version lacks")
     if layers is None or architecture != ARCHITECTURES["mlp"]:
         return _with_jax(exported.path)
     sizes = {size: layout for layout, size in FEATURE_SIZE.items()}
-    layout = str(settings.get("observation") or sizes.get(len(layers[0][0])))
-    if FEATURE_SIZE.get(layout) != len(layers[0][0]):
-        return _with_jax(exported.path)
+    layout = layout or sizes.get(len(layers[0][0]), "full")
+    if FEATURE_SIZE[layout] != len(layers[0][0]):
+        raise UserError(
+            f"{exported.path}: reads {len(layers[0][0])} features, not those of {layout}"
+        )
     return partial(_mlp, layers, layout, settings.get("activation", "relu"))
 
 

@@ -112,3 +112,10 @@ def test_what_is_no_agent_is_refused_in_one_line(tmp_path: Path) -> None:
     save_params(path, random_params("full"), {"environment": "CartPole-v1", "config": {}})
     with pytest.raises(UserError, match="plays CartPole-v1"):
         load(path)
+    for settings, words in (
+        ({"observation": "smell"}, "reads smell, which this version lacks"),
+        ({"observation": "classic"}, "reads 1946 features, not those of classic"),
+    ):
+        save_params(path, random_params("full"), about(**settings))
+        with pytest.raises(UserError, match=words):
+            load(path)

@@ -150,7 +150,7 @@ function complain(text) {
   $("problem").textContent = text;
   $("problem").hidden = false;
   clearTimeout(complain.timer);
-  complain.timer = setTimeout(() => { $("problem").hidden = true; }, 5000);
+  if (position) complain.timer = setTimeout(() => { $("problem").hidden = true; }, 5000);
 }
 
 // --- what the player does --------------------------------------------------------------------------
@@ -311,6 +311,7 @@ const agentStep = () => { pause(); if (!position.seen.over) send({ do: "agent" }
 
 function wire() {
   document.addEventListener("keydown", onKey);
+  for (const select of document.querySelectorAll("select")) select.addEventListener("change", () => select.blur());
   // A click must not leave a button on which Space or Enter would act again.
   document.addEventListener("click", (event) => { if (event.detail) event.target.closest("button, input[type=checkbox], input[type=range], select")?.blur(); });
   const on = (id, does, kind = "click") => $(id).addEventListener(kind, does);
@@ -374,7 +375,8 @@ async function start() {
   fillRules($("rules-body"));
   wire();
   await opened;
-  await send({ do: "hello" }, { still: true });
+  const hello = await send({ do: "hello" }, { still: true });
+  if (hello.error) return; // it is said on the page
   const linked = replayOfHash();
   if (linked) await send(linked, { still: true });
   document.body.dataset.ready = "true";
