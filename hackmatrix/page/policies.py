@@ -20,6 +20,13 @@ from hackmatrix.rules.observation import FEATURE_SIZE, FIELD, PLANE, number_of
 from hackmatrix.version import ENVIRONMENT_ID
 
 Make = Callable[[], Agent]
+Features = Callable[[bytes], Sequence[float]]
+
+# The layouts that the Python engine computes, by name; networks that read others load JAX.
+FEATURES: dict[str, Features] = {
+    "classic": partial(features, layout="classic"),
+    "full": partial(features, layout="full"),
+}
 
 _NEVER = -1e9  # a logit
 
@@ -83,18 +90,22 @@ def load(path: Path) -> PolicyFunction:
     architecture = ARCHITECTURES.get(settings.get("architecture", "mlp"))
     if architecture is not None and architecture.recurrent:
         raise UserError(f"{exported.path}: networks with memory can't be watched yet")
-    layout = settings.get("observation")
-    if layout not in {None, *FEATURE_SIZE}:
+    layout = settings.get("observation") or _layout_of(layers)
+    if layout not in FEATURE_SIZE:
         raise UserError(f"{exported.path}: reads {layout!s:.60}, which this version lacks")
-    if layers is None or architecture != ARCHITECTURES["mlp"]:
+    if layers is None or architecture != ARCHITECTURES["mlp"] or layout not in FEATURES:
         return _with_jax(exported.path)
-    sizes = {size: layout for layout, size in FEATURE_SIZE.items()}
-    layout = layout or sizes.get(len(layers[0][0]), "full")
     if FEATURE_SIZE[layout] != len(layers[0][0]):
         raise UserError(
             f"{exported.path}: reads {len(layers[0][0])} features, not those of {layout}"
         )
-    return partial(_mlp, layers, layout, settings.get("activation", "relu"))
+    return partial(_mlp, layers, FEATURES[layout], settings.get("activation", "relu"))
+
+
+def _layout_of(layers: list[tuple[Any, Any]] | None) -> str:
+    """The layout that params without settings read; "full" where their shapes don't tell."""
+    sizes = {size: layout for layout, size in FEATURE_SIZE.items()}
+    return sizes.get(len(layers[0][0]), "full") if layers else "full"
 
 
 def _mlp_layers(params: dict[str, Any]) -> list[tuple[Any, Any]] | None:
@@ -118,7 +129,7 @@ def _mlp_layers(params: dict[str, Any]) -> list[tuple[Any, Any]] | None:
 
 def _mlp(
     layers: list[tuple[Any, Any]],
-    layout: str,
+    features_of: Features,
     activation: str,
     record: bytes,
     mask: Sequence[bool],
@@ -128,7 +139,7 @@ def _mlp(
 
     del mask
     *trunk, logits, value = layers
-    hidden = np.asarray(features(record, layout), np.float32)
+    hidden = np.asarray(features_of(record), np.float32)
     for kernel, bias in trunk:
         hidden = hidden @ kernel + bias
         hidden = np.tanh(hidden) if activation == "tanh" else np.maximum(hidden, 0)
