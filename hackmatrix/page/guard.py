@@ -1,10 +1,10 @@
 """Who may talk to the server: checks of Host, Origin and token, and headers that bind the page."""
 
 import secrets
-from http.cookies import SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -63,11 +63,11 @@ class Guard:
         query = parse_qs(scope["query_string"].decode("latin-1"))
         given = query.get("token", [""])[0]
         if scope["type"] == "http" and _same(given, self.token):
-            answer = RedirectResponse(scope["path"])
+            answer = RedirectResponse("/")
             answer.set_cookie(_COOKIE, self.token, httponly=True, samesite="strict")
             return answer
-        cookie = SimpleCookie(headers.get("cookie", "")).get(_COOKIE)
-        if cookie is not None and _same(cookie.value, self.token):
+        cookie = cookie_parser(headers.get("cookie", "")).get(_COOKIE, "")
+        if _same(cookie, self.token):
             return None
         return PlainTextResponse("Open the address with its token: /?token=...\n", 403)
 

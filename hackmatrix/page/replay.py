@@ -14,7 +14,7 @@ from hackmatrix.rules.chance import EVALUATION_STREAM, MAX_WORD
 
 FORMAT = "hackmatrix-replay"
 VERSION = 1
-LONGEST = 20_000  # actions of a replay
+LONGEST = 5_000  # actions of a replay
 
 _SEED = re.compile(r"(e?)(\d{1,10})(?:\.(\d{1,10}))?")
 

@@ -63,14 +63,12 @@ class Session:
         try:
             if not isinstance(message, dict):
                 raise UserError("a message is an object")
-            does = _DOES.get(message.get("do"))
-            if does is None:
+            name = message.get("do")
+            if not isinstance(name, str) or name not in _DOES:
                 raise UserError(f"do: expected one of {', '.join(_DOES)}")
-            return does(self, message)
+            return _DOES[name](self, message)
         except UserError as error:
             return {"error": str(error)}
-        except TypeError:  # what should be a number or text is a list or an object
-            return {"error": "a field of the message has the wrong type"}
 
     # --- what messages do ------------------------------------------------------------------------
 
@@ -254,7 +252,7 @@ class Session:
         return answer
 
 
-_DOES: dict[Any, Callable[[Session, Message], Message]] = {
+_DOES: dict[str, Callable[[Session, Message], Message]] = {
     "hello": Session.hello,
     "new": Session.new,
     "act": Session.act,

@@ -13,7 +13,7 @@ from hackmatrix.page.copying import copied
 from hackmatrix.page.replay import GameId
 
 MOST_NODES = 20_000
-_KEPT = 8  # steps from one kept state to the next
+_KEPT = 32  # steps from one kept state to the next
 
 
 @dataclass(slots=True)
@@ -39,20 +39,24 @@ class Tree:
         self.game = game
         state = new_game(Dice(*game))
         self.nodes = [Node(0, -1, -1, "", 0, 0.0, state.stage, None, state=state)]
+        self._newest = 0, state  # the last node that was made, from which most games go on
 
     def state(self, number: int) -> State:
         """A copy of the state at a node."""
         actions = []
         node = self.nodes[number]
-        while node.state is None:
+        while (kept := self._kept(node)) is None:
             actions.append(node.action)
             node = self.nodes[node.parent]
-        assert node.state is not None
-        state = copied(node.state)
+        state = copied(kept)
         for action in reversed(actions):
             step(state, action)
         state.events = []
         return state
+
+    def _kept(self, node: Node) -> State | None:
+        newest, state = self._newest
+        return state if node.number == newest else node.state
 
     def last(self, number: int) -> tuple[State, Outcome] | None:
         """The state before a node's action and what the action did; None at the root."""
@@ -89,6 +93,7 @@ class Tree:
             state=state if (node.step + 1) % _KEPT == 0 else None,
         )
         self.nodes.append(made)
+        self._newest = made.number, state
         node.children.append(made.number)
         return made
 

@@ -2,12 +2,18 @@
 
 import random
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
+import numpy as np
 import pytest
 from browser import opened, served, settled
+from PIL import Image
 
+from hackmatrix.drawing.board import board
+from hackmatrix.drawing.view import view
 from hackmatrix.engine import Game
+from hackmatrix.page.raster import raster
 from hackmatrix.rules.actions import ACTION_NAMES, SIPHON
 from hackmatrix.rules.board import NEIGHBOUR
 
@@ -205,3 +211,16 @@ def test_a_phone_plays_by_touch(browser: Any, address: str, width: int, height: 
         for switch in ("#threat", "#speed", "#show-rules", "#wasd"):
             page.locator(switch).scroll_into_view_if_needed()
             assert page.is_visible(switch)
+
+
+def test_the_page_draws_what_films_draw(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        still(page)
+        page.uncheck("#threat")
+        page.mouse.move(0, 0)
+        picture = Image.open(BytesIO(page.locator("#picture").screenshot())).convert("RGB")
+    groups = list(board(view(Game.new(347).state)))
+    film = raster(groups, (600, 600), 600).resize(picture.size)
+    difference = np.abs(np.asarray(picture, float) - np.asarray(film, float))
+    assert difference.mean() < 4  # of 255: edges are smoothed in different ways
+    assert np.asarray(film, float).std() > 20

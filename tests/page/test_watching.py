@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from browser import opened, served, settled
 
 from hackmatrix.runs.params import save_params
@@ -104,3 +105,15 @@ def test_opinions_can_be_hidden_and_others_asked(browser: Any, address: str) -> 
         page.wait_for_function("() => hackmatrix.position.agent.name === 'random'")
         page.check("#hidden")
         page.wait_for_function("() => JSON.stringify(hackmatrix.position.board).includes('hidden')")
+
+
+def test_nothing_keeps_anybody_out(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        still(page)
+        for show in ("#show-rules", None):
+            if show:
+                page.click(show)
+            result = Axe().run(page).response
+            assert result["passes"]
+            assert [(rule["id"], rule["help"]) for rule in result["violations"]] == []
+            page.keyboard.press("Escape")

@@ -7,12 +7,14 @@ import { actionOf, fillKeys } from "./keys.js";
 import { ask, connect, drop } from "./link.js";
 import { showAgent, showLast, showNumbers, showOthers, showPrograms, signed, suggestions } from "./panels.js";
 import { fillRules } from "./rules.js";
+import { copyLink, messageOfLink, replayOfFile, replayOfLine, saveFile } from "./share.js";
 import { leaves, lineOf, showTime, surprises, unsure } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
 const game = { id: "", nodes: [], opinions: new Map(), at: 0 };
-const LETTERS = "abcdefghijklmnopqrstuvwxyzAB"; // of the 28 actions in links
-const HINT = "Arrows move and attack, S siphons, ? lists all keys. Point at a cell or a program to see what it would do.";
+const HINT = matchMedia("(hover: none)").matches
+  ? "Tap a neighbour to move, an enemy in line to attack, yourself to siphon."
+  : "Arrows move and attack, S siphons, ? lists all keys. Point at a cell or a program to see what it would do.";
 let look, about, position = null, pointed = null, playing = false, busy = false, wanted = null;
 
 // --- what comes back -------------------------------------------------------------------------------
@@ -230,53 +232,10 @@ async function newGame(seed) {
   $("seed").value = game.id;
 }
 
-// --- files and links -------------------------------------------------------------------------------
-
-function lineLetters(upTo) {
-  let letters = "";
-  for (let n = upTo; game.nodes[n].parent >= 0; n = game.nodes[n].parent) letters = LETTERS[game.nodes[n].action] + letters;
-  return letters;
-}
-
-function replayOfHash() {
-  const given = new URLSearchParams(location.hash.slice(1));
-  if (!given.get("seed")) return null;
-  const actions = [...(given.get("line") ?? "")].map((letter) => LETTERS.indexOf(letter));
-  const replay = { format: "hackmatrix-replay", version: 1, seed: given.get("seed"), actions };
-  const step = given.get("step");
-  return { do: "load", replay, ...(step === null ? {} : { step: Number(step) }) };
-}
-
-async function copyLink() {
-  const address = new URL(location.href);
-  address.search = "";
-  address.hash = new URLSearchParams({ seed: game.id, line: lineLetters(lineOf(game).at(-1)), step: game.nodes[game.at].step });
-  history.replaceState(null, "", address);
-  try {
-    await navigator.clipboard.writeText(address.href);
-    complain("The link is copied.");
-  } catch {
-    complain("The link is in the address bar.");
-  }
-}
-
-async function save() {
-  const { replay } = await ask({ do: "save" });
-  const file = new Blob([JSON.stringify(replay) + "\n"], { type: "application/json" });
-  const anchor = Object.assign(document.createElement("a"), { href: URL.createObjectURL(file), download: `hackmatrix-${game.id}.json` });
-  anchor.click();
-  setTimeout(() => URL.revokeObjectURL(anchor.href), 1000);
-}
-
 async function open(file) {
-  let replay;
-  try {
-    replay = JSON.parse(await file.text());
-  } catch {
-    complain(`${file.name} is no replay.`);
-    return;
-  }
-  send({ do: "load", replay }, { still: true });
+  const replay = await replayOfFile(file);
+  if (replay) send({ do: "load", replay }, { still: true });
+  else complain(`${file.name} is no replay.`);
 }
 
 // --- keys, buttons, start --------------------------------------------------------------------------
@@ -317,8 +276,8 @@ function wire() {
   const on = (id, does, kind = "click") => $(id).addEventListener(kind, does);
   on("new-game", (event) => { event.preventDefault(); newGame($("seed").value); }, "submit");
   on("next-game", () => newGame(""));
-  on("copy-link", copyLink);
-  on("save", save);
+  on("copy-link", async () => complain(await copyLink(game, lineOf(game))));
+  on("save", async () => saveFile((await ask({ do: "save" })).replay));
   on("load", () => $("file").click());
   on("file", () => { if ($("file").files[0]) open($("file").files[0]); $("file").value = ""; }, "change");
   on("show-rules", () => $("rules").showModal());
@@ -359,10 +318,9 @@ function remember(id) {
 
 /** Opens the line again in the new session after the connection was lost. */
 function restore() {
-  const line = position ? [...lineLetters(lineOf(game).at(-1))].map((letter) => LETTERS.indexOf(letter)) : null;
   busy = false;
-  if (!line) return send({ do: "hello" });
-  const replay = { format: "hackmatrix-replay", version: 1, seed: game.id, actions: line };
+  if (!position) return send({ do: "hello" });
+  const replay = replayOfLine(game, lineOf(game));
   return send({ do: "load", replay, step: game.nodes[game.at].step }, { still: true });
 }
 
@@ -377,7 +335,7 @@ async function start() {
   await opened;
   const hello = await send({ do: "hello" }, { still: true });
   if (hello.error) return; // it is said on the page
-  const linked = replayOfHash();
+  const linked = messageOfLink();
   if (linked) await send(linked, { still: true });
   document.body.dataset.ready = "true";
 }

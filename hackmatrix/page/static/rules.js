@@ -5,7 +5,7 @@ import { icon } from "./draw.js";
 const RULES = [
   [["exit", "exit"], "Reach the exit.", "Eight stages of 6 x 6 cells, each with one more enemy on its way than the last. Walk onto the exit to finish a stage; finish all eight to win. You have 3 hp, and get one back with each stage."],
   [["player", "player"], "One thing a turn.", "Move one cell (arrows), attack, or siphon; then the enemies move. Attack by going in a direction: the first enemy or transmission in that line is hit, at any distance, and you stay where you are. So you can't walk towards an enemy in your line: you shoot it. Blocks stop walking and shots."],
-  [["virus", "virus"], "Virus: 2 hp, two steps a turn.", "It hits from two cells away."],
+  [["virus", "virus"], "Virus: 2 hp, two steps a turn.", "It comes one cell nearer and hits in the same turn."],
   [["daemon", "daemon"], "Daemon: 3 hp.", "Slow and tough."],
   [["glitch", "glitch"], "Glitch: 2 hp, walks over blocks.", "No way is closed to it."],
   [["cryptog", "cryptog"], "Cryptog: 2 hp, hidden.", "You see it only in your row or column; the dashed sign is where it was seen last."],
