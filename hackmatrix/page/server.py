@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from hackmatrix.drawing.look import LOOK
 from hackmatrix.errors import UserError
@@ -144,7 +145,7 @@ def serve(app: Starlette, listening: socket.socket) -> None:
     config = uvicorn.Config(
         app,
         log_level="error",
-        ws="websockets-sansio",
+        ws=WebSocketsSansIOProtocol,
         ws_max_size=MOST_BYTES,
         timeout_graceful_shutdown=1,
         lifespan="off",
