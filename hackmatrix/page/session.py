@@ -22,6 +22,7 @@ from hackmatrix.version import ENVIRONMENT_ID
 YOU = "you"
 MOST_STEPS = 2_000  # after which an agent's game counts as truncated, as in `hackmatrix evaluate`
 _AT_ONCE = 100  # steps that one message may play
+_BRIEFED = 1_000  # nodes of which an agent is asked at once
 _SEEDS = 1_000_000  # new games are among so many
 
 Message = dict[str, Any]
@@ -121,18 +122,14 @@ class Session:
         return self._position()
 
     def control(self, message: Message) -> Message:
-        """Gives the controls to another `agent`; answers with its opinions of the whole line."""
+        """Gives the controls to another `agent`; answers with its opinions of all positions."""
         name = message.get("agent")
         if not isinstance(name, str) or name not in self.agents:
             raise UserError(f"no agent {name!r:.60}: there are {', '.join(self.agents) or 'none'}")
         self.agents[name]()  # it may be refused before anything changes
         self.controls = name
         self.opinions.clear()
-        number = self.at
-        while number >= 0:
-            self._opinion(number)
-            number = self.tree.nodes[number].parent
-        return self._position() | {"opinions": [self._brief(n) for n in sorted(self.opinions)]}
+        return self._position() | {"opinions": self._briefs()}
 
     def others(self, _: Message) -> Message:
         """What every agent would do here."""
@@ -215,9 +212,16 @@ class Session:
     def _brief(self, number: int) -> list[Any]:
         """Of an opinion what graphs show: node, value, probability of the best action."""
         view = self._opinion(number)
-        return (
-            [number, None, None] if view is None else [number, view.value, max(view.probabilities)]
-        )
+        if view is None:
+            return [number, None, None]
+        return [number, view.value, max(view.probabilities)]
+
+    def _briefs(self) -> list[list[Any]]:
+        """Opinions of all nodes; of the one that is shown if there are too many."""
+        if not self.controls:
+            return []
+        count = len(self.tree.nodes)
+        return [self._brief(n) for n in (range(count) if count <= _BRIEFED else [self.at])]
 
     # --- answers ---------------------------------------------------------------------------------
 
@@ -240,7 +244,7 @@ class Session:
         if fresh:
             answer["game"] = str(self.tree.game)
             answer["nodes"] = [_brief_node(node) for node in self.tree.nodes]
-            answer["opinions"] = [self._brief(self.at)] if self.controls else []
+            answer["opinions"] = self._briefs()
         if (view := self._opinion(self.at)) is not None:
             answer["agent"] = {
                 "name": self.controls,

@@ -13,7 +13,7 @@ from hackmatrix.page.copying import copied
 from hackmatrix.page.replay import GameId
 
 MOST_NODES = 20_000
-_KEPT = 32  # steps from one kept state to the next
+_KEPT = 16  # steps from one kept state to the next
 
 
 @dataclass(slots=True)

@@ -118,6 +118,9 @@ def test_the_controls_go_to_another_agent_which_judges_the_line_anew() -> None:
     answer = session.handle({"do": "control", "agent": "first"})
     assert answer["agent"]["suggests"] == valid(answer)[0]
     assert [entry[0] for entry in answer["opinions"]] == [0, 1, 2, 3]
+    replay = session.handle({"do": "save"})["replay"]
+    loaded = session.handle({"do": "load", "replay": replay, "step": 1})
+    assert [entry[0] for entry in loaded["opinions"]] == [0, 1, 2, 3]
     names = [entry[0] for entry in session.handle({"do": "others"})["others"]]
     assert names == ["uniform", "first"]
 
