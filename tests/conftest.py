@@ -50,6 +50,8 @@ LONGEST = [
     "jaxgame/test_lockstep.py",
     "training/test_loop.py",
     "environments/test_documentation.py",
+    "page/test_browser.py",
+    "page/test_watching.py",
     "bench/test_env.py",
     "jaxgame/test_env.py",
     "cli/test_evaluate.py",

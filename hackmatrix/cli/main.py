@@ -28,6 +28,9 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "play": Command("play", "play the game in a browser"),
+    "watch": Command("watch", "watch an agent play, and think along"),
+    "replay": Command("replay", "show a saved game, or write it as a film"),
     "train": Command("train", "train an agent by PPO"),
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
     "conformance": Command("conformance", "check the engine against recorded games"),

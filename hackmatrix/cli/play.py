@@ -1,0 +1,91 @@
+"""`hackmatrix play`: the game in a browser or a terminal."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+
+if TYPE_CHECKING:
+    from hackmatrix.page.session import Session
+
+MAX_PORT = 65_535
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """Where the page is served."""
+
+    port: int = option(8642, "port of the page, 0 for any free one", at_least=0, at_most=MAX_PORT)
+    host: str = option("127.0.0.1", "address to serve at; others than this machine's want --token")
+    token: str | None = option(None, "what a browser must give, as in http://host:port/?token=...")
+    open: bool = option(True, "open the page in a browser")
+    terminal: bool = option(False, "in this terminal instead of a browser")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class PlayOptions(PageOptions):
+    """The command's options."""
+
+    seed: str | None = option(
+        None, "the game, such as 7 or 7.3 (episode 3); otherwise a random one"
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Serves the page until Ctrl+C."""
+    options = parse(
+        PlayOptions,
+        argv,
+        command="hackmatrix play",
+        purpose="Play HackMatrix in your browser, by keyboard, mouse or touch.",
+        example="  hackmatrix play --seed 7\n      opens the game of seed 7",
+    )
+    from hackmatrix.page.replay import GameId
+
+    game = None if options.seed is None else GameId.read(options.seed)
+
+    def session() -> "Session":
+        from hackmatrix.page.session import Session
+
+        return Session(game)
+
+    return show_page(options, session)
+
+
+def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
+    """Serves the page and opens it in a browser, or shows a session in the terminal.
+
+    Raises:
+        UserError: the address can't be used, or the extra `page` is not installed.
+    """
+    if options.terminal:
+        from hackmatrix.page.keyboard import run
+
+        run(session())
+        return 0
+    try:
+        from hackmatrix.page.server import bind, is_loopback, make_app, serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("hackmatrix"):
+            raise
+        raise UserError(f"the page needs {error.name}: pip install 'hackmatrix[page]'") from None
+    if not is_loopback(options.host) and not options.token:
+        raise UserError(f"--host {options.host} lets other machines in: give a --token too")
+    listening = bind(options.host, options.port)
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"http://{host}:{listening.getsockname()[1]}/"
+    address += f"?token={options.token}" if options.token else ""
+    print(f"{address}   (Ctrl+C ends)", flush=True)
+    if options.open:
+        import threading
+        import webbrowser
+
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    serve(make_app(session, token=options.token, host=options.host), listening)
+    return 0

@@ -1,0 +1,87 @@
+"""`hackmatrix replay`: a saved game as a film, a picture, or text."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+
+if TYPE_CHECKING:
+    from hackmatrix.page.replay import Replay
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """The command's options."""
+
+    file: Path = option(dataclasses.MISSING, "a saved game (.json) of the page")
+    gif: Path | None = option(None, "write an animation")
+    mp4: Path | None = option(None, "write a film (needs the extra `mp4`)")
+    svg: Path | None = option(None, "write a picture of one step")
+    terminal: bool = option(False, "show it in the terminal")
+    step: int | None = option(None, "the step that --svg shows; otherwise the last", at_least=0)
+    width: int = option(600, "of films, in pixels; an even number", at_least=64, at_most=2_160)
+    speed: float = option(3.0, "steps per second", at_least=0.1, at_most=50)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.width % 2:
+            raise UserError(f"--width must be an even number, got {self.width}")
+        if not (self.gif or self.mp4 or self.svg or self.terminal):
+            raise UserError("give --gif FILE, --mp4 FILE, --svg FILE or --terminal")
+        if self.step is not None and self.svg is None:
+            raise UserError("--step goes with --svg")
+
+
+def main(argv: list[str]) -> int:
+    """Writes what is asked for, and says where."""
+    options = parse(
+        ReplayOptions,
+        argv,
+        command="hackmatrix replay",
+        purpose="Shows a saved game, or writes it as an animation, a film or a picture.",
+        example="  hackmatrix replay game.json --gif game.gif\n"
+        "      writes an animation of 600 pixels, 3 steps a second",
+    )
+    from hackmatrix.page.replay import load_replay
+
+    replay = load_replay(options.file)
+    if options.svg is not None:
+        _write_svg(replay, options.svg, options.step)
+    if options.gif is not None or options.mp4 is not None:
+        _write_films(replay, options)
+    if options.terminal:
+        from hackmatrix.page.terminal import show_replay
+
+        show_replay(replay, 1 / options.speed)
+    for path in filter(None, (options.svg, options.gif, options.mp4)):
+        print(f"{path}: {path.stat().st_size:,} bytes")
+    return 0
+
+
+def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:
+    from itertools import islice
+
+    from hackmatrix.drawing import draw
+    from hackmatrix.storage.files import write_atomically
+
+    last = len(replay.actions)
+    if step is not None and step > last:
+        raise UserError(f"--step must be at most {last}, the last step of this game, got {step}")
+    state = next(islice(replay.states(), last if step is None else step, None))
+    write_atomically(path, draw(state).encode())
+
+
+def _write_films(replay: "Replay", options: ReplayOptions) -> None:
+    try:
+        from hackmatrix.page.film import frames, write_gif, write_mp4
+    except ModuleNotFoundError as error:
+        raise UserError(f"films need {error.name}: pip install 'hackmatrix[page]'") from None
+    pictures = frames(replay, options.width)
+    if options.gif is not None:
+        write_gif(options.gif, pictures, 1 / options.speed)
+    if options.mp4 is not None:
+        write_mp4(options.mp4, pictures, 1 / options.speed)

@@ -1,0 +1,62 @@
+"""`hackmatrix watch`: an agent at the controls, in a browser."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.play import PageOptions, show_page
+from hackmatrix.errors import UserError
+from hackmatrix.options import option
+
+
+@dataclass(frozen=True)
+class WatchOptions(PageOptions):
+    """The command's options."""
+
+    agent: str | None = option(
+        None,
+        "the agent, also as first word without the flag: a file of params, a run's folder, "
+        "`exit` or `random`, or a saved game (.json)",
+    )
+    run: Path | None = option(None, "a run's folder: all its checkpoints can be asked")
+    latest: bool = option(False, "the newest run in --checkpoint-dir; so it is without an agent")
+    checkpoint_dir: Path = option(Path("checkpoints"), "folder of runs")
+    seed: str = option(
+        "e0.0", "the first game, such as 7; e0.3 is game 3 that `evaluate --seed 0` plays"
+    )
+    episodes: int = option(1, "games to play one after the other", at_least=1)
+    greedy: bool = option(False, "always take the most probable action instead of sampling one")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if sum([self.agent is not None, self.run is not None, self.latest]) > 1:
+            raise UserError("give only one of an agent, --run and --latest")
+
+
+def main(argv: list[str]) -> int:
+    """Serves the page until Ctrl+C."""
+    if argv and not argv[0].startswith("-"):
+        argv = ["--agent", *argv]
+    options = parse(
+        WatchOptions,
+        argv,
+        command="hackmatrix watch",
+        purpose="Watch an agent play HackMatrix in your browser; step, look back, take over.",
+        example="  hackmatrix watch checkpoints/my-run/final_params.npz\n"
+        "      plays, with probabilities and the value of every position",
+    )
+    from hackmatrix.page.casting import cast
+    from hackmatrix.page.replay import GameId, load_replay
+    from hackmatrix.page.session import Session
+
+    is_replay = options.agent is not None and options.agent.endswith(".json")
+    replay = load_replay(Path(str(options.agent))) if is_replay else None
+    agent = "exit" if is_replay else options.agent
+    agents = cast(agent, options.run, (options.checkpoint_dir,))
+    next(iter(agents.values()))()  # a file that is none is told before a page opens
+    game = replay.game if replay else GameId.read(options.seed)
+
+    def session() -> Session:
+        return Session(game, agents, greedy=options.greedy, episodes=options.episodes, start=replay)
+
+    return show_page(options, session)

@@ -1,0 +1,1 @@
+"""The page: play the game, watch an agent, replay and export games (`docs/page.md`)."""

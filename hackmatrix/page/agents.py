@@ -1,0 +1,62 @@
+"""What an agent says of a position, and the choice it makes of that."""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from hackmatrix.errors import UserError
+from hackmatrix.page.replay import GameId
+
+# From the compact record of an observation and the mask of valid actions to 28 logits and the
+# value of the position, None for players that know none.
+PolicyFunction = Callable[[bytes, Sequence[bool]], tuple[Sequence[float], float | None]]
+
+
+class Agent(NamedTuple):
+    """An agent: a function of what the player sees."""
+
+    name: str
+    policy: PolicyFunction
+
+
+class Opinion(NamedTuple):
+    """What an agent says of a position."""
+
+    probabilities: tuple[float, ...]  # of the 28 actions; 0 exactly where invalid
+    value: float | None
+
+    @property
+    def entropy(self) -> float:
+        """Entropy over the actions, in nats."""
+        return -sum(p * math.log(p) for p in self.probabilities if p > 0)
+
+    @property
+    def best(self) -> int:
+        """The most probable action, the first among equals."""
+        return max(range(len(self.probabilities)), key=self.probabilities.__getitem__)
+
+    def sample(self, game: GameId, step: int) -> int:
+        """Draws an action; the same one whenever this step of this game is played again."""
+        rng = random.Random(f"{game.stream} {game.episode} {step}")
+        weights = self.probabilities
+        return rng.choices(range(len(weights)), weights)[0]
+
+
+def opinion(agent: Agent, record: bytes, mask: Sequence[bool]) -> Opinion:
+    """What an agent says of a position with at least one valid action.
+
+    Raises:
+        UserError: its numbers are not finite.
+    """
+    logits, value = agent.policy(record, mask)
+    if not all(map(math.isfinite, [*logits, value or 0.0])):
+        raise UserError(f"{agent.name}: its network's answer is not finite")
+    top = max(float(x) for x, valid in zip(logits, mask, strict=True) if valid)
+    weights = [
+        math.exp(float(x) - top) if valid else 0.0 for x, valid in zip(logits, mask, strict=True)
+    ]
+    total = sum(weights)
+    return Opinion(
+        tuple(weight / total for weight in weights), None if value is None else float(value)
+    )

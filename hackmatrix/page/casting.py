@@ -1,0 +1,67 @@
+"""Which agents a session has: the one asked for, other checkpoints of its run, built-in ones."""
+
+from pathlib import Path
+
+from hackmatrix.errors import UserError
+from hackmatrix.page.policies import BUILT_IN, Make, built_in, from_file
+
+MOST_CHECKPOINTS = 12  # of a run, the newest
+
+
+def cast(agent: str | None, run: Path | None, runs: tuple[Path, ...]) -> dict[str, Make]:
+    """The agents by name, the first of them at the controls.
+
+    Args:
+        agent: a built-in agent's name, or a file of params or a run's folder.
+        run: a run's folder, instead of `agent`.
+        runs: folders of runs, in whose newest run to look if neither is given.
+
+    Raises:
+        UserError: there is no such agent.
+    """
+    others = {name: built_in(name) for name in BUILT_IN}
+    if agent in BUILT_IN:
+        return {agent: others.pop(agent), **others}
+    path = run or (Path(agent) if agent else newest_run(runs))
+    if path.is_dir():
+        return _of_run(path) | others
+    if not path.exists():
+        raise UserError(f"{path}: no such file; built-in agents are {', '.join(BUILT_IN)}")
+    return {path.stem: from_file(path, path.stem)} | others
+
+
+def newest_run(folders: tuple[Path, ...]) -> Path:
+    """The run, of those in some folders, whose params were written last.
+
+    Raises:
+        UserError: no run has params.
+    """
+    from hackmatrix.runs.params import agent_folders, newest_params
+
+    found = []
+    for run in (run for folder in folders if folder.is_dir() for run in folder.iterdir()):
+        for place in agent_folders(run) or [run]:
+            if (params := newest_params(place)) is not None:
+                found.append((params.stat().st_mtime, place))
+    if not found:
+        places = " or ".join(map(str, folders))
+        raise UserError(
+            f"no run with params in {places}: name a file, a run's folder, "
+            f"or a built-in agent ({', '.join(BUILT_IN)})"
+        )
+    return max(found)[1]
+
+
+def _of_run(run: Path) -> dict[str, Make]:
+    from hackmatrix.runs.params import FINAL, agent_folders, newest_params, numbered_params
+
+    if folders := agent_folders(run):
+        run = folders[0]
+    newest = newest_params(run)
+    if newest is None:
+        raise UserError(f"{run}: holds no params of an agent yet")
+    numbered = numbered_params(run)
+    latest = [numbered[update] for update in sorted(numbered, reverse=True)[:MOST_CHECKPOINTS]]
+    named = [run / f"{name}.npz" for name in (FINAL, "best_params")]
+    paths = dict.fromkeys([newest, *(path for path in named if path.exists()), *latest])
+    return {path.stem: from_file(path, path.stem) for path in paths}

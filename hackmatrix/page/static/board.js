@@ -1,0 +1,158 @@
+// The board: its picture, the layers over it, and 36 buttons that can be focused and clicked.
+
+import { drawCell, element, letters, lettersWidth, shape } from "./draw.js";
+
+const SIZE = 6, CELL = 100;
+export const cellX = (cell) => (cell % SIZE) * CELL;
+export const cellY = (cell) => (SIZE - 1 - Math.floor(cell / SIZE)) * CELL;
+
+const picture = document.getElementById("picture");
+const grid = document.getElementById("grid");
+const layers = {};
+const cells = [], drawn = [], buttons = [];
+
+/** Makes the layers and the buttons; `hover(cell | null)` and `press(cell)` are told. */
+export function makeBoard({ hover, press }) {
+  for (const name of ["ground", "threat", "sprites", "chances", "preview"]) {
+    layers[name] = element("g", { class: name });
+    picture.append(layers[name]);
+  }
+  for (let cell = 0; cell < SIZE * SIZE; cell++) {
+    cells[cell] = element("g");
+    layers.ground.append(cells[cell]);
+  }
+  for (let row = SIZE - 1; row >= 0; row--) {
+    const line = document.createElement("div");
+    line.setAttribute("role", "row");
+    for (let col = 0; col < SIZE; col++) line.append(makeButton(row * SIZE + col, hover, press));
+    grid.append(line);
+  }
+  grid.addEventListener("pointerleave", () => hover(null));
+}
+
+function makeButton(cell, hover, press) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.tabIndex = cell ? -1 : 0;
+  button.dataset.cell = cell;
+  button.setAttribute("role", "gridcell");
+  button.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && hover(cell));
+  button.addEventListener("focus", () => { if (button.matches(":focus-visible")) hover(cell); roam(cell); });
+  button.addEventListener("click", () => press(cell));
+  buttons[cell] = button;
+  return button;
+}
+
+function roam(cell) {
+  for (const [i, button] of buttons.entries()) button.tabIndex = i === cell ? 0 : -1;
+}
+
+/** Moves the focus from cell to cell. */
+export function moveFocus(rows, cols, start) {
+  const from = buttons.indexOf(document.activeElement);
+  const cell = from < 0 ? start : from;
+  const row = Math.floor(cell / SIZE) + (from < 0 ? 0 : rows), col = cell % SIZE + (from < 0 ? 0 : cols);
+  if (row >= 0 && row < SIZE && col >= 0 && col < SIZE) buttons[row * SIZE + col].focus();
+}
+
+/** Shows the cells of a position; only those that changed are drawn again. */
+export function showCells(board, threat) {
+  layers.sprites.replaceChildren();
+  board.forEach((group, cell) => {
+    const text = JSON.stringify(group);
+    if (drawn[cell] !== text) {
+      const made = drawCell(group);
+      cells[cell].replaceWith(made);
+      cells[cell] = made;
+      drawn[cell] = text;
+    }
+    const [place, ...words] = group.title.split(" ");
+    const [row, col] = place.split(",");
+    const hits = threat[cell] ? `, up to ${threat[cell]} hits here` : "";
+    const label = `row ${row}, column ${col}: ${words.join(" ") || "empty"}${hits}`;
+    if (buttons[cell].getAttribute("aria-label") !== label) buttons[cell].setAttribute("aria-label", label);
+  });
+}
+
+/** Takes the pieces off their cells, onto the layer of moving ones. */
+export function liftPieces() {
+  const sprites = [];
+  cells.forEach((group, cell) => {
+    for (const piece of [...group.querySelectorAll(".piece")]) {
+      drawn[cell] = "";
+      sprites.push(addSprite(piece, cell));
+    }
+  });
+  return sprites;
+}
+
+export function addSprite(piece, cell) {
+  const holder = element("g", { transform: `translate(${cellX(cell)} ${cellY(cell)})` }, piece);
+  layers.sprites.append(holder);
+  return { holder, piece, kind: piece.dataset.kind, cell, x: 0, y: 0 };
+}
+
+export function addEffect(...marks) {
+  const group = element("g", {}, ...marks);
+  layers.sprites.append(group);
+  return group;
+}
+
+/** The threat layer: a red edge, and a notch for each hit that can be taken on a cell. */
+export function showThreat(threat, isOn) {
+  layers.threat.replaceChildren();
+  if (!isOn) return;
+  threat.forEach((hits, cell) => {
+    if (!hits) return;
+    const x = cellX(cell), y = cellY(cell);
+    const notches = Array.from({ length: Math.min(hits, 4) }, (_, i) =>
+      element("path", { d: `M${x + 10 + i * 15} ${y + 4} h11 l-5.5 11 z`, class: "notch" }));
+    layers.threat.append(element("rect", { x: x + 3, y: y + 3, width: 94, height: 94, class: "reach" }), ...notches);
+  });
+}
+
+/** What an action would change: outlines, and arrows where pieces go. */
+export function showPreview(action, isSiphon) {
+  layers.preview.replaceChildren();
+  if (!action || action.why !== undefined) return;
+  for (const cell of action.cells)
+    layers.preview.append(element("rect", { x: cellX(cell) + 5, y: cellY(cell) + 5, width: 90, height: 90, rx: 4, class: isSiphon ? "cross" : "struck" }));
+  for (const [from, to] of action.moves) layers.preview.append(arrow(from, to));
+}
+
+function arrow(from, to) {
+  const [x1, y1, x2, y2] = [cellX(from) + 50, cellY(from) + 50, cellX(to) + 50, cellY(to) + 50];
+  const length = Math.hypot(x2 - x1, y2 - y1) || 1, dx = (x2 - x1) / length, dy = (y2 - y1) / length;
+  const tip = [x2 - dx * 18, y2 - dy * 18];
+  const d = `M${x1 + dx * 30} ${y1 + dy * 30} L${tip} M${tip[0] - dx * 13 + dy * 10} ${tip[1] - dy * 13 - dx * 10} L${tip} L${tip[0] - dx * 13 - dy * 10} ${tip[1] - dy * 13 + dx * 10}`;
+  return element("path", { d, class: "arrow" });
+}
+
+/** Probabilities on the board: for directions at the player's edges, for siphoning in its corner. */
+export function showChances(probabilities, here, neighbours) {
+  layers.chances.replaceChildren();
+  if (!probabilities) return;
+  const x = cellX(here) + 50, y = cellY(here) + 50;
+  const ways = [[0, -1], [0, 1], [-1, 0], [1, 0]];
+  ways.forEach(([dx, dy], direction) => {
+    const p = probabilities[direction];
+    if (p < 0.01 || neighbours[here][direction] === null) return;
+    const [cx, cy] = [x + dx * 50, y + dy * 50];
+    const w = 9 + 13 * p, tip = [cx + dx * (w + 5), cy + dy * (w + 5)];
+    const d = `M${tip} L${cx - dx * 6 + dy * w} ${cy - dy * 6 + dx * w} L${cx - dx * 6 - dy * w} ${cy - dy * 6 - dx * w} Z`;
+    layers.chances.append(element("path", { d, class: "chance", opacity: 0.45 + 0.55 * p }));
+    layers.chances.append(tag(percent(p), cx + dx * (w + 22), cy + dy * (w + 18)));
+  });
+  if (probabilities[4] >= 0.01) {
+    layers.chances.append(shape("siphon", x + 22, y + 22, 22, "siphon"));
+    layers.chances.append(tag(percent(probabilities[4]), x + 33, y + 54));
+  }
+}
+
+const percent = (p) => String(Math.round(p * 100));
+
+function tag(text, x, y) {
+  const height = 11, width = lettersWidth(text, height);
+  const plate = element("rect", { x: x - width / 2 - 5, y: y - height / 2 - 4, width: width + 10, height: height + 8, rx: 3, class: "tag" });
+  return element("g", {}, plate, letters(text, x - width / 2, y - height / 2, height, "text"));
+}

@@ -1,0 +1,62 @@
+// Sends messages to the session, one at a time, and takes in what comes back.
+
+import { play as animate, stop } from "./animate.js";
+import { ask } from "./link.js";
+import { store } from "./store.js";
+import { complain, setUp, show, showBoard, tellVerdict } from "./view.js";
+
+const $ = (id) => document.getElementById(id);
+let busy = false, wanted = null;
+
+export const isAsking = () => busy;
+export const isBusy = () => busy || document.body.classList.contains("moving");
+
+/** Forgets what was asked of a session that is lost. */
+export function forget() { busy = false; wanted = null; }
+
+/** Sends a message and shows the position that it leads to; one at a time, the newest waiting. */
+export async function send(message, options = {}) {
+  if (busy) { wanted = [message, options]; return; }
+  busy = true;
+  const before = store.position;
+  const answer = await ask(message);
+  busy = false;
+  if (answer.error) complain(answer.error);
+  else if (answer.board) await take(answer, before, options);
+  if (wanted) {
+    const [nextMessage, nextOptions] = wanted;
+    wanted = null;
+    await send(nextMessage, nextOptions);
+  }
+  return answer;
+}
+
+async function take(answer, before, { still = false, hurry = 1 } = {}) {
+  if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map() });
+  for (const node of (answer.added ?? []).map(asNode)) if (!store.game.nodes[node.number]) add(node);
+  if (answer.nodes) for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
+  for (const [number, value, sure] of answer.opinions ?? []) store.game.opinions.set(number, [value, sure]);
+  if (answer.about) setUp(answer.about);
+  store.position = answer;
+  store.game.at = answer.at;
+  for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
+  if (answer.added?.length && answer.last.by === "you" && before?.agent) tellVerdict(before.agent, answer.last.action);
+  else if (!answer.added) $("verdict").textContent = "";
+  $("said").textContent = answer.last?.told.join(", ") ?? "";
+  show();
+  stop();
+  const speed = Number($("speed").value) * hurry;
+  if (!still && answer.last && speed > 0 && answer.added?.length === 1) {
+    document.body.classList.add("moving");
+    if (!(await animate(answer.last.events, speed))) return;
+    document.body.classList.remove("moving");
+  }
+  if (store.position === answer) showBoard();
+}
+
+const asNode = ([number, parent, action, by, step, total, stage, over]) => ({ number, parent, action, by, step, total, stage, over, children: [] });
+
+function add(node) {
+  store.game.nodes[node.number] = node;
+  store.game.nodes[node.parent].children.push(node.number);
+}

@@ -1,0 +1,51 @@
+// Which key does what, and the tables of keys and rules in the dialogs.
+
+const ARROWS = { ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3 };
+const WASD = { w: 0, s: 1, a: 2, d: 3, e: 4 };
+
+/** The action of a key press, or null. */
+export function actionOf(event, programs, wasd) {
+  if (event.key in ARROWS) return event.shiftKey ? null : ARROWS[event.key];
+  const letter = event.key.toLowerCase();
+  if (wasd && !event.shiftKey) return WASD[letter] ?? null;
+  if (letter === "s" && !wasd) return 4;
+  const number = programs.findIndex((program) => program.key === letter);
+  return number < 0 ? null : number + 5;
+}
+
+export const GENERAL = [
+  ["← ↑ ↓ →", "move, or attack what stands in that direction at any distance"],
+  ["S", "siphon your cell and its four neighbours"],
+  [", .", "look at the step before, the step after"],
+  ["Home End", "look at the first step, the last step"],
+  ["[ ]", "the variation before, the variation after"],
+  ["T", "threats on and off"],
+  ["Shift + arrows", "move the focus over the board; Enter acts on the cell"],
+  ["N", "choose a seed for a new game"],
+  ["?", "this table"],
+];
+export const WATCHING = [
+  ["Space", "play, pause; at the end of what is played the agent goes on"],
+  ["Enter", "let the agent take one action here"],
+  [". held", "run through the game"],
+  ["1 to 9", "take the agent's first to ninth suggestion"],
+  ["/", "next surprise: where the value falls most"],
+  ["'", "next unsure move"],
+];
+
+export function fillKeys(table, programs, watching, wasd) {
+  const moves = wasd ? [["W A S D ← ↑ ↓ →", GENERAL[0][1]], ["E", GENERAL[1][1]]] : GENERAL.slice(0, 2);
+  const rows = [
+    ...moves, ...GENERAL.slice(2), ...(watching ? WATCHING : []),
+    ...programs.map((p) => [(wasd ? "Shift + " : "") + p.key.toUpperCase(), `${p.name}: ${p.does}`]),
+  ];
+  table.replaceChildren(...rows.map(([keys, does]) => {
+    const row = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td");
+    const kbd = document.createElement("kbd");
+    kbd.textContent = keys;
+    head.append(kbd);
+    cell.textContent = does;
+    row.append(head, cell);
+    return row;
+  }));
+}

@@ -1,0 +1,38 @@
+// The connection to the session: requests with answers, and a new session where the old one was lost.
+
+const waiting = new Map();
+let socket, count = 0, reopen = null;
+
+/** Connects; `lost(isLost)` is told when the connection goes and comes, `restore()` what to send. */
+export function connect(lost, restore) {
+  const address = new URL("session", location.href);
+  address.protocol = address.protocol.replace("http", "ws");
+  address.hash = address.search = "";
+  socket = new WebSocket(address);
+  const opened = new Promise((resolve) => { socket.onopen = resolve; });
+  socket.onmessage = (event) => {
+    const answer = JSON.parse(event.data);
+    const resolve = waiting.get(answer.id);
+    waiting.delete(answer.id);
+    if (resolve) resolve(answer);
+  };
+  socket.onclose = () => {
+    for (const resolve of waiting.values()) resolve({ error: "The connection was lost." });
+    waiting.clear();
+    lost(true);
+    clearTimeout(reopen);
+    reopen = setTimeout(() => connect(lost, restore).then(() => { lost(false); return restore(); }), 1000);
+  };
+  return opened;
+}
+
+/** Sends a message; resolves to its answer. */
+export function ask(message) {
+  if (socket.readyState !== WebSocket.OPEN) return Promise.resolve({ error: "Not connected." });
+  const id = ++count;
+  socket.send(JSON.stringify({ ...message, id }));
+  return new Promise((resolve) => waiting.set(id, resolve));
+}
+
+/** Closes the connection as a lost network would. For tests. */
+export function drop() { socket.close(); }

@@ -1,0 +1,121 @@
+// The page's keys, buttons and start.
+
+import { makeBoard, moveFocus } from "./board.js";
+import { icon, useLook } from "./draw.js";
+import { forget, isBusy, send } from "./exchange.js";
+import { actionOf, fillKeys } from "./keys.js";
+import { ask, connect, drop } from "./link.js";
+import { showOthers, suggestions } from "./panels.js";
+import { fillRules } from "./rules.js";
+import { copyLink, messageOfLink, replayOfLine, saveFile } from "./share.js";
+import { store } from "./store.js";
+import { lineOf, showTime, surprises, unsure } from "./timeline.js";
+import { act, agentStep, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toNext, toVariation } from "./travel.js";
+import { actionAt, complain, handlers, hover, point, show, showBoard } from "./view.js";
+
+const $ = (id) => document.getElementById(id);
+
+function onKey(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || !store.position || document.querySelector("dialog[open]")) return;
+  if (event.target.closest("input:not([type=checkbox]):not([type=range]), select, textarea")) return;
+  const keys = {
+    "?": () => $("show-keys").click(), ",": lookBack, ".": lookOn, Home: () => go(0), End: toEnd,
+    "[": () => toVariation(-1), "]": () => toVariation(1), t: () => $("threat").click(), n: () => $("seed").select(),
+  };
+  const watchKeys = {
+    " ": play, Enter: agentStep, "/": () => $("surprise").click(), "'": () => $("unsure").click(),
+  };
+  const arrow = { ArrowUp: [1, 0], ArrowDown: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+  const onButton = event.target.closest("button, summary") && (event.key === " " || event.key === "Enter");
+  const watching = store.about.agents.length > 0;
+  if (onButton) return;
+  const action = actionOf(event, store.look.programs, $("wasd").checked);
+  if (arrow && event.shiftKey) moveFocus(...arrow, store.position.seen.player.row * 6 + store.position.seen.player.col);
+  else if (action !== null) act(action);
+  else if (keys[event.key]) keys[event.key]();
+  else if (watching && watchKeys[event.key]) watchKeys[event.key]();
+  else if (watching && /^[1-9]$/.test(event.key) && store.position.agent) {
+    const suggestion = suggestions(store.position.agent)[Number(event.key) - 1];
+    if (suggestion) act(suggestion[0]);
+  } else return;
+  event.preventDefault();
+}
+
+function wire() {
+  document.addEventListener("keydown", onKey);
+  for (const select of document.querySelectorAll("select")) select.addEventListener("change", () => select.blur());
+  // A click must not leave a button on which Space or Enter would act again.
+  document.addEventListener("click", (event) => { if (event.detail) event.target.closest("button, input[type=checkbox], input[type=range]")?.blur(); });
+  const on = (id, does, kind = "click") => $(id).addEventListener(kind, does);
+  on("new-game", (event) => { event.preventDefault(); newGame($("seed").value); }, "submit");
+  on("next-game", () => newGame(""));
+  on("copy-link", async () => complain(await copyLink(store.game, lineOf(store.game))));
+  on("save", async () => saveFile((await ask({ do: "save" })).replay));
+  on("load", () => $("file").click());
+  on("file", () => { if ($("file").files[0]) openFile($("file").files[0]); $("file").value = ""; }, "change");
+  on("show-rules", () => $("rules").showModal());
+  on("show-keys", () => { fillKeys($("key-table"), store.look.programs, store.about.agents.length > 0, $("wasd").checked); $("keys").showModal(); });
+  on("to-start", () => { pause(); go(0); });
+  on("back", lookBack);
+  on("forward", lookOn);
+  on("to-end", toEnd);
+  on("play", play);
+  on("agent-step", agentStep);
+  on("surprise", () => toNext(surprises(store.game, lineOf(store.game))));
+  on("unsure", () => toNext(unsure(store.game, lineOf(store.game))));
+  on("scrub", () => { pause(); go(lineOf(store.game)[Number($("scrub").value)]); }, "input");
+  on("controls", () => send({ do: "control", agent: $("controls").value }, { still: true }), "change");
+  on("ask-others", async () => { const answer = await ask({ do: "others" }); if (answer.error) complain(answer.error); else showOthers(answer.others, store.look); });
+  on("hidden", () => send({ do: "hidden", show: $("hidden").checked }, { still: true }), "change");
+  for (const button of document.querySelectorAll("#pad button")) {
+    const action = Number(button.dataset.action);
+    button.addEventListener("click", () => act(action));
+    button.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && point(action));
+    button.addEventListener("pointerleave", () => point(null));
+  }
+  for (const id of ["threat", "chances", "guess", "speed", "wasd"]) remember(id);
+  addEventListener("resize", () => store.position && showTime(store.game, go));
+}
+
+/** Keeps a switch of the view in this browser, and shows the position anew when it changes. */
+function remember(id) {
+  const field = $(id), name = field.type === "checkbox" ? "checked" : "value";
+  const kept = localStorage.getItem(`hackmatrix-${id}`);
+  if (kept !== null) field[name] = name === "checked" ? kept === "true" : kept;
+  else if (id === "speed" && matchMedia("(prefers-reduced-motion: reduce)").matches) field.value = "0";
+  field.addEventListener("change", () => {
+    localStorage.setItem(`hackmatrix-${id}`, field[name]);
+    if (store.position) { show(); showBoard(); }
+  });
+}
+
+/** Opens the line again in the new session after the connection was lost. */
+function restore() {
+  forget();
+  $("controls").selectedIndex = 0; // a new session begins so
+  $("hidden").checked = false;
+  if (!store.position) return send({ do: "hello" });
+  const replay = replayOfLine(store.game, lineOf(store.game));
+  return send({ do: "load", replay, step: store.game.nodes[store.game.at].step }, { still: true });
+}
+
+async function start() {
+  const opened = connect((isLost) => document.body.classList.toggle("lost", isLost), restore);
+  Object.assign(handlers, { act, go });
+  store.look = await (await fetch("look.json")).json();
+  useLook(store.look);
+  makeBoard({ hover, press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });
+  $("siphon").append(icon("siphon", "siphon"));
+  fillRules($("rules-body"));
+  wire();
+  await opened;
+  const hello = await send({ do: "hello" }, { still: true });
+  if (hello.error) return; // it is said on the page
+  const linked = messageOfLink();
+  if (linked) await send(linked, { still: true });
+  document.body.dataset.ready = "true";
+}
+
+// For tests: what is shown, and a lost connection.
+window.hackmatrix = { drop, game: store.game, get position() { return store.position; }, get busy() { return isBusy(); } };
+start();

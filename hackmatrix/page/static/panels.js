@@ -1,0 +1,115 @@
+// What stands around the board: numbers, programs, the last step, the agent.
+
+import { icon } from "./draw.js";
+
+const $ = (id) => document.getElementById(id);
+
+function make(name, className, ...children) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  made.append(...children);
+  return made;
+}
+
+const cache = new Map();
+
+/** Draws an element again only if what it shows has changed. */
+function fill(id, shown, draw) {
+  const text = JSON.stringify(shown);
+  if (cache.get(id) === text) return;
+  cache.set(id, text);
+  $(id).replaceChildren(...draw());
+}
+
+export function showNumbers(seen, look) {
+  const { player } = seen, turns = Math.max(1, seen.next_task - seen.turn);
+  const flags = ["show", "calm", "step"].filter((flag) => seen[flag]).map((flag) => flag.toUpperCase());
+  const stage = [
+    ["stairs", "exit", `${seen.stage}/${look.stages}`, "stage"],
+    ["hourglass", "label", String(seen.turn), "turn"],
+    ["transmission", "transmission", (seen.calm ? "–" : String(turns)) + (seen.pending ? ` +${seen.pending}` : ""), "spawn in"],
+    ["star", "credits", String(player.score), "score"],
+  ];
+  fill("stage-stats", [stage, flags], () => [...stage.map(stat), ...flags.map((flag) => make("span", "flag", flag))]);
+  const hearts = Array.from({ length: look.hp }, (_, i) => i < player.hp);
+  const own = [["credits", "credits", String(player.credits), "credits"], ["energy", "energy", String(player.energy), "energy"],
+    ["siphon", "siphon", String(player.siphons), "siphons"], ["sword", "text", String(player.attack), "attack"]];
+  fill("player-stats", [hearts, own], () => {
+    const hp = make("div", "stat hp", ...hearts.map((full) => icon("heart", full ? "danger" : "faint")), make("small", "", `hp ${player.hp} of ${look.hp}`));
+    return [hp, ...own.map(stat)];
+  });
+}
+
+function stat([name, ink, number, label]) {
+  return make("div", "stat", icon(name, ink), make("b", "", number), make("small", "", label));
+}
+
+/** The programs; `point(action | null)` and `press(action)` are told. */
+export function showPrograms(position, look, { point, press, wasd }) {
+  const { seen, actions } = position;
+  const entries = look.programs.map((program, i) => ({ ...program, action: i + 5, owned: seen.owned.includes(program.name), why: actions[i + 5].why }));
+  const draw = (list) => list.map((program) => slot(program, { point, press, wasd }));
+  const owned = seen.owned.map((name) => entries.find((program) => program.name === name));
+  fill("owned", [owned, wasd], () => owned.length ? draw(owned) : [make("p", "quiet", "None yet: siphon a program block.")]);
+  const others = entries.filter((program) => !program.owned);
+  fill("not-owned", [others.map((program) => program.name), wasd], () => draw(others));
+}
+
+function slot(program, { point, press, wasd }) {
+  const cost = make("span", "cost");
+  if (program.credits) cost.append(icon("credits", "credits"), String(program.credits));
+  if (program.energy) cost.append(icon("energy", "energy"), String(program.energy));
+  const key = (wasd ? "⇧" : "") + program.key.toUpperCase();
+  const button = make("button", "program", icon(program.name, program.why === undefined ? "text" : program.owned ? "label" : "faint"),
+    make("b", "", program.name), cost, make("kbd", "", key), make("small", "", program.does));
+  button.type = "button";
+  button.dataset.action = program.action;
+  button.setAttribute("aria-disabled", String(program.why !== undefined));
+  if (program.why !== undefined) button.title = program.why;
+  button.addEventListener("pointerenter", () => point(program.action));
+  button.addEventListener("pointerleave", () => point(null));
+  button.addEventListener("focus", () => point(program.action));
+  button.addEventListener("blur", () => point(null));
+  button.addEventListener("click", () => press(program.action));
+  return button;
+}
+
+export function showLast(last, total) {
+  $("reward").textContent = last ? `${signed(last.reward)} (sum ${total.toFixed(2)})` : "";
+  fill("parts", last?.parts ?? null, () => Object.entries(last?.parts ?? {}).map(([part, value]) =>
+    make("li", value < 0 ? "less" : "more", make("span", "", part.replaceAll("_", " ")), make("b", "", signed(value)))));
+}
+
+export const signed = (x) => (x > 0 ? "+" : "") + String(Number(x.toFixed(3))).replace("-", "−");
+
+/** The agent's numbers and its most probable actions. */
+export function showAgent(agent, look, isShown, { point, press }) {
+  const numbers = agent && isShown
+    ? [agent.value === null ? "" : `value ${agent.value.toFixed(2)}`, `entropy ${agent.entropy.toFixed(2)}`, `plays ${look.actions[agent.suggests]}`].filter(Boolean).join(" · ")
+    : agent ? "hidden until you moved" : "the game is over";
+  $("agent-numbers").textContent = numbers;
+  const best = agent && isShown ? suggestions(agent) : [];
+  fill("bars", best, () => best.map(([action, p], i) => {
+    const bar = make("span", "bar");
+    bar.style.width = `${Math.max(1, 100 * p)}%`;
+    const button = make("button", action === agent.suggests ? "suggested" : "", bar, make("kbd", "", String(i + 1)), make("span", "", look.actions[action]), make("b", "", `${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`));
+    button.type = "button";
+    button.addEventListener("pointerenter", () => point(action));
+    button.addEventListener("pointerleave", () => point(null));
+    button.addEventListener("click", () => press(action));
+    return make("li", "", button);
+  }));
+}
+
+const MOST_BARS = 6;
+
+/** The agent's valid actions with their probabilities, most probable first. */
+export function suggestions(agent) {
+  return agent.probabilities.map((p, action) => [action, p]).filter(([, p]) => p > 0)
+    .sort((a, b) => b[1] - a[1]).slice(0, MOST_BARS);
+}
+
+export function showOthers(others, look) {
+  $("others").replaceChildren(...others.map(([name, best, p, value]) =>
+    make("li", "", make("span", "", name), make("b", "", `${look.actions[best]} ${Math.round(100 * p)} %`), make("small", "", value === null ? "" : `value ${value.toFixed(2)}`))));
+}

@@ -1,0 +1,101 @@
+// Shows a position around and on the board, and what is pointed at.
+
+import { showCells, showChances, showPreview, showThreat } from "./board.js";
+import { showAgent, showLast, showNumbers, showPrograms, suggestions } from "./panels.js";
+import { store } from "./store.js";
+import { showTime } from "./timeline.js";
+
+const $ = (id) => document.getElementById(id);
+const HINT = matchMedia("(hover: none)").matches
+  ? "Tap a neighbour to move, an enemy in line to attack, yourself to siphon."
+  : "Arrows move and attack, S siphons, ? lists all keys. Point at a cell or a program to see what it would do.";
+
+export const handlers = { act() {}, go() {} }; // what clicks in panels do
+let pointed = null;
+
+export function setUp(facts) {
+  store.about = facts;
+  const watching = store.about.agents.length > 0;
+  document.body.classList.toggle("watching", watching);
+  document.title = watching ? "HackMatrix: watch" : "HackMatrix";
+  $("controls").replaceChildren(...facts.agents.map((name) => new Option(name, name)));
+}
+
+const isShown = () => $("chances").checked && !$("guess").checked;
+
+/** Everything but the board, which waits until the pieces have moved. */
+export function show() {
+  document.body.classList.remove("loading");
+  $("seed").value ||= store.game.id;
+  if (document.activeElement !== $("seed")) $("seed").value = store.game.id;
+  showNumbers(store.position.seen, store.look);
+  showPrograms(store.position, store.look, { point, press: handlers.act, wasd: $("wasd").checked });
+  showLast(store.position.last, store.game.nodes[store.game.at].total);
+  if (store.about.agents.length) showAgent(store.position.agent, store.look, isShown(), { point, press: handlers.act });
+  $("others").replaceChildren();
+  showTime(store.game, handlers.go);
+  $("siphon").disabled = store.position.actions[4].why !== undefined;
+  showChances(null);
+  showPreview(null);
+}
+
+export function showBoard() {
+  document.body.classList.remove("moving");
+  showCells(store.position.board, store.position.threat);
+  showThreat(store.position.threat, $("threat").checked && !store.position.seen.over);
+  const here = store.position.seen.player.row * 6 + store.position.seen.player.col;
+  showChances(store.position.agent && isShown() ? store.position.agent.probabilities : null, here, store.look.neighbours);
+  $("ending").hidden = !store.position.ending;
+  $("ending").textContent = store.position.ending && `${store.position.ending} Score ${store.position.seen.player.score}.`;
+  point(pointed);
+}
+
+/** Points at an action (or nothing): shows what it would do. */
+export function point(action, title = "") {
+  pointed = action;
+  const entry = action === null ? null : store.position?.actions[action];
+  showPreview(entry, action === 4);
+  const name = action === null ? "" : store.look.actions[action];
+  $("info-title").textContent = title || name;
+  $("info-text").textContent = entry ? describe(entry) : title ? "" : HINT;
+  $("info").classList.toggle("quiet", !entry && !title);
+  $("info").classList.toggle("impossible", Boolean(entry && entry.why !== undefined));
+}
+
+function describe(entry) {
+  if (entry.why !== undefined) return `Not possible: ${entry.why}.`;
+  const hits = entry.hits ? ` Up to ${entry.hits} ${entry.hits > 1 ? "hits" : "hit"} next turn.` : "";
+  return `${entry.text}.${hits}`;
+}
+
+/** Points at a cell: what is there, and what acting on it would do. */
+export function hover(cell) {
+  if (cell === null || !store.position) { point(null); return; }
+  const words = store.position.board[cell].title;
+  const action = actionAt(cell);
+  point(action, words.includes(" ") ? words : `${words} empty`);
+}
+
+/** The action that a cell stands for: the own cell siphons, others go in their direction. */
+export function actionAt(cell) {
+  const { row, col } = store.position.seen.player, r = Math.floor(cell / 6), c = cell % 6;
+  if (r === row && c === col) return 4;
+  if (r !== row && c !== col) return null;
+  const direction = r > row ? 0 : r < row ? 1 : c < col ? 2 : 3;
+  const isNext = Math.abs(r - row) + Math.abs(c - col) === 1;
+  return isNext || store.position.actions[direction].cells?.includes(cell) ? direction : null;
+}
+
+export function complain(text) {
+  $("problem").textContent = text;
+  $("problem").hidden = false;
+  clearTimeout(complain.timer);
+  if (store.position) complain.timer = setTimeout(() => { $("problem").hidden = true; }, 5000);
+}
+
+/** What the agent thought of the action that was taken by hand. */
+export function tellVerdict(agent, action) {
+  const [best, p] = suggestions(agent)[0];
+  const own = Math.round(100 * agent.probabilities[action]);
+  $("verdict").textContent = best === action ? `The agent agrees: ${own} %.` : `The agent: ${store.look.actions[best]} ${Math.round(100 * p)} %, yours ${own} %.`;
+}

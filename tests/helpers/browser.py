@@ -1,0 +1,71 @@
+"""A page in a real, headless browser, served by the command itself."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+
+
+def find_browser() -> str:
+    """The path of a Chromium; without one the tests are skipped, except where CI has put one."""
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        assert not os.environ.get("HACKMATRIX_CI"), "CI installs chromium"
+        pytest.skip("needs chromium on PATH")
+    return found
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[str]:
+    """`hackmatrix ARGUMENTS` at some port; gives its address."""
+    command = [sys.executable, "-m", "hackmatrix", *arguments, "--port", "0", "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[0]
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.wait(10) in (0, 130)
+
+
+@contextmanager
+def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
+    """A page that is ready; at its end it must have asked no other host and said no error."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    own = urlsplit(address).netloc
+
+    def asked(request: Any) -> None:
+        if urlsplit(request.url).netloc not in ("", own):
+            problems.append(request.url)
+
+    page.on("request", asked)
+    page.set_default_timeout(30_000)
+    page.goto(address)
+    page.wait_for_selector("body[data-ready]")
+    yield page
+    context.close()
+    assert problems == []
+
+
+def settled(page: Any, step: int | None = None) -> dict[str, Any]:
+    """The position that the page shows once it has answered and nothing moves."""
+    page.wait_for_function(
+        "step => !hackmatrix.busy && (step === null || "
+        "hackmatrix.game.nodes[hackmatrix.game.at].step === step)",
+        arg=step,
+    )
+    position: dict[str, Any] = page.evaluate("hackmatrix.position")
+    return position

@@ -1,0 +1,121 @@
+"""The policies of the page are those of training: the same probabilities and values."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from hackmatrix.agents.architectures import NetworkConfig
+from hackmatrix.agents.policy import load_policy
+from hackmatrix.engine import Game
+from hackmatrix.engine.observation import features
+from hackmatrix.errors import UserError
+from hackmatrix.evaluation.players import exit_player
+from hackmatrix.page import policies
+from hackmatrix.page.casting import cast
+from hackmatrix.page.policies import exit_policy, load
+from hackmatrix.runs.params import save_params
+
+
+def random_params(layout: str, hidden: int = 8) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    sizes = [(len(features(Game.new(0).observation(), layout)), hidden), (hidden, hidden)]
+    sizes += [(hidden, 28), (hidden, 1)]
+    return {
+        "params": {
+            f"Dense_{i}": {
+                "kernel": rng.normal(size=size).astype(np.float32),
+                "bias": rng.normal(size=size[1]).astype(np.float32),
+            }
+            for i, size in enumerate(sizes)
+        }
+    }
+
+
+def about(**settings: Any) -> dict[str, Any]:
+    config = {**NetworkConfig(hidden_dim=8).__dict__, "observation": "full", **settings}
+    return {"environment": "HackMatrix-v1", "config": config}
+
+
+def positions() -> list[Game]:
+    games = [Game.new(seed) for seed in range(6)]
+    for game in games[:3]:
+        for _ in range(4):
+            if game.valid_actions():
+                game.step(game.valid_actions()[0])
+    return [game for game in games if game.valid_actions()]
+
+
+@pytest.mark.parametrize(("layout", "activation"), [("full", "relu"), ("classic", "tanh")])
+def test_the_forward_pass_is_the_networks(layout: str, activation: str, tmp_path: Path) -> None:
+    path = tmp_path / "params.npz"
+    save_params(path, random_params(layout), about(observation=layout, activation=activation))
+    policy, ours = load_policy(path), load(path)
+    _, network = policy.make()
+    for game in positions():
+        record = game.observation()
+        logits, value, _ = network(policy.params, jnp.frombuffer(record, jnp.uint8)[None], ())
+        found, worth = ours(record, [True] * 28)
+        np.testing.assert_allclose(found, logits[0], rtol=1e-4, atol=1e-4)
+        assert worth == pytest.approx(float(value[0]), rel=1e-4, abs=1e-4)
+    with_jax = policies._with_jax(path)(record, [True] * 28)
+    np.testing.assert_allclose(with_jax[0], found, rtol=1e-4, atol=1e-4)
+
+
+def test_exit_walks_as_the_player_of_evaluations() -> None:
+    player = exit_player()
+    for game in positions():
+        record = game.observation()
+        mask = [action in game.valid_actions() for action in range(28)]
+        records = jnp.frombuffer(record, jnp.uint8)[None]
+        action, _ = player.choose((), (), records, jnp.asarray([mask]), jnp.zeros(1))
+        logits, _ = exit_policy(record, mask)
+        assert max(range(28), key=lambda a: (mask[a], logits[a])) == int(action[0])
+
+
+def test_watching_an_mlp_loads_no_jax(tmp_path: Path) -> None:
+    path = tmp_path / "params.npz"
+    save_params(path, random_params("full"), about())
+    code = f"""
+import sys
+from pathlib import Path
+from hackmatrix.page.casting import cast
+from hackmatrix.page.replay import GameId
+from hackmatrix.page.session import Session
+session = Session(GameId(0), cast({str(path)!r}, None, ()))
+print(len(session.handle({{"do": "agent", "steps": 5}})["added"]), "jax" in sys.modules)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("5 False\n", "")
+
+
+def test_a_run_gives_all_its_checkpoints(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in ("params_10", "params_20", "final_params"):
+        save_params(run / f"{name}.npz", random_params("full"), about())
+    assert list(cast(None, run, ())) == ["final_params", "params_20", "params_10", "exit", "random"]
+    assert next(iter(cast(None, None, (tmp_path,)))) == "final_params"
+    assert list(cast("random", None, ())) == ["random", "exit"]
+
+
+def test_what_is_no_agent_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no run with params"):
+        cast(None, None, (tmp_path,))
+    with pytest.raises(UserError, match="no such file"):
+        cast(str(tmp_path / "x.npz"), None, ())
+    path = tmp_path / "other.npz"
+    save_params(path, random_params("full"), {"environment": "CartPole-v1", "config": {}})
+    with pytest.raises(UserError, match="plays CartPole-v1"):
+        load(path)
+    for settings, words in (
+        ({"observation": "smell"}, "reads smell, which this version lacks"),
+        ({"observation": "classic"}, "reads 1946 features, not those of classic"),
+    ):
+        save_params(path, random_params("full"), about(**settings))
+        with pytest.raises(UserError, match=words):
+            load(path)

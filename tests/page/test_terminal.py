@@ -1,0 +1,107 @@
+"""The game in a terminal: what is drawn, and a game played by keys on a pseudo-terminal."""
+
+import os
+import pty
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from hackmatrix.cli.main import main
+from hackmatrix.engine import Game
+from hackmatrix.page.casting import cast
+from hackmatrix.page.keyboard import message_of
+from hackmatrix.page.replay import GameId
+from hackmatrix.page.session import Session
+from hackmatrix.page.terminal import board, numbers, screen
+
+BOARD = Path(__file__).parents[2] / "docs" / "board.txt"
+
+
+def drawn(*parts: object) -> str:
+    console = Console(width=90, color_system=None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(*parts)
+    return capture.get()
+
+
+def test_everything_on_the_board_has_a_letter_or_a_word() -> None:
+    state = Game.from_text(BOARD.read_text()).state
+    text = drawn(board(state))
+    for sign in (
+        "@||.",
+        "V||",
+        "D|..*",
+        "G||",
+        "C||+",
+        "<4>",
+        "CRASH",
+        "^6",
+        "EXIT",
+        "siphon",
+        "$$$",
+    ):
+        assert sign in text
+    assert "stage 3/8   turn 14   spawn in 3 +4   score 23" in drawn(numbers(state))
+
+
+def test_what_is_hidden_is_not_drawn() -> None:
+    state = Game.new(7).state
+    before = drawn(board(state))
+    for piece in state.transmissions:
+        piece.type = type(piece.type)((piece.type + 1) % 4)
+    assert drawn(board(state)) == before
+
+
+def test_keys_play_and_look_back() -> None:
+    session = Session(GameId(7))
+    assert message_of(session, "down") == {"do": "act", "action": 1}
+    assert message_of(session, "p") == {"do": "act", "action": 5}
+    assert message_of(session, ",") is None
+    session.handle({"do": "act", "action": 1})
+    assert message_of(session, ",") == {"do": "go", "node": 0}
+    assert message_of(session, "\n") is None
+    watched = Session(GameId(7), cast("exit", None, ()))
+    assert message_of(watched, "\n") == {"do": "agent"}
+    suggested = message_of(watched, "1")
+    assert suggested is not None
+    assert suggested["action"] == watched.handle({"do": "hello"})["agent"]["suggests"]
+    assert "exit: 1 " in drawn(screen(watched, threats=True, height=24))
+
+
+def test_a_game_in_a_terminal() -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:  # the child, whose terminal this is
+        os.environ.update(COLUMNS="90", LINES="40", TERM="xterm")
+        os.execv(
+            sys.executable,
+            [sys.executable, "-m", "hackmatrix", "play", "--terminal", "--seed", "7"],
+        )
+    seen = b""
+
+    def wait_for(text: bytes) -> None:
+        nonlocal seen
+        until = time.monotonic() + 30
+        while text not in seen:
+            assert time.monotonic() < until, seen[-2000:]
+            seen += os.read(terminal, 65536)
+
+    wait_for(b"step 0")
+    os.write(terminal, b"\x1b[B")
+    wait_for(b"step 1")
+    os.write(terminal, b"q")
+    wait_for(b"not owned")
+    os.write(terminal, b"\x04")
+    try:
+        while os.read(terminal, 65536):
+            pass
+    except OSError:  # it has closed
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", "--terminal", "--seed", "7"]) == 2
+    assert capsys.readouterr().err == "hackmatrix play: error: --terminal needs a terminal\n"
