@@ -4,7 +4,6 @@ So `hackmatrix --help` is fast, and the game in plain Python never waits for JAX
 """
 
 import contextlib
-import difflib
 import importlib
 import sys
 from collections.abc import Callable, Sequence
@@ -105,6 +104,8 @@ def _help() -> str:
 
 
 def _unknown(name: str) -> str:
+    import difflib
+
     kind = "option" if name.startswith("-") else "command"
     near = difflib.get_close_matches(name, ["--help", "--version", *COMMANDS], n=1)
     hint = f"did you mean '{near[0]}'?" if near else "see 'hackmatrix --help'"
