@@ -47,11 +47,11 @@ def test_finds_the_binary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert command_of(None) == [str(other), "--headless-cli"]
     assert command_of(OURS) == [str(OURS), "--headless-cli"]
     monkeypatch.setenv("HACKMATRIX_BINARY", "/no/such")
-    with pytest.raises(UserError, match="^HACKMATRIX_BINARY /no/such: there is no such program"):
+    with pytest.raises(UserError, match=r"^HACKMATRIX_BINARY /no/such: there is no such program"):
         GameProcess()
 
 
-def test_a_refused_request_keeps_the_process(tmp_path: Path) -> None:
+def test_a_refused_request_keeps_the_process() -> None:
     with GameProcess(OURS) as process:
         with pytest.raises(GameProcessError, match="refuses step: there is no game yet"):
             process.ask("step", actionIndex=0)
