@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from datetime import date
@@ -11,7 +12,6 @@ from typing import Any
 
 from hackmatrix.errors import UserError, in_words
 from hackmatrix.runs.names import check_word, next_name
-from hackmatrix.runs.rows import METRICS
 from hackmatrix.runs.trackers import TrackedRun, Trackers
 from hackmatrix.sb3.options import Sb3TrainOptions
 from hackmatrix.sb3.packages import packages
@@ -30,32 +30,58 @@ def train(options: Sb3TrainOptions) -> int:
     with packages():
         from hackmatrix.sb3.callbacks import Progress
 
-    name = run_name(options)
     with _environment(options) as env:
         model = _model(options, env)
+        name = take_name(options)
         models, logs = options.model_dir / name, options.log_dir / name
-        for folder in (models, logs):
-            _make(folder)
         where = f"{options.num_envs} x {options.player}"
         _say(f"{name}: {where}, models in {models}, logs in {logs}")
         if model.num_timesteps:
             _say(f"continues {options.resume} after {model.num_timesteps:,} steps")
         progress = Progress(options.timesteps, _say)
-        with _tracked(options, name, logs) as trackers:
+        config = {**_facts(options), "wandb": options.wandb, "project": PREFIX}
+        tracked = TrackedRun(logs, config, update=model.num_timesteps)
+        with Trackers.open(tracked, _say) as trackers:
             return _learn(options, model, models, _callbacks(options, name, trackers), progress)
 
 
-def run_name(options: Sb3TrainOptions) -> str:
-    """The name of the run: that of the resumed model's folder, or the next one of today."""
+def take_name(options: Sb3TrainOptions) -> str:
+    """The name of the run, whose folders it makes.
+
+    It is that of the folder of the resumed model, if that is a run of `--model-dir`, else the next
+    one of today.
+
+    Raises:
+        UserError: the suffix can't be part of a folder's name, or a folder can't be made.
+    """
     if options.run_suffix is not None:
         check_word("--run-suffix", options.run_suffix)
     folder = options.resume and options.resume.resolve().parent
-    if folder and folder.parent == options.model_dir.resolve():
-        return folder.name
-    parents = [path for path in (options.model_dir, options.log_dir) if path.is_dir()]
-    existing = [each.name for path in parents for each in path.iterdir()]
+    try:
+        if folder and folder.parent == options.model_dir.resolve():
+            (options.log_dir / folder.name).mkdir(parents=True, exist_ok=True)
+            return folder.name
+        for parent in (options.model_dir, options.log_dir):
+            parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            name = _next_name(options)
+            with contextlib.suppress(FileExistsError):  # another run was faster: the next one
+                (options.model_dir / name).mkdir()
+                (options.log_dir / name).mkdir(exist_ok=True)
+                return name
+    except OSError as error:
+        raise UserError(in_words(error)) from error
+
+
+def _next_name(options: Sb3TrainOptions) -> str:
+    parents = options.model_dir, options.log_dir
+    existing = [each.name for parent in parents for each in parent.iterdir()]
     name = next_name(existing, date.today(), PREFIX)
     return f"{name}-{options.run_suffix}".lower() if options.run_suffix else name
+
+
+def _facts(options: Sb3TrainOptions) -> dict[str, str]:
+    return {name: str(value) for name, value in dataclasses.asdict(options).items()}
 
 
 @contextlib.contextmanager
@@ -98,14 +124,6 @@ def _model(options: Sb3TrainOptions, env: Any) -> Any:
     return model
 
 
-@contextlib.contextmanager
-def _tracked(options: Sb3TrainOptions, name: str, logs: Path) -> Iterator[Trackers]:
-    facts = {key: str(value) for key, value in dataclasses.asdict(options).items()}
-    config = {**facts, "wandb": options.wandb, "project": PREFIX, "run": name}
-    with Trackers.open(TrackedRun(logs, config), _say) as trackers:
-        yield trackers
-
-
 def _callbacks(options: Sb3TrainOptions, name: str, trackers: Trackers) -> list[Any]:
     from hackmatrix.sb3.callbacks import Checkpoints, Episodes, Evaluation
     from hackmatrix.sb3.envs import singles
@@ -136,6 +154,8 @@ def _learn(
         saved, code = "crash_recovery_model", FAILED
         why = in_words(error) if isinstance(error, OSError) else " ".join(str(error).split())
         why = f"{type(error).__name__}: {why}"
+        if options.debug:
+            traceback.print_exc()
     finally:
         progress.close()
     for callback in callbacks:
@@ -146,14 +166,6 @@ def _learn(
     if why:
         print(f"hackmatrix sb3 train: error: {why}", file=sys.stderr)
     return code
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / METRICS).parent.stat()
-    except OSError as error:
-        raise UserError(f"{folder}: {error.strerror}") from error
 
 
 def _say(line: str) -> None:

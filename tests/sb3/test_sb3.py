@@ -26,6 +26,8 @@ from hackmatrix.gym.layouts import LAYOUTS
 from hackmatrix.sb3.callbacks import Episodes, MaskViolated
 from hackmatrix.sb3.envs import single
 from hackmatrix.sb3.history import PARTS
+from hackmatrix.sb3.options import Sb3TrainOptions
+from hackmatrix.sb3.train import take_name
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
 SHORT = ["--n-steps", "64", "--batch-size", "32", "--no-wandb", "--eval-freq", "0"]
@@ -118,6 +120,27 @@ def test_wrong_models_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no model in models: train one first" in capsys.readouterr().err
     assert cli.main(["sb3", "watch", "gone.zip"]) == 1
     assert cli.main(["sb3", "watch", "no.zip"]) == 2
+
+
+def test_missing_packages_are_told() -> None:
+    code = (
+        "import sys\nsys.modules['sb3_contrib'] = None\n"
+        "from hackmatrix.cli.main import main\nsys.exit(main(['sb3', 'train']))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 2
+    said = "sb3_contrib is not installed: pip install 'hackmatrix[sb3]' brings it"
+    assert said in result.stderr
+
+
+def test_names_count_up_and_bad_ones_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    options = Sb3TrainOptions(run_suffix="b")
+    names = [take_name(options), take_name(options), take_name(Sb3TrainOptions())]
+    assert [name.split("-", 3)[3] for name in names] == ["1-b", "2-b", "3"]
+    assert train("--run-suffix", "a/b") == 2
+    assert "--run-suffix must be 1 to 100 letters" in capsys.readouterr().err
+    assert train("--game-binary", "x", "--backend", "jax") == 2
+    assert "--game-binary goes with --backend process" in capsys.readouterr().err
 
 
 def test_a_saved_model_plays(capsys: pytest.CaptureFixture[str]) -> None:
