@@ -12,7 +12,8 @@ def packages() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        package = (error.name or "a package").partition(".")[0]
         raise UserError(
-            f"{error.name} is not installed: pip install 'hackmatrix[sb3]' brings it "
+            f"{package} is not installed: pip install 'hackmatrix[sb3]' brings it "
             "(before it, `pip install torch==2.13.0` where there is only a CPU)"
         ) from error
