@@ -42,6 +42,7 @@ class GameProcess:
         *,
         flags: Sequence[str] = (),
         timeout: float = TIMEOUT,
+        echo: bool = False,
     ) -> None:
         """Finds the binary, and does not start it yet.
 
@@ -49,12 +50,14 @@ class GameProcess:
             binary: path of a binary; None for the one that `HACKMATRIX_BINARY` names, or else ours.
             flags: given to it besides `--headless-cli`.
             timeout: seconds that one answer may take.
+            echo: whether what it says on stderr is shown on stderr here too.
 
         Raises:
             UserError: there is no such program.
         """
         self.command = [*command_of(binary), *flags]
         self.timeout = timeout
+        self._echo = echo
         self._process: subprocess.Popen[bytes] | None = None
         self._read = b""  # read from the process and not yet used
         self._words: deque[str] = deque(maxlen=_LAST_WORDS)
@@ -130,6 +133,8 @@ class GameProcess:
         with process.stderr as stderr:  # type: ignore[union-attr]
             for line in stderr:
                 self._words.append(line.decode(errors="replace").rstrip())
+                if self._echo:
+                    print(self._words[-1], file=sys.stderr)
 
     def _line(self, process: "subprocess.Popen[bytes]") -> bytes:
         """One line of the process's answers; empty if they end."""

@@ -215,7 +215,7 @@ def make_backend(name: str, binary: str | None, flags: Sequence[str] = ()) -> Ba
     Args:
         name: one of `BACKENDS`.
         binary: the game process's program, see `bridge.client`; for "process" alone.
-        flags: given to that program.
+        flags: given to that program, which then shows what it says on stderr.
 
     Raises:
         UserError: there is no such backend, or no such binary.
@@ -225,5 +225,5 @@ def make_backend(name: str, binary: str | None, flags: Sequence[str] = ()) -> Ba
     if binary is not None and name != "process":
         raise UserError(f"game_binary goes with backend process, not with {name}")
     if name == "process":
-        return ProcessBackend(GameProcess(binary, flags=flags))
+        return ProcessBackend(GameProcess(binary, flags=flags, echo=bool(flags)))
     return PythonBackend() if name == "python" else JaxBackend()

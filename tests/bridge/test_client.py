@@ -108,6 +108,13 @@ def test_much_on_stderr_does_not_block(tmp_path: Path) -> None:
         assert process.ask("reset") == {}
 
 
+def test_what_it_says_is_shown_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    for echo, said in ((False, ""), (True, "reset: stream 7 episode 0\n")):
+        with GameProcess(OURS, flags=["--info"], echo=echo) as process:
+            process.ask("reset", seed=7)
+        assert capsys.readouterr().err == said
+
+
 def test_an_answer_in_pieces(tmp_path: Path) -> None:
     lines = (
         "read line",

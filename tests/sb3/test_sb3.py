@@ -226,3 +226,28 @@ def test_on_the_jax_engine() -> None:
     for row in episodes:
         parts = sum(row[f"reward_{part}"] for part in PARTS)
         assert row["total_reward"] == pytest.approx(parts - 0.01 * row["steps"], abs=1e-2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_lines_of_the_original_run_as_they_are_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With our process in the place of the binary; shorter than they are written."""
+    binary = Path(sys.executable).with_name("hackmatrix-game")
+    monkeypatch.setenv("HACKMATRIX_BINARY", str(binary))
+    short = [*SHORT[:-2], "--eval-freq", "64", "--timesteps", "64", "--max-episode-steps", "20"]
+
+    def typed(line: str, *further: str) -> str:
+        script, *words = line.split()
+        command = [sys.executable, str(ROOT / "python" / script), *words, *further]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    told = typed("scripts/train.py --timesteps 100000000 --save-freq 50000", *short)
+    assert "1 x process" in told
+    best = f"./models/{only('models').name}/best_model.zip"
+    assert "after 64 steps" in typed(f"scripts/train.py --resume {best}", *short)
+    typed("scripts/train.py --no-wandb", *short)
+    assert typed(f"scripts/watch_trained_agent.py --model {best}").count("game ") == 3
