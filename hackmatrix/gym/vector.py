@@ -38,7 +38,7 @@ class _Step(NamedTuple):
     """What a step tells of each game."""
 
     observation: Array
-    final_observation: Array
+    final_observation: Array | None
     mask: Array  # bool[N, 28], of the game that the next action belongs to
     reward: Array
     terminated: Array
@@ -134,8 +134,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._over &= ~chosen
         else:
             self._over[:] = False
-        self._games, self._masks = begun, np.asarray(masks)
-        return self._arranged(observations), {"action_mask": self._masks.copy()}
+        self._games, self._masks = begun, np.array(masks)
+        return self._arranged(np.array(observations)), {"action_mask": self._masks.copy()}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Takes an action in each game; see `gymnasium.vector.VectorEnv.step`.
@@ -150,16 +150,21 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if actions.shape != (self.num_envs,) or not np.issubdtype(actions.dtype, np.integer):
             got = f"{actions.dtype}{list(actions.shape)}"
             raise UserError(f"actions must be integers [{self.num_envs}], got {got}")
+        if actions.min() < 0 or actions.max() >= NUM_ACTIONS:
+            got = f"{actions.min()}..{actions.max()}"
+            raise UserError(f"actions must be 0..{NUM_ACTIONS - 1}, got {got}")
         if self._over.any():
             number = int(self._over.sum())
             raise UserError(f"{number} games have ended: reset them, see options of `reset`")
-        self._games, step = self._play(self._games, actions.astype(np.int32))
-        step = jax.tree.map(np.asarray, step)
+        self._games, told = self._play(self._games, actions.astype(np.int32))
+        # Copies, as nobody may write to JAX's own memory.
+        step = jax.tree.map(np.array, told._replace(final_observation=None))
         ended = step.terminated | step.truncated
         self._masks = step.mask
         infos: dict[str, Any] = {"action_mask": step.mask.copy(), **step.facts}
         if self._tells_final and ended.any():
-            infos |= {"final_obs": self._arranged(step.final_observation), "_final_obs": ended}
+            final = self._arranged(np.array(told.final_observation))
+            infos |= {"final_obs": final, "_final_obs": ended}
         if self.autoreset_mode == AutoresetMode.DISABLED:
             self._over = ended.copy()
         observations = self._arranged(step.observation)
@@ -183,7 +188,6 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return (seeds % EVALUATION_STREAM).astype(np.uint32)
 
     def _arranged(self, observations: Any) -> Any:
-        observations = np.asarray(observations)
         return split(observations) if self._layout == "dict" else observations
 
     # --- traced ----------------------------------------------------------------------------------

@@ -74,7 +74,8 @@ class Episodes(BaseCallback):
 
     def _check_masks(self) -> None:
         actions, masks = self.locals["actions"], self.locals["action_masks"]
-        allowed = masks[np.arange(len(actions)), actions]
+        # Where nothing is valid, any action ends the game.
+        allowed = masks[np.arange(len(actions)), actions] | ~masks.any(1)
         if not allowed.all():
             game = int(np.flatnonzero(~allowed)[0])
             raise MaskViolated(
@@ -88,8 +89,9 @@ class Episodes(BaseCallback):
         since, steps = self._began
         speed = (self.num_timesteps - steps) / max(time.monotonic() - since, 1e-9)
         self._began = time.monotonic(), self.num_timesteps
+        batch = self.locals["n_rollout_steps"] * self.training_env.num_envs
         row: dict[str, Any] = {
-            "update": self.num_timesteps // (self.model.n_steps * self.training_env.num_envs),  # type: ignore[attr-defined]
+            "update": self.num_timesteps // batch,
             "timesteps": self.num_timesteps,
             "train/steps_per_second": speed,
             "train/num_episodes": float(len(ended)),

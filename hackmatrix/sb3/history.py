@@ -35,7 +35,7 @@ class Episode(NamedTuple):
 
 
 class History:
-    """The table `episodes` of a database that several runs share; `with` closes it."""
+    """The table `episodes` of a database that several runs share."""
 
     def __init__(self, folder: Path) -> None:
         """Opens the database in a folder, or makes it."""

@@ -142,3 +142,8 @@ def test_wrong_use_is_told() -> None:
         env.step(np.zeros(GAMES, int))
     with pytest.raises(UserError, match="seed must be one number or 4"):
         env.reset(seed=[1, 2])
+    env._games = ()  # as if there were games, which take long to compile
+    with pytest.raises(UserError, match=r"actions must be integers \[4\], got float64\[2\]"):
+        env.step(np.zeros(2))
+    with pytest.raises(UserError, match=r"actions must be 0\.\.27, got 0\.\.28"):
+        env.step(np.array([0, 1, 28, 3]))
