@@ -57,8 +57,8 @@ class Game:
     >>> game = Game.new(stream=7, episode=0)
     >>> outcome = game.step(game.valid_actions()[0])
 
-    What only some uses need (records, data, text) is imported when it is used: the game process
-    starts in half the time.
+    What only some uses need (records, data, text) is imported when it is used, so that the
+    game process starts at once.
     """
 
     def __init__(self, state: State) -> None:

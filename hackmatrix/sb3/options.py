@@ -63,7 +63,9 @@ class Sb3TrainOptions:
         None, "binary of a game process, and so --backend process; else HACKMATRIX_BINARY's"
     )
     n_steps: int | None = option(
-        None, "steps of each game in an update; scaled so that an update stays as large", at_least=2
+        None,
+        "steps of each game in an update; the preset's, divided by the games on the JAX engine",
+        at_least=2,
     )
     batch_size: int | None = option(None, "steps of a minibatch; the preset's", at_least=2)
     seed: int = option(0, "seed of the network, the actions and the games", at_least=0)
