@@ -35,6 +35,10 @@ bench: $(BENCH)/.ready  ## speed beside environments of other libraries, which g
 classic: $(READY)  ## learning curves of classic control over ten seeds, next to published ones
 	$(BIN)/python -m benchmarks.classic
 
+sb3: $(READY)  ## Stable-Baselines3 with torch for CPUs, into .venv; then its tests run too
+	$(BIN)/pip install torch==2.13.0
+	$(BIN)/pip install --editable '.[sb3]'
+
 lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest versions)
 	$(LOCK) --extra dev --output-file requirements.lock $(LOCK_FLAGS)
 	$(LOCK) --extra bench --constraint requirements.lock --no-annotate \
@@ -56,4 +60,4 @@ $(BENCH)/.ready: requirements-bench.lock
 	@SETUP_VENV=$(BENCH) SETUP_LOCK=requirements-bench.lock .ci/setup $(PYTHON)
 	@touch $@
 
-.PHONY: help setup train test slow lint bench classic lock clean
+.PHONY: help setup train test slow lint bench classic sb3 lock clean

@@ -3,6 +3,8 @@
 Importing this package imports no JAX; `make` does.
 """
 
+import importlib
+import sys
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from hackmatrix.version import ENVIRONMENT_ID, __version__
@@ -10,6 +12,9 @@ from hackmatrix.version import ENVIRONMENT_ID, __version__
 if TYPE_CHECKING:
     from hackmatrix.interface.environment import Environment
     from hackmatrix.jaxgame import HackMatrixEnv
+
+if "gymnasium" in sys.modules:  # else `import hackmatrix.gym` does it, when Gymnasium is wanted
+    importlib.import_module("hackmatrix.gym")
 
 __all__ = ["ENVIRONMENT_ID", "__version__", "draw", "make", "registered"]
 

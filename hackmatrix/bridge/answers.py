@@ -1,8 +1,16 @@
-"""Builds the answers of the process: observations, infos and the internal state as JSON."""
+"""Builds the answers of the process, as JSON text.
 
+Every answer repeats the 36 cells of the board, and most of them look as they did before or as they
+do on other boards. So the text of a cell is kept by what it shows, and answers are put together
+from texts.
+"""
+
+import json
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
-from hackmatrix.engine import Outcome
+from hackmatrix.engine.game import Outcome
 from hackmatrix.engine.state import Cell, Ending, Enemy, State, Transmission
 from hackmatrix.rules.actions import FIRST_PROGRAM
 from hackmatrix.rules.board import CELLS, SIZE, Content, col, row
@@ -27,57 +35,81 @@ REWARD_NAMES = {
     "siphon_quality": "siphonQuality",
     "program_waste": "programWaste",
     "siphon_death_penalty": "siphonDeathPenalty",
-    "step_penalty": "stepPenalty",
+    "step_penalty": "stepPenalty",  # not a part of the original
 }
+_CELLS_KEPT = 16_384  # texts of cells without pieces, about 500 bytes each with their facts
+_BREAKDOWNS_KEPT = 4096
+_JSON = {False: "false", True: "true"}
+
+_facts = attrgetter(
+    *("content", "credits", "energy", "siphoned", "center", "points", "program", "spawn"),
+    "holds_data",
+)
+to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def observation(state: State) -> Json:
-    """The observation as JSON: only what the player can see, nothing hidden."""
+def observation(state: State) -> str:
+    """The observation: only what the player can see, nothing hidden."""
     player = state.player
-    cells = [cell_view(state, cell) for cell in range(CELLS)]
-    return {
-        "playerRow": row(player.cell),
-        "playerCol": col(player.cell),
-        "playerHP": player.hp,
-        "credits": player.credits,
-        "energy": player.energy,
-        "stage": state.stage,
-        "turn": state.turn,
-        "dataSiphons": player.siphons,
-        "baseAttack": player.attack,
-        "score": player.score,
-        "showActivated": state.show,
-        "scheduledTasksDisabled": state.calm,
-        "ownedPrograms": [FIRST_PROGRAM + number for number in state.owned],
-        "cells": [cells[start : start + SIZE] for start in range(0, CELLS, SIZE)],
-        "cryptogHints": [_place(enemy.last) for enemy in state.enemies if not state.sees(enemy)],
-    }
+    owned = ",".join([str(FIRST_PROGRAM + number) for number in state.owned])
+    return (
+        f'{{"playerRow":{row(player.cell)},"playerCol":{col(player.cell)},'
+        f'"playerHP":{player.hp},"credits":{player.credits},"energy":{player.energy},'
+        f'"stage":{state.stage},"turn":{state.turn},"dataSiphons":{player.siphons},'
+        f'"baseAttack":{player.attack},"score":{player.score},'
+        f'"showActivated":{_JSON[state.show]},"scheduledTasksDisabled":{_JSON[state.calm]},'
+        f'"ownedPrograms":[{owned}],{_board(state)}}}'
+    )
 
 
-def cell_view(state: State, index: int) -> Json:
-    """One cell; absent or hidden things have no key."""
-    cell = state.cells[index]
+def _board(state: State) -> str:
+    """The keys `cells` and `cryptogHints`."""
+    texts = [_cell_text(i, *_facts(cell)) for i, cell in enumerate(state.cells)]
+    hints = []
+    for cell, enemy in sorted(_first_enemies(state).items()):
+        if state.sees(enemy):
+            texts[cell] = _with(texts[cell], enemy=enemy_view(enemy))
+        else:
+            hints.append(_place(enemy.last))
+    for one in state.transmissions:
+        view = transmission_view(one, shown=state.show)
+        texts[one.cell] = _with(texts[one.cell], transmission=view)
+    rows = "],[".join([",".join(texts[i : i + SIZE]) for i in range(0, CELLS, SIZE)])
+    return f'"cells":[[{rows}]],"cryptogHints":{to_json(hints) if hints else "[]"}'
+
+
+def _first_enemies(state: State) -> dict[int, Enemy]:
+    """The enemy that represents all those on its cell, by cell: the first in the list."""
+    return {enemy.cell: enemy for enemy in reversed(state.enemies)}
+
+
+def _with(text: str, **views: Json) -> str:
+    """The text of an object with further keys at its end."""
+    return f"{text[:-1]},{to_json(views)[1:]}"
+
+
+@lru_cache(_CELLS_KEPT)
+def _cell_text(index: int, *facts: Any) -> str:
+    return to_json(cell_view(index, Cell(*facts)))
+
+
+def cell_view(index: int, cell: Cell) -> Json:
+    """A cell without its pieces; absent or hidden things have no key."""
     view: Json = {
         **_place(index),
         "isDataSiphon": cell.content == Content.SIPHON,
         "isExit": cell.content == Content.EXIT,
         "siphonCenter": cell.center,
     }
-    enemy = next(iter(state.enemies_on(index)), None)
-    if enemy is not None and state.sees(enemy):
-        view["enemy"] = enemy_view(enemy)
     if cell.is_block:
         view["block"] = block_view(cell)
-    transmission = state.transmission_on(index)
-    if transmission is not None:
-        view["transmission"] = transmission_view(transmission, shown=state.show)
     if not cell.is_block or cell.siphoned:
         view.update({name: n for name in ("credits", "energy") if (n := getattr(cell, name))})
     return view
 
 
 def enemy_view(enemy: Enemy) -> Json:
-    """A visible enemy; the first in the list represents all on its cell."""
+    """A visible enemy."""
     return {
         "type": _name(enemy.type),
         "hp": enemy.hp,
@@ -110,24 +142,35 @@ def transmission_view(transmission: Transmission, *, shown: bool) -> Json:
     return view
 
 
-def step_answer(state: State, outcome: Outcome) -> Json:
-    """The answer to `step`."""
-    info: Json = {}
+def step_answer(state: State, outcome: Outcome, *, exact: bool) -> str:
+    """The answer to `step`.
+
+    Args:
+        state: the game after the step.
+        outcome: what the step did.
+        exact: whether the breakdown of the reward has the parts of the original alone.
+    """
+    flags = ""
     if outcome.ending == Ending.INVALID_ACTION:
-        info["invalid_action"] = True
+        flags += '"invalid_action":true,'
     if outcome.stage_completed:
-        info["stage_complete"] = True
+        flags += '"stage_complete":true,'
     if outcome.ending == Ending.DIED:
-        info["death"] = True
-    info["reward_breakdown"] = {
-        name: points(outcome.parts[part]) for part, name in REWARD_NAMES.items()
-    }
-    return {
-        "observation": observation(state),
-        "reward": points(sum(outcome.parts.values())),
-        "done": outcome.done,
-        "info": info,
-    }
+        flags += '"death":true,'
+    parts = outcome.parts
+    return (
+        f'{{"observation":{observation(state)},"reward":{points(sum(parts.values()))},'
+        f'"done":{_JSON[outcome.done]},"info":{{{flags}'
+        f'"reward_breakdown":{_breakdown(exact, *parts.items())}}}}}'
+    )
+
+
+@lru_cache(_BREAKDOWNS_KEPT)
+def _breakdown(exact: bool, *parts: tuple[str, int]) -> str:
+    names = {REWARD_NAMES[part]: points(units) for part, units in parts}
+    if exact:
+        del names["stepPenalty"]
+    return to_json(names)
 
 
 def points(units: int) -> float:
@@ -135,15 +178,17 @@ def points(units: int) -> float:
     return round(units * UNIT, 3)
 
 
-def internal_state(state: State) -> Json:
-    """The answer to `getInternalState`, including hidden facts."""
-    return {
-        "scheduledTaskInterval": state.interval,
-        "nextScheduledTaskTurn": state.next_task,
-        "pendingSiphonTransmissions": state.pending,
-        "turnCount": state.turn,
-        "enemies": [internal_enemy(enemy) for enemy in state.enemies],
-    }
+def internal_state(state: State | None) -> str:
+    """The answer to `getInternalState`, including hidden facts; zeros before the first game."""
+    return to_json(
+        {
+            "scheduledTaskInterval": state.interval if state else 0,
+            "nextScheduledTaskTurn": state.next_task if state else 0,
+            "pendingSiphonTransmissions": state.pending if state else 0,
+            "turnCount": state.turn if state else 0,
+            "enemies": [internal_enemy(enemy) for enemy in state.enemies] if state else [],
+        }
+    )
 
 
 def internal_enemy(enemy: Enemy) -> Json:

@@ -1,6 +1,5 @@
 """The main loop of the game process: reads requests and writes answers, one JSON object a line."""
 
-import json
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -8,20 +7,20 @@ from hackmatrix.bridge.session import Session
 
 
 def serve(
-    requests: BinaryIO, answers: BinaryIO, log: Callable[[str], None], trace: Callable[[str], None]
+    requests: BinaryIO, answers: BinaryIO, session: Session, trace: Callable[[str], None] | None
 ) -> None:
     """Answers each line of `requests` with a line of `answers` before reading the next.
 
     Args:
         requests: JSON lines.
         answers: JSON lines.
-        log: is called with a line for every game that begins or ends.
+        session: answers them.
         trace: is called with every request and every answer.
     """
-    session = Session(log)
     for line in requests:
-        trace(f"< {line!r}")
-        answer = json.dumps(session.answer(line), separators=(",", ":"))
-        trace(f"> {answer}")
+        answer = session.answer(line)
+        if trace:
+            trace(f"< {line!r}")
+            trace(f"> {answer}")
         answers.write(answer.encode() + b"\n")
         answers.flush()

@@ -2,21 +2,20 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
-from hackmatrix.bridge.answers import Json, internal_state, observation, step_answer
+from hackmatrix.bridge.answers import internal_state, observation, step_answer, to_json
 from hackmatrix.bridge.set_state import read_state
-from hackmatrix.engine import Game, Outcome
 from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.fields import Fields
+from hackmatrix.engine.game import Game, Outcome, new_game
 from hackmatrix.engine.state import Ending
 from hackmatrix.errors import UserError
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.board import SIZE
 from hackmatrix.rules.chance import EVALUATION_STREAM
-from hackmatrix.rules.observation import CELL_FEATURES, PLAYER_FEATURES
 from hackmatrix.rules.rewards import REWARD_PARTS
 
 AFTER_THE_END = Outcome(
@@ -27,15 +26,26 @@ AFTER_THE_END = Outcome(
 class Session:
     """The game of one client and the commands on it. A refused request changes nothing."""
 
-    def __init__(self, log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        log: Callable[[str], None] | None = None,
+        *,
+        exact_breakdown: bool = False,
+        programs: Collection[int] = (),
+    ) -> None:
         """Starts without a game.
 
         Args:
             log: is called with a line for every game that begins, is set or ends.
+            exact_breakdown: whether `reward_breakdown` has the parts of the original alone, without
+                `stepPenalty`.
+            programs: numbers of the programs that blocks of new stages may carry; empty for all.
         """
-        self._log = log
+        self._log = log or (lambda _: None)
+        self._exact = exact_breakdown
+        self._programs = tuple(sorted(programs))
         self._game: Game | None = None
-        self._commands: dict[str, Callable[[Fields], Json]] = {
+        self._commands: dict[str, Callable[[Fields], str]] = {
             "reset": self._reset,
             "step": self._step,
             "getValidActions": self._valid_actions,
@@ -45,16 +55,16 @@ class Session:
             "getInternalState": self._internal_state,
         }
 
-    def answer(self, line: bytes) -> Json:
-        """Answers one line; an invalid request is answered by an error."""
+    def answer(self, line: bytes) -> str:
+        """Answers one line by JSON text without a line end; an invalid request by an error."""
         try:
             fields = Fields(parse(line), "request")
             fields.prefix = ""
             return self._commands[fields.choice("action", self._commands)](fields)
         except UserError as error:
-            return {"error": str(error)}
+            return to_json({"error": str(error)})
         except RecursionError:
-            return {"error": "not JSON: nested too deeply"}
+            return to_json({"error": "not JSON: nested too deeply"})
 
     @property
     def game(self) -> Game:
@@ -63,46 +73,56 @@ class Session:
             raise UserError("there is no game yet: send reset or setState first")
         return self._game
 
-    def _reset(self, fields: Fields) -> Json:
+    def _reset(self, fields: Fields) -> str:
         if fields.left.get("seed") is None:
             stream = random_stream()
         else:
             stream = fields.number("seed", 0, EVALUATION_STREAM - 1)
-        self._game = Game.new(stream)
+        self._game = Game(new_game(self._dice(stream)))
         self._log(f"reset: stream {stream} episode 0")
-        return {"observation": observation(self.game.state)}
+        return f'{{"observation":{observation(self.game.state)}}}'
 
-    def _step(self, fields: Fields) -> Json:
+    def _dice(self, stream: int) -> Dice:
+        if not self._programs:
+            return Dice(stream, 0)
+        from hackmatrix.bridge.limited_dice import LimitedDice
+
+        return LimitedDice(stream, 0, 0, self._programs)
+
+    def _step(self, fields: Fields) -> str:
         state = self.game.state
         action = fields.number("actionIndex", 0, NUM_ACTIONS - 1)
         if state.over:
-            return step_answer(state, AFTER_THE_END)
+            return step_answer(state, AFTER_THE_END, exact=self._exact)
+        was_dead = state.player.hp == 0  # only setState makes such a game
         outcome = self.game.step(action)
+        if was_dead and not outcome.done:
+            state.over = Ending.DIED
+            outcome = replace(outcome, ending=Ending.DIED)
         if outcome.ending:
             self._log(f"over: {outcome.ending} in stage {state.stage}, {state.dice.clock} actions")
-        return step_answer(state, outcome)
+        return step_answer(state, outcome, exact=self._exact)
 
-    def _valid_actions(self, _: Fields) -> Json:
-        return {"validActions": self.game.valid_actions()}
+    def _valid_actions(self, _: Fields) -> str:
+        return to_json({"validActions": self._game.valid_actions() if self._game else []})
 
-    def _action_space(self, _: Fields) -> Json:
-        return {"actionSpaceSize": NUM_ACTIONS}
+    def _action_space(self, _: Fields) -> str:
+        return to_json({"actionSpaceSize": NUM_ACTIONS})
 
-    def _observation_space(self, _: Fields) -> Json:
-        return {
-            "gridSize": SIZE,
-            "playerFeatures": PLAYER_FEATURES,
-            "cellFeatures": CELL_FEATURES,
-        }
+    def _observation_space(self, _: Fields) -> str:
+        from hackmatrix.rules import observation as layout  # here, as the process starts faster
 
-    def _set_state(self, fields: Fields) -> Json:
-        dice = replace(self._game.state.dice) if self._game else Dice(random_stream(), 0)
+        sizes = {"playerFeatures": layout.PLAYER_FEATURES, "cellFeatures": layout.CELL_FEATURES}
+        return to_json({"gridSize": SIZE, **sizes})
+
+    def _set_state(self, fields: Fields) -> str:
+        dice = replace(self._game.state.dice) if self._game else self._dice(random_stream())
         self._game = Game(read_state(fields.take("state"), dice))
         self._log(f"setState: stream {dice.stream} episode 0 clock {dice.clock}")
-        return {"observation": observation(self.game.state)}
+        return f'{{"observation":{observation(self.game.state)}}}'
 
-    def _internal_state(self, _: Fields) -> Json:
-        return internal_state(self.game.state)
+    def _internal_state(self, _: Fields) -> str:
+        return internal_state(self._game.state if self._game else None)
 
 
 def random_stream() -> int:
@@ -111,16 +131,31 @@ def random_stream() -> int:
 
 
 def parse(line: bytes) -> Any:
-    """Parses a line as one JSON value.
+    """Parses a line as one JSON value; numbers such as 1.0 are read as integers.
 
     Raises:
         UserError: the line is not a single JSON value.
     """
     try:
-        return json.loads(line.decode(), parse_constant=_refuse_constant)
-    except ValueError as error:  # also broken UTF-8 and numbers of thousands of digits
-        raise UserError(f"not JSON: {error}") from None
+        return _DECODER.decode(line.decode())
+    except UserError:
+        raise
+    except UnicodeDecodeError as error:
+        why = f"byte {error.start + 1} is no UTF-8"
+    except json.JSONDecodeError as error:
+        why = f"cannot be read from character {error.pos + 1} on"
+    except ValueError:  # Python refuses to read integers of thousands of digits
+        why = "a number has too many digits"
+    raise UserError(f"not JSON: {why}")
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise UserError(f"not JSON: {name} is no JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_float=_number, parse_constant=_refuse_constant)

@@ -1,18 +1,24 @@
-"""`setState`: builds a state from a short description with the process's names."""
+"""`setState`: builds a state from a short description with the process's names.
 
+It takes positions that play does not reach and that the JAX engine could not hold, as clients of
+the original rely on them: points, spawn counts, resources and hp of enemies up to `LIMIT`.
+"""
+
+from collections.abc import Iterable
 from typing import Any
 
 from hackmatrix.engine.dice import Dice
-from hackmatrix.engine.fields import Fields, IllegalStateError
+from hackmatrix.engine.fields import Fields, IllegalStateError, shown
 from hackmatrix.engine.state import Cell, Enemy, Player, State, Transmission, empty_board
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
-from hackmatrix.rules.board import CELLS, LIMIT, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, Content
-from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
-from hackmatrix.rules.programs import NUMBER, PROGRAMS, ProgramId
+from hackmatrix.rules.board import CELLS, LIMIT, Content
+from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
+from hackmatrix.rules.programs import NUMBER, ProgramId
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
 EXIT = CELLS - 1  # (5,5), always
+MOST_ENTRIES = 1_000  # of a list in which several may name one cell or program
 DEFAULT_POINTS = 5
 DEFAULT_PROGRAM_SPAWN = 2
 
@@ -75,87 +81,75 @@ def read_player(fields: Fields) -> Player:
     """Reads `player`."""
     return Player(
         fields.place(),
-        hp=fields.number("hp", 1, PLAYER_HP, PLAYER_HP),
+        hp=fields.number("hp", 0, PLAYER_HP, PLAYER_HP),  # 0: dead, and the next step ends the game
         credits=fields.number("credits", 0, LIMIT, 0),
         energy=fields.number("energy", 0, LIMIT, 0),
         siphons=fields.number("dataSiphons", 0, LIMIT, 0),
-        attack=fields.number("attackDamage", 1, LIMIT, 1),
+        attack=fields.number("attackDamage", 0, LIMIT, 1),
         score=fields.number("score", 0, LIMIT, 0),
     )
 
 
 def read_board(fields: Fields) -> list[Cell]:
-    """Reads the cells: the exit, `blocks` and `resources`."""
+    """Reads the cells: `blocks`, then `resources`, then the exit; the last on a cell counts."""
     cells = empty_board()
-    cells[EXIT].content = Content.EXIT
-    for block, path in fields.items("blocks", 0, CELLS, []):
-        place_block(cells, _object(block, path), path)
-    for resource, path in fields.items("resources", 0, CELLS, []):
-        place_resource(cells, _object(resource, path), path)
+    for block, path in fields.items("blocks", 0, MOST_ENTRIES, []):
+        place_block(cells, _object(block, path))
+    for resource, path in fields.items("resources", 0, MOST_ENTRIES, []):
+        place_resource(cells, _object(resource, path))
+    there = cells[EXIT]
+    cells[EXIT] = Cell(Content.EXIT, credits=there.credits, energy=there.energy)
     return cells
 
 
-def place_block(cells: list[Cell], fields: Fields, path: str) -> None:
-    """Places one item of `blocks`."""
+def place_block(cells: list[Cell], fields: Fields) -> None:
+    """Places one item of `blocks`; a program block without a program is none."""
     index = fields.place()
-    _require_empty(cells[index], path)
-    is_data = fields.choice("type", ("data", "program")) == "data"
-    points = fields.number("points", 0, MAX_POINTS, DEFAULT_POINTS)
+    is_data = _choice(fields, "type", ("data", "program")) == "data"
+    points = fields.number("points", 0, LIMIT, DEFAULT_POINTS)
+    program = None if is_data else read_program(fields)
     default_spawn = points if is_data else DEFAULT_PROGRAM_SPAWN
-    program = read_program(fields)
-    if program is None and not is_data:
-        raise IllegalStateError(f"{path}: a program block needs programType or programActionIndex")
-    cells[index] = Cell(
-        Content.DATA if is_data else Content.PROGRAM,
-        siphoned=fields.flag("siphoned"),
-        points=points if is_data else 0,
-        program=0 if is_data or program is None else program,
-        spawn=fields.number("spawnCount", 0, MAX_SPAWN, default_spawn),
-    )
+    spawn = fields.number("spawnCount", 0, LIMIT, default_spawn)
+    siphoned = fields.flag("siphoned")
+    if is_data:
+        cells[index] = Cell(Content.DATA, siphoned=siphoned, points=points, spawn=spawn)
+    elif program is not None:
+        cells[index] = Cell(Content.PROGRAM, siphoned=siphoned, program=program, spawn=spawn)
 
 
 def read_program(fields: Fields) -> int | None:
-    """The program named by `programType` or `programActionIndex`; None if neither is given."""
-    by_name = by_index = None
-    if "programType" in fields.left:
-        name = fields.take("programType")
-        by_name = PROGRAM_BY_NAME.get(name.lower()) if isinstance(name, str) else None
-        if by_name is None:
-            fields.refuse("programType", name, "expected the name of a program")
-    if "programActionIndex" in fields.left:
-        index = fields.number("programActionIndex", FIRST_PROGRAM, NUM_ACTIONS - 1)
-        by_index = index - FIRST_PROGRAM
-        if by_name not in (None, by_index):
-            other = PROGRAMS[by_index].name.lower()
-            fields.refuse("programActionIndex", index, f"{other} is not the programType")
-    return by_index if by_name is None else by_name
+    """The program that `programType` names, None if it is left out.
+
+    `programActionIndex` is not read: clients of the original send 0 for it.
+    """
+    name = fields.take("programType", None)
+    if name is None:
+        return None
+    number = PROGRAM_BY_NAME.get(name.lower()) if isinstance(name, str) else None
+    if number is None:
+        fields.refuse("programType", name, "expected the name of a program")
+    return number
 
 
-def place_resource(cells: list[Cell], fields: Fields, path: str) -> None:
-    """Places one item of `resources`; several items may fill one cell."""
-    cell = cells[fields.place()]
-    cell.credits = fields.number("credits", 0, MAX_RESOURCE, cell.credits)
-    cell.energy = fields.number("energy", 0, MAX_RESOURCE, cell.energy)
-    if cell.credits and cell.energy:
-        raise IllegalStateError(f"{path}: a cell has credits or energy, not both")
+def place_resource(cells: list[Cell], fields: Fields) -> None:
+    """Places one item of `resources`: a data siphon, credits or energy, the first it has."""
+    index = fields.place()
+    credits, energy = (fields.number(name, 0, LIMIT, 0) for name in ("credits", "energy"))
     if fields.flag("dataSiphon"):
-        _require_empty(cell, path)
-        cell.content = Content.SIPHON
-
-
-def _require_empty(cell: Cell, path: str) -> None:
-    if cell.content != Content.EMPTY:
-        there = {Content.EXIT: "the exit", Content.SIPHON: "a data siphon"}
-        raise IllegalStateError(f"{path}: {there.get(cell.content, 'a block')} is on this cell")
+        cells[index] = Cell(Content.SIPHON)
+        return
+    if credits or energy:
+        cell = cells[index]
+        cell.content = cell.content if cell.is_block else Content.EMPTY
+        cell.credits, cell.energy = credits, 0 if credits else energy
 
 
 def read_enemy(fields: Fields) -> Enemy:
     """Reads one item of `enemies`."""
-    kind = _enemy_type(fields, "type")
     return Enemy(
-        kind,
+        _enemy_type(fields, "type"),
         fields.place(),
-        fields.number("hp", 1, MAX_HP[kind]),
+        fields.number("hp", 1, LIMIT),
         stunned=fields.flag("stunned"),
         from_schedule=fields.flag("isFromScheduledTask"),
         from_siphon=fields.flag("spawnedFromSiphon"),
@@ -178,16 +172,22 @@ def read_transmissions(fields: Fields, cells: list[Cell]) -> list[Transmission]:
 
 
 def _enemy_type(fields: Fields, name: str) -> EnemyType:
-    return EnemyType[fields.choice(name, (kind.name.lower() for kind in EnemyType)).upper()]
+    return EnemyType[_choice(fields, name, (kind.name.lower() for kind in EnemyType)).upper()]
+
+
+def _choice(fields: Fields, name: str, options: Iterable[str]) -> str:
+    """Consumes a name in any case that must be one of the options."""
+    if isinstance(value := fields.left.get(name), str):
+        fields.left[name] = value.lower()
+    return fields.choice(name, options)
 
 
 def read_owned(fields: Fields) -> list[int]:
-    """Reads `ownedPrograms`, in order of acquisition."""
+    """Reads `ownedPrograms`, in order of acquisition; one that is named again is owned once."""
     owned: list[int] = []
-    for index, path in fields.items("ownedPrograms", 0, len(PROGRAMS), []):
+    for index, path in fields.items("ownedPrograms", 0, MOST_ENTRIES, []):
         if type(index) is not int or not FIRST_PROGRAM <= index < NUM_ACTIONS:
-            raise IllegalStateError(f"{path}: expected {FIRST_PROGRAM}..{NUM_ACTIONS - 1}")
-        if index - FIRST_PROGRAM in owned:
-            raise IllegalStateError(f"{path}: program {index} is owned already")
+            expected = f"expected {FIRST_PROGRAM}..{NUM_ACTIONS - 1}"
+            raise IllegalStateError(f"{path}: {expected}, got {shown(index)}")
         owned.append(index - FIRST_PROGRAM)
-    return owned
+    return list(dict.fromkeys(owned))

@@ -4,7 +4,6 @@ So `hackmatrix --help` is fast, and the game in plain Python never waits for JAX
 """
 
 import contextlib
-import difflib
 import importlib
 import sys
 from collections.abc import Callable, Sequence
@@ -33,6 +32,7 @@ COMMANDS = {
     "replay": Command("replay", "show a saved game, or write it as a film"),
     "train": Command("train", "train an agent by PPO"),
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
+    "sb3": Command("sb3", "train and watch an agent of Stable-Baselines3"),
     "conformance": Command("conformance", "check the engine against recorded games"),
     "bench": Command("bench", "measure speed and memory"),
     "cache": Command("cache", "show or empty the programs kept on disk"),
@@ -108,6 +108,8 @@ def _help() -> str:
 
 
 def _unknown(name: str) -> str:
+    import difflib
+
     kind = "option" if name.startswith("-") else "command"
     near = difflib.get_close_matches(name, ["--help", "--version", *COMMANDS], n=1)
     hint = f"did you mean '{near[0]}'?" if near else "see 'hackmatrix --help'"

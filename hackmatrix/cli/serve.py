@@ -1,55 +1,124 @@
-"""`hackmatrix serve` and `hackmatrix-game`: the game as a process that exchanges JSON lines."""
+"""`hackmatrix serve` and `hackmatrix-game`: the game as a process that exchanges JSON lines.
 
+Clients of the original start this process with flags of the original, known here or not, and start
+it often. So it reads its command line itself: an unknown flag is a warning, and neither argparse
+nor anything else that takes long to import is needed before the first answer.
+"""
+
+import gc
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import NamedTuple
 
-from hackmatrix.bridge.serve import serve
-from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.main import exit_code
-from hackmatrix.options import option
+from hackmatrix.errors import UserError
 from hackmatrix.streams import discard_output
 
+FLAGS = {
+    "--headless-cli": "the flag by which clients start the original; it changes nothing",
+    "--visual-cli": "the same for clients that expect a window; none is opened",
+    "--info": "print a line to stderr when a game begins or ends",
+    "--debug": "print every request and every answer to stderr too",
+    "--exact-breakdown": "leave `stepPenalty`, which the original does not have, out of "
+    "`reward_breakdown`; always on for hackmatrix-game",
+    "--dev-mode": "the flag that clients send with --programs; it changes nothing",
+    "--programs": "NAME,NAME,...: blocks of new stages carry these programs alone",
+    "--help": "show this and exit",
+}
 
-@dataclass(frozen=True)
-class ServeOptions:
-    """The command's options."""
 
-    headless_cli: bool = option(
-        False, "the flag by which clients start the original; it changes nothing"
-    )
-    info: bool = option(False, "print a line to stderr when a game begins or ends")
-    debug: bool = option(False, "print every request and every answer to stderr too")
+class Call(NamedTuple):
+    """How the process is called."""
+
+    flags: set[str]
+    programs: tuple[int, ...]  # numbers; empty for all
+    unknown: list[str]  # words that are no flag of this process
 
 
-def main(argv: list[str], command: str = "hackmatrix serve") -> int:
+def main(argv: list[str], command: str = "hackmatrix serve", *, exact: bool = False) -> int:
     """Answers requests from stdin until it ends."""
-    options = parse(
-        ServeOptions,
-        argv,
-        command=command,
-        purpose="Plays HackMatrix over JSON lines: a request on stdin, its answer on stdout.",
-        example=f"""\
-  $ echo '{{"action":"getActionSpace"}}' | {command} --headless-cli
-  {{"actionSpaceSize":28}}""",
+    call = read_call(argv)
+    if "--help" in call.flags:
+        print(_help(command))
+        return 0
+    if call.unknown:
+        _to_stderr(f"{command}: warning: not known and ignored: {' '.join(call.unknown)}")
+    if "--visual-cli" in call.flags:
+        _to_stderr(f"{command}: warning: --visual-cli opens no window here, it only serves")
+    gc.disable()  # there is nothing to collect while modules are loaded
+    from hackmatrix.bridge.serve import serve
+    from hackmatrix.bridge.session import Session
+
+    gc.freeze()
+    gc.enable()
+    session = Session(
+        _to_stderr if call.flags & {"--info", "--debug"} else None,
+        exact_breakdown=exact or "--exact-breakdown" in call.flags,
+        programs=call.programs,
     )
-    log = _to_stderr if options.info or options.debug else _nowhere
-    trace = _to_stderr if options.debug else _nowhere
+    trace: Callable[[str], None] | None = _to_stderr if "--debug" in call.flags else None
     try:
-        serve(sys.stdin.buffer, sys.stdout.buffer, log, trace)
+        serve(sys.stdin.buffer, sys.stdout.buffer, session, trace)
     except BrokenPipeError:  # the client may leave at any time
         discard_output()
     return 0
 
 
+def read_call(argv: list[str]) -> Call:
+    """Reads the command line.
+
+    Raises:
+        UserError: a value of `--programs` is missing or not the name of a program.
+    """
+    flags: set[str] = set()
+    programs: tuple[int, ...] = ()
+    unknown: list[str] = []
+    words = iter(argv)
+    for word in words:
+        name, given, value = word.partition("=")
+        name = "--help" if name == "-h" else name
+        if name == "--programs":
+            programs = _programs(value if given else next(words, ""))
+        elif name in FLAGS and not given:
+            flags.add(name)
+        else:
+            unknown.append(word)
+    return Call(flags, programs, unknown)
+
+
+def _programs(names: str) -> tuple[int, ...]:
+    from hackmatrix.bridge.set_state import PROGRAM_BY_NAME
+
+    numbers = [PROGRAM_BY_NAME.get(name.strip().lower()) for name in names.split(",")]
+    if None in numbers:
+        wrong = names.split(",")[numbers.index(None)]
+        raise UserError(f"--programs: expected names such as push,pull, got {wrong!r}")
+    return tuple(number for number in numbers if number is not None)
+
+
 def game_binary() -> int:
     """`hackmatrix-game`: a drop-in replacement for the original's binary."""
     command = "hackmatrix-game"
-    return exit_code(command, lambda: main(sys.argv[1:], command))
+    return exit_code(command, lambda: main(sys.argv[1:], command, exact=True))
+
+
+def _help(command: str) -> str:
+    width = max(map(len, FLAGS))
+    return "\n".join(
+        [
+            f"usage: {command} [--headless-cli] [FLAG ...]",
+            "",
+            "Plays HackMatrix over JSON lines: a request on stdin, its answer on stdout.",
+            "",
+            "flags (others are ignored with a warning):",
+            *(f"  {name:<{width}}  {meaning}" for name, meaning in FLAGS.items()),
+            "",
+            "example:",
+            f"""  $ echo '{{"action":"getActionSpace"}}' | {command} --headless-cli""",
+            '  {"actionSpaceSize":28}',
+        ]
+    )
 
 
 def _to_stderr(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
-
-
-def _nowhere(_: str) -> None:
-    pass

@@ -42,8 +42,19 @@ def draw(state: Any, *, reveal: bool = False) -> Picture:
         TypeError: it is not a state.
         ValueError: it is a batch of games.
     """
-    seen = view(_one_game(state), reveal=reveal)
+    seen = view(shown_state(state), reveal=reveal)
     return Picture(svg(WIDTH, HEIGHT, scene(seen), words.title(seen), words.description(seen)))
+
+
+def in_words(state: Any, *, reveal: bool = False) -> str:
+    """The board in letters and a line for each fact, for terminals: what the player sees.
+
+    Args:
+        state: see `draw`.
+        reveal: see `draw`.
+    """
+    seen = view(shown_state(state), reveal=reveal)
+    return f"{words.title(seen)}\n{words.description(seen)}\n"
 
 
 def scene(seen: dict[str, Any]) -> list[Group]:
@@ -68,7 +79,7 @@ def _coordinates() -> Iterator[Text]:
         yield Text(str(i), _MARGIN + middle - 3, _BOARD + 6, 10, "faint")
 
 
-def _one_game(state: Any) -> State:
+def shown_state(state: Any) -> State:
     """Converts to a state of the Python engine."""
     if isinstance(state, Game):
         return state.state

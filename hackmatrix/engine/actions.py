@@ -6,7 +6,6 @@ from hackmatrix.engine.programs import can_run
 from hackmatrix.engine.state import Enemy, State, Transmission
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
 from hackmatrix.rules.board import NEIGHBOUR, Content
-from hackmatrix.rules.programs import PROGRAMS
 
 
 def valid_actions(state: State) -> list[int]:
@@ -14,8 +13,17 @@ def valid_actions(state: State) -> list[int]:
     valid = [d for d in range(NUM_DIRECTIONS) if can_go(state, d)]
     if state.player.siphons >= 1:
         valid.append(SIPHON)
-    valid += [FIRST_PROGRAM + p for p in range(len(PROGRAMS)) if can_run(state, p)]
+    valid += [FIRST_PROGRAM + p for p in sorted(state.owned) if can_run(state, p)]
     return valid
+
+
+def is_valid(state: State, action: int) -> bool:
+    """Whether an action 0..27 is among `valid_actions`."""
+    if action < SIPHON:
+        return can_go(state, action)
+    if action == SIPHON:
+        return state.player.siphons >= 1
+    return can_run(state, action - FIRST_PROGRAM)
 
 
 def can_go(state: State, direction: int) -> bool:

@@ -23,8 +23,8 @@ def draw(stream: int, episode: int, clock: int, site: int, index: int) -> int:
         index: 0..65535, counts the draws of this site.
     """
     words = (stream, episode, clock, site << 16 | index)
-    mixed = _mix(*((word * 1664525 + 1013904223) & MAX_WORD for word in words))
-    return _mix(*(word ^ word >> 16 for word in mixed))[3]
+    mixed = _mix(*[(word * 1664525 + 1013904223) & MAX_WORD for word in words])
+    return _mix(*[word ^ word >> 16 for word in mixed])[3]
 
 
 def _mix(x: int, y: int, z: int, w: int) -> tuple[int, int, int, int]:

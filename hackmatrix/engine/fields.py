@@ -1,5 +1,6 @@
 """Reads JSON data field by field; errors name the field."""
 
+import json
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -87,8 +88,10 @@ def _on_board(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value as messages show it."""
+    """A value as messages show it, in the words of JSON."""
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    text = repr(value)
+    if isinstance(value, dict):
+        return "an object"
+    text = json.dumps(value, default=repr)
     return text if len(text) <= 40 else f"{text[:37]}..."

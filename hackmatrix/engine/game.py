@@ -3,18 +3,15 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
-from hackmatrix.engine.actions import go, valid_actions
+from hackmatrix.engine.actions import go, is_valid, valid_actions
 from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.enemy_turn import enemy_turn
 from hackmatrix.engine.events import Event, EventKind
-from hackmatrix.engine.observation import observe
 from hackmatrix.engine.programs import run
 from hackmatrix.engine.reward import measure, reward_parts
-from hackmatrix.engine.saving import state_from_dict, state_to_dict
 from hackmatrix.engine.siphoning import siphon
 from hackmatrix.engine.stage import begin_stage
 from hackmatrix.engine.state import Ending, Player, State
-from hackmatrix.engine.text import state_from_text, state_to_text
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.board import CORNERS, Content
 from hackmatrix.rules.chance import MAX_WORD, Site
@@ -59,6 +56,9 @@ class Game:
 
     >>> game = Game.new(stream=7, episode=0)
     >>> outcome = game.step(game.valid_actions()[0])
+
+    What only some uses need (records, data, text) is imported when it is used, so that the
+    game process starts at once.
     """
 
     def __init__(self, state: State) -> None:
@@ -100,10 +100,14 @@ class Game:
 
     def observation(self) -> bytes:
         """The compact record of what the player can see (`rules.observation`)."""
+        from hackmatrix.engine.observation import observe
+
         return observe(self.state)
 
     def to_dict(self) -> dict[str, Any]:
         """The complete state as JSON data; `from_dict` reads it back exactly."""
+        from hackmatrix.engine.saving import state_to_dict
+
         return state_to_dict(self.state)
 
     @classmethod
@@ -113,10 +117,14 @@ class Game:
         Raises:
             IllegalStateError: the state is not legal; the message names the field.
         """
+        from hackmatrix.engine.saving import state_from_dict
+
         return cls(state_from_dict(data))
 
     def to_text(self) -> str:
         """The complete state as a drawing and one line per fact (`docs/positions.md`)."""
+        from hackmatrix.engine.text import state_to_text
+
         return state_to_text(self.state)
 
     @classmethod
@@ -126,6 +134,8 @@ class Game:
         Raises:
             IllegalStateError: the state is not legal; the message names the line or the field.
         """
+        from hackmatrix.engine.text import state_from_text
+
         return cls(state_from_text(text))
 
 
@@ -143,7 +153,7 @@ def new_game(dice: Dice) -> State:
 def step(state: State, action: int) -> Outcome:
     """Take an action in a game that has not ended."""
     state.events = []
-    if action not in valid_actions(state):
+    if not is_valid(state, action):
         state.over = Ending.INVALID_ACTION
         return Outcome(dict.fromkeys(REWARD_PARTS, 0), False, state.over, ())
     state.dice.clock = (state.dice.clock + 1) & MAX_WORD

@@ -54,7 +54,7 @@ def _first_step(state: State, enemy: Enemy, blocked: set[int]) -> int | None:
 
 def exit_distance(state: State) -> int:
     """Walking distance of the player to the exit, 0 without a path."""
-    return exit_distances(state)[state.player.cell] or 0
+    return _from_exit(state).get(state.player.cell, 0)
 
 
 def exit_distances(state: State) -> list[int | None]:
@@ -62,5 +62,9 @@ def exit_distances(state: State) -> list[int | None]:
 
     The player's cell counts as free even if it is a block.
     """
-    distance = distances([state.exit], state.blocks() - {state.player.cell})
+    distance = _from_exit(state)
     return [distance.get(cell) for cell in range(CELLS)]
+
+
+def _from_exit(state: State) -> dict[int, int]:
+    return distances([state.exit], state.blocks() - {state.player.cell})

@@ -1,7 +1,10 @@
 """Section 12: the observation, as a compact record and as float features."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import lru_cache
+from operator import attrgetter, or_
+from typing import Any
 
 from hackmatrix.engine.movement import exit_distances
 from hackmatrix.engine.spawning import line_of_fire
@@ -29,7 +32,7 @@ from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.tactical import SCALES
 
 _PLANES_END = len(PLANE) * CELLS
-_CELLS_KEPT = 4096  # size of the caches of cell features, as most cells of a board look alike
+_CELLS_KEPT = 8192  # size of the caches of cells, as most cells of a board look alike
 
 
 def observe(state: State) -> bytes:
@@ -37,20 +40,34 @@ def observe(state: State) -> bytes:
     record = bytearray(RECORD_SIZE)
     fire = line_of_fire(state)
     last_seen = {enemy.last for enemy in state.enemies if not state.sees(enemy)}
+    pieces = state.occupied()
     for cell, distance in enumerate(exit_distances(state)):
-        shown = {
-            **_enemies(state, cell),
-            **_transmission(state, cell),
-            **_content(state.cells[cell]),
-            "last_seen": cell in last_seen,
-            "in_fire": cell in fire,
-            "exit_distance": MAX_DISTANCE if distance is None else min(distance, MAX_DISTANCE),
-        }
-        record[cell:_PLANES_END:CELLS] = bytes(CellBytes.holding(shown))
+        shown = _without_pieces(
+            cell in last_seen, cell in fire, distance, *_facts(state.cells[cell])
+        )
+        if cell in pieces:
+            seen = CellBytes.holding({**_enemies(state, cell), **_transmission(state, cell)})
+            shown = bytes(map(or_, shown, seen))  # other bits of the same bytes
+        record[cell:_PLANES_END:CELLS] = shown
     for name, number in _numbers(state).items():
         start, size = BYTE[name], NUMBER[name].size
         record[start : start + size] = number.to_bytes(size, "little")
     return bytes(record)
+
+
+_facts = attrgetter(*(field.name for field in fields(Cell)))
+
+
+@lru_cache(_CELLS_KEPT)
+def _without_pieces(last_seen: bool, in_fire: bool, distance: int | None, *facts: Any) -> bytes:
+    """The six bytes of a cell, but for its enemies and transmission; `facts` make the `Cell`."""
+    shown = {
+        **_content(Cell(*facts)),
+        "last_seen": last_seen,
+        "in_fire": in_fire,
+        "exit_distance": MAX_DISTANCE if distance is None else min(distance, MAX_DISTANCE),
+    }
+    return bytes(CellBytes.holding(shown))
 
 
 def _enemies(state: State, cell: int) -> dict[str, int]:

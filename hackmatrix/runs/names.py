@@ -1,4 +1,4 @@
-"""Names of runs: `hackmatrix-jax-{mon}{dd}-{yy}-{n}[-suffix]`, n counted up for each day."""
+"""Names of runs: `{prefix}-{mon}{dd}-{yy}-{n}[-suffix]`, n counted up for each day."""
 
 import re
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]{0,99}")
 
 
-def next_name(existing: Iterable[str], day: date) -> str:
+def next_name(existing: Iterable[str], day: date, prefix: str = "hackmatrix-jax") -> str:
     """The first free name of `day`, one above the highest number in `existing` names."""
-    prefix = f"hackmatrix-jax-{_MONTHS[day.month - 1]}{day.day:02}-{day.year % 100:02}-"
+    prefix = f"{prefix}-{_MONTHS[day.month - 1]}{day.day:02}-{day.year % 100:02}-"
     numbered = re.compile(re.escape(prefix) + r"(\d+)(-.*)?")
     numbers = [int(match[1]) for name in existing if (match := numbered.fullmatch(name))]
     return f"{prefix}{max(numbers, default=0) + 1}"

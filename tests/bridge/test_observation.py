@@ -1,5 +1,6 @@
 """The observation: every key, when it is there, and that nothing hidden shows."""
 
+import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import legal_states
 
-from hackmatrix.bridge.answers import observation
+from hackmatrix.bridge import answers
 from hackmatrix.engine import Game
+from hackmatrix.engine.state import State
 
 POSITION = """
     .. .. .. .. .c X.
@@ -98,8 +100,13 @@ OBSERVATION = {
     "scheduledTasksDisabled": False,
     "ownedPrograms": [27, 5],
     "cells": [[CELLS.get((r, c), cell(r, c)) for c in range(6)] for r in range(6)],
-    "cryptogHints": [{"row": 4, "col": 4}, {"row": 0, "col": 4}],
+    "cryptogHints": [{"row": 0, "col": 4}, {"row": 4, "col": 4}],  # by the cell of the cryptog
 }
+
+
+def observation(state: State) -> Json:
+    shown: Json = json.loads(answers.observation(state))
+    return shown
 
 
 def test_known_answer() -> None:
@@ -109,6 +116,14 @@ def test_known_answer() -> None:
 
 def seen(text: str) -> Json:
     return observation(Game.from_text(text).state)
+
+
+def test_only_the_first_on_a_cell_gives_a_hint() -> None:
+    enemies = ["daemon 5,4", "cryptog 5,4 last 4,4", "cryptog 1,4 last 0,3", "cryptog 1,4 last 0,4"]
+    board, _, _ = POSITION.partition("    enemy daemon 3,2")
+    board = board.replace("Dg", "D.").replace(".d", "..").replace(".c X.", ".d X.")
+    shown = seen(board + "\n".join(f"enemy {enemy}" for enemy in enemies))
+    assert shown["cryptogHints"] == [{"row": 0, "col": 3}]
 
 
 def test_show_and_calm() -> None:
@@ -225,4 +240,8 @@ def test_nothing_hidden_shows(data: Json, changes: list[Change], rng: random.Ran
     before = observation(game.state)
     for change in changes:
         change(game, rng)
-    assert observation(game.state) == before
+    after = observation(game.state)
+    # The protocol orders the hints by the cryptogs' own cells.
+    for shown in (before, after):
+        shown["cryptogHints"].sort(key=exactly)
+    assert after == before

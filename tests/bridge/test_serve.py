@@ -20,20 +20,18 @@ from hypothesis import strategies as st
 from paths import DOCS
 
 from hackmatrix.bridge.serve import serve
+from hackmatrix.bridge.session import Session
 from hackmatrix.cli import main as cli
-from hackmatrix.cli.serve import game_binary
+from hackmatrix.cli.serve import FLAGS
 from hackmatrix.engine import Game
 from hackmatrix.engine.observation import features
 from hackmatrix.rules.actions import ACTION_NAMES
+from hackmatrix.rules.rewards import UNIT
 
 Json = dict[str, Any]
 BINARY = Path(sys.executable).with_name("hackmatrix-game")
 pytestmark = pytest.mark.timeout(120)  # a process that forgets to flush hangs
 DOC = DOCS / "serve.md"
-
-
-def silent(_: str) -> None:
-    pass
 
 
 class Process:
@@ -141,7 +139,8 @@ def test_whole_games_are_those_of_the_engine(process: Process) -> None:
             answer = process.ask("step", actionIndex=action)
             agree(answer, game)
             assert answer["reward"] == pytest.approx(outcome.reward, abs=1e-9)
-            assert sum(answer["info"]["reward_breakdown"].values()) == pytest.approx(outcome.reward)
+            told = sum(answer["info"]["reward_breakdown"].values())
+            assert told == pytest.approx(outcome.reward - outcome.parts["step_penalty"] * UNIT)
             assert answer["done"] == outcome.done
             assert len(process.ask("getInternalState")["enemies"]) == len(game.state.enemies)
             steps += 1
@@ -225,7 +224,7 @@ lines = st.lists(requests | garbage | anything.map(lambda value: json.dumps(valu
 @given(lines)
 def test_one_answer_a_line_whatever_it_says(requests: list[bytes]) -> None:
     sent, got = io.BytesIO(b"".join(line + b"\n" for line in requests)), io.BytesIO()
-    serve(sent, got, silent, silent)
+    serve(sent, got, Session(), None)
     answers = got.getvalue().split(b"\n")
     assert answers.pop() == b""
     assert len(answers) == len(requests)
@@ -299,21 +298,63 @@ def test_interrupt_is_quiet() -> None:
     assert process.end() == (130, b"", b"")
 
 
-def test_flags(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["hackmatrix-game", "--headles"])
-    assert game_binary() == 2
-    said = "hackmatrix-game: error: unknown argument --headles, did you mean --headless-cli?\n"
-    assert capsys.readouterr() == ("", said)
-    assert cli.main(["serve", "--port", "1"]) == 2
-    said = "hackmatrix serve: error: unknown argument --port, see `hackmatrix serve --help`\n"
-    assert capsys.readouterr() == ("", said)
+def test_unknown_flags_are_one_warning() -> None:
+    process = Process("--debug-scenario", "--speed", "9", "--info")
+    process.ask("reset", seed=7)
+    said = b"hackmatrix-game: warning: not known and ignored: --debug-scenario --speed 9\n"
+    assert process.end() == (0, b"", said + b"reset: stream 7 episode 0\n")
 
 
-def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit:
-        cli.main(["serve", "--help"])
-    assert exit.value.code == 0
-    assert '| hackmatrix serve --headless-cli\n  {"actionSpaceSize":28}' in capsys.readouterr().out
+def test_a_window_is_not_opened_and_that_is_said() -> None:
+    process = Process("--visual-cli")
+    assert process.ask("getActionSpace") == {"actionSpaceSize": 28}
+    said = b"hackmatrix-game: warning: --visual-cli opens no window here, it only serves\n"
+    assert process.end() == (0, b"", said)
+
+
+@pytest.mark.parametrize("flags", [["--programs=push,SIPH_PLUS"], ["--programs", "siph+, push"]])
+def test_programs_of_new_stages_can_be_limited(flags: list[str]) -> None:
+    process, found = Process("--dev-mode", *flags), Counter[str]()
+    for seed in range(30):
+        cells = [
+            cell for row in process.ask("reset", seed=seed)["observation"]["cells"] for cell in row
+        ]
+        found.update(
+            c["block"]["programType"] for c in cells if "programType" in c.get("block", {})
+        )
+    assert process.end() == (0, b"", b"")
+    assert set(found) == {"push", "siph+"}
+
+
+@pytest.mark.parametrize("flag", ["--programs=push,pusch", "--programs="])
+def test_an_unknown_program_is_an_error(flag: str) -> None:
+    result = subprocess.run([BINARY, flag], input=b"", capture_output=True, timeout=60)
+    assert result.returncode == 2
+    said = (
+        rb"hackmatrix-game: error: --programs: expected names such as push,pull, got '(pusch)?'\n"
+    )
+    assert re.fullmatch(said, result.stderr)
+
+
+def test_the_breakdown_is_exact_if_asked() -> None:
+    """The binary has the parts of the original alone; the command has ours too, unless asked."""
+    step = b'{"action":"reset","seed":1}\n{"action":"step","actionIndex":1}\n'
+    for command, ours in (
+        ([BINARY], False),
+        ([sys.executable, "-m", "hackmatrix", "serve"], True),
+        ([sys.executable, "-m", "hackmatrix", "serve", "--exact-breakdown"], False),
+    ):
+        result = subprocess.run(command, input=step, capture_output=True, timeout=60)
+        breakdown = json.loads(result.stdout.splitlines()[1])["info"]["reward_breakdown"]
+        assert ("stepPenalty" in breakdown, len(breakdown)) == (ours, 15 if ours else 14)
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_has_an_example(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", flag]) == 0
+    said = capsys.readouterr().out
+    assert '| hackmatrix serve --headless-cli\n  {"actionSpaceSize":28}' in said
+    assert all(name in said for name in FLAGS)
 
 
 def test_imports_nothing_heavy() -> None:
@@ -321,7 +362,7 @@ def test_imports_nothing_heavy() -> None:
         "import sys\n"
         "from hackmatrix.cli.serve import game_binary\n"
         "assert game_binary() == 0\n"
-        "sys.exit(str({'jax', 'numpy', 'flax', 'tyro', 'rich', 'yaml'} & set(sys.modules)))\n"
+        "sys.exit(str({'jax', 'numpy', 'flax', 'argparse', 'rich', 'yaml'} & set(sys.modules)))\n"
     )
     request = b'{"action":"reset"}\n{"action":"step","actionIndex":0}\n'
     result = subprocess.run([sys.executable, "-c", code], input=request, capture_output=True)
@@ -338,7 +379,7 @@ def test_the_session_in_the_documentation() -> None:
     client = Client()
     for asked, told in zip(lines[::2], lines[1::2], strict=True):
         assert (asked[:2], told[:2]) == ("> ", "< ")
-        got = json.dumps(client.send(asked[2:].encode()), separators=(",", ":"))
+        got = client.session.answer(asked[2:].encode())
         pattern = re.escape(told[2:]).replace(r"\.\.\.", ".*")
         assert re.fullmatch(pattern, got), f"{asked}\n{told}\n< {got}"
 

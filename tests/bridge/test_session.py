@@ -255,10 +255,44 @@ def test_log(client: Client) -> None:
 BEFORE_RESET = "there is no game yet: send reset or setState first"
 
 
-@pytest.mark.parametrize("action", ["step", "getValidActions", "getInternalState"])
-def test_no_game_yet(client: Client, action: str) -> None:
-    assert client.ask(action, actionIndex=0) == {"error": BEFORE_RESET}
+def test_no_game_yet(client: Client) -> None:
+    assert client.ask("step", actionIndex=0) == {"error": BEFORE_RESET}
+    assert client.ask("getValidActions") == {"validActions": []}
+    internal = {
+        "scheduledTaskInterval": 0,
+        "nextScheduledTaskTurn": 0,
+        "pendingSiphonTransmissions": 0,
+        "turnCount": 0,
+        "enemies": [],
+    }
+    assert exactly(client.ask("getInternalState")) == exactly(internal)
     assert "observation" in client.ask("reset")
+
+
+def test_numbers_such_as_1_0_are_integers(client: Client) -> None:
+    expected = client.ask("reset", seed=3), client.ask("step", actionIndex=2)
+    got = client.send(b'{"action":"reset","seed":3.0}'), client.ask("step", actionIndex=2.0)
+    assert exactly(got) == exactly(expected)
+    assert client.set_state(1.0, -0.0, player={"hp": 2e0})["observation"]["playerHP"] == 2  # type: ignore[arg-type]
+
+
+def test_a_breakdown_as_the_originals_has_its_parts_alone() -> None:
+    client = Client(exact_breakdown=True)
+    client.set_state(0, 0)
+    answer = client.ask("step", actionIndex=RIGHT)
+    assert answer["reward"] == 0.04
+    assert list(answer["info"]["reward_breakdown"]) == PARTS[:-1]
+
+
+@pytest.mark.parametrize("action", [RIGHT, WAIT, 19])
+def test_a_player_set_to_no_hp_dies_with_the_next_step(client: Client, action: int) -> None:
+    """Also if the step would heal: by the exit or by RESET."""
+    player = {"hp": 0, "energy": 9}
+    client.set_state(5, 4, player=player, ownedPrograms=[WAIT, 19])
+    assert action in client.ask("getValidActions")["validActions"]
+    answer = client.ask("step", actionIndex=action)
+    assert (answer["done"], answer["info"].get("death")) == (True, True)
+    assert client.ask("getValidActions") == {"validActions": []}
 
 
 NUMBERS = "expected 0..27, got"
@@ -267,24 +301,25 @@ NUMBERS = "expected 0..27, got"
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        (b"", "not JSON: Expecting value: line 1 column 1 (char 0)"),
-        (b"\n", "not JSON: Expecting value: line 2 column 1 (char 1)"),
-        (b"reset\n", "not JSON: Expecting value: line 1 column 1 (char 0)"),
-        (b'{"action":"reset"', "not JSON: Expecting ',' delimiter: line 1 column 18 (char 17)"),
-        (b'{"action":"reset"} {}', "not JSON: Extra data: line 1 column 20 (char 19)"),
+        (b"", "not JSON: cannot be read from character 1 on"),
+        (b"\n", "not JSON: cannot be read from character 2 on"),
+        (b"reset\n", "not JSON: cannot be read from character 1 on"),
+        (b'{"action":"reset"', "not JSON: cannot be read from character 18 on"),
+        (b'{"action":"reset"} {}', "not JSON: cannot be read from character 20 on"),
         (b'{"action":"step","actionIndex":NaN}', "not JSON: NaN is no JSON number"),
         (b"[" * 100_000, "not JSON: nested too deeply"),
-        (b"null", "request: expected an object, got None"),
+        (b"null", "request: expected an object, got null"),
         (b'["reset"]', "request: expected an object, got a list of 1"),
         (b"{}", "action: missing"),
         (b'{"action":"step"}', "actionIndex: missing"),
-        (b'{"action":"step","actionIndex":null}', f"actionIndex: {NUMBERS} None"),
-        (b'{"action":"step","actionIndex":1.0}', f"actionIndex: {NUMBERS} 1.0"),
-        (b'{"action":"step","actionIndex":true}', f"actionIndex: {NUMBERS} True"),
-        (b'{"action":"step","actionIndex":"1"}', f"actionIndex: {NUMBERS} '1'"),
+        (b'{"action":"step","actionIndex":null}', f"actionIndex: {NUMBERS} null"),
+        (b'{"action":"step","actionIndex":1.5}', f"actionIndex: {NUMBERS} 1.5"),
+        (b'{"action":"step","actionIndex":28.0}', f"actionIndex: {NUMBERS} 28"),
+        (b'{"action":"step","actionIndex":true}', f"actionIndex: {NUMBERS} true"),
+        (b'{"action":"step","actionIndex":"1"}', f'actionIndex: {NUMBERS} "1"'),
         (b'{"action":"step","actionIndex":-1}', f"actionIndex: {NUMBERS} -1"),
         (b'{"action":"step","actionIndex":28}', f"actionIndex: {NUMBERS} 28"),
-        (b'{"action":"step","actionIndex":1e400}', f"actionIndex: {NUMBERS} inf"),
+        (b'{"action":"step","actionIndex":1e400}', f"actionIndex: {NUMBERS} Infinity"),
         (b'{"action":"reset","seed":-1}', "seed: expected 0..2147483647, got -1"),
         (b'{"action":"reset","seed":2147483648}', "seed: expected 0..2147483647, got 2147483648"),
         (b'{"action":"reset","seed":1.5}', "seed: expected 0..2147483647, got 1.5"),
@@ -302,10 +337,13 @@ def test_refused_requests(client: Client, line: bytes, error: str) -> None:
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        (b'{"action":"reset\xff"}', "not JSON: 'utf-8' codec can't decode byte 0xff"),
+        (b'{"action":"reset\xff"}', "not JSON: byte 17 is no UTF-8"),
         (b'{"action":"restart"}', "action: expected one of reset, step, getValidActions, "),
         (b'{"action":["reset"]}', "action: expected one of reset, step, getValidActions, "),
-        (b'{"action":"step","actionIndex":' + b"9" * 5000 + b"}", "not JSON: "),
+        (
+            b'{"action":"step","actionIndex":' + b"9" * 5000 + b"}",
+            "not JSON: a number has too many digits",
+        ),
         (b'{"action":"step","actionIndex":' + b"9" * 4000 + b"}", f"actionIndex: {NUMBERS} 999"),
         (b'{"action":"\\ud800"}', "action: expected one of "),
     ],

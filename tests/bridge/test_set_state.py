@@ -74,8 +74,8 @@ EVERYTHING: Json = {
         {"row": 1, "col": 2, "type": "data", "points": 9},
         {"row": 1, "col": 3, "type": "data", "points": 0, "spawnCount": 4, "siphoned": True},
         {"row": 1, "col": 4, "type": "program", "programType": "crash"},
-        {"row": 1, "col": 5, "type": "program", "programActionIndex": 27, "spawnCount": 0},
-        {"row": 2, "col": 5, "type": "program", "programType": "push", "programActionIndex": 5},
+        {"row": 1, "col": 5, "type": "program", "programType": "HACK", "spawnCount": 0},
+        {"row": 2, "col": 5, "type": "program", "programType": "push", "programActionIndex": 0},
     ],
     "resources": [
         {"row": 3, "col": 0, "credits": 3},
@@ -83,7 +83,9 @@ EVERYTHING: Json = {
         {"row": 3, "col": 2, "dataSiphon": True, "energy": 1},
         {"row": 1, "col": 1, "credits": 1},
         {"row": 5, "col": 5, "energy": 1},
-        {"row": 3, "col": 0, "dataSiphon": True},
+        {"row": 3, "col": 3, "dataSiphon": True},
+        {"row": 3, "col": 3, "credits": 2, "energy": 3},
+        {"row": 3, "col": 0, "credits": 0, "energy": 0, "dataSiphon": False},
     ],
     "ownedPrograms": [27, 5, 10],
     "stage": 6,
@@ -101,7 +103,7 @@ def test_everything(client: Client) -> None:
         """
         .+ .. .. .. .. X.
         .. .. .. .. .. ..
-        s. .. s. .. .. ..
+        .. .. s. .. .. ..
         .. .. .d .. .. P.
         .. Dv D. D. P. P.
         .. .@ .. .. .. ..
@@ -117,7 +119,7 @@ def test_everything(client: Client) -> None:
         cell 2,5 program PUSH spawn 2
         cell 3,0 credits 3
         cell 3,1 energy 2
-        cell 3,2 energy 1
+        cell 3,3 credits 2
         cell 5,5 energy 1
         enemy daemon 2,2 hp 1 stunned
         enemy virus 1,1 hp 2 from_siphon
@@ -167,10 +169,126 @@ def test_every_program_has_a_name() -> None:
     assert set(PROGRAM_BY_NAME.values()) == set(range(23))
 
 
+BOARD_AFTER = [
+    ("no entry", {}, {}),
+    (
+        "zeros",
+        {"resources": [{"row": 1, "col": 1, "credits": 0, "energy": 0, "dataSiphon": False}]},
+        {},
+    ),
+    (
+        "a siphon and nothing else",
+        {"resources": [{"row": 1, "col": 1, "credits": 9, "dataSiphon": True}]},
+        {"isDataSiphon": True},
+    ),
+    (
+        "credits before energy",
+        {"resources": [{"row": 1, "col": 1, "credits": 32767, "energy": 9}]},
+        {"credits": 32767},
+    ),
+    (
+        "the last resource counts",
+        {"resources": [{"row": 1, "col": 1, **it} for it in ({"credits": 5}, {"energy": 400})]},
+        {"energy": 400},
+    ),
+    (
+        "the last block counts",
+        {
+            "blocks": [
+                {"row": 1, "col": 1, "type": "program", "programType": "push"},
+                {"row": 1, "col": 1, "type": "Data", "points": 32767, "spawnCount": 300},
+            ]
+        },
+        {
+            "block": {
+                "blockType": "data",
+                "points": 32767,
+                "transmissionSpawnCount": 300,
+                "isSiphoned": False,
+            }
+        },
+    ),
+    (
+        "a siphon replaces a block",
+        {
+            "blocks": [{"row": 1, "col": 1, "type": "data", "siphoned": True}],
+            "resources": [{"row": 1, "col": 1, "dataSiphon": True}],
+        },
+        {"isDataSiphon": True},
+    ),
+    (
+        "a program block without a program is none",
+        {"blocks": [{"row": 1, "col": 1, "type": "program", "programActionIndex": 7}]},
+        {},
+    ),
+    (
+        "hp above the type's",
+        {"enemies": [{"type": "Virus", "row": 1, "col": 1, "hp": 32767}]},
+        {
+            "enemy": {
+                "type": "virus",
+                "hp": 32767,
+                "isStunned": False,
+                "spawnedFromSiphon": False,
+            }
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"), [it[1:] for it in BOARD_AFTER], ids=[it[0] for it in BOARD_AFTER]
+)
+def test_what_a_cell_shows(client: Client, state: Json, shown: Json) -> None:
+    nothing = {"isDataSiphon": False, "isExit": False, "siphonCenter": False}
+    cells = client.set_state(0, 0, **state)["observation"]["cells"]
+    assert cells[1][1] == {"row": 1, "col": 1, **nothing, **shown}
+
+
+def test_the_exit_replaces_what_is_there(client: Client) -> None:
+    block = {"row": 5, "col": 5, "type": "data"}
+    siphon = {"row": 5, "col": 5, "dataSiphon": True}
+    for state in ({"blocks": [block]}, {"resources": [siphon]}):
+        cell = client.set_state(0, 0, **state)["observation"]["cells"][5][5]
+        assert cell["isExit"]
+        assert "block" not in cell
+        assert not cell["isDataSiphon"]
+
+
+def test_a_position_past_what_play_reaches_can_be_played(client: Client) -> None:
+    block = {"row": 0, "col": 1, "type": "data", "points": 32767, "spawnCount": 32767}
+    enemies = [{"type": "virus", "row": 5, "col": col, "hp": 32767} for col in range(5)]
+    coming = [
+        {"row": r, "col": c, "turnsRemaining": 0, "enemyType": "VIRUS"}
+        for r in range(6)
+        for c in range(6)
+        if (r, c) != (0, 1)
+    ]
+    player = {"dataSiphons": 32767, "score": 32767, "hp": 3, "energy": 32767, "attackDamage": 0}
+    client.set_state(
+        0,
+        0,
+        player={**player, "credits": 32767},
+        blocks=[block],
+        enemies=enemies,
+        transmissions=coming,
+        ownedPrograms=[*range(5, 28), 5],
+    )
+    used = set()
+    for _ in range(60):
+        valid = client.ask("getValidActions")["validActions"]
+        if not valid:
+            break
+        action = min(valid, key=lambda action: (action in used, -action))
+        used.add(action)
+        assert "observation" in client.ask("step", actionIndex=action)
+    assert len(used) > 10
+
+
 ENEMY = {"type": "virus", "row": 1, "col": 1, "hp": 2}
 COMING = {"row": 1, "col": 1, "turnsRemaining": 1, "enemyType": "virus"}
 DATA = {"row": 1, "col": 1, "type": "data"}
-PROGRAM = {"row": 1, "col": 1, "type": "program", "programActionIndex": 5}
+PROGRAM = {"row": 1, "col": 1, "type": "program", "programType": "push"}
 LEFT_OUT = object()
 
 
@@ -190,14 +308,14 @@ REFUSED = [
     ({"player": {"row": 0}}, "state.player.col: missing"),
     (player(row=6), "state.player.row: expected 0..5, got 6"),
     (player(col=-1), "state.player.col: expected 0..5, got -1"),
-    (player(row=True), "state.player.row: expected 0..5, got True"),
-    (player(hp=0), "state.player.hp: expected 1..3, got 0"),
-    (player(hp=4), "state.player.hp: expected 1..3, got 4"),
-    (player(hp=2.0), "state.player.hp: expected 1..3, got 2.0"),
+    (player(row=True), "state.player.row: expected 0..5, got true"),
+    (player(hp=-1), "state.player.hp: expected 0..3, got -1"),
+    (player(hp=4), "state.player.hp: expected 0..3, got 4"),
+    (player(hp=2.5), "state.player.hp: expected 0..3, got 2.5"),
     (player(credits=-1), "state.player.credits: expected 0..32767, got -1"),
     (player(energy=32768), "state.player.energy: expected 0..32767, got 32768"),
-    (player(dataSiphons="1"), "state.player.dataSiphons: expected 0..32767, got '1'"),
-    (player(attackDamage=0), "state.player.attackDamage: expected 1..32767, got 0"),
+    (player(dataSiphons="1"), 'state.player.dataSiphons: expected 0..32767, got "1"'),
+    (player(attackDamage=-1), "state.player.attackDamage: expected 0..32767, got -1"),
     (player(score=10**40), "state.player.score: expected 0..32767, got " + "1" + 36 * "0" + "..."),
     ({"stage": 0}, "state.stage: expected 1..8, got 0"),
     ({"stage": 9}, "state.stage: expected 1..8, got 9"),
@@ -205,19 +323,19 @@ REFUSED = [
     ({"showActivated": 1}, "state.showActivated: expected true or false, got 1"),
     (
         {"scheduledTasksDisabled": "yes"},
-        "state.scheduledTasksDisabled: expected true or false, got 'yes'",
+        'state.scheduledTasksDisabled: expected true or false, got "yes"',
     ),
-    ({"enemies": {}}, "state.enemies: expected a list of 0..32, got {}"),
+    ({"enemies": {}}, "state.enemies: expected a list of 0..32, got an object"),
     ({"enemies": [ENEMY] * 33}, "state.enemies: expected a list of 0..32, got a list of 33"),
     ({"enemies": [7]}, "state.enemies[0]: expected an object, got 7"),
     (
         one("enemies", ENEMY, type="dog"),
-        "state.enemies[0].type: expected one of virus, daemon, glitch, cryptog, got 'dog'",
+        'state.enemies[0].type: expected one of virus, daemon, glitch, cryptog, got "dog"',
     ),
     (one("enemies", ENEMY, type=LEFT_OUT), "state.enemies[0].type: missing"),
     (one("enemies", ENEMY, hp=LEFT_OUT), "state.enemies[0].hp: missing"),
-    (one("enemies", ENEMY, hp=3), "state.enemies[0].hp: expected 1..2, got 3"),
-    (one("enemies", ENEMY, hp=0), "state.enemies[0].hp: expected 1..2, got 0"),
+    (one("enemies", ENEMY, hp=32768), "state.enemies[0].hp: expected 1..32767, got 32768"),
+    (one("enemies", ENEMY, hp=0), "state.enemies[0].hp: expected 1..32767, got 0"),
     (one("enemies", ENEMY, row=6), "state.enemies[0].row: expected 0..5, got 6"),
     (one("enemies", ENEMY, stunned=0), "state.enemies[0].stunned: expected true or false, got 0"),
     (one("transmissions", COMING, turnsRemaining=LEFT_OUT), "turnsRemaining: missing"),
@@ -234,53 +352,31 @@ REFUSED = [
     ),
     (
         one("blocks", DATA, type="question"),
-        "state.blocks[0].type: expected one of data, program, got 'question'",
+        'state.blocks[0].type: expected one of data, program, got "question"',
     ),
     (one("blocks", DATA, type=LEFT_OUT), "state.blocks[0].type: missing"),
-    (one("blocks", DATA, points=10), "state.blocks[0].points: expected 0..9, got 10"),
-    (one("blocks", DATA, spawnCount=100), "state.blocks[0].spawnCount: expected 0..99, got 100"),
+    (one("blocks", DATA, points=-1), "state.blocks[0].points: expected 0..32767, got -1"),
+    (one("blocks", DATA, spawnCount=32768), "spawnCount: expected 0..32767, got 32768"),
+    (one("blocks", DATA, row=6), "state.blocks[0].row: expected 0..5, got 6"),
     (
         one("blocks", DATA, siphoned="no"),
-        "state.blocks[0].siphoned: expected true or false, got 'no'",
-    ),
-    (one("blocks", DATA, row=5, col=5), "state.blocks[0]: the exit is on this cell"),
-    ({"blocks": [DATA, PROGRAM]}, "state.blocks[1]: a block is on this cell"),
-    (
-        one("blocks", PROGRAM, programActionIndex=LEFT_OUT),
-        "state.blocks[0]: a program block needs programType or programActionIndex",
-    ),
-    (
-        one("blocks", PROGRAM, programActionIndex=4),
-        "state.blocks[0].programActionIndex: expected 5..27, got 4",
+        'state.blocks[0].siphoned: expected true or false, got "no"',
     ),
     (
         one("blocks", PROGRAM, programType="pusch"),
-        "state.blocks[0].programType: expected the name of a program, got 'pusch'",
+        'state.blocks[0].programType: expected the name of a program, got "pusch"',
     ),
     (one("blocks", PROGRAM, programType=5), "programType: expected the name of a program, got 5"),
     (
-        one("blocks", PROGRAM, programType="pull"),
-        "state.blocks[0].programActionIndex: push is not the programType, got 5",
+        one("resources", {"row": 0, "col": 0}, credits=32768),
+        "credits: expected 0..32767, got 32768",
     ),
-    (one("resources", {"row": 0, "col": 0}, credits=4), "credits: expected 0..3, got 4"),
-    (one("resources", {"row": 0, "col": 0}, energy=-1), "energy: expected 0..3, got -1"),
-    (
-        one("resources", {"row": 0, "col": 0}, credits=1, energy=1),
-        "state.resources[0]: a cell has credits or energy, not both",
-    ),
-    (
-        one("resources", {"row": 5, "col": 5}, dataSiphon=True),
-        "state.resources[0]: the exit is on this cell",
-    ),
-    (
-        {"resources": [{"row": 1, "col": 1, "dataSiphon": True}], "blocks": [DATA]},
-        "state.resources[0]: a block is on this cell",
-    ),
+    (one("resources", {"row": 0, "col": 0}, energy=-1), "energy: expected 0..32767, got -1"),
+    (one("resources", {"row": 0, "col": 0}, dataSiphon=1), "expected true or false, got 1"),
     ({"ownedPrograms": [4]}, "state.ownedPrograms[0]: expected 5..27"),
     ({"ownedPrograms": [28]}, "state.ownedPrograms[0]: expected 5..27"),
-    ({"ownedPrograms": [5.0]}, "state.ownedPrograms[0]: expected 5..27"),
+    ({"ownedPrograms": [5.5]}, "state.ownedPrograms[0]: expected 5..27"),
     ({"ownedPrograms": ["push"]}, "state.ownedPrograms[0]: expected 5..27"),
-    ({"ownedPrograms": [5, 6, 5]}, "state.ownedPrograms[2]: program 5 is owned already"),
 ]
 
 

@@ -11,15 +11,15 @@ Json = dict[str, Any]
 class Client:
     """Asks a session and takes its answers as another process would: through JSON."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         self.log: list[str] = []
-        self.session = Session(self.log.append)
+        self.session = Session(self.log.append, **options)
 
     def ask(self, action: str, **fields: Any) -> Json:
         return self.send(json.dumps({"action": action, **fields}).encode())
 
     def send(self, line: bytes) -> Json:
-        answer: Json = json.loads(json.dumps(self.session.answer(line)))
+        answer: Json = json.loads(self.session.answer(line))
         return answer
 
     def set_state(self, row: int, col: int, /, stage: int = 1, **state: Any) -> Json:

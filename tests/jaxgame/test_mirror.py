@@ -51,6 +51,7 @@ class Differences(NamedTuple):
 
 
 NAMES = {
+    "actions.py": Differences("is_valid", "", "there an action is checked by a bit of the mask"),
     "combat.py": Differences("", "Blow", "an action strikes all pieces at once"),
     "enemy_turn.py": Differences(
         "enemy_turn move_enemies",

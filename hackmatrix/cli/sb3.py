@@ -1,0 +1,74 @@
+"""`hackmatrix sb3`: train with Stable-Baselines3, and watch what was trained."""
+
+import sys
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.errors import UserError
+
+_HELP = """\
+usage: hackmatrix sb3 {train,watch} ...
+
+MaskablePPO of Stable-Baselines3 on the game: slower than `hackmatrix train`, in its known way.
+
+  train  train an agent
+  watch  let a saved one play
+
+`hackmatrix sb3 train --help` and `hackmatrix sb3 watch --help` explain each and show an example.
+example:
+  hackmatrix sb3 train --timesteps 500000 --no-wandb
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command."""
+    name, *rest = argv or [""]
+    commands = {"train": train, "watch": watch}
+    if name in commands:
+        return commands[name](rest)
+    if name in ("-h", "--help"):
+        print(_HELP, end="")
+        return 0
+    raise UserError(f"expected train or watch, got {name!r}: see `hackmatrix sb3 --help`")
+
+
+def train(argv: list[str], command: str = "hackmatrix sb3 train") -> int:
+    """`hackmatrix sb3 train`."""
+    from hackmatrix.sb3.options import Sb3TrainOptions
+
+    options = parse(
+        Sb3TrainOptions,
+        argv,
+        command=command,
+        purpose="Trains MaskablePPO of Stable-Baselines3, and keeps models, logs and a history.",
+        example=f"  {command} --timesteps 500000 --save-freq 50000 --no-wandb",
+    )
+    from hackmatrix.sb3 import train as work
+
+    return work.train(options)
+
+
+def watch(argv: list[str], command: str = "hackmatrix sb3 watch") -> int:
+    """`hackmatrix sb3 watch`; the model may be given without its flag."""
+    from hackmatrix.sb3.options import WatchOptions
+
+    if argv and not argv[0].startswith("-"):
+        argv = ["--model", *argv]
+    options = parse(
+        WatchOptions,
+        argv,
+        command=command,
+        purpose="Lets a saved model play, deterministically, and shows its games on a terminal.",
+        example=f"  {command} models/hackmatrix-nov22-26-1/best_model.zip --episodes 3",
+    )
+    from hackmatrix.sb3 import watch as work
+
+    return work.watch(options)
+
+
+def script(name: str) -> int:
+    """The scripts of the original: `train` and `watch_trained_agent`."""
+    from hackmatrix.cli.main import exit_code
+
+    command = {"train": train, "watch_trained_agent": watch}[name]
+    shown = f"{name}.py"
+    return exit_code(shown, lambda: command(sys.argv[1:], shown))

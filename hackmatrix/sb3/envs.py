@@ -1,0 +1,152 @@
+"""The game as Stable-Baselines3 trains on it: vectors of single games, or many in JAX."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
+
+from hackmatrix.bridge.answers import REWARD_NAMES
+from hackmatrix.gym.game import GameEnv
+from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
+from hackmatrix.rules.rewards import REWARD_PARTS
+
+Array = NDArray[Any]
+
+
+class StatsOfTruncated(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Adds `episode_stats` to the info of a truncated episode too, which the game can't know."""
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """See `gymnasium.Env.step`."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if truncated and not terminated:
+            info["episode_stats"] = self.get_wrapper_attr("episode_stats")()
+        return observation, reward, terminated, truncated, info
+
+
+def single(max_steps: int, **options: Any) -> gymnasium.Env[Any, Any]:
+    """One game: limited in steps, with statistics of its episodes.
+
+    Args:
+        max_steps: actions after which it is truncated.
+        options: of `GameEnv`.
+    """
+    limited: gymnasium.Env[Any, Any] = gymnasium.wrappers.TimeLimit(GameEnv(**options), max_steps)
+    return Monitor(StatsOfTruncated(limited))
+
+
+def singles(number: int, max_steps: int, **options: Any) -> DummyVecEnv:
+    """Several games one after another, each its own environment."""
+    return DummyVecEnv([lambda: single(max_steps, **options)] * number)
+
+
+class JaxVecEnv(VecEnv):
+    """Many games on the JAX engine, for algorithms of Stable-Baselines3.
+
+    Episodes have the infos that `single` gives: `episode`, `episode_stats`, the last observation
+    and whether it was truncated. Other steps have none.
+    """
+
+    def __init__(self, num_envs: int, max_steps: int) -> None:
+        """Makes the games; see `GameVectorEnv`."""
+        from hackmatrix.gym.vector import GameVectorEnv
+
+        self._games = GameVectorEnv(
+            num_envs, max_episode_steps=max_steps, autoreset_mode=AutoresetMode.SAME_STEP
+        )
+        self._actions: Array = np.zeros(num_envs, np.int64)
+        self._parts = np.zeros((num_envs, len(REWARD_PARTS)))
+        self._kinds = np.zeros((num_envs, 3), np.int64)  # moves, siphons, programs
+        self.render_mode = None
+        super().__init__(
+            num_envs, self._games.single_observation_space, self._games.single_action_space
+        )
+
+    def reset(self) -> Any:
+        """Begins all games."""
+        seeds = self._seeds
+        observations, _ = self._games.reset(seed=None if seeds[0] is None else seeds)  # type: ignore[arg-type]
+        self._reset_seeds()
+        self._parts[:] = 0
+        self._kinds[:] = 0
+        return observations
+
+    def step_async(self, actions: Array) -> None:
+        """Keeps the actions."""
+        self._actions = np.asarray(actions)
+
+    def step_wait(self) -> Any:
+        """Takes the actions that were kept."""
+        observations, rewards, terminated, truncated, told = self._games.step(self._actions)
+        kinds = np.digitize(self._actions, (SIPHON, FIRST_PROGRAM))
+        self._kinds[np.arange(self.num_envs), kinds] += 1
+        self._parts += told["reward_parts"]
+        dones = terminated | truncated
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for i in np.flatnonzero(dones).tolist():
+            infos[i] = self._ended(i, told, bool(truncated[i] & ~terminated[i]))
+        self._parts[dones] = 0
+        self._kinds[dones] = 0
+        return observations, rewards, dones, infos
+
+    def _ended(self, i: int, told: dict[str, Any], truncated: bool) -> dict[str, Any]:
+        parts = dict(zip(REWARD_PARTS, self._parts[i].round(3).tolist(), strict=True))
+        kinds = dict(zip(("move", "siphon", "program"), self._kinds[i].tolist(), strict=True))
+        length = int(told["episode_length"][i])
+        return {
+            "episode": {"r": float(told["episode_return"][i]), "l": length},
+            "terminal_observation": {name: x[i] for name, x in told["final_obs"].items()},
+            "TimeLimit.truncated": truncated,
+            "episode_stats": {
+                "reward_breakdown": {
+                    name: parts[part] for part, name in REWARD_NAMES.items() if part in parts
+                },
+                "programs_used": kinds["program"],
+                "highest_stage": int(told["stage"][i]),
+                "action_counts": {kind: count for kind, count in kinds.items() if count},
+                "steps": length,
+            },
+        }
+
+    def action_masks(self) -> Array:
+        """bool[N, 28], the valid actions."""
+        return self._games.action_masks()
+
+    def env_method(
+        self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
+    ) -> list[Any]:
+        """Only `action_masks`, which sb3-contrib asks for."""
+        if method_name != "action_masks":
+            raise AttributeError(f"the JAX engine's games have no method {method_name}")
+        masks = self.action_masks()
+        return [masks[i] for i in self._get_indices(indices)]
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether games have an attribute."""
+        return attr_name in ("action_masks", "render_mode")
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The attribute of each game."""
+        if attr_name not in ("render_mode", "spec"):
+            raise AttributeError(f"the JAX engine's games have no attribute {attr_name}")
+        return [None for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Games have no attributes to set."""
+        raise AttributeError(f"the JAX engine's games have no attribute {attr_name}")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Episodes are monitored here, so no wrapper is needed."""
+        return [wrapper_class is Monitor for _ in self._get_indices(indices)]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def get_images(self) -> Sequence[Any]:
+        """There are no pictures of many games."""
+        return [None] * self.num_envs

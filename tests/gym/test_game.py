@@ -1,0 +1,223 @@
+"""One game in Gymnasium: its spaces, infos, seeds, pictures and errors, on every backend."""
+
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import hackmatrix
+from hackmatrix.engine import Game
+from hackmatrix.engine.game import GameOverError
+from hackmatrix.engine.observation import features
+from hackmatrix.errors import UserError
+from hackmatrix.gym.layouts import LAYOUTS
+
+ID = hackmatrix.ENVIRONMENT_ID
+
+
+def make(**options: Any) -> Any:
+    return gymnasium.make(ID, **options).unwrapped
+
+
+def choose(rng: np.random.Generator, mask: Any) -> int:
+    return int(rng.choice(np.flatnonzero(mask)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_passes_the_check_of_gymnasium(layout: str) -> None:
+    env = make(observation=layout)
+    check_env(env)  # warnings are errors
+    env.close()
+
+
+@pytest.mark.parametrize("mode", ["human", "ansi", "rgb_array", "svg"])
+def test_passes_the_check_with_each_render_mode(mode: str) -> None:
+    check_env(make(render_mode=mode))
+
+
+def test_passes_the_check_on_the_process() -> None:
+    env = make(backend="process")
+    check_env(env)
+    env.close()
+
+
+def test_the_spaces_are_those_of_the_original() -> None:
+    spaces = make().observation_space
+    assert {name: (space.shape, str(space.dtype)) for name, space in spaces.items()} == {
+        "player": ((10,), "float32"),
+        "programs": ((23,), "int32"),
+        "grid": ((6, 6, 42), "float32"),
+    }
+    assert make(observation="classic").observation_space.shape == (1545,)
+    assert make(observation="full").observation_space.shape == (1946,)
+    assert make().action_space.n == 28
+
+
+def test_observations_are_those_of_the_engine() -> None:
+    envs = {layout: make(observation=layout) for layout in LAYOUTS}
+    seen = {layout: env.reset(seed=11)[0] for layout, env in envs.items()}
+    game, rng = Game.new(11), np.random.default_rng(0)
+    for _ in range(30):
+        record = game.observation()
+        for layout in LAYOUTS:
+            assert envs[layout].observation_space.contains(seen[layout])
+        for layout in ("classic", "full"):
+            assert seen[layout].tolist() == np.float32(features(record, layout)).tolist()
+        assert seen["compact"].tobytes() == record
+        shaped = seen["dict"]
+        flat = [shaped["player"], shaped["programs"], shaped["grid"].reshape(-1)]
+        assert np.concatenate(flat).tolist() == seen["classic"].tolist()
+        valid = game.valid_actions()
+        if not valid:
+            break
+        action = int(rng.choice(valid))
+        game.step(action)
+        seen = {layout: env.step(action)[0] for layout, env in envs.items()}
+
+
+@pytest.mark.parametrize("backend", ["python", "process"])
+def test_infos_of_a_whole_game(backend: str) -> None:
+    env, rng = make(backend=backend), np.random.default_rng(3)
+    for seed in range(4):
+        _, info = env.reset(seed=seed)
+        assert list(info) == ["action_mask"]
+        assert (info["action_mask"].shape, info["action_mask"].dtype) == ((28,), np.bool_)
+        total, sums, actions, done = 0.0, dict[str, float](), [], False
+        while not done:
+            assert env.get_valid_actions() == np.flatnonzero(env.action_masks()).tolist()
+            actions.append(choose(rng, env.action_masks()))
+            _, reward, done, truncated, info = env.step(actions[-1])
+            assert truncated is False
+            assert len(info["reward_breakdown"]) == 14
+            assert ("action_mask" in info, "episode_stats" in info) == (not done, done)
+            assert set(info) <= {
+                *("stage_complete", "death", "reward_breakdown", "action_mask", "episode_stats")
+            }
+            total += reward
+            for name, points in info["reward_breakdown"].items():
+                sums[name] = sums.get(name, 0) + points
+        stats = info["episode_stats"]
+        assert info["death"] is True
+        assert stats["steps"] == len(actions)
+        assert stats["reward_breakdown"] == pytest.approx(sums, abs=1e-6)
+        assert total == pytest.approx(sum(sums.values()) - 0.01 * len(actions), abs=1e-6)
+        assert stats["programs_used"] == sum(action > 4 for action in actions)
+        kinds = {
+            "move": sum(action < 4 for action in actions),
+            "siphon": actions.count(4),
+            "program": stats["programs_used"],
+        }
+        assert stats["action_counts"] == {kind: n for kind, n in kinds.items() if n}
+        assert stats["highest_stage"] >= 1
+        assert not env.action_masks().any()
+    env.close()
+
+
+def test_an_invalid_action_ends_the_game() -> None:
+    env = make()
+    _, info = env.reset(seed=1)
+    action = int(np.flatnonzero(~info["action_mask"])[0])
+    _, reward, done, _, info = env.step(action)
+    assert (reward, done, info["invalid_action"]) == (0.0, True, True)
+    with pytest.raises(GameOverError, match="call reset first"):
+        env.step(0)
+
+
+def test_a_seed_is_the_stream_of_the_game() -> None:
+    env = make()
+    env.reset(seed=123)
+    assert env.state() == Game.new(123).state
+    env.reset()
+    following = env.state().dice.stream
+    env.reset(seed=123)
+    env.reset()
+    assert env.state().dice.stream == following != 123
+    env.reset(seed=2**31 + 5)
+    assert env.state().dice.stream < 2**31
+
+
+def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
+    env = make(render_mode="svg")
+    env.reset(seed=3)
+    assert env.render() == hackmatrix.draw(env.state())
+    env = make(render_mode="rgb_array")
+    env.reset(seed=3)
+    image = env.render()
+    assert (image.dtype, image.shape) == (np.uint8, (777, 486, 3))
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 8
+    env = make(render_mode="ansi")
+    env.reset(seed=3)
+    assert env.render().startswith("HackMatrix: stage 1 of 8, turn 0\n")
+    assert capsys.readouterr().out == ""
+    make(render_mode="human").reset(seed=3)
+    assert "stage 1 of 8, turn 0" in capsys.readouterr().out
+
+
+def test_the_process_shows_what_the_engine_shows() -> None:
+    """Apart from what only the engine knows: the record of timers, and hints of cryptogs."""
+    envs = [make(backend=backend, render_mode="ansi") for backend in ("python", "process")]
+    for env in envs:
+        env.reset(seed=5)
+    boards = [env.render().splitlines()[1:7] for env in envs]
+    assert boards[0] == boards[1]
+    envs[1].close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"observation": "rgb"}, "observation must be one of dict, classic, full, compact, got"),
+        ({"backend": "swift"}, "backend must be one of python, process, jax, got 'swift'"),
+        ({"render_mode": "rgb"}, "render_mode must be one of human, ansi, rgb_array, svg, got"),
+        ({"game_binary": "/bin/true"}, "game_binary goes with backend process, not with python"),
+        ({"backend": "process", "observation": "full"}, "backend process gives observations dict"),
+        ({"backend": "process", "game_binary": "/no/such"}, "there is no such program"),
+    ],
+)
+def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:
+    from hackmatrix.gym.game import GameEnv
+
+    with pytest.raises(UserError, match=message):
+        GameEnv(**options)
+
+
+@pytest.mark.parametrize(
+    "imports", ["import gymnasium, hackmatrix", "import hackmatrix, gymnasium, hackmatrix.gym"]
+)
+def test_it_is_registered_by_an_import_that_is_light(imports: str) -> None:
+    code = (
+        f"{imports}\nimport sys\nassert 'HackMatrix-v1' in gymnasium.registry\n"
+        "gymnasium.make('HackMatrix-v1').reset(seed=0)\n"
+        "sys.exit(str({'jax', 'torch', 'flax'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stderr == "set()\n"
+
+
+def test_a_limit_of_steps_truncates() -> None:
+    env = gymnasium.make(ID, max_episode_steps=3)
+    _, info = env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        *_, done, truncated, info = env.step(choose(rng, info["action_mask"]))
+    assert (done, truncated) == (False, True)
+    assert env.unwrapped.episode_stats()["steps"] == 3  # type: ignore[attr-defined]
+
+
+def test_sync_vectors_of_it_work() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync")
+        seen, info = env.reset(seed=4)
+        assert seen["grid"].shape == (2, 6, 6, 42)
+        assert info["action_mask"].shape == (2, 28)
+        for _ in range(60):
+            masks = env.call("action_masks")
+            actions = [int(np.flatnonzero(m)[0]) if m.any() else 0 for m in masks]
+            env.step(np.array(actions))
+        env.close()

@@ -1,0 +1,253 @@
+"""MaskablePPO on the game: short trainings, what they leave, how they end and go on."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from paths import ROOT
+
+pytest.importorskip("sb3_contrib")
+
+import torch
+from gymnasium import make
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.env_checker import check_env
+
+from hackmatrix.cli import main as cli
+from hackmatrix.gym.layouts import LAYOUTS
+from hackmatrix.sb3.callbacks import Episodes, MaskViolated
+from hackmatrix.sb3.envs import single
+from hackmatrix.sb3.history import PARTS
+from hackmatrix.sb3.options import Sb3TrainOptions
+from hackmatrix.sb3.train import take_name
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
+SHORT = ["--n-steps", "64", "--batch-size", "32", "--no-wandb", "--eval-freq", "0"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread_and_our_binary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    torch.set_num_threads(1)
+    monkeypatch.delenv("HACKMATRIX_BINARY", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def train(*flags: str) -> int:
+    return cli.main(["sb3", "train", *SHORT, *flags])
+
+
+def only(folder: str) -> Path:
+    (found,) = (path for path in Path(folder).iterdir() if path.is_dir())
+    return found
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_passes_the_check_of_stable_baselines(layout: str) -> None:
+    """Of `grid`, as of any array of three axes, it says that it is no image; else nothing."""
+    env = make("HackMatrix-v1", observation=layout).unwrapped
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        check_env(env)
+    told = [str(each.message) for each in said]
+    assert [line for line in told if "image" not in line] == []
+    assert len(told) == (3 if layout == "dict" else 0), told
+
+
+def test_a_training_leaves_models_metrics_and_a_history(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--timesteps", "300", "--save-freq", "100", "--eval-freq", "150"]
+    assert train(*flags, "--max-episode-steps", "20", "--run-suffix", "Try") == 0
+    models, logs = only("models"), only("logs")
+    assert models.name == logs.name
+    assert models.name.startswith("hackmatrix-")
+    assert models.name.endswith("-1-try")
+    assert sorted(path.name for path in models.iterdir()) == [
+        "best_model.zip",
+        "final_model.zip",
+        "maskable_ppo_hack_100_steps.zip",
+        "maskable_ppo_hack_200_steps.zip",
+        "maskable_ppo_hack_300_steps.zip",
+    ]
+    rows = [json.loads(line) for line in (logs / "metrics.jsonl").read_text().splitlines()]
+    assert [row["timesteps"] for row in rows] == [64, 128, 192, 256, 320]
+    assert [row["update"] for row in rows] == [1, 2, 3, 4, 5]
+    assert rows[-1]["stats/truncated"] > 0
+    assert {f"episode/reward_{part}" for part in PARTS} <= set(rows[-1])
+    assert "saved" in capsys.readouterr().out
+    check_history(rows)
+
+
+def check_history(rows: list[dict[str, Any]]) -> None:
+    with sqlite3.connect("logs/training_history.db") as database:
+        database.row_factory = sqlite3.Row
+        episodes = [dict(row) for row in database.execute("SELECT * FROM episodes ORDER BY id")]
+    database.close()
+    assert [row["episode_num"] for row in episodes] == list(range(1, len(episodes) + 1))
+    assert len(episodes) == rows[-1]["episode/count"]
+    assert any(row["steps"] == 20 for row in episodes)  # truncated ones count
+    for row in episodes:
+        actions = row["action_moves"] + row["action_siphons"] + row["action_programs"]
+        assert actions == row["steps"]
+        parts = sum(row[f"reward_{part}"] for part in PARTS)
+        assert row["total_reward"] == pytest.approx(parts - 0.01 * row["steps"], abs=1e-3)
+
+
+def test_a_resumed_training_goes_on_counting(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("--timesteps", "64") == 0
+    models = only("models")
+    assert train("--timesteps", "64", "--resume", str(models / "final_model.zip")) == 0
+    assert only("models") == models
+    assert MaskablePPO.load(models / "final_model.zip").num_timesteps == 128
+    rows = [json.loads(line) for line in (only("logs") / "metrics.jsonl").read_text().splitlines()]
+    assert [row["timesteps"] for row in rows] == [64, 128]
+    assert "after 64 steps" in capsys.readouterr().out
+
+
+def test_wrong_models_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("no.zip").write_bytes(b"no model")
+    assert train("--resume", "no.zip") == 2
+    assert "--resume no.zip: not a model of this environment" in capsys.readouterr().err
+    assert train("--resume", "gone.zip") == 2
+    assert "--resume gone.zip: there is no such file" in capsys.readouterr().err
+    assert cli.main(["sb3", "watch"]) == 1
+    assert "no model in models: train one first" in capsys.readouterr().err
+    assert cli.main(["sb3", "watch", "gone.zip"]) == 1
+    assert cli.main(["sb3", "watch", "no.zip"]) == 2
+
+
+def test_missing_packages_are_told() -> None:
+    code = (
+        "import sys\nsys.modules['sb3_contrib'] = None\n"
+        "from hackmatrix.cli.main import main\nsys.exit(main(['sb3', 'train']))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 2
+    said = "sb3_contrib is not installed: pip install 'hackmatrix[sb3]' brings it"
+    assert said in result.stderr
+
+
+def test_names_count_up_and_bad_ones_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    options = Sb3TrainOptions(run_suffix="b")
+    names = [take_name(options), take_name(options), take_name(Sb3TrainOptions())]
+    assert [name.split("-", 3)[3] for name in names] == ["1-b", "2-b", "3"]
+    assert train("--run-suffix", "a/b") == 2
+    assert "--run-suffix must be 1 to 100 letters" in capsys.readouterr().err
+    assert train("--game-binary", "x", "--backend", "jax") == 2
+    assert "--game-binary goes with --backend process" in capsys.readouterr().err
+
+
+def test_a_saved_model_plays(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("--timesteps", "64") == 0
+    capsys.readouterr()
+    assert cli.main(["sb3", "watch", "--latest", "--episodes", "2", "--max-steps", "5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines[1:]] == ["game 1", "game 2"]
+    model = str(only("models") / "final_model.zip")
+    script = [sys.executable, str(ROOT / "python" / "scripts" / "watch_trained_agent.py")]
+    result = subprocess.run(
+        [*script, "--model", model, "--max-steps", "5"], capture_output=True, text=True
+    )
+    assert result.stdout.count("game ") == 3, result.stderr
+
+
+def test_on_the_process(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    binary = Path(sys.executable).with_name("hackmatrix-game")
+    monkeypatch.setenv("HACKMATRIX_BINARY", str(binary))
+    assert train("--timesteps", "64", "--num-envs", "2", "--preset", "original") == 0
+    assert "2 x process" in capfd.readouterr().out
+
+
+def test_an_interrupt_and_a_crash_save_the_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(self: Episodes) -> bool:
+        if self.num_timesteps == 70:
+            os.kill(os.getpid(), signal.SIGINT)
+        return True
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(Episodes, "_on_step", interrupt)
+    assert train("--timesteps", "500") == 130
+    signal.signal(signal.SIGINT, before)
+    assert (only("models") / "interrupted_model.zip").exists()
+
+    def crash(_: Episodes) -> bool:
+        raise RuntimeError("the power\nis gone")
+
+    monkeypatch.setattr(Episodes, "_on_step", crash)
+    assert train("--timesteps", "500", "--run-suffix", "b") == 1
+    assert "error: RuntimeError: the power is gone\n" in capsys.readouterr().err
+    assert len(list(Path("models").glob("*-b/crash_recovery_model.zip"))) == 1
+
+
+def test_a_violated_mask_is_found(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = Episodes._check_masks
+
+    def violate(self: Episodes) -> None:
+        mask = self.locals["action_masks"].copy()
+        mask[0, self.locals["actions"][0]] = False
+        self.locals["action_masks"] = mask
+        real(self)
+
+    monkeypatch.setattr(Episodes, "_check_masks", violate)
+    assert train("--timesteps", "64") == 1
+    assert f"error: {MaskViolated.__name__}: game 0: action " in capsys.readouterr().err
+
+
+def test_truncated_episodes_have_statistics() -> None:
+    env = single(4)
+    env.reset(seed=0)
+    for _ in range(4):
+        action = int(np.flatnonzero(env.get_wrapper_attr("action_masks")())[0])
+        *_, terminated, truncated, info = env.step(action)
+    assert (terminated, truncated) == (False, True)
+    assert info["episode_stats"]["steps"] == info["episode"]["l"] == 4
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_on_the_jax_engine() -> None:
+    assert train("--timesteps", "2000", "--backend", "jax", "--num-envs", "8") == 0
+    rows = [json.loads(line) for line in (only("logs") / "metrics.jsonl").read_text().splitlines()]
+    with sqlite3.connect("logs/training_history.db") as database:
+        database.row_factory = sqlite3.Row
+        episodes = [dict(row) for row in database.execute("SELECT * FROM episodes")]
+    database.close()
+    assert len(episodes) == rows[-1]["episode/count"] > 5
+    for row in episodes:
+        parts = sum(row[f"reward_{part}"] for part in PARTS)
+        assert row["total_reward"] == pytest.approx(parts - 0.01 * row["steps"], abs=1e-2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_lines_of_the_original_run_as_they_are_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With our process in the place of the binary; shorter than they are written."""
+    binary = Path(sys.executable).with_name("hackmatrix-game")
+    monkeypatch.setenv("HACKMATRIX_BINARY", str(binary))
+    short = [*SHORT[:-2], "--eval-freq", "64", "--timesteps", "64", "--max-episode-steps", "20"]
+
+    def typed(line: str, *further: str) -> str:
+        script, *words = line.split()
+        command = [sys.executable, str(ROOT / "python" / script), *words, *further]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    told = typed("scripts/train.py --timesteps 100000000 --save-freq 50000", *short)
+    assert "1 x process" in told
+    best = f"./models/{only('models').name}/best_model.zip"
+    assert "after 64 steps" in typed(f"scripts/train.py --resume {best}", *short)
+    typed("scripts/train.py --no-wandb", *short)
+    assert typed(f"scripts/watch_trained_agent.py --model {best}").count("game ") == 3
