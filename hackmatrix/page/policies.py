@@ -26,6 +26,7 @@ Features = Callable[[bytes], Sequence[float]]
 FEATURES: dict[str, Features] = {
     "classic": partial(features, layout="classic"),
     "full": partial(features, layout="full"),
+    "tactical": partial(features, layout="tactical"),
 }
 
 _NEVER = -1e9  # a logit
