@@ -18,8 +18,9 @@ Options = TypeVar("Options")
 def parse(
     options: type[Options], argv: Sequence[str], *, command: str, purpose: str, example: str
 ) -> Options:
-    """Parses a command line into options. Fields without a default are positional arguments, as are
-    those that say so.
+    """Parses a command line into options.
+
+    Fields without a default are positional arguments, as are those that say so.
 
     Args:
         options: the dataclass.

@@ -1,6 +1,5 @@
 """`hackmatrix evaluate`: measures how well agents play."""
 
-import dataclasses
 import json
 import math
 import sys
@@ -77,7 +76,9 @@ def forbidden_programs(listed: str | None) -> list[str]:
     names = [name.strip().upper() for name in listed.split(",")] if listed is not None else []
     for name in names:
         if name not in NUMBER:
-            raise UserError(f"--forbid: no program is called {name!r}; there are {', '.join(NUMBER)}")
+            raise UserError(
+                f"--forbid: no program is called {name!r}; there are {', '.join(NUMBER)}"
+            )
     return list(dict.fromkeys(names))
 
 
@@ -139,9 +140,7 @@ def _evaluate(options: EvaluateOptions) -> "tuple[Sequence[str], Report | Rankin
     return agents, entrants[0].report if len(entrants) == 1 else Contest(entrants)
 
 
-def _entrants(
-    agents: Sequence[str], options: EvaluateOptions, limits: "Limits"
-) -> "list[Entrant]":
+def _entrants(agents: Sequence[str], options: EvaluateOptions, limits: "Limits") -> "list[Entrant]":
     """The agents, or the one agent with and without programs, and their reports."""
     from hackmatrix.evaluation.agents import agent_player
     from hackmatrix.evaluation.contest import Entrant

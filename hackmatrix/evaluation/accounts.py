@@ -118,8 +118,8 @@ class _Told:
     def before(self, state: State, action: int) -> None:
         """Notes what the action will change."""
         player = state.player
-        self._had = (player.credits, player.energy, player.score, len(state.owned), state.pending)
-        self._spawned = sum(cell.spawn for cell in state.cells)
+        if action == SIPHON:
+            self._had = _holdings(state)
         self._hp, self._stage = player.hp, state.stage
         self._seen = {id(enemy) for enemy in state.enemies if state.sees(enemy)}
         can_siphon = player.siphons > 0
@@ -138,7 +138,9 @@ class _Told:
         self._hits += len(hits)
         if outcome.ending == Ending.DIED:
             fatal = hits[self._hp - 1]
-            killers = [e for e in state.enemies_on(fatal.cell or 0) if e.type.name.lower() == fatal.piece]
+            killers = [
+                e for e in state.enemies_on(fatal.cell or 0) if e.type.name.lower() == fatal.piece
+            ]
             self.death = Death(
                 state.stage,
                 fatal.piece or "",
@@ -151,16 +153,16 @@ class _Told:
             self._begin_stage(state)
 
     def _siphoned(self, state: State, outcome: Outcome) -> None:
-        player = state.player
-        credits, energy, score, programs, _ = self._had
+        had, has = self._had, _holdings(state)
+        missed = outcome.parts["siphon_quality"] // rewards.SIPHON_QUALITY
         self.siphonings.append(
             Siphoning(
-                player.credits - credits,
-                player.energy - energy,
-                player.score - score,
-                len(state.owned) - programs,
-                self._spawned - sum(cell.spawn for cell in state.cells),
-                outcome.parts["siphon_quality"] // rewards.SIPHON_QUALITY,
+                credits=has.credits - had.credits,
+                energy=has.energy - had.energy,
+                points=has.points - had.points,
+                programs=has.programs - had.programs,
+                spawns=had.spawns - has.spawns,
+                missed=missed,
             )
         )
 
@@ -193,3 +195,11 @@ class _Told:
             self.taken_at_once,
             self.death,
         )
+
+
+def _holdings(state: State) -> Siphoning:
+    """What the player has, and the spawns that are left on the board."""
+    player, spawns = state.player, sum(cell.spawn for cell in state.cells)
+    return Siphoning(
+        player.credits, player.energy, player.score, len(state.owned), spawns, missed=0
+    )

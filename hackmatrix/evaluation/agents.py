@@ -97,7 +97,9 @@ def _as_played(accounts: Sequence[Account]) -> PlayedGames:
     def array(value: Callable[[Account], Any], dtype: Any) -> Any:
         return np.array([value(account) for account in accounts], dtype)
 
-    taken = [np.bincount(np.frombuffer(a.actions, np.uint8), minlength=NUM_ACTIONS) for a in accounts]
+    taken = [
+        np.bincount(np.frombuffer(a.actions, np.uint8), minlength=NUM_ACTIONS) for a in accounts
+    ]
     return PlayedGames(
         returns=array(lambda account: account.units * UNIT, np.float32),
         lengths=array(lambda account: len(account.actions), np.int32),

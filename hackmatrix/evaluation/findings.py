@@ -1,4 +1,4 @@
-"""What accounts of many games of HackMatrix say: by stage, of deaths, of programs, of siphonings."""
+"""What accounts of many games of HackMatrix say: by stage, of deaths, programs, siphonings."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -173,5 +173,3 @@ def _siphoning(accounts: Sequence[Account]) -> dict[str, float]:
         **{f"{name}_each": _mean(getattr(s, name) for s in each) for name in Siphoning._fields},
         "at_the_first_chance": at_once / chances if chances else 0.0,
     }
-
-

@@ -107,9 +107,7 @@ class Games:
             for row, length in zip(batch.history.T, batch.played.lengths, strict=True)
         ]
         played = [batch.played for batch in batches]
-        games = jax.tree.map(
-            lambda *parts: np.concatenate(parts)[: self.limits.episodes], *played
-        )
+        games = jax.tree.map(lambda *parts: np.concatenate(parts)[: self.limits.episodes], *played)
         return Recorded(games, actions[: self.limits.episodes])
 
     def _batches(self, params: PyTree, forbidden: Collection[int]) -> list[Any]:
@@ -121,9 +119,7 @@ class Games:
             for number in range(first, first + self.limits.episodes, self.places)
         ]
 
-    def _play_some(
-        self, params: PyTree, allowed: Array, seed: Array, first: Array
-    ) -> "_Batch":
+    def _play_some(self, params: PyTree, allowed: Array, seed: Array, first: Array) -> "_Batch":
         """Plays the games first .. first + places - 1."""
         numbers = first + jnp.arange(self.places)
 

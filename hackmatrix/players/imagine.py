@@ -1,14 +1,14 @@
 """Plays actions and enemy turns out on a view, without dice: what the player can work out."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import lru_cache
 
 from hackmatrix.engine.movement import manhattan
 from hackmatrix.players.cells import ALL, BIT, NEXT_TO, first_on_ray, first_step, members, set_of
-from hackmatrix.players.view import Board, Enemy, View, unknown_enemy
+from hackmatrix.players.view import Enemy, View, unknown_enemy
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
 from hackmatrix.rules.board import AROUND, CROSS, NEIGHBOUR, NEIGHBOURS, Content, col, row
-from hackmatrix.rules.enemies import EnemyType
+from hackmatrix.rules.enemies import STEPS_PER_TURN, EnemyType
 from hackmatrix.rules.programs import EXCH_ENERGY, MAX_ATK_USES, PROGRAMS, ProgramId
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
@@ -101,9 +101,7 @@ def _damaged(enemy: Enemy, amount: int) -> tuple[Enemy, ...]:
 
 
 def _without_transmissions(view: View, cells: int) -> View:
-    return view._replace(
-        transmissions=view.transmissions & ~cells, landing=view.landing & ~cells
-    )
+    return view._replace(transmissions=view.transmissions & ~cells, landing=view.landing & ~cells)
 
 
 # --- programs ------------------------------------------------------------------------------------
@@ -259,50 +257,55 @@ _INVESTMENTS: _Effects = {
 # --- the enemy turn ------------------------------------------------------------------------------
 
 
-class Coming(NamedTuple):
-    """An enemy turn as the player foresees it."""
+def enemy_turn(view: View) -> View:
+    """The view after the coming enemy turn, as far as the player can foresee it.
 
-    hits: int
-    view: View  # after it, with the hits taken off the hp
-
-
-def enemy_turn(view: View) -> Coming:
-    """The coming enemy turn: enemies hit or come nearer by section 5 of the rules, in list order.
-
-    In the game their order is drawn; transmissions to come and cryptogs out of sight are unknown.
+    Enemies hit or come nearer (section 5), in list order, which the game draws. Transmissions that
+    will spawn and cryptogs out of sight are unknown.
     """
     if view.step:
-        return Coming(0, view._replace(step=False))
-    here, beside, cells = view.cell, NEXT_TO[view.cell], [enemy.cell for enemy in view.enemies]
-    to_act = [place for place, enemy in enumerate(view.enemies) if not enemy.stunned]
+        return view._replace(step=False)
+    hits, enemies = _acted(view.board.blocks, view.cell, view.enemies, view.transmissions)
+    return view._replace(
+        hp=max(view.hp - hits, 0),
+        enemies=enemies + tuple(map(unknown_enemy, members(view.landing))),
+        transmissions=view.transmissions & ~view.landing,
+        landing=view.transmissions & ~view.landing,
+    )
+
+
+@lru_cache(1 << 16)  # the same turns are foreseen again and again
+def _acted(
+    blocks: int, here: int, enemies: tuple[Enemy, ...], transmissions: int
+) -> tuple[int, tuple[Enemy, ...]]:
+    """The hits of an enemy turn, and the enemies after it."""
+    beside, cells = NEXT_TO[here], [enemy.cell for enemy in enemies]
+    to_act = [place for place, enemy in enumerate(enemies) if not enemy.stunned]
     hits = 0
-    for sub_step in (0, 1):
+    for sub_step in range(max(STEPS_PER_TURN)):
         again = []
         for place in to_act:
-            kind = view.enemies[place].kind
+            kind = enemies[place].kind
             if beside >> cells[place] & 1:
                 hits += 1
                 continue
-            cells[place] = _next_cell(view.board, kind, place, cells, view.transmissions, here)
-            if kind == EnemyType.VIRUS and not sub_step:
+            cells[place] = _next_cell(blocks, kind, place, cells, transmissions, here)
+            if STEPS_PER_TURN[kind] > sub_step + 1:
                 again.append(place)
         to_act = again
-    enemies = tuple(
-        Enemy(enemy.kind, cell, enemy.hp, False)
-        for enemy, cell in zip(view.enemies, cells, strict=True)
-    )
-    return Coming(hits, _landed(view, enemies)._replace(hp=max(view.hp - hits, 0)))
+    moved = zip(enemies, cells, strict=True)
+    return hits, tuple(Enemy(enemy.kind, cell, enemy.hp, False) for enemy, cell in moved)
 
 
 def _next_cell(
-    board: Board, kind: int, place: int, cells: list[int], transmissions: int, here: int
+    blocks: int, kind: int, place: int, cells: list[int], transmissions: int, here: int
 ) -> int:
     """Where an enemy that does not hit moves to."""
     cell, occupied = cells[place], transmissions
     for other, other_cell in enumerate(cells):
         if other != place:
             occupied |= BIT[other_cell]
-    open_cells = ALL if kind == EnemyType.GLITCH else ALL & ~board.blocks
+    open_cells = ALL if kind == EnemyType.GLITCH else ALL & ~blocks
     free = open_cells & ~occupied
     step = first_step(cell, here, free)
     if step is not None:
@@ -312,10 +315,3 @@ def _next_cell(
         return step
     options = [to for to in NEIGHBOURS[cell] if free >> to & 1]
     return min(options, key=lambda to: manhattan(to, here), default=cell)
-
-
-def _landed(view: View, enemies: tuple[Enemy, ...]) -> View:
-    """The view with these enemies and those that land; what lands is taken for a daemon."""
-    landed = tuple(map(unknown_enemy, members(view.landing)))
-    waiting = view.transmissions & ~view.landing
-    return view._replace(enemies=enemies + landed, transmissions=waiting, landing=waiting)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from hackmatrix.players.cells import BIT
 from hackmatrix.rules.board import CELLS
-from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.enemies import MAX_HP as ENEMY_HP
+from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.observation import (
     BYTE,
     CELL,
@@ -62,10 +62,8 @@ class View(NamedTuple):
     attack: int
     stage: int
     owned: int  # bit n for program n
-    saved: int
     atk_uses: int
     pending: int
-    until_task: int  # turns until the next scheduled spawn
     show: bool
     calm: bool
     step: bool
@@ -88,7 +86,6 @@ def view_of(record: bytes) -> View:
                 transmissions |= BIT[cell]
                 landing |= BIT[cell] * (here.field("turns") <= 1)
             last_seen |= BIT[cell] * here.field("last_seen")
-    turn, next_task = number_of(record, "turn"), number_of(record, "next_task")
     return View(
         cell=record[BYTE["cell"]],
         hp=record[BYTE["hp"]],
@@ -98,10 +95,8 @@ def view_of(record: bytes) -> View:
         attack=number_of(record, "attack"),
         stage=record[BYTE["stage"]],
         owned=number_of(record, "owned"),
-        saved=record[BYTE["saved"]],
         atk_uses=record[BYTE["atk_uses"]],
         pending=number_of(record, "pending"),
-        until_task=next_task - turn,
         show=bool(number_of(record, "show")),
         calm=bool(number_of(record, "calm")),
         step=bool(number_of(record, "step")),
