@@ -65,6 +65,8 @@ class EvaluateOptions:
         if self.forbid is not None and len(self.agents) > 1:
             raise UserError("--forbid goes with one agent")
         forbidden_programs(self.forbid)
+        if self.report is not None and not self.report.parent.is_dir():
+            raise UserError(f"--report {self.report}: there is no folder {self.report.parent}")
 
 
 def forbidden_programs(listed: str | None) -> list[str]:

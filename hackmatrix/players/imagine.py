@@ -1,14 +1,22 @@
-"""Plays actions and enemy turns out on a view, without dice: what the player can work out."""
+"""Plays actions out on a view, without dice: what the player can work out."""
 
 from collections.abc import Callable
-from functools import lru_cache
 
 from hackmatrix.engine.movement import manhattan
-from hackmatrix.players.cells import ALL, BIT, NEXT_TO, first_on_ray, first_step, members, set_of
-from hackmatrix.players.view import Enemy, View, unknown_enemy
+from hackmatrix.players.cells import BIT, first_on_ray, set_of
+from hackmatrix.players.view import Enemy, View
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
-from hackmatrix.rules.board import AROUND, CROSS, NEIGHBOUR, NEIGHBOURS, Content, col, row
-from hackmatrix.rules.enemies import STEPS_PER_TURN, EnemyType
+from hackmatrix.rules.board import (
+    AROUND,
+    CELLS,
+    CROSS,
+    NEIGHBOUR,
+    SIZE,
+    Content,
+    col,
+    row,
+)
+from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.programs import EXCH_ENERGY, MAX_ATK_USES, PROGRAMS, ProgramId
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
@@ -192,7 +200,7 @@ def _goals(cell: int, here: int) -> tuple[int, int]:
     for sign in (1, -1):
         r, c = sign * away_row, sign * away_col
         ways = [(r, c)] + [(r, 0)] * (r != 0) + [(0, c)] * (c != 0)
-        options = [(row(cell) + y) * 6 + col(cell) + x for y, x in ways if _inside(cell, y, x)]
+        options = [(row(cell) + y) * SIZE + col(cell) + x for y, x in ways if _inside(cell, y, x)]
         options = [to for to in options if to not in (cell, here)]
         best = min(options, key=lambda to: -sign * manhattan(to, here), default=cell)
         found.append(best)
@@ -200,14 +208,14 @@ def _goals(cell: int, here: int) -> tuple[int, int]:
 
 
 def _inside(cell: int, rows: int, cols: int) -> bool:
-    return 0 <= row(cell) + rows < 6 and 0 <= col(cell) + cols < 6
+    return 0 <= row(cell) + rows < SIZE and 0 <= col(cell) + cols < SIZE
 
 
 def _sign(x: int) -> int:
     return (x > 0) - (x < 0)
 
 
-_SHIFTED = tuple(tuple(_goals(cell, here) for cell in range(36)) for here in range(36))
+_SHIFTED = tuple(tuple(_goals(cell, here) for cell in range(CELLS)) for here in range(CELLS))
 
 
 def _shift(view: View, way: int) -> View | None:
@@ -252,66 +260,3 @@ _INVESTMENTS: _Effects = {
         else None
     ),
 }
-
-
-# --- the enemy turn ------------------------------------------------------------------------------
-
-
-def enemy_turn(view: View) -> View:
-    """The view after the coming enemy turn, as far as the player can foresee it.
-
-    Enemies hit or come nearer (section 5), in list order, which the game draws. Transmissions that
-    will spawn and cryptogs out of sight are unknown.
-    """
-    if view.step:
-        return view._replace(step=False)
-    hits, enemies = _acted(view.board.blocks, view.cell, view.enemies, view.transmissions)
-    return view._replace(
-        hp=max(view.hp - hits, 0),
-        enemies=enemies + tuple(map(unknown_enemy, members(view.landing))),
-        transmissions=view.transmissions & ~view.landing,
-        landing=view.transmissions & ~view.landing,
-    )
-
-
-@lru_cache(1 << 16)  # the same turns are foreseen again and again
-def _acted(
-    blocks: int, here: int, enemies: tuple[Enemy, ...], transmissions: int
-) -> tuple[int, tuple[Enemy, ...]]:
-    """The hits of an enemy turn, and the enemies after it."""
-    beside, cells = NEXT_TO[here], [enemy.cell for enemy in enemies]
-    to_act = [place for place, enemy in enumerate(enemies) if not enemy.stunned]
-    hits = 0
-    for sub_step in range(max(STEPS_PER_TURN)):
-        again = []
-        for place in to_act:
-            kind = enemies[place].kind
-            if beside >> cells[place] & 1:
-                hits += 1
-                continue
-            cells[place] = _next_cell(blocks, kind, place, cells, transmissions, here)
-            if STEPS_PER_TURN[kind] > sub_step + 1:
-                again.append(place)
-        to_act = again
-    moved = zip(enemies, cells, strict=True)
-    return hits, tuple(Enemy(enemy.kind, cell, enemy.hp, False) for enemy, cell in moved)
-
-
-def _next_cell(
-    blocks: int, kind: int, place: int, cells: list[int], transmissions: int, here: int
-) -> int:
-    """Where an enemy that does not hit moves to."""
-    cell, occupied = cells[place], transmissions
-    for other, other_cell in enumerate(cells):
-        if other != place:
-            occupied |= BIT[other_cell]
-    open_cells = ALL if kind == EnemyType.GLITCH else ALL & ~blocks
-    free = open_cells & ~occupied
-    step = first_step(cell, here, free)
-    if step is not None:
-        return step
-    step = first_step(cell, here, open_cells)
-    if step is not None and free >> step & 1:
-        return step
-    options = [to for to in NEIGHBOURS[cell] if free >> to & 1]
-    return min(options, key=lambda to: manhattan(to, here), default=cell)

@@ -1,6 +1,7 @@
 """A player that wins by rules of thumb: a tutorial of good play that runs.
 
-It sees what a player sees (`view.py`) and looks three turns ahead without dice (`imagine.py`):
+It sees what a player sees (`view.py`) and looks three turns ahead without dice (`imagine.py`,
+`enemy_turn.py`):
 
 1. It picks a goal (`goals.py`): a data siphon to fetch, a cell whose cross is worth siphoning, or
    else the exit.
@@ -16,8 +17,9 @@ The numbers (`weights.py`) were found by playing (`benchmarks/tune_scripted.py`)
 
 from collections.abc import Collection
 
+from hackmatrix.players.enemy_turn import enemy_turn
 from hackmatrix.players.goals import Goal, best_goal
-from hackmatrix.players.imagine import enemy_turn, fights, investments, moves
+from hackmatrix.players.imagine import fights, investments, moves
 from hackmatrix.players.view import View, view_of
 from hackmatrix.players.weights import TUNED, Weights
 from hackmatrix.players.worth import holdings, hp_worth, standing

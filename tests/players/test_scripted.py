@@ -15,6 +15,7 @@ from hackmatrix.engine.game import Game, act
 from hackmatrix.engine.observation import observe
 from hackmatrix.engine.state import Ending, State
 from hackmatrix.players import imagine
+from hackmatrix.players.enemy_turn import enemy_turn as foresee
 from hackmatrix.players.scripted import best_action, choose
 from hackmatrix.players.see import see
 from hackmatrix.players.view import View, view_of
@@ -61,7 +62,7 @@ def hide_differently(state: State, rng: random.Random) -> None:
 def test_what_is_hidden_changes_no_choice() -> None:
     rng = random.Random(1)
     changed = 0
-    for state in played(11, games=40, longest=60):
+    for state in played(11, games=12, longest=50):
         record, action = observe(state), best_action(see(state))
         before = Game(state).to_dict()
         hide_differently(state, rng)
@@ -69,7 +70,7 @@ def test_what_is_hidden_changes_no_choice() -> None:
         assert observe(state) == record
         assert best_action(see(state)) == action
         assert choose(record) == action
-    assert changed > 300
+    assert changed > 100
 
 
 @given(legal_states())
@@ -89,8 +90,10 @@ def test_choices_are_valid_and_not_what_is_forbidden(data: Data, forbidden: set[
     assert action not in forbidden or not {*valid} & {*range(SIPHON + 1)} - forbidden
 
 
-LUCK = {FIRST_PROGRAM + p for p in (ProgramId.POLY, ProgramId.WARP)}
-NUMBERS = {FIRST_PROGRAM + p for p in (ProgramId.UNDO, ProgramId.SCORE, ProgramId.REDUC)}
+def plain(state: State) -> bool:
+    """Whether every enemy is seen and has a cell of its own."""
+    cells = {enemy.cell for enemy in state.enemies}
+    return all(map(state.sees, state.enemies)) and len(cells) == len(state.enemies)
 
 
 def without_order(view: View) -> View:
@@ -100,23 +103,24 @@ def without_order(view: View) -> View:
 def test_actions_are_imagined_as_the_rules_have_them() -> None:
     """But for what lies in question blocks, and under hidden cryptogs."""
     seen: set[int] = set()
-    for state in played(12, games=60, longest=60):
-        if not all(map(state.sees, state.enemies)) or state.player.cell in state.blocks():
+    for state in played(12, games=12, longest=60):
+        if not plain(state) or state.player.cell in state.blocks():
             continue
         cross = [state.cells[cell] for cell in CROSS[state.player.cell]]
         view = see(state)
         made = [*imagine.moves(view), *imagine.fights(view), *imagine.investments(view)]
-        assert {action for action, _ in made} == {
-            *(a for a in valid_actions(state) if a not in LUCK | NUMBERS)
-        } - ({FIRST_PROGRAM + ProgramId.STEP} if state.step else set())
+        actions, valid = [action for action, _ in made], valid_actions(state)
+        assert {*actions} <= {*valid}
+        assert {a for a in actions if a <= SIPHON} == {a for a in valid if a <= SIPHON}
         for action, imagined in made:
             unknown = any(c.content == Content.QUESTION and not c.siphoned for c in cross)
             if (action == SIPHON and unknown) or action == FIRST_PROGRAM + ProgramId.DELAY:
                 continue
             game = Game.from_dict(Game(state).to_dict())
+            game.state.enemies.sort(key=lambda enemy: enemy.cell)  # PUSH moves them in this order
             act(game.state, action)
-            if not all(map(game.state.sees, game.state.enemies)):
-                continue  # PUSH has hidden a cryptog
+            if not plain(game.state):
+                continue  # PUSH has hidden a cryptog, or put two enemies on a cell
             seen.add(action)
             assert without_order(imagined) == without_order(see(game.state)), action
     assert len(seen) >= NUM_DIRECTIONS + 1 + 15
@@ -124,21 +128,23 @@ def test_actions_are_imagined_as_the_rules_have_them() -> None:
 
 def test_the_turn_of_a_single_enemy_is_foreseen() -> None:
     turns = hits = 0
-    for state in played(13, games=150, longest=40):
-        state.enemies, state.transmissions = state.enemies[:1], []
-        if not state.enemies or not state.sees(state.enemies[0]) or state.step:
+    for state in played(13, games=20, longest=40):
+        if state.step:
             continue
-        foreseen = imagine.enemy_turn(see(state))
-        copy = Game.from_dict(Game(state).to_dict()).state
-        copy.next_task, copy.pending = 1_000, 0
-        copy.show = True
-        enemy_turn(copy)
-        real = see(copy)
-        turns += 1
-        hits += real.hp < state.player.hp
-        assert (foreseen.enemies, foreseen.hp) == (real.enemies, real.hp)
-    assert turns > 300
-    assert hits > 30
+        for enemy in filter(state.sees, state.enemies):
+            alone = Game.from_dict(Game(state).to_dict()).state
+            alone.enemies, alone.transmissions = [enemy], []
+            alone.next_task, alone.pending = 1_000, 0
+            foreseen = foresee(see(alone))
+            alone = Game.from_dict(Game(alone).to_dict()).state
+            alone.show = True
+            enemy_turn(alone)
+            real = see(alone)
+            turns += 1
+            hits += real.hp < state.player.hp
+            assert (foreseen.enemies, foreseen.hp) == (real.enemies, real.hp)
+    assert turns > 150
+    assert hits > 15
 
 
 def stages(stream: int, episode: int) -> int:
@@ -149,7 +155,7 @@ def stages(stream: int, episode: int) -> int:
 
 
 def test_it_plays_far_better_than_walking_to_the_exit() -> None:
-    assert sum(stages(14, episode) for episode in range(8)) >= 8 * 3  # walking: 1.9
+    assert sum(stages(14, episode) for episode in range(4)) >= 4 * 3  # walking: 1.9
 
 
 @pytest.mark.slow
