@@ -47,7 +47,9 @@ class EvaluateOptions:
     episodes: int = option(1_000, "number of games", at_least=1, at_most=10_000_000)
     env: str = option(DEFAULT_ENV, "environment that `random` plays; params know theirs")
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
-    max_steps: int = option(2_000, "actions after which a game is truncated", at_least=1)
+    max_steps: int = option(
+        2_000, "actions after which a game is truncated", at_least=1, at_most=100_000
+    )
     greedy: bool = option(False, "always take the most probable action instead of sampling one")
     forbid: str | None = option(
         None, "programs, separated by commas: the agent plays with and without each of them"

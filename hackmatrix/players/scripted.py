@@ -40,7 +40,13 @@ def choose(record: bytes, forbidden: Collection[int] = ()) -> int:
 
 
 def best_action(view: View, w: Weights = TUNED, forbidden: Collection[int] = ()) -> int:
-    """The best action by these weights."""
+    """The best action by these weights.
+
+    Args:
+        view: what the player sees.
+        w: the weights.
+        forbidden: actions that it takes only if it knows no other.
+    """
     if not moves(view):  # walled in: any program that may help
         return next((program for program, _ in [*fights(view), *investments(view)]), 0)
     goal = best_goal(view, w)

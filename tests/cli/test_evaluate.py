@@ -39,7 +39,10 @@ def saved(folder: Path, features: int, actions: int = 28, **about: object) -> st
             "argument --episodes: must be at least 1 and at most 10000000, got",
         ),
         (["random", "--seed", "-1"], "argument --seed: must be at least 0"),
-        (["random", "--max-steps", "0"], "argument --max-steps: must be at least 1, got 0"),
+        (
+            ["random", "--max-steps", "0"],
+            "argument --max-steps: must be at least 1 and at most 100000",
+        ),
         (["exit", "--env", "CartPole-v1"], "--env CartPole-v1 goes with `random` alone"),
         (["random", "--gredy"], "unknown argument --gredy, did you mean --greedy?"),
     ],
