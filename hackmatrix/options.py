@@ -50,6 +50,7 @@ class Option(NamedTuple):
     choices: Collection[str] | None
     section: str | None
     aliases: tuple[str, ...]
+    positional: bool  # given without a flag, with or without a default
 
     def convert(self, value: Any) -> Any:
         """Converts a value given as text or by YAML to a valid value of the option.
@@ -82,6 +83,7 @@ def option(
     choices: Collection[str] | None = None,
     section: str | None = None,
     aliases: tuple[str, ...] = (),
+    positional: bool = False,
 ) -> Any:
     """A dataclass field with its default, its meaning and its valid values.
 
@@ -96,6 +98,7 @@ def option(
             type has its choices already.
         section: the section of a configuration file in which the option stands.
         aliases: other names of its flag.
+        positional: makes a field with a default a positional argument too, of any number of values.
     """
     limits = Range(at_least, above, at_most)
     metadata = {
@@ -104,6 +107,7 @@ def option(
         "choices": choices,
         "section": section,
         "aliases": aliases,
+        "positional": positional or default is dataclasses.MISSING,
     }
     return dataclasses.field(default=default, metadata=metadata)
 

@@ -18,7 +18,9 @@ Options = TypeVar("Options")
 def parse(
     options: type[Options], argv: Sequence[str], *, command: str, purpose: str, example: str
 ) -> Options:
-    """Parses a command line into options. Fields without a default are positional arguments.
+    """Parses a command line into options.
+
+    Fields without a default are positional arguments, as are those that say so.
 
     Args:
         options: the dataclass.
@@ -68,7 +70,9 @@ def _add(parser: argparse._ActionsContainer, option: Option) -> None:
         settings["type"] = _converter(option)
     if option.repeated:
         settings["nargs"] = "+"
-    if option.default is dataclasses.MISSING:
+    if option.positional:
+        if option.default is not dataclasses.MISSING:
+            settings["nargs"] = "*"
         parser.add_argument(option.name, **settings)
         return
     if option.kind is not bool:

@@ -1,9 +1,9 @@
-"""`hackmatrix evaluate`: measures how well an agent plays."""
+"""`hackmatrix evaluate`: measures how well agents play."""
 
-import dataclasses
 import json
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,43 +12,78 @@ from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
+from hackmatrix.rules.actions import FIRST_PROGRAM
+from hackmatrix.rules.programs import NUMBER
 from hackmatrix.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
+    from hackmatrix.evaluation.contest import Contest, Entrant
+    from hackmatrix.evaluation.games import Limits
     from hackmatrix.evaluation.ranking import Ranking
     from hackmatrix.evaluation.report import Report
 
 DEFAULT_ENV = "HackMatrix"
-BUILT_IN = ("random", "exit")
 
 _EXAMPLE = """\
   hackmatrix evaluate checkpoints/my-run/final_params.npz --episodes 200
-      plays 200 games and prints the means with their 95 % intervals"""
+      plays 200 games and prints the means with their 95 % intervals
+  hackmatrix evaluate checkpoints/my-run scripted --report report.html
+      plays the same games with both, prints how they differ and writes a page with plots
+  hackmatrix evaluate scripted --forbid RESET,ROW
+      plays with and without each of these programs, and without both: what each is worth"""
 
 
 @dataclass(frozen=True)
 class EvaluateOptions:
     """The command's options."""
 
-    agent: str = option(
-        dataclasses.MISSING,
-        "a file of params, a run's folder (its agents are ranked, if it has many), or one of the "
-        "built-in players: `random` takes random valid actions, `exit` walks to the exit",
+    agents: tuple[str, ...] = option(
+        (),
+        "files of params, runs' folders (the agents of one run are ranked, if it has many), or "
+        "built-in players: `random` takes random valid actions, `exit` walks to the exit, "
+        "`scripted` plays well by rules of thumb; the agent of this package, if none is named",
+        positional=True,
     )
     episodes: int = option(1_000, "number of games", at_least=1, at_most=10_000_000)
     env: str = option(DEFAULT_ENV, "environment that `random` plays; params know theirs")
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
-    max_steps: int = option(2_000, "actions after which a game is truncated", at_least=1)
+    max_steps: int = option(
+        2_000, "actions after which a game is truncated", at_least=1, at_most=100_000
+    )
     greedy: bool = option(False, "always take the most probable action instead of sampling one")
+    forbid: str | None = option(
+        None, "programs, separated by commas: the agent plays with and without each of them"
+    )
     json: bool = option(False, "print one JSON object")
+    report: Path | None = option(None, "write a page with plots to this file (.html)")
 
     def __post_init__(self) -> None:
         check(self)
-        if self.agent != "random" and self.env != DEFAULT_ENV:
+        if self.agents != ("random",) and self.env != DEFAULT_ENV:
             raise UserError(
-                f"--env {self.env} goes with `random` alone: `exit` plays HackMatrix, and params "
-                "play what they were trained on"
+                f"--env {self.env} goes with `random` alone: other built-in players play "
+                "HackMatrix, and params play what they were trained on"
             )
+        if self.forbid is not None and len(self.agents) > 1:
+            raise UserError("--forbid goes with one agent")
+        forbidden_programs(self.forbid)
+        if self.report is not None and not self.report.parent.is_dir():
+            raise UserError(f"--report {self.report}: there is no folder {self.report.parent}")
+
+
+def forbidden_programs(listed: str | None) -> list[str]:
+    """The programs in a list separated by commas, whatever their case.
+
+    Raises:
+        UserError: there is no such program.
+    """
+    names = [name.strip().upper() for name in listed.split(",")] if listed is not None else []
+    for name in names:
+        if name not in NUMBER:
+            raise UserError(
+                f"--forbid: no program is called {name!r}; there are {', '.join(NUMBER)}"
+            )
+    return list(dict.fromkeys(names))
 
 
 def main(argv: list[str]) -> int:
@@ -60,15 +95,15 @@ def main(argv: list[str]) -> int:
         purpose="Plays games with fixed seeds, never used in training, and reports how well.",
         example=_EXAMPLE,
     )
-    result = _evaluate(options)
+    agents, result = _evaluate(options)
     if options.json:
-        arguments = dataclasses.asdict(options)
-        arguments = {name: arguments[name] for name in ("agent", "seed", "max_steps", "greedy")}
-        print(json.dumps(_with_null({**arguments, **result.as_dict()}), allow_nan=False))
+        arguments = {name: getattr(options, name) for name in ("seed", "max_steps", "greedy")}
+        told = {"agent": agents[0] if len(agents) == 1 else agents, **arguments}
+        print(json.dumps(_with_null({**told, **result.as_dict()}), allow_nan=False))
     else:
         greedy = ", greedy" if options.greedy else ""
-        games = f", {options.episodes:,} games each" if hasattr(result, "agents") else ""
-        print(f"{options.agent}{greedy}, seed {options.seed}{games}")
+        games = "" if hasattr(result, "columns") else f", {options.episodes:,} games each"
+        print(f"{', '.join(agents)}{greedy}, seed {options.seed}{games}")
         print(result.table())
     if (problem := result.problem()) is not None:
         print(f"hackmatrix evaluate: error: {problem}", file=sys.stderr)
@@ -85,28 +120,55 @@ def _with_null(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
-    from hackmatrix.agents.policy import load_policy
-    from hackmatrix.environments.registry import make_environment
-    from hackmatrix.evaluation.games import Limits, play
-    from hackmatrix.evaluation.players import exit_player, random_player
-    from hackmatrix.evaluation.ranking import Agent, Ranking, reports_on
-    from hackmatrix.evaluation.report import report_on
-    from hackmatrix.runs.params import agent_folders, seed_of
+def _evaluate(options: EvaluateOptions) -> "tuple[Sequence[str], Report | Ranking | Contest]":
+    """The names of the agents, and what their games say."""
+    from hackmatrix.evaluation.agents import shipped_agent
+    from hackmatrix.evaluation.contest import Contest
+    from hackmatrix.evaluation.games import Limits
+    from hackmatrix.evaluation.page import write_page
+    from hackmatrix.runs.params import agent_folders
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
-    if options.agent in BUILT_IN:
-        env = make_environment(options.env)
-        player = random_player() if options.agent == "random" else exit_player()
-        return report_on(env, play(env, player, limits))
-    path = Path(options.agent)
-    folders = agent_folders(path)
-    policies = [load_policy(folder) for folder in folders or [path]]
-    reports = reports_on(policies, limits, greedy=options.greedy)
-    if not folders:
-        return reports[0]
+    agents = options.agents or (shipped_agent(),)
+    for agent in agents:
+        folders = agent_folders(Path(agent))
+        if folders and len(agents) == 1 and not options.forbid and not options.report:
+            return agents, _ranking(folders, limits, greedy=options.greedy)
+        if folders:
+            raise UserError(f"{agent}: has {len(folders)} agents: choose one, such as {folders[0]}")
+    entrants = _entrants(agents, options, limits)
+    if options.report is not None:
+        write_page(options.report, entrants, options.seed)
+    return agents, entrants[0].report if len(entrants) == 1 else Contest(entrants)
+
+
+def _entrants(agents: Sequence[str], options: EvaluateOptions, limits: "Limits") -> "list[Entrant]":
+    """The agents, or the one agent with and without programs, and their reports."""
+    from hackmatrix.evaluation.agents import agent_player
+    from hackmatrix.evaluation.contest import Entrant
+
+    plays = [agent_player(agent, options.env, limits, greedy=options.greedy) for agent in agents]
+    programs = forbidden_programs(options.forbid)
+    if not programs:
+        return [Entrant(agent, play(())) for agent, play in zip(agents, plays, strict=True)]
+    (agent,), (play,) = agents, plays
+    entrants = [Entrant(agent, play(()))]
+    for without in [*([name] for name in programs), *([programs] if len(programs) > 1 else [])]:
+        forbidden = [FIRST_PROGRAM + NUMBER[name] for name in without]
+        entrants.append(Entrant(f"without {', '.join(without)}", play(forbidden)))
+    return entrants
+
+
+def _ranking(folders: Sequence[Path], limits: "Limits", *, greedy: bool) -> "Ranking":
+    """The agents of a run, ranked."""
+    from hackmatrix.agents.policy import load_policy
+    from hackmatrix.evaluation.ranking import Agent, Ranking, reports_on
+    from hackmatrix.runs.params import seed_of
+
+    policies = [load_policy(folder) for folder in folders]
+    reports = reports_on(policies, limits, greedy=greedy)
     seeds = map(seed_of, folders)
     each = zip(seeds, policies, reports, strict=True)
     return Ranking([Agent(seed, policy.path, report) for seed, policy, report in each])

@@ -7,7 +7,8 @@ from 0 on, so that params are judged on games that did not choose them.
 A batch runs until its last game ends, so long games count as much as short ones.
 """
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +36,7 @@ class _Play(struct.PyTreeNode):
     obs: PyTree
     carry: PyTree  # the player's
     played: PlayedGames
+    history: Array | None  # uint8[max_steps, N], the actions, if they are recorded
 
 
 class Limits(NamedTuple):
@@ -51,26 +53,73 @@ def play(env: Environment, player: Player, limits: Limits) -> PlayedGames:
     return Games(env, player, limits).play(player.params)
 
 
+class _Batch(NamedTuple):
+    """What a batch of games leaves."""
+
+    played: PlayedGames
+    history: Any
+
+
+class Recorded(NamedTuple):
+    """Played games, and the actions of each in order."""
+
+    games: PlayedGames
+    actions: list[bytes]
+
+
 class Games:
     """The games first .. first + episodes - 1 of a seed, in batches, compiled for all params."""
 
-    def __init__(self, env: Environment, player: Player, limits: Limits) -> None:
+    def __init__(
+        self, env: Environment, player: Player, limits: Limits, *, record: bool = False
+    ) -> None:
+        """Prepares the games.
+
+        Args:
+            env: the environment.
+            player: who plays.
+            limits: which games, and how long.
+            record: whether actions are kept, for `play_recorded`; they are numbers below 256 then.
+        """
         self.env = env
         self.player = player
         self.limits = limits
+        self.record = record
         self.places = min(limits.episodes, PLACES)
         self._play = jax.jit(self._play_some)
 
-    def play(self, params: PyTree) -> PlayedGames:
-        """Plays all games to their end or the step limit; NumPy arrays."""
-        first, seed = self.limits.first, jnp.uint32(self.limits.seed)
-        batches = [
-            jax.device_get(self._play(params, seed, jnp.int32(number)))
-            for number in range(first, first + self.limits.episodes, self.places)
-        ]
+    def play(self, params: PyTree, forbidden: Collection[int] = ()) -> PlayedGames:
+        """Plays all games to their end or the step limit; NumPy arrays.
+
+        Args:
+            params: the player's.
+            forbidden: actions that are masked wherever another one is valid.
+        """
+        batches = [batch.played for batch in self._batches(params, forbidden)]
         return jax.tree.map(lambda *parts: np.concatenate(parts)[: self.limits.episodes], *batches)
 
-    def _play_some(self, params: PyTree, seed: Array, first: Array) -> PlayedGames:
+    def play_recorded(self, params: PyTree, forbidden: Collection[int] = ()) -> Recorded:
+        """Like `play`, with the actions of each game."""
+        batches = self._batches(params, forbidden)
+        actions = [
+            row[:length].tobytes()
+            for batch in batches
+            for row, length in zip(batch.history.T, batch.played.lengths, strict=True)
+        ]
+        played = [batch.played for batch in batches]
+        games = jax.tree.map(lambda *parts: np.concatenate(parts)[: self.limits.episodes], *played)
+        return Recorded(games, actions[: self.limits.episodes])
+
+    def _batches(self, params: PyTree, forbidden: Collection[int]) -> list[Any]:
+        first, seed = self.limits.first, jnp.uint32(self.limits.seed)
+        allowed = np.ones(self.env.num_actions, bool)
+        allowed[list(forbidden)] = False
+        return [
+            jax.device_get(self._play(params, jnp.asarray(allowed), seed, jnp.int32(number)))
+            for number in range(first, first + self.limits.episodes, self.places)
+        ]
+
+    def _play_some(self, params: PyTree, allowed: Array, seed: Array, first: Array) -> "_Batch":
         """Plays the games first .. first + places - 1."""
         numbers = first + jnp.arange(self.places)
 
@@ -78,9 +127,10 @@ class Games:
             return jnp.any(play.running) & (play.time < self.limits.max_steps)
 
         def step(play: _Play) -> _Play:
-            return self._step(play, params, seed, numbers)
+            return self._step(play, params, allowed, seed, numbers)
 
-        return jax.lax.while_loop(goes_on, step, self._start(seed, numbers)).played
+        end = jax.lax.while_loop(goes_on, step, self._start(seed, numbers))
+        return _Batch(end.played, end.history)
 
     def _start(self, seed: Array, numbers: Array) -> _Play:
         if hasattr(self.env, "reset_game"):
@@ -108,10 +158,15 @@ class Games:
             obs=obs,
             carry=self.player.initial_carry(self.places),
             played=played,
+            history=jnp.zeros((self.limits.max_steps, self.places), jnp.uint8)
+            if self.record
+            else None,
         )
 
-    def _step(self, play: _Play, params: PyTree, seed: Array, numbers: Array) -> _Play:
-        masks = jax.vmap(self.env.action_mask)(play.env_state)
+    def _step(
+        self, play: _Play, params: PyTree, allowed: Array, seed: Array, numbers: Array
+    ) -> _Play:
+        masks = _allowed(jax.vmap(self.env.action_mask)(play.env_state), allowed)
         keys = keys_for(seed, Purpose.EVALUATION_ACTION, play.time, each=numbers)
         uniforms = jax.vmap(jax.random.uniform)(keys)
         actions, carry = self.player.choose(params, play.carry, play.obs, masks, uniforms)
@@ -136,7 +191,16 @@ class Games:
             obs=obs,
             carry=carry,
             played=jax.tree.map(lambda new, old: _where(play.running, new, old), after, before),
+            history=None
+            if play.history is None
+            else play.history.at[play.time].set(actions.astype(jnp.uint8)),
         )
+
+
+def _allowed(masks: Array, allowed: Array) -> Array:
+    """The masks [N, A] without what is not allowed [A], unless nothing would be left."""
+    left = masks & allowed
+    return jnp.where(jnp.any(left, axis=1, keepdims=True), left, masks)
 
 
 def _kept(info: dict[str, PyTree]) -> dict[str, PyTree]:

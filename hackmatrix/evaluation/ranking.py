@@ -12,6 +12,7 @@ from hackmatrix.evaluation.games import Games, Limits
 from hackmatrix.evaluation.players import network_player
 from hackmatrix.evaluation.report import Report, report_on
 from hackmatrix.evaluation.statistics import Estimate, estimate
+from hackmatrix.evaluation.tables import aligned
 from hackmatrix.reporting.rows import Interval
 
 
@@ -62,12 +63,7 @@ class Ranking:
         for rank, agent in enumerate(self.agents):
             lines.append([str(rank + 1), str(agent.seed), *map(str, agent.report.estimates)])
         lines.append(["all", "", *(_told(self._over_agents(i)) for i in range(len(columns)))])
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        rows = [
-            "  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        ]
-        return "\n".join([*rows, f"best  {self.agents[0].path}"])
+        return f"{aligned(lines)}\nbest  {self.agents[0].path}"
 
     def _over_agents(self, place: int) -> Interval:
         """The mean of a column over the agents, with its interval.

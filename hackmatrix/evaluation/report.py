@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hackmatrix.environments.report import report_of
+from hackmatrix.evaluation.findings import Findings
 from hackmatrix.evaluation.statistics import Estimate, estimate
 from hackmatrix.interface.environment import Environment
 from hackmatrix.interface.report import Breakdown, Column, PlayedGames
@@ -18,6 +19,7 @@ class Report(NamedTuple):
     estimates: list[Estimate]  # one for each column
     truncated: int  # number of games cut off
     breakdowns: list[Breakdown]
+    findings: Findings | None = None  # of HackMatrix only
 
     def means(self) -> dict[str, float]:
         """The mean of each column, by the column's key."""
@@ -39,7 +41,8 @@ class Report(NamedTuple):
         for column, (mean, low, high) in zip(self.columns, self.estimates, strict=True):
             told |= {column.key: mean, column.interval_key: [low, high]}
         told["truncated"] = self.truncated
-        return told | {each.key: each.values for each in self.breakdowns}
+        told |= {each.key: each.values for each in self.breakdowns}
+        return told if self.findings is None else told | self.findings.as_dict()
 
     def table(self) -> str:
         """The report as lines of text."""
@@ -47,11 +50,18 @@ class Report(NamedTuple):
         rows += [(c.title, e) for c, e in zip(self.columns, self.estimates, strict=True)]
         rows += [("cut off", f"{self.truncated:,}")]
         rows += [(each.title, _listed(each)) for each in self.breakdowns]
-        return "\n".join(f"{name:<16}{value}" for name, value in rows)
+        lines = "\n".join(f"{name:<16}{value}" for name, value in rows)
+        tables = self.findings.tables() if self.findings else []
+        return "\n\n".join([lines, *(table.text() for table in tables)])
 
 
-def report_on(env: Environment, games: PlayedGames) -> Report:
+def report_on(env: Environment, games: PlayedGames, findings: Findings | None = None) -> Report:
     """The report on played games, with the columns and breakdowns of the environment's `report`.
+
+    Args:
+        env: the environment.
+        games: at least one game.
+        findings: what the accounts of the games say, if there are any.
 
     Raises:
         UserError: the environment's `report` fails, or returns something else.
@@ -68,6 +78,7 @@ def report_on(env: Environment, games: PlayedGames) -> Report:
         estimates=[estimate(column.values) for column in columns],
         truncated=int((~games.terminated).sum()),
         breakdowns=[each for each in own if isinstance(each, Breakdown)],
+        findings=findings,
     )
 
 

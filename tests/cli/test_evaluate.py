@@ -29,14 +29,20 @@ def saved(folder: Path, features: int, actions: int = 28, **about: object) -> st
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "the following arguments are required: agent"),
+        ([], "no agent comes with this version; name one: a file of params, a run's folder, or "),
+        (["random", "exit", "--forbid", "ROW"], "--forbid goes with one agent"),
+        (["scripted", "--forbid", "ROWS"], "--forbid: no program is called 'ROWS'; there are PUSH"),
+        (["random", "--report", "no/page.html"], "--report no/page.html: there is no folder no"),
         (["missing.npz"], "missing.npz: no such file"),
         (
             ["random", "--episodes", "0"],
             "argument --episodes: must be at least 1 and at most 10000000, got",
         ),
         (["random", "--seed", "-1"], "argument --seed: must be at least 0"),
-        (["random", "--max-steps", "0"], "argument --max-steps: must be at least 1, got 0"),
+        (
+            ["random", "--max-steps", "0"],
+            "argument --max-steps: must be at least 1 and at most 100000",
+        ),
         (["exit", "--env", "CartPole-v1"], "--env CartPole-v1 goes with `random` alone"),
         (["random", "--gredy"], "unknown argument --gredy, did you mean --greedy?"),
     ],
@@ -188,6 +194,45 @@ def test_random_plays_any_environment(capsys: pytest.CaptureFixture[str]) -> Non
     argv = ["evaluate", "random", "--env", "probe_environments:Value", "--episodes", "4", "--json"]
     assert main(argv) == 0
     assert json.loads(capsys.readouterr().out)["mean_return"] == 1
+
+
+def test_agents_play_the_same_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    argv = ["evaluate", "scripted", "random", "--episodes", "8", "--max-steps", "60"]
+    assert main([*argv, "--json", "--report", str(page)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    scripted, random = told["agents"]
+    assert told["agent"] == ["scripted", "random"]
+    assert scripted["mean_stages_cleared"] > random["mean_stages_cleared"] + 0.5
+    difference = random["minus_first"]["mean_stages_cleared"]
+    low, high = difference["ci"]
+    assert low <= difference["mean"] <= high < 0
+    for each in (scripted, random):
+        assert each["stages"][0]["games"] == 8
+        assert sum(row["deaths"] for row in each["deaths"]) + each["truncated"] == 8
+    assert "deaths by kind" in page.read_text()
+
+
+def test_what_a_program_is_worth(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["evaluate", "random", "--episodes", "30", "--max-steps", "60", "--forbid", "row, WAIT"]
+    assert main([*argv, "--json"]) == 0
+    agents = json.loads(capsys.readouterr().out)["agents"]
+    assert [agent["agent"] for agent in agents] == [
+        "random",
+        "without ROW",
+        "without WAIT",
+        "without ROW, WAIT",
+    ]
+    for agent in agents:
+        for program in ("ROW", "WAIT"):
+            forbidden = agent["agent"].startswith("without") and program in agent["agent"]
+            assert not (forbidden and agent["program_use"][program])
+    assert main(argv) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "random, seed 0, 30 games each"
+    assert lines[2].startswith("random ")
+    assert lines[3].startswith("without ROW ")
+    assert lines[4].startswith("  minus the first ")
 
 
 @pytest.mark.slow

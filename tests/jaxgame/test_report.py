@@ -11,19 +11,9 @@ from hackmatrix.interface.metric import Over
 from hackmatrix.interface.report import Breakdown, Column, PlayedGames
 from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.jaxgame.metrics import measure
-from hackmatrix.jaxgame.report import death_causes, report
+from hackmatrix.jaxgame.report import report
 from hackmatrix.rules.actions import ACTION_NAMES, NUM_ACTIONS, SIPHON
-from hackmatrix.rules.observation import BYTE, ENEMY, RECORD_SIZE
 from hackmatrix.rules.rewards import REWARD_PARTS
-
-
-def record(cell: int, hp: int = 0, enemies: dict[int, int] | None = None) -> np.ndarray:
-    """The last observation of a player on `cell`; enemies are cell -> type."""
-    made = np.zeros(RECORD_SIZE, np.uint8)
-    made[BYTE["cell"]], made[BYTE["hp"]] = cell, hp
-    for where, kind in (enemies or {}).items():
-        made[ENEMY + where] = kind + 1 | 1 << 3 | 1 << 6  # other bits of the plane are set too
-    return made
 
 
 def test_what_is_told_of_four_games() -> None:
@@ -41,9 +31,7 @@ def test_what_is_told_of_four_games() -> None:
                 "won": np.array([False, False, True, False]),
                 "score": np.array([0, 4, 100, 8]),
             },
-            final_observation=np.stack(
-                [record(0, 0, {1: 0}), record(0, 2), record(0, 3), record(0, 3)]
-            ),
+            final_observation=None,
         )
     )
     columns = {each.key: each.values.tolist() for each in told if isinstance(each, Column)}
@@ -52,30 +40,8 @@ def test_what_is_told_of_four_games() -> None:
         "win_rate": [False, False, True, False],
         "mean_score": [0, 4, 100, 8],
     }
-    use, deaths = (each.values for each in told if isinstance(each, Breakdown))
+    (use,) = (each.values for each in told if isinstance(each, Breakdown))
     assert {name: number for name, number in use.items() if number} == {"WAIT": 1.5}
-    # A win is no death, nor is a game that was cut off.
-    assert {k: v for k, v in deaths.items() if v} == {"virus": 1, "invalid_action": 1}
-
-
-def test_a_death_counts_for_the_kind_next_to_the_player() -> None:
-    games = [
-        record(0, 0, {1: 0}),
-        record(14, 0, {20: 1, 0: 3}),  # the cryptog is far away
-        record(14, 0, {13: 2, 15: 2}),
-        record(14, 0, {8: 3}),
-        record(14, 0, {8: 3, 13: 0}),
-        record(5, 0, {6: 0}),  # cell 6 is on the next row, no neighbour of 5
-        record(5, 1, {4: 0}),  # alive
-    ]
-    assert death_causes(np.stack(games)) == {
-        "virus": 1,
-        "daemon": 1,
-        "glitch": 1,
-        "cryptog": 1,
-        "several": 2,
-        "invalid_action": 1,
-    }
 
 
 def step(action: int, could_siphon: bool = False, can_siphon: bool = False) -> StepRecord:

@@ -1,0 +1,135 @@
+"""Tunes the weights of the scripted player by playing: a cross-entropy search.
+
+Each generation draws candidates around a mean, plays the same games of a training stream with all
+of them, and moves mean and spread to the best (Rubinstein 1999, "The Cross-Entropy Method for
+Combinatorial and Continuous Optimization"). Evaluation streams are never played.
+
+    python -m benchmarks.tune_scripted weights.json --generations 20
+
+goes on from the file if it exists, else from the player's weights, and prints the new mean after
+each generation; `hackmatrix/players/weights.py` holds what it found.
+"""
+
+import argparse
+import json
+import os
+import random
+import time
+from multiprocessing import get_context
+from multiprocessing.pool import Pool
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import NamedTuple
+
+from hackmatrix.engine.dice import Dice
+from hackmatrix.engine.enemy_turn import enemy_turn
+from hackmatrix.engine.game import act, complete_stage, ends_turn, new_game
+from hackmatrix.engine.state import Ending
+from hackmatrix.players.scripted import best_action
+from hackmatrix.players.see import see
+from hackmatrix.players.weights import TUNED, Weights
+
+CANDIDATES, GAMES, ELITE = 24, 40, 7  # in a generation
+FIRST_STREAM = 1_000  # of the games of the first generation; each has its own
+LONGEST = 1_200  # actions
+SPREAD = 0.22  # at the start, of each weight's size
+KEPT = 0.3  # of the mean, from one generation to the next
+WINNING = 2.0  # counts as that many stages
+
+Vector = list[float]
+
+
+class Search(NamedTuple):
+    """Where the search stands."""
+
+    generation: int
+    mean: Vector
+    spread: Vector
+
+
+def main() -> None:
+    """Searches."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file", type=Path, help="where the search stands, as JSON")
+    parser.add_argument("--generations", type=int, default=20)
+    options = parser.parse_args()
+    search = _start(options.file)
+    with get_context("spawn").Pool(os.cpu_count()) as pool:
+        for _ in range(options.generations):
+            began = time.perf_counter()
+            search, scores = generation(search, pool)
+            options.file.write_text(json.dumps(search._asdict()))
+            best = fmean(sorted(scores)[-ELITE:])
+            print(
+                f"generation {search.generation}: mean candidate {scores[0]:.2f}, all "
+                f"{fmean(scores):.2f}, best {best:.2f}, {time.perf_counter() - began:.0f} s\n"
+                f"{weights_of(search.mean)}",
+                flush=True,
+            )
+
+
+def _start(file: Path) -> Search:
+    if file.exists():
+        return Search(**json.loads(file.read_text()))
+    mean = vector_of(TUNED)
+    return Search(0, mean, [SPREAD * abs(weight) + 0.1 for weight in mean])
+
+
+def generation(search: Search, pool: Pool) -> tuple[Search, list[float]]:
+    """The search after one more generation, and the scores of its candidates, the mean first."""
+    rng = random.Random(search.generation)
+    drawn = [list(map(rng.gauss, search.mean, search.spread)) for _ in range(CANDIDATES - 1)]
+    candidates = [search.mean, *drawn]
+    stream = FIRST_STREAM + search.generation
+    jobs = [(weights_of(each), stream, game) for game in range(GAMES) for each in candidates]
+    results = pool.starmap(score, jobs, chunksize=8)
+    scores = [fmean(results[place::CANDIDATES]) for place in range(CANDIDATES)]
+    best = sorted(range(CANDIDATES), key=lambda place: -scores[place])[:ELITE]
+    columns = list(zip(*(candidates[place] for place in best), strict=True))
+    mean = [
+        KEPT * old + (1 - KEPT) * fmean(column)
+        for old, column in zip(search.mean, columns, strict=True)
+    ]
+    spread = [
+        max(0.4 * old + 0.6 * pstdev(column), 0.03 * abs(weight) + 0.01)
+        for old, column, weight in zip(search.spread, columns, mean, strict=True)
+    ]
+    return Search(search.generation + 1, mean, spread), scores
+
+
+def vector_of(weights: Weights) -> Vector:
+    """The weights as one list."""
+    *numbers, programs = weights
+    return [*numbers, *programs]
+
+
+def weights_of(vector: Vector) -> Weights:
+    """The weights of a list, none of them negative."""
+    positive = [max(weight, 0.0) for weight in vector]
+    names = Weights._fields[:-1]
+    numbers = dict(zip(names, positive, strict=False))
+    numbers |= {"deep": min(numbers["deep"], 1.0), "enough": max(numbers["enough"], 1.0)}
+    return Weights(**numbers, programs=tuple(positive[len(names) :]))
+
+
+def score(weights: Weights, stream: int, episode: int) -> float:
+    """The stages that the player clears in a game, more if it wins; without rewards, for speed."""
+    state = new_game(Dice(stream, episode))
+    for _ in range(LONGEST):
+        action = best_action(see(state), weights)
+        state.events = []
+        state.dice.clock += 1
+        _, _, completed = act(state, action)
+        if completed:
+            complete_stage(state)
+        elif ends_turn(action):
+            enemy_turn(state)
+        if state.over == Ending.WON:
+            return state.stage + WINNING
+        if state.player.hp == 0:
+            break
+    return state.stage - 1
+
+
+if __name__ == "__main__":
+    main()

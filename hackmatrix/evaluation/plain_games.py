@@ -1,0 +1,83 @@
+"""Plays and replays evaluation games of HackMatrix in the plain Python engine, on all cores.
+
+Imports neither JAX nor NumPy, so that the processes start fast.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import NamedTuple, TypeVar
+
+from hackmatrix.engine.state import State
+from hackmatrix.evaluation.accounts import Account, account
+from hackmatrix.players.scripted import best_action
+from hackmatrix.players.see import see
+from hackmatrix.rules.chance import EVALUATION_STREAM
+
+_Job = TypeVar("_Job")
+_WORTH_A_PROCESS = 32  # games; fewer are played before processes have started
+
+
+class Replay(NamedTuple):
+    """A game that was played, by its seed and number."""
+
+    seed: int
+    number: int
+    actions: bytes
+
+
+class ScriptedGame(NamedTuple):
+    """A game that the scripted player is to play."""
+
+    seed: int
+    number: int
+    max_steps: int
+    forbidden: frozenset[int]  # actions that it may not take
+
+
+def replays(games: Sequence[Replay]) -> list[Account]:
+    """The accounts of games that were played."""
+    return _on_all_cores(_replay, games)
+
+
+def scripted_games(games: Sequence[ScriptedGame]) -> list[Account]:
+    """The accounts of games, played by the scripted player."""
+    return _on_all_cores(_play, games)
+
+
+def _replay(game: Replay) -> Account:
+    actions = iter(game.actions)
+    stream = EVALUATION_STREAM + game.seed
+    return account(stream, game.number, lambda _: next(actions), len(game.actions))
+
+
+def _play(game: ScriptedGame) -> Account:
+    def choose(state: State) -> int:
+        return best_action(see(state), forbidden=game.forbidden)
+
+    return account(EVALUATION_STREAM + game.seed, game.number, choose, game.max_steps)
+
+
+def _on_all_cores(told: Callable[[_Job], Account], jobs: Sequence[_Job]) -> list[Account]:
+    if len(jobs) < 2 * _WORTH_A_PROCESS:
+        return [told(job) for job in jobs]
+    processes = min(_cores(), len(jobs) // _WORTH_A_PROCESS)
+    # Not forked: this process may have threads of JAX.
+    executor = ProcessPoolExecutor(processes, get_context("spawn"), _ignore_interrupts)
+    try:
+        return list(executor.map(told, jobs, chunksize=8))
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl+C ends the command, which ends its processes; they need not say so too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # Linux: those that this process may use
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
