@@ -70,7 +70,7 @@ class JaxVecEnv(VecEnv):
     def reset(self) -> Any:
         """Begins all games."""
         seeds = self._seeds
-        observations, _ = self._games.reset(seed=None if seeds[0] is None else seeds)  # type: ignore[arg-type]
+        observations, _ = self._games.reset(seed=None if seeds[0] is None else seeds)
         self._reset_seeds()
         self._parts[:] = 0
         self._kinds[:] = 0
