@@ -16,7 +16,7 @@ from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.checkpoints import remove_partial as remove_partial_checkpoints
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import agent_folders
-from hackmatrix.runs.rows import METRICS, Row, append_lines, line_of, read_metrics
+from hackmatrix.runs.rows import METRICS, MetricsFile, Row, read_metrics
 from hackmatrix.storage.files import PARTIAL, remove_partial, write_atomically
 
 CONFIG, LOG, PROFILES = "config.yaml", "log.txt", "profiles"
@@ -42,7 +42,7 @@ class RunFolder:
             UserError: another process is training this run, or the folder can't be written to.
         """
         self.path = path
-        self._unwritten: list[bytes] = []  # lines of metrics that a full disk did not take
+        self._metrics = MetricsFile(path)
         self._made = False
         self._is_ours = False  # whether the folder was still this run's when it was unlocked
         self._lock = FileLock(path / _LOCK, blocking=False)
@@ -171,15 +171,22 @@ class RunFolder:
     def add_metrics(self, row: Mapping[str, Any]) -> None:
         """Appends a line to metrics.jsonl, without values that are None; NaN becomes null.
 
-        Lines that can't be written are kept, and written with a later one.
+        A line that can't be written waits, and is written with a later one or by `settle_metrics`.
 
         Raises:
-            OSError: this line can't be written, nor those that are kept.
+            OSError: this line can't be written, nor those that wait.
         """
-        self._unwritten.append(line_of(row))
         self.check()
-        append_lines(self.path / METRICS, b"".join(self._unwritten))
-        self._unwritten.clear()
+        self._metrics.add(row)
+
+    def settle_metrics(self) -> None:
+        """Writes the lines of metrics that wait, and returns when all are on disk.
+
+        Raises:
+            OSError: they can't be written; they go on waiting.
+        """
+        self.check()
+        self._metrics.settle()
 
     def metrics(self) -> list[Row]:
         """All rows of metrics.jsonl, without a line that a kill truncated."""

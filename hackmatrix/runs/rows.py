@@ -4,10 +4,13 @@ import errno
 import json
 import math
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from io import FileIO
 from pathlib import Path
 from typing import Any
+
+from hackmatrix.storage.files import sync
 
 METRICS = "metrics.jsonl"
 _MOST = 2**63  # of a whole number in a row
@@ -56,12 +59,50 @@ def _is_number(value: Any) -> bool:
     return value is None or type(value) is float or (type(value) is int and abs(value) < _MOST)
 
 
-def line_of(row: Mapping[str, Any]) -> bytes:
+class MetricsFile:
+    """Appends rows to a run's metrics.jsonl; those that a full disk does not take wait.
+
+    The thread that trains and the one that saves may use it at the same time.
+    """
+
+    def __init__(self, run: Path) -> None:
+        """Takes the run's folder; writes nothing."""
+        self._path = run / METRICS
+        self._waiting: list[bytes] = []
+        self._lock = threading.Lock()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Appends a row, after those that wait; see `RunFolder.add_metrics`."""
+        with self._lock:
+            self._waiting.append(_line_of(row))
+            self._append_waiting()
+
+    def settle(self) -> None:
+        """Appends the rows that wait, and returns when all are on disk.
+
+        Raises:
+            OSError: they can't be written; they go on waiting.
+        """
+        try:
+            with self._lock:
+                self._append_waiting()
+            if self._path.exists():
+                sync(self._path)
+        except OSError as error:
+            raise OSError(error.errno, f"{METRICS}: {error.strerror or error}") from error
+
+    def _append_waiting(self) -> None:
+        if self._waiting:
+            _append(self._path, b"".join(self._waiting))
+            self._waiting.clear()
+
+
+def _line_of(row: Mapping[str, Any]) -> bytes:
     """The row as a line, without values that are None; NaN becomes null."""
     return json.dumps(_recorded(row)).encode() + b"\n"
 
 
-def append_lines(path: Path, lines: bytes) -> None:
+def _append(path: Path, lines: bytes) -> None:
     """Appends all of these lines to a file, or nothing.
 
     Raises:

@@ -17,8 +17,6 @@ from hackmatrix.runs.checkpoints import (
 )
 from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.folder import LostFolderError
-from hackmatrix.runs.rows import METRICS
-from hackmatrix.storage.files import sync
 
 
 class Snapshot(NamedTuple):
@@ -42,6 +40,7 @@ class Saver:
         keep: int,
         *,
         check: Callable[[], None],
+        settle_metrics: Callable[[], None],
         on_saved: Callable[[Facts, list[Path]], None],
         on_failed: Callable[[Facts, OSError], None],
     ) -> None:
@@ -52,12 +51,16 @@ class Saver:
             keep: number of newest checkpoints to keep.
             check: called in the thread before each write; raises `LostFolderError` if the folder is
                 no longer the run's, which ends the saving.
+            settle_metrics: called in the thread before each checkpoint: a resumed run makes no rows
+                before its checkpoint again, so there is none without them; raises an OSError if
+                they can't be written, and then the snapshot isn't either.
             on_saved: called in the thread with the checkpoint's folder and the files of its params.
             on_failed: called in the thread if the snapshot can't be written.
         """
         self._run = run
         self._keep = keep
         self._check = check
+        self._settle_metrics = settle_metrics
         self._on_saved = on_saved
         self._on_failed = on_failed
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="saver")
@@ -98,8 +101,7 @@ class Saver:
         facts = snapshot.facts
         try:
             self._check()
-            if (metrics := self._run / METRICS).exists():
-                sync(metrics)  # a checkpoint on disk without its rows could not make them again
+            self._settle_metrics()
             remove_partial(self._run)  # a save that failed may have gone on writing for a moment
             path = save_checkpoint(self._run, snapshot.arrays, facts, self._check)
             self._check()

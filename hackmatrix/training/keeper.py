@@ -49,6 +49,7 @@ class Keeper:
             run.path,
             self._config.keep_checkpoints,
             check=run.check,
+            settle_metrics=run.settle_metrics,
             on_saved=self._saved,
             on_failed=self._failed,
         )
@@ -58,7 +59,7 @@ class Keeper:
         self._last_update: int | None = None  # the update of the last checkpoint
         self._last_time = time.perf_counter()
         self._any_finite = True  # whether any agent's params were finite at the last save
-        self._final_failed = False
+        self._end_failed = False  # whether final params or the last rows could not be written
         self._broken: set[int] = set()  # seeds of agents already reported as not finite
 
     def __enter__(self) -> Self:
@@ -74,6 +75,8 @@ class Keeper:
         if self._saver.failed and kind is None:
             self._folder.check()
             self._folder.remove_partial()
+        if kind is None:
+            self._settle_metrics()
 
     @property
     def seconds_since_save(self) -> float:
@@ -82,8 +85,8 @@ class Keeper:
 
     @property
     def is_saved(self) -> bool:
-        """Whether the end of the run was saved completely; valid after `finish`."""
-        return self._any_finite and not self._saver.failed and not self._final_failed
+        """Whether the end of the run was saved completely; valid after the context."""
+        return self._any_finite and not self._saver.failed and not self._end_failed
 
     def is_best(self, score: float) -> bool:
         """Whether a score is finite and better than all before."""
@@ -132,7 +135,7 @@ class Keeper:
             except LostFolderError:
                 raise
             except OSError as error:
-                self._final_failed = True
+                self._end_failed = True
                 self._console.warn(f"final_params can't be written: {error.strerror or error}")
 
     def is_any_finite(self, now: LoopState) -> bool:
@@ -151,6 +154,19 @@ class Keeper:
             exports.export_params(self._run, self._facts(now), params)
         self._folder.check()
         exports.export_final(self._run, now.update)
+
+    def _settle_metrics(self) -> None:
+        """Writes the rows of metrics that still wait; warns if they can't be written."""
+        try:
+            self._folder.settle_metrics()
+        except LostFolderError:
+            raise
+        except OSError as error:
+            self._end_failed = True
+            self._console.warn(
+                f"the last rows of metrics can't be written: {error.strerror}; --resume makes them "
+                "again"
+            )
 
     def _snapshot(self, now: LoopState, evaluation: Evaluation | None) -> Snapshot | None:
         """The state copied to the host; None if no agent's params are finite."""

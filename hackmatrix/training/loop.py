@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
     checkpoint: Path | None  # the newest
     best: Path | None  # the checkpoint with the best evaluation
     signal: Signals | None = None
-    saved: bool = True  # False: the last checkpoint could not be written
+    saved: bool = True  # False: its last checkpoint, params or rows could not be written
     collapsed: bool = False  # whether the policy has collapsed, so that to resume is no use
 
 

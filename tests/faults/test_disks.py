@@ -2,12 +2,16 @@
 
 import contextlib
 import errno
+import io
 import resource
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 from gated_runs import COMMAND, gated, wait_for
-from small_runs import run_of
+from small_runs import rows_of, run_of, updates_of
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.folder import RunFolder
@@ -24,6 +28,17 @@ def limit_files(pid: int, size: int) -> None:
     """Lets a process write no file beyond this size, as a disk that is full."""
     _, most = resource.prlimit(pid, resource.RLIMIT_FSIZE)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, most))
+
+
+@contextlib.contextmanager
+def full_beyond(size: int) -> Iterator[None]:
+    """Lets this process write no file beyond this size."""
+    soft, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, most))
 
 
 def partial_files(folder: Path) -> list[Path]:
@@ -54,7 +69,9 @@ def test_saves_that_fail_print_one_warning_each_and_leave_nothing(tmp_path: Path
 def test_a_disk_that_is_full_at_the_start_is_found_before_anything_is_compiled(
     tmp_path: Path,
 ) -> None:
-    command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *COMMAND]
+    # The suite keeps every program that is compiled; a user's first ones are too small to be kept.
+    limited = 'ulimit -f 0; export JAX_ENABLE_COMPILATION_CACHE=false; exec "$@"'
+    command = ["sh", "-c", limited, "sh", *COMMAND]
     with gated(tmp_path, command, at=0) as (process, _):
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 1
@@ -147,7 +164,7 @@ def test_rows_are_on_disk_before_the_checkpoint_that_follows_them(
         order.append(f"-> {Path(target).name}")
         return rename(self, target)
 
-    monkeypatch.setattr("hackmatrix.runs.saver.sync", told_sync)
+    monkeypatch.setattr("hackmatrix.runs.rows.sync", told_sync)
     monkeypatch.setattr(Path, "rename", told_rename)
     run_of(tmp_path)
     assert order.index("metrics.jsonl") < order.index("-> 7")
@@ -157,15 +174,66 @@ def test_rows_that_a_full_disk_refuses_are_written_when_it_takes_them(tmp_path: 
     run = RunFolder.create(tmp_path, "mine", None)
     run.add_metrics({"update": 1})
     size = (run.path / METRICS).stat().st_size
-    soft, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     for limit in (size, size + 5):  # nothing of the line fits, or its beginning
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
-        try:
-            with pytest.raises(OSError, match=r"No space left|File too large"):
-                run.add_metrics({"update": limit})
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, most))
+        refused = pytest.raises(OSError, match=r"No space left|File too large")
+        with full_beyond(limit), refused:
+            run.add_metrics({"update": limit})
         assert (run.path / METRICS).stat().st_size == size
     run.add_metrics({"update": 4})
     assert [row["update"] for row in run.metrics()] == [1, size, size + 5, 4]
     run.close()
+
+
+@pytest.mark.parametrize("are_finite", [True, False])  # False: nothing is saved at the end
+def test_rows_that_wait_at_the_end_of_a_run_are_written(
+    are_finite: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = RunFolder.add_metrics
+
+    def add_to_full(self: RunFolder, row: Mapping[str, Any]) -> None:
+        path = self.path / METRICS
+        with full_beyond(path.stat().st_size) if row["update"] > 4 else contextlib.nullcontext():
+            add(self, row)
+
+    monkeypatch.setattr(RunFolder, "add_metrics", add_to_full)
+    if not are_finite:
+        monkeypatch.setattr("hackmatrix.learner.seeds.are_finite", lambda _: False)
+    output = io.StringIO()
+    outcome = run_of(tmp_path, output=output, log_interval=1)
+    assert "metrics.jsonl can't be written" in output.getvalue()
+    assert outcome.saved is are_finite
+    assert [row["update"] for row in rows_of(outcome.run)] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_there_is_no_checkpoint_without_the_rows_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, opened, add = tmp_path / "mine", Path.open, RunFolder.add_metrics
+    full: list[bool] = []
+
+    def open_on_full(self: Path, mode: str = "r", *rest: Any, **settings: Any) -> IO[Any]:
+        if full and self.name == METRICS and "a" in mode:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return opened(self, mode, *rest, **settings)
+
+    def fill_up(self: RunFolder, row: Mapping[str, Any]) -> None:
+        if row["update"] == 4:
+            while not (run / "params_3.json").exists():  # so that nothing is being saved
+                time.sleep(0.01)
+            full.append(True)
+        add(self, row)
+
+    output = io.StringIO()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", open_on_full)
+        patch.setattr(RunFolder, "add_metrics", fill_up)
+        outcome = run_of(tmp_path, output=output, log_interval=1, save_interval=3)
+    assert (outcome.updates, outcome.saved, updates_of(run)) == (7, False, [3])
+    reason = "can't be written: metrics.jsonl: No space left on device;"
+    for what in ("checkpoint of update 6", "checkpoint of update 7", "last rows of metrics"):
+        assert f"warning: the {what} {reason}" in output.getvalue()
+
+    outcome = run_of(tmp_path, TrainOptions(resume=str(run), rewind=True))
+    assert outcome.saved
+    assert updates_of(run) == [3, 6, 7]
+    assert [row["update"] for row in rows_of(run)] == [1, 2, 3, 4, 5, 6, 7]

@@ -1,13 +1,15 @@
 """Runs under schedules of faults: whatever happens, they end as the run that nothing met."""
 
+import random
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from fault_rig import RUN, SETTINGS, UPDATES, Lost, endure, process_of
+from fault_rig import RUN, SETTINGS, UPDATES, Lost, Rig, advice, endure, process_of
 from grid_processes import rows_of
+from small_runs import run_of
 
-from hackmatrix.runs.checkpoints import load_checkpoint
+from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint, remove_checkpoint
 
 QUICK = (0,)
 MANY = 200
@@ -42,6 +44,17 @@ def test_a_run_that_faults_meet_ends_as_the_one_that_nothing_met(
 ) -> None:
     assert endure(tmp_path, seed)
     assert_nothing_lost(tmp_path / RUN, undisturbed)
+
+
+def test_the_rig_takes_the_advice_of_the_command(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "runs", save_interval=2).run
+    rig = Rig(tmp_path, random.Random(0))
+    assert advice(rig) == []
+    *_, before, newest = checkpoints_of(run)
+    (newest.path / "facts.json").write_text("")
+    assert advice(rig) == ["--resume", str(before.path), "--rewind"]
+    remove_checkpoint(newest)  # its params stay, as if its saving had failed
+    assert advice(rig) == ["--rewind"]
 
 
 @pytest.mark.slow

@@ -95,6 +95,7 @@ class Rig:
     terminal: int | None = None  # our end of it; None: there is none, or it is gone
     starts: int = 0  # how many processes had trained the run before this one
     met: list[str] = field(default_factory=list)  # the faults that met the run
+    was_full: bool = False  # whether the disk of the process has been full
 
     @property
     def run(self) -> Path:
@@ -103,6 +104,7 @@ class Rig:
     def start(self, *more: str) -> None:
         """Starts a process that trains the run, or goes on with it."""
         begun = (self.run / "config.yaml").exists()
+        self.was_full = False
         self.starts = self.starts_recorded()
         name = None
         if self.chance.random() < 0.5:
@@ -161,9 +163,13 @@ class Rig:
         return self.code is None
 
     def end(self, *codes: int) -> None:
-        """Waits until the process has ended, with one of these codes."""
+        """Waits until the process has ended, with one of these codes.
+
+        It may also end with 1, which stands for a save that failed, if its disk has been full.
+        """
         self.until(lambda: self.code is not None)
         self.hang_up()
+        codes = (*codes, 1) if self.was_full else codes
         if self.code not in codes:
             raise Lost(f"exit code {self.code}, expected {codes}: {self.output()[-2000:]}")
 
@@ -195,7 +201,7 @@ def _killed(rig: Rig) -> None:
 def _killed_early(rig: Rig) -> None:
     """Killed, and killed again while the next process starts, compiles and prepares the folder."""
     _killed(rig)
-    rig.start()
+    _go_on(rig)
     time.sleep(rig.chance.uniform(0, 3))
     _killed(rig)
 
@@ -230,11 +236,11 @@ def _without_terminal(rig: Rig) -> None:
 
 def _full(rig: Rig) -> None:
     """Files can't grow beyond 4 KiB for some updates, as on a full disk."""
+    rig.was_full = True
     _, most = resource.prlimit(rig.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(rig.pid, resource.RLIMIT_FSIZE, (4096, most))
     time.sleep(rig.chance.uniform(0, 0.5))
-    with contextlib.suppress(ProcessLookupError):
-        resource.prlimit(rig.pid, resource.RLIMIT_FSIZE, (most, most))
+    resource.prlimit(rig.pid, resource.RLIMIT_FSIZE, (most, most))
 
 
 def _moved(rig: Rig) -> None:
@@ -317,7 +323,8 @@ def endure(folder: Path, seed: int) -> list[str]:
             time.sleep(chance.uniform(0, 0.05))
             fault = chance.choice(FAULTS)
             rig.met.append(fault.name)
-            fault.do(rig)
+            with contextlib.suppress(ProcessLookupError):  # it has just come to its end
+                fault.do(rig)
             if rig.code is not None:
                 _go_on(rig)
         for _ in range(5):
@@ -338,23 +345,29 @@ def endure(folder: Path, seed: int) -> list[str]:
 def _go_on(rig: Rig) -> None:
     """Resumes the run, as a person would who reads what the command says."""
     rig.hang_up()
-    advice = _advice(rig)
-    rig.start(*advice)
+    rig.start(*advice(rig))
 
 
-def _advice(rig: Rig) -> list[str]:
-    """What else to give with `--resume`: asks the command itself, in a process that is refused."""
+def advice(rig: Rig) -> list[str]:
+    """What else to give with `--resume`, as the refusal of the command says it."""
     from hackmatrix.errors import UserError
     from hackmatrix.settings.options import TrainOptions
-    from hackmatrix.training.sources import find_source
+    from hackmatrix.settings.resolve import resolve
+    from hackmatrix.training.run_folder import open_run_folder
+    from hackmatrix.training.sources import Source, find_source
 
     if not (rig.run / "config.yaml").exists():
         return []
+    options = TrainOptions(resume=str(rig.run))
     try:
-        find_source(TrainOptions(resume=str(rig.run)), rig.folder / "runs")
+        source = find_source(options, rig.folder / "runs")
+        assert isinstance(source, Source)
+        config, _ = resolve({}, None, source.settings)
+        with open_run_folder(config, options, source):
+            return []
     except UserError as error:
-        found = re.search(r"--resume (\S+) --rewind", str(error))
-        if found is None:
-            raise Lost(str(error)) from None
-        return ["--resume", found[1], "--rewind"]
-    return []
+        if found := re.search(r"--resume (\S+) --rewind", str(error)):
+            return ["--resume", found[1], "--rewind"]
+        if "--rewind drops what came after" in str(error):
+            return ["--rewind"]
+        raise Lost(str(error)) from None

@@ -140,6 +140,7 @@ def saver(run: Path, keep: int, told: list[Any]) -> Saver:
         run,
         keep,
         check=lambda: None,
+        settle_metrics=lambda: None,
         on_saved=lambda facts, files: told.append((facts.update, files[0].name)),
         on_failed=lambda facts, error: told.append((facts.update, error.strerror)),
     )
