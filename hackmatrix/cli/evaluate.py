@@ -122,7 +122,7 @@ def _with_null(value: Any) -> Any:
 
 def _evaluate(options: EvaluateOptions) -> "tuple[Sequence[str], Report | Ranking | Contest]":
     """The names of the agents, and what their games say."""
-    from hackmatrix.evaluation.agents import shipped_agent
+    from hackmatrix.agents import shipped
     from hackmatrix.evaluation.contest import Contest
     from hackmatrix.evaluation.games import Limits
     from hackmatrix.evaluation.page import write_page
@@ -131,7 +131,7 @@ def _evaluate(options: EvaluateOptions) -> "tuple[Sequence[str], Report | Rankin
 
     enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
-    agents = options.agents or (shipped_agent(),)
+    agents = options.agents or (str(shipped.PARAMS),)
     for agent in agents:
         folders = agent_folders(Path(agent))
         if folders and len(agents) == 1 and not options.forbid and not options.report:

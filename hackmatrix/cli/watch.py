@@ -19,7 +19,7 @@ class WatchOptions(PageOptions):
         "`exit` or `random`, or a saved game (.json)",
     )
     run: Path | None = option(None, "a run's folder: all its checkpoints can be asked")
-    latest: bool = option(False, "the newest run in --checkpoint-dir; so it is without an agent")
+    latest: bool = option(False, "the newest run in --checkpoint-dir")
     checkpoint_dir: Path = option(Path("checkpoints"), "folder of runs")
     seed: str = option(
         "e0.0", "the first game, such as 7; e0.3 is game 3 that `evaluate --seed 0` plays"
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
     is_replay = options.agent is not None and options.agent.endswith(".json")
     replay = load_replay(Path(str(options.agent))) if is_replay else None
     agent = "exit" if is_replay else options.agent
-    agents = cast(agent, options.run, (options.checkpoint_dir,))
+    agents = cast(agent, options.run, (options.checkpoint_dir,) if options.latest else ())
     next(iter(agents.values()))()  # a file that is none is told before a page opens
     game = replay.game if replay else GameId.read(options.seed)
 

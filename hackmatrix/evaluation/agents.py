@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-import hackmatrix
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.environments.registry import make_environment
-from hackmatrix.errors import UserError
 from hackmatrix.evaluation.accounts import Account
 from hackmatrix.evaluation.findings import find
 from hackmatrix.evaluation.games import Games, Limits
@@ -20,28 +18,12 @@ from hackmatrix.interface.environment import Environment
 from hackmatrix.interface.report import PlayedGames
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.rewards import UNIT
-from hackmatrix.runs.params import newest_params
 from hackmatrix.version import ENVIRONMENT_ID
 
-SHIPPED = Path(hackmatrix.__file__).parent / "agents" / "shipped"  # a folder of params
 SCRIPTED = "scripted"
 BUILT_IN = ("random", "exit", SCRIPTED)
 
 Play = Callable[[Collection[int]], Report]  # plays without these actions
-
-
-def shipped_agent() -> str:
-    """The file of the agent in the package.
-
-    Raises:
-        UserError: there is none.
-    """
-    if (path := newest_params(SHIPPED)) is None:
-        raise UserError(
-            "no agent comes with this version; name one: a file of params, a run's folder, or "
-            + ", ".join(BUILT_IN)
-        )
-    return str(path)
 
 
 def agent_player(agent: str, env: str, limits: Limits, *, greedy: bool) -> Play:

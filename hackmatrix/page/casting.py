@@ -2,19 +2,21 @@
 
 from pathlib import Path
 
+from hackmatrix.agents import shipped
 from hackmatrix.errors import UserError
 from hackmatrix.page.policies import BUILT_IN, Make, built_in, from_file
 
 MOST_CHECKPOINTS = 12  # of a run, the newest
 
 
-def cast(agent: str | None, run: Path | None, runs: tuple[Path, ...]) -> dict[str, Make]:
+def cast(agent: str | None, run: Path | None, runs: tuple[Path, ...] = ()) -> dict[str, Make]:
     """The agents by name, the first of them at the controls.
 
     Args:
         agent: a built-in agent's name, or a file of params or a run's folder.
         run: a run's folder, instead of `agent`.
-        runs: folders of runs, in whose newest run to look if neither is given.
+        runs: folders of runs: if neither is given, the newest run in them; without folders, the
+            agent of the package.
 
     Raises:
         UserError: there is no such agent.
@@ -22,6 +24,8 @@ def cast(agent: str | None, run: Path | None, runs: tuple[Path, ...]) -> dict[st
     others = {name: built_in(name) for name in BUILT_IN}
     if agent in BUILT_IN:
         return {agent: others.pop(agent), **others}
+    if agent is None and run is None and not runs:
+        return {"shipped": from_file(shipped.PARAMS, "shipped")} | others
     path = run or (Path(agent) if agent else newest_run(runs))
     if path.is_dir():
         return _of_run(path) | others

@@ -29,7 +29,6 @@ def saved(folder: Path, features: int, actions: int = 28, **about: object) -> st
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "no agent comes with this version; name one: a file of params, a run's folder, or "),
         (["random", "exit", "--forbid", "ROW"], "--forbid goes with one agent"),
         (["scripted", "--forbid", "ROWS"], "--forbid: no program is called 'ROWS'; there are PUSH"),
         (["random", "--report", "no/page.html"], "--report no/page.html: there is no folder no"),

@@ -1,0 +1,5 @@
+"""The agent that comes with the package; docs/learning.md says how it was made."""
+
+from pathlib import Path
+
+PARAMS = Path(__file__).parent / "final_params.npz"
