@@ -99,6 +99,38 @@ def curves_plot(
     _save(figure, path)
 
 
+def panels_plot(
+    path: Path,
+    runs: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]],
+    figures: Mapping[str, str],
+    *,
+    title: str,
+) -> None:
+    """A panel for each figure, with a line for each run.
+
+    Args:
+        path: of the file.
+        runs: by name, and for each figure the timesteps and values.
+        figures: by their name in `runs`, their names for people.
+        title: title of the plot.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.5, 3.2), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=_INK)
+    panels = figure.subplots(1, len(figures), squeeze=False)[0]
+    for axes, (name, words) in zip(panels, figures.items(), strict=True):
+        for run in runs.values():
+            steps, values = zip(*run[name], strict=True)
+            axes.plot([x / 1e6 for x in steps], values, color=_OURS, alpha=0.8, linewidth=1)
+        axes.set_title(words, loc="left", fontsize=9, color=_INK)
+        axes.set_ylim(bottom=0)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xlabel("million steps", fontsize=8)
+        axes.tick_params(labelsize=8)
+    _save(figure, path)
+
+
 def _figure(title: str, height: float = 3.4) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 

@@ -164,7 +164,8 @@ class _Parts:
 
     def epochs(self, params: PyTree, opt_state: PyTree, batch: ppo.Batch) -> Any:
         weights = ppo.Weights(params, opt_state)
-        return ppo.learn(self._task, weights, batch, self._keys, jnp.float32(self._config.lr))
+        coefficients = ppo.Coefficients(jnp.float32(self._config.lr), self._config.ent_coef)
+        return ppo.learn(self._task, weights, batch, self._keys, coefficients)
 
     def minibatches(self, batch: ppo.Batch) -> ppo.Batch:
         shares = Shares.of(self._config, self._config.num_envs, recurrent=False)
@@ -177,7 +178,11 @@ class _Parts:
     def gradients(self, params: PyTree, batch: ppo.Batch) -> PyTree:
         def gradient(minibatch: ppo.Batch) -> PyTree:
             return jax.grad(ppo.loss, has_aux=True)(
-                params, minibatch, network=self._network, config=self._config
+                params,
+                minibatch,
+                network=self._network,
+                config=self._config,
+                ent_coef=self._config.ent_coef,
             )[0]
 
         return self._last_of(gradient, self._in_order(batch))

@@ -77,6 +77,9 @@ def _settle(
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
     config, notes = resolve(flags, in_file, resumed, auto_tune=options.auto_tune)
+    asked_for = options.config or resumed or "observation" in flags or "env" in flags
+    if not asked_for:
+        notes.append("the settings are the original's; configs/best.yaml makes an agent that wins")
     return config, source, notes
 
 

@@ -342,7 +342,7 @@ def test_the_environment_is_shown_as_it_is_made() -> None:
     env = hackmatrix.make(observation="classic", max_episode_steps=7)
     assert repr(env) == (
         "hackmatrix.make('HackMatrix-v1', observation='classic', max_episode_steps=7, "
-        "auto_reset=True)"
+        "auto_reset=True, reward='game')"
     )
 
 

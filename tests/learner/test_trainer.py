@@ -225,7 +225,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     params = jax.tree.map(lambda p: p + 0.1 * noise.normal(size=p.shape), params)
     config = dataclasses.replace(CONFIG, clip_eps=0.02, ent_coef=0.1, vf_coef=0.7)
     batch = ppo.batch_of(rollout, jnp.float32(2.0), config)
-    loss = partial(ppo.loss, network=trainer.network, config=config)
+    loss = partial(ppo.loss, network=trainer.network, config=config, ent_coef=config.ent_coef)
     total, parts = on_devices(loss, trainer.mesh, REPLICATED, REPLICATED)(params, batch)
 
     batch = batch.samples
