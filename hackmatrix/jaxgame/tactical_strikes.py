@@ -10,7 +10,7 @@ from jax import lax
 from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import CellSet, neighbours
 from hackmatrix.jaxgame.tactical_look import Seen, meet, stacked
-from hackmatrix.rules.board import CELLS, SIZE
+from hackmatrix.rules.board import CELLS, NEIGHBOUR, SIZE
 from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.programs import ProgramId
 from hackmatrix.rules.tactical import STRIKES
@@ -167,13 +167,10 @@ _BACK: dict[Callable[[CellSet], CellSet], Callable[[CellSet], CellSet]] = {
 }
 
 
-_ROWS = {r: bitboard.constant(range(r * SIZE, (r + 1) * SIZE)) for r in (0, SIZE - 1)}
-_COLS = {c: bitboard.constant(range(c, CELLS, SIZE)) for c in (0, SIZE - 1)}
+# The cells that have a neighbour in a direction.
 _INSIDE: dict[Callable[[CellSet], CellSet], CellSet] = {
-    bitboard.up: ~_ROWS[SIZE - 1],
-    bitboard.down: ~_ROWS[0],
-    bitboard.left: ~_COLS[0],
-    bitboard.right: ~_COLS[SIZE - 1],
+    direction: bitboard.constant(c for c in range(CELLS) if NEIGHBOUR[c][number] is not None)
+    for number, direction in enumerate(bitboard.DIRECTIONS)
 }
 
 
