@@ -40,6 +40,9 @@ class EvaluateOptions:
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
     max_steps: int = option(2_000, "actions after which a game is truncated", at_least=1)
     greedy: bool = option(False, "always take the most probable action instead of sampling one")
+    search: int | None = option(
+        None, "simulations of a tree search before each action, with the agent's network", at_least=1
+    )
     json: bool = option(False, "print one JSON object")
 
     def __post_init__(self) -> None:
@@ -49,6 +52,8 @@ class EvaluateOptions:
                 f"--env {self.env} goes with `random` alone: `exit` plays HackMatrix, and params "
                 "play what they were trained on"
             )
+        if self.search and (self.greedy or self.agent in BUILT_IN):
+            raise UserError("--search goes with params, and without --greedy")
 
 
 def main(argv: list[str]) -> int:
@@ -63,10 +68,11 @@ def main(argv: list[str]) -> int:
     result = _evaluate(options)
     if options.json:
         arguments = dataclasses.asdict(options)
-        arguments = {name: arguments[name] for name in ("agent", "seed", "max_steps", "greedy")}
+        arguments = {name: arguments[name] for name in ("agent", "seed", "max_steps", "greedy", "search")}
         print(json.dumps(_with_null({**arguments, **result.as_dict()}), allow_nan=False))
     else:
         greedy = ", greedy" if options.greedy else ""
+        greedy = f", {options.search} simulations" if options.search else greedy
         games = f", {options.episodes:,} games each" if hasattr(result, "agents") else ""
         print(f"{options.agent}{greedy}, seed {options.seed}{games}")
         print(result.table())
@@ -89,10 +95,11 @@ def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
     from hackmatrix.agents.policy import load_policy
     from hackmatrix.environments.registry import make_environment
     from hackmatrix.evaluation.games import Limits, play
-    from hackmatrix.evaluation.players import exit_player, random_player
+    from hackmatrix.evaluation.players import exit_player, random_player, search_player
     from hackmatrix.evaluation.ranking import Agent, Ranking, reports_on
     from hackmatrix.evaluation.report import report_on
     from hackmatrix.runs.params import agent_folders, seed_of
+    from hackmatrix.search.model import Searcher
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
@@ -102,6 +109,12 @@ def _evaluate(options: EvaluateOptions) -> "Report | Ranking":
         player = random_player() if options.agent == "random" else exit_player()
         return report_on(env, play(env, player, limits))
     path = Path(options.agent)
+    if options.search is not None:
+        policy = load_policy(path)
+        searcher = Searcher.of(policy, options.search)
+        player = search_player(options.agent, searcher, policy.params)
+        env = make_environment(policy.environment, policy.observation)
+        return report_on(env, play(env, player, limits))
     folders = agent_folders(path)
     policies = [load_policy(folder) for folder in folders or [path]]
     reports = reports_on(policies, limits, greedy=options.greedy)
