@@ -41,7 +41,9 @@ class EvaluateOptions:
     max_steps: int = option(2_000, "actions after which a game is truncated", at_least=1)
     greedy: bool = option(False, "always take the most probable action instead of sampling one")
     search: int | None = option(
-        None, "simulations of a tree search before each action, with the agent's network", at_least=1
+        None,
+        "simulations of a tree search before each action, with the agent's network",
+        at_least=1,
     )
     json: bool = option(False, "print one JSON object")
 
@@ -68,7 +70,9 @@ def main(argv: list[str]) -> int:
     result = _evaluate(options)
     if options.json:
         arguments = dataclasses.asdict(options)
-        arguments = {name: arguments[name] for name in ("agent", "seed", "max_steps", "greedy", "search")}
+        arguments = {
+            name: arguments[name] for name in ("agent", "seed", "max_steps", "greedy", "search")
+        }
         print(json.dumps(_with_null({**arguments, **result.as_dict()}), allow_nan=False))
     else:
         greedy = ", greedy" if options.greedy else ""

@@ -9,8 +9,9 @@ for UNDO, turns of a transmission beyond 4, the order of the pieces in their lis
 came from scheduled spawns, and what else stands on the cell of an enemy.
 """
 
-from dataclasses import dataclass, fields
-from typing import TypeVar
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -164,10 +165,7 @@ def _cells(seen: _Seen, dice: Dice) -> Cells:
         spawn=seen.planes("spawn")[: NUM_PLANES["spawn"]],
     )
     shown = board.blocks & ~board.data & ~questions
-    programs = [(cells & shown).any() for cells in planes.one_hot(board.value, len(PROGRAMS))]
-    absent = _EVERY_PROGRAM
-    for number, is_shown in enumerate(programs):
-        absent = absent & ~(is_shown.astype(jnp.uint32) << np.uint32(number))
+    absent = _EVERY_PROGRAM & ~_numbers_of(board.value, shown)
 
     # As `stage.place_blocks` fills a block that it has drawn.
     def fill(i: Array, carry: _Filling) -> _Filling:
@@ -188,15 +186,18 @@ def _cells(seen: _Seen, dice: Dice) -> Cells:
 
     start = questions, board.data, board.value, board.spawn, absent
     _, data, value, spawn, _ = repeat(questions.size(), fill, start)
-    return Cells(**{**_vars(board), "data": data, "value": value, "spawn": spawn})
+    return replace(board, data=data, value=value, spawn=spawn)
 
 
 # The question blocks still to be filled; data, value and spawn so far; programs not on the board.
 _Filling = tuple[CellSet, CellSet, Numbers[CellSet], Numbers[CellSet], Array]
 
 
-def _vars(cells: Cells) -> dict[str, CellSet | Numbers[CellSet]]:
-    return {f.name: getattr(cells, f.name) for f in fields(cells)}
+def _numbers_of(values: Numbers[CellSet], blocks: CellSet) -> Array:
+    """uint32: bit n is set if one of these blocks holds program n."""
+    held = [(cells & blocks).any() for cells in planes.one_hot(values, len(PROGRAMS))]
+    bits = [has.astype(jnp.uint32) << np.uint32(number) for number, has in enumerate(held)]
+    return reduce(jnp.bitwise_or, bits)
 
 
 # --- the pieces ----------------------------------------------------------------------------------
@@ -234,34 +235,50 @@ def _enemies(seen: _Seen, dice: Dice) -> tuple[Enemies, CellSet]:
     seen_at, kind = low | high, seen.planes("enemy_type")
     known = planes.nonzero(kind)
     hp, more_hp = seen.planes("enemy_hp")
-    facts = {
-        "type": _minus_one(kind, known),
-        "hp": (hp, more_hp | (seen_at & ~known)),
-        "stunned": seen.cells("stunned"),
-        "from_siphon": seen.cells("from_siphon"),
-        "cell": _places(like),
-    }
-    count, slots = jnp.zeros_like(like), None
-    for members in (seen_at, high, low & high):  # the first, second and third on their cells
-        more = jax.tree.map(
-            lambda cells, count=count: cells.to_set32().shifted(count),
-            planes.compressed(facts, members),
-            is_leaf=planes.is_set,
-        )
-        slots = more if slots is None else _both(slots, more)
-        count = count + members.size()
+    facts = _Facts(
+        type=_minus_one(kind, known),
+        hp=(hp, more_hp | (seen_at & ~known)),
+        stunned=seen.cells("stunned"),
+        from_siphon=seen.cells("from_siphon"),
+        place=_places(like),
+    )
+    second, third = high, low & high  # which look like the first on their cells
+    listed, count = _listed(facts, seen_at, jnp.zeros_like(like)), seen_at.size()
+    listed, count = _both(listed, _listed(facts, second, count)), count + second.size()
+    listed, count = _both(listed, _listed(facts, third, count)), count + third.size()
     hidden = _hidden(seen, dice, count, seen_at)
-    return Enemies(
+    cell = Coordinates(*listed.place)
+    enemies = Enemies(
         count=hidden.count,
-        cell=_both(Coordinates(*slots["cell"]), hidden.cell),
-        type=tuple(plane | hidden.slots for plane in slots["type"]),  # cryptogs have the last type
-        hp=(slots["hp"][0], slots["hp"][1] | hidden.slots),
+        cell=_both(cell, hidden.cell),
+        type=tuple(plane | hidden.slots for plane in listed.type),  # cryptogs have the last type
+        hp=(listed.hp[0], listed.hp[1] | hidden.slots),
         disabled=zeros("disabled", NOBODY),
-        stunned=slots["stunned"],
+        stunned=listed.stunned,
         from_schedule=NOBODY,
-        from_siphon=slots["from_siphon"],
-        last=_both(Coordinates(*slots["cell"]), hidden.last),
-    ), seen_at | hidden.taken
+        from_siphon=listed.from_siphon,
+        last=_both(cell, hidden.last),
+    )
+    return enemies, seen_at | hidden.taken
+
+
+class _Facts(NamedTuple):
+    """The facts of enemies in sight: sets of cells, or of slots in the list."""
+
+    type: tuple[Any, ...]
+    hp: tuple[Any, ...]
+    stunned: Any
+    from_siphon: Any
+    place: tuple[Any, Any]  # planes of row and column
+
+
+def _listed(facts: _Facts, members: CellSet, first: Array) -> _Facts:
+    """The facts of the enemies on some cells, in slots from `first` on."""
+    return jax.tree.map(
+        lambda cells: cells.to_set32().shifted(first),
+        planes.compressed(facts, members),
+        is_leaf=planes.is_set,
+    )
 
 
 @jax.tree_util.register_dataclass

@@ -47,8 +47,8 @@ class Searcher(NamedTuple):
         run: dict[str, Any] = policy.about.get("config") or {}
         if network.recurrent or run.get("normalize_rewards", True):
             raise UserError(
-                f"{policy.path}: search needs a network without memory whose values are rewards: "
-                "one trained with --no-normalize-rewards"
+                f"{policy.path}: search needs a network without memory whose values are in units "
+                "of the reward: one trained with normalize_rewards false"
             )
         env = HackMatrixEnv(policy.observation, auto_reset=False, reward=run.get("reward", "game"))
         return cls(env, network, Settings(simulations, run["gamma"]))
@@ -69,7 +69,9 @@ class Searcher(NamedTuple):
         tree = self.search(params, observations, masks, words)
         searched = masks & _SEARCHED
         # If only UNDO is valid, there is nothing to choose.
-        return chosen(tree, jnp.where(searched.any(axis=1)[:, None], searched, masks), self.settings)
+        return chosen(
+            tree, jnp.where(searched.any(axis=1)[:, None], searched, masks), self.settings
+        )
 
     def _model(self, params: PyTree, words: Array) -> Model:
         zero = jnp.zeros(words.shape, jnp.int32)

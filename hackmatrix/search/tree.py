@@ -112,8 +112,7 @@ def search(model: Model, settings: Settings, observations: PyTree, valid: Array)
         walk = _walk(model, settings, tree, states, action, observations, candidates.any(axis=1))
         return _with_leaf(tree, walk, i + 1, *model.judge(walk.leaf), settings)
 
-    tree = jax.lax.fori_loop(0, settings.simulations, simulate, tree)
-    return tree
+    return jax.lax.fori_loop(0, settings.simulations, simulate, tree)
 
 
 def chosen(tree: Tree, valid: Array, settings: Settings) -> Array:

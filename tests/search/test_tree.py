@@ -102,7 +102,7 @@ def test_its_values_come_near_the_solution(walked: tuple[Tree, np.ndarray, Setti
 
 
 def test_statistics_add_up(walked: tuple[Tree, np.ndarray, Settings]) -> None:
-    tree, valid, settings = (np.asarray(x) if isinstance(x, jax.Array) else x for x in walked)
+    tree, valid, settings = walked
     visits, children = np.asarray(tree.visits), np.asarray(tree.children)
     assert (visits[:, 0].sum(axis=1) == settings.simulations).all()
     assert (visits[:, 0][~valid] == 0).all()
