@@ -50,7 +50,7 @@ class Settings(NamedTuple):
     simulations: int
     discount: float  # of the rewards and values that the network was trained on
     considered: int = 8  # actions that share the simulations at the root, the most probable ones
-    weight: float = 1.0  # logits that a reward of 1 is worth
+    weight: float = 3.0  # logits that a reward of 1 is worth
     exploration: float = 1.0  # PUCT's constant
     depth: int = 24  # actions after which a simulation stops
 
