@@ -66,12 +66,14 @@ class Searcher(NamedTuple):
 
     def choose(self, params: PyTree, observations: Array, masks: Array, words: Array) -> Array:
         """int32[N]: valid actions; arguments as those of `search`."""
-        tree = self.search(params, observations, masks, words)
+        return self.choose_from(self.search(params, observations, masks, words), masks)
+
+    def choose_from(self, tree: Tree, masks: Array) -> Array:
+        """int32[N]: the actions of a searched tree."""
         searched = masks & _SEARCHED
         # If only UNDO is valid, there is nothing to choose.
-        return chosen(
-            tree, jnp.where(searched.any(axis=1)[:, None], searched, masks), self.settings
-        )
+        valid = jnp.where(searched.any(axis=1)[:, None], searched, masks)
+        return chosen(tree, valid, self.settings)
 
     def _model(self, params: PyTree, words: Array) -> Model:
         zero = jnp.zeros(words.shape, jnp.int32)
