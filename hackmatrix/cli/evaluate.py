@@ -54,6 +54,11 @@ class EvaluateOptions:
     forbid: str | None = option(
         None, "programs, separated by commas: the agent plays with and without each of them"
     )
+    search: int | None = option(
+        None,
+        "simulations of a tree search before each action, with the agent's network",
+        at_least=1,
+    )
     json: bool = option(False, "print one JSON object")
     report: Path | None = option(None, "write a page with plots to this file (.html)")
 
@@ -67,6 +72,8 @@ class EvaluateOptions:
         if self.forbid is not None and len(self.agents) > 1:
             raise UserError("--forbid goes with one agent")
         forbidden_programs(self.forbid)
+        if self.search and (self.greedy or self.forbid or set(self.agents) & set(BUILT_IN)):
+            raise UserError("--search goes with params, and without --greedy and --forbid")
         if self.report is not None and not self.report.parent.is_dir():
             raise UserError(f"--report {self.report}: there is no folder {self.report.parent}")
 
@@ -97,11 +104,14 @@ def main(argv: list[str]) -> int:
     )
     agents, result = _evaluate(options)
     if options.json:
-        arguments = {name: getattr(options, name) for name in ("seed", "max_steps", "greedy")}
+        arguments = {
+            name: getattr(options, name) for name in ("seed", "max_steps", "greedy", "search")
+        }
         told = {"agent": agents[0] if len(agents) == 1 else agents, **arguments}
         print(json.dumps(_with_null({**told, **result.as_dict()}), allow_nan=False))
     else:
         greedy = ", greedy" if options.greedy else ""
+        greedy = f", {options.search} simulations" if options.search else greedy
         games = "" if hasattr(result, "columns") else f", {options.episodes:,} games each"
         print(f"{', '.join(agents)}{greedy}, seed {options.seed}{games}")
         print(result.table())
@@ -134,7 +144,8 @@ def _evaluate(options: EvaluateOptions) -> "tuple[Sequence[str], Report | Rankin
     agents = options.agents or (str(shipped.PARAMS),)
     for agent in agents:
         folders = agent_folders(Path(agent))
-        if folders and len(agents) == 1 and not options.forbid and not options.report:
+        alone = len(agents) == 1 and not (options.forbid or options.report or options.search)
+        if folders and alone:
             return agents, _ranking(folders, limits, greedy=options.greedy)
         if folders:
             raise UserError(f"{agent}: has {len(folders)} agents: choose one, such as {folders[0]}")
@@ -149,7 +160,10 @@ def _entrants(agents: Sequence[str], options: EvaluateOptions, limits: "Limits")
     from hackmatrix.evaluation.agents import agent_player
     from hackmatrix.evaluation.contest import Entrant
 
-    plays = [agent_player(agent, options.env, limits, greedy=options.greedy) for agent in agents]
+    plays = [
+        agent_player(agent, options.env, limits, greedy=options.greedy, search=options.search)
+        for agent in agents
+    ]
     programs = forbidden_programs(options.forbid)
     if not programs:
         return [Entrant(agent, play(())) for agent, play in zip(agents, plays, strict=True)]

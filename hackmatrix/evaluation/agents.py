@@ -12,12 +12,19 @@ from hackmatrix.evaluation.accounts import Account
 from hackmatrix.evaluation.findings import find
 from hackmatrix.evaluation.games import Games, Limits
 from hackmatrix.evaluation.plain_games import Replay, ScriptedGame, replays, scripted_games
-from hackmatrix.evaluation.players import Player, exit_player, network_player, random_player
+from hackmatrix.evaluation.players import (
+    Player,
+    exit_player,
+    network_player,
+    random_player,
+    search_player,
+)
 from hackmatrix.evaluation.report import Report, report_on
 from hackmatrix.interface.environment import Environment
 from hackmatrix.interface.report import PlayedGames
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.rewards import UNIT
+from hackmatrix.search.model import Searcher
 from hackmatrix.version import ENVIRONMENT_ID
 
 SCRIPTED = "scripted"
@@ -26,7 +33,9 @@ BUILT_IN = ("random", "exit", SCRIPTED)
 Play = Callable[[Collection[int]], Report]  # plays without these actions
 
 
-def agent_player(agent: str, env: str, limits: Limits, *, greedy: bool) -> Play:
+def agent_player(
+    agent: str, env: str, limits: Limits, *, greedy: bool, search: int | None = None
+) -> Play:
     """What plays an agent's games; networks are compiled once, whatever is forbidden.
 
     Args:
@@ -34,6 +43,7 @@ def agent_player(agent: str, env: str, limits: Limits, *, greedy: bool) -> Play:
         env: the environment of a built-in player.
         limits: which games.
         greedy: whether networks take their most probable action.
+        search: simulations of a tree search before each action of a network; none without.
 
     Raises:
         UserError: there is no such file or environment, or they do not fit.
@@ -44,6 +54,10 @@ def agent_player(agent: str, env: str, limits: Limits, *, greedy: bool) -> Play:
         made = make_environment(env)
         return _compiled(made, random_player() if agent == "random" else exit_player(), limits)
     policy = load_policy(Path(agent))
+    if search is not None:
+        made = make_environment(policy.environment, policy.observation)
+        searcher = Searcher.of(policy, search)
+        return _compiled(made, search_player(agent, searcher, policy.params), limits)
     made, network = policy.make()
     return _compiled(made, network_player(agent, network, policy.params, greedy=greedy), limits)
 

@@ -1,4 +1,4 @@
-"""Players to evaluate: a trained policy, random valid actions, and one that walks to the exit."""
+"""Players to evaluate: a trained policy, also with search, and two built-in ones."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from hackmatrix.agents.network import Network, encoded
 from hackmatrix.interface.environment import PyTree
 from hackmatrix.rules.board import DIRECTIONS, NEIGHBOUR
 from hackmatrix.rules.observation import MAX_DISTANCE, CellBytes, number_of
+from hackmatrix.search.model import Searcher
 
 Array = jax.Array
 
@@ -43,6 +44,18 @@ def network_player(name: str, network: Network, params: PyTree, *, greedy: bool)
         return distribution.sample(log_probs, masks, uniforms), carry
 
     return Player(name, params, choose, network.initial_carry)
+
+
+def search_player(name: str, searcher: Searcher, params: PyTree) -> Player:
+    """A player that searches on games made up from what it sees (`search/`)."""
+
+    def choose(
+        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
+    ) -> tuple[Array, PyTree]:
+        words = jax.lax.bitcast_convert_type(uniforms, jnp.uint32)
+        return searcher.choose(params, observations, masks, words), carry
+
+    return Player(name, params, choose)
 
 
 def random_player() -> Player:

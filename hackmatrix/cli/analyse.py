@@ -1,0 +1,109 @@
+"""`hackmatrix analyse`: shows what a network and a search with it think of a position."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.engine import Game
+from hackmatrix.engine.text import summary
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+from hackmatrix.rules.actions import ACTION_NAMES
+from hackmatrix.settings.config import MAX_SEED
+
+if TYPE_CHECKING:
+    from hackmatrix.search.analysis import Analysis, Choice
+
+_EXAMPLE = """\
+  hackmatrix analyse position.txt checkpoints/my-run
+      shows for each action the network's probability, and what 128 simulations say about it"""
+
+
+@dataclass(frozen=True)
+class AnalyseOptions:
+    """The command's options."""
+
+    position: Path = option(dataclasses.MISSING, "a file with a position in text")
+    agent: Path = option(dataclasses.MISSING, "a file of params, or a run's folder")
+    search: int = option(128, "simulations", at_least=1)
+    seed: int = option(0, "seed of what is made up", at_least=0, at_most=MAX_SEED)
+    json: bool = option(False, "print one JSON object")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command."""
+    options = parse(
+        AnalyseOptions,
+        argv,
+        command="hackmatrix analyse",
+        purpose="Shows what a network and a tree search with it think of a position.",
+        example=_EXAMPLE,
+    )
+    game = _game(options.position)
+
+    from hackmatrix.agents.policy import load_policy
+    from hackmatrix.search.analysis import Analyst
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+
+    enable_compilation_cache()
+    analyst = Analyst(load_policy(options.agent), options.search)
+    analysis = analyst.analyse(game, options.seed)
+    print(json.dumps(_as_dict(analysis)) if options.json else _text(game, analysis))
+    return 0
+
+
+def _game(path: Path) -> Game:
+    """The running game in a file.
+
+    Raises:
+        UserError: there is no such file, or it holds no position or one without a valid action.
+    """
+    try:
+        game = Game.from_text(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is no text") from None
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+    if not game.valid_actions():
+        raise UserError(f"{path}: the game is over, or no action is valid")
+    return game
+
+
+def _as_dict(analysis: "Analysis") -> dict[str, Any]:
+    return {
+        "value": analysis.value,
+        "network": ACTION_NAMES[analysis.network],
+        "search": ACTION_NAMES[analysis.search],
+        "actions": [
+            {**choice._asdict(), "action": ACTION_NAMES[choice.action], "line": _names(choice)}
+            for choice in analysis.choices
+        ],
+    }
+
+
+def _names(choice: "Choice") -> list[str]:
+    return [ACTION_NAMES[action] for action in choice.line]
+
+
+def _text(game: Game, analysis: "Analysis") -> str:
+    lines = [
+        summary(game.state),
+        "",
+        f"network: {ACTION_NAMES[analysis.network]}, expects {analysis.value:.2f}",
+        f"search:  {ACTION_NAMES[analysis.search]}",
+        "",
+        "action   prior  visits   value  line",
+    ]
+    for choice in analysis.choices:
+        value = "      -" if choice.value is None else f"{choice.value:7.2f}"
+        name, line = ACTION_NAMES[choice.action], " ".join(_names(choice))
+        lines.append(f"{name:<7} {choice.prior:6.1%} {choice.visits:7} {value}  {line}")
+    return "\n".join(lines)

@@ -1,0 +1,84 @@
+"""What a network and a search with it think of one position."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.agents import distribution
+from hackmatrix.agents.policy import Policy
+from hackmatrix.engine.game import Game
+from hackmatrix.search.model import Searcher
+from hackmatrix.search.tree import Tree
+
+
+class Choice(NamedTuple):
+    """A valid action, as the network and the search see it."""
+
+    action: int
+    prior: float  # the network's probability
+    visits: int  # simulations that began with it
+    value: float | None  # their mean return; None if there was none
+    line: tuple[int, ...]  # the sequel that they tried most, from this action on
+
+
+class Analysis(NamedTuple):
+    """Opinions on a position."""
+
+    value: float  # the return that the network expects
+    choices: tuple[Choice, ...]  # the network's favourite first
+    search: int  # the action that the search chooses
+
+    @property
+    def network(self) -> int:
+        """The action that the network finds most probable."""
+        return self.choices[0].action
+
+
+class Analyst:
+    """Analyses positions, compiled once."""
+
+    def __init__(self, policy: Policy, simulations: int) -> None:
+        """Prepares the search.
+
+        Raises:
+            UserError: the policy's network can't be searched with.
+        """
+        self._params = policy.params
+        self._searcher = Searcher.of(policy, simulations)
+        self._search = jax.jit(self._search_one)
+
+    def analyse(self, game: Game, seed: int = 0) -> Analysis:
+        """Searches a running game; what is made up of it depends on the seed."""
+        valid = np.zeros(self._searcher.env.num_actions, bool)
+        valid[game.valid_actions()] = True
+        record = jnp.frombuffer(game.observation(), jnp.uint8)
+        results = self._search(self._params, record, jnp.asarray(valid), jnp.uint32(seed))
+        tree, priors, action = jax.device_get(results)
+        choices = [_choice(tree, int(each), priors) for each in np.flatnonzero(valid)]
+        choices.sort(key=lambda choice: -choice.prior)
+        return Analysis(float(tree.values[0]), tuple(choices), int(action))
+
+    def _search_one(self, params: Any, record: Any, valid: Any, seed: Any) -> Any:
+        searcher, masks = self._searcher, valid[None]
+        tree = searcher.search(params, record[None], masks, seed[None])
+        priors = jnp.exp(distribution.log_probabilities(tree.root().logits, masks))
+        action = searcher.choose_from(tree, masks)
+        return jax.tree.map(lambda x: x[0], (tree, priors, action))
+
+
+def _choice(tree: Tree, action: int, priors: Any) -> Choice:
+    visits = int(tree.visits[0, action])
+    value = float(tree.totals[0, action]) / visits if visits else None
+    return Choice(action, float(priors[action]), visits, value, tuple(_line(tree, action)))
+
+
+def _line(tree: Tree, action: int) -> list[int]:
+    """The actions tried most, from an action of the root on."""
+    line, node = [action], int(tree.children[0, action])
+    while node and tree.visits[node].any():
+        action = int(np.argmax(tree.visits[node]))
+        line.append(action)
+        node = int(tree.children[node, action])
+    return line

@@ -1,0 +1,137 @@
+"""Makes up whole games that look to the player exactly as a given observation.
+
+An observation leaves open how the dice will fall, what is in question blocks, what transmissions
+will become and where cryptogs hide. Here all that is drawn anew. As nothing but the observation and
+fresh dice goes in, a search on these games can't know more than the player.
+
+What the player could remember, but an observation does not hold, is left out: the positions saved
+for UNDO, turns of a transmission beyond 4, the order of the pieces in their lists, which of them
+came from scheduled spawns, and what else stands on the cell of an enemy.
+"""
+
+from dataclasses import fields, replace
+from functools import reduce
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.jaxgame import bitboard, planes, undo
+from hackmatrix.jaxgame.bitboard import CellSet, Set32
+from hackmatrix.jaxgame.control_flow import for_all, repeat, where
+from hackmatrix.jaxgame.dice import Dice
+from hackmatrix.jaxgame.planes import Numbers
+from hackmatrix.jaxgame.state import NUM_PLANES, Cells, Ending, Player, Position, State
+from hackmatrix.rules.board import MAX_POINTS
+from hackmatrix.rules.chance import Site
+from hackmatrix.rules.programs import PROGRAMS
+from hackmatrix.search.pieces import enemies_of, transmissions_of
+from hackmatrix.search.seen import Seen
+
+Array = jax.Array
+
+_SPAWN = np.array([program.spawn for program in PROGRAMS], np.int32)
+_EVERY_PROGRAM = np.uint32((1 << len(PROGRAMS)) - 1)
+
+
+def imagined(records: Array, dice: Dice) -> State:
+    """N running games that look like these observations.
+
+    Args:
+        records: uint8[N, RECORD_SIZE], the observations.
+        dice: uint32[N] each, the dice of the games. What the observations leave open is drawn from
+            them too: their clock should be 0, at which no action is ever taken.
+    """
+    seen = Seen(records)
+    turn, owned = seen.number("turn"), seen.number("owned").astype(jnp.uint32)
+    cells = _cells(seen, dice)
+    enemies, enemies_at = enemies_of(seen, dice)
+    player = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
+    position = Position(
+        player=Player(**{name: seen.number(name) for name in player}),
+        cells=cells,
+        enemies=enemies,
+        transmissions=transmissions_of(seen, dice),
+        owned=owned,
+        acquired=_acquired(owned),
+        turn=turn,
+        show=seen.flag("show"),
+        calm=seen.flag("calm"),
+        atk_uses=seen.number("atk_uses"),
+    )
+    state = State(
+        **{f.name: getattr(position, f.name) for f in fields(Position)},
+        dice=dice,
+        exit=bitboard.lowest(seen.cells("exit")),
+        stage=seen.number("stage"),
+        interval=seen.number("interval"),
+        next_task=seen.number("next_task"),
+        pending=seen.number("pending"),
+        step=seen.flag("step"),
+        enemies_at=enemies_at,
+        transmissions_at=seen.cells("transmission"),
+        saved=undo.none_saved(position, turn.shape),
+        over=jnp.int32(Ending.RUNNING),
+    )
+    rows = state.saved.rows
+    return undo.with_rows(for_all(undo.without_rows(state), like=turn), rows)
+
+
+def _acquired(owned: Array) -> Numbers[Set32]:
+    """The owned programs in the order of their numbers."""
+    numbers = range(NUM_PLANES["acquired"])
+    masks = [sum(1 << n for n in range(len(PROGRAMS)) if n >> bit & 1) for bit in numbers]
+    all_bits = tuple(Set32(jnp.full_like(owned, mask)) for mask in masks)
+    return planes.compressed(all_bits, Set32(owned))
+
+
+def _cells(seen: Seen, dice: Dice) -> Cells:
+    """The board, with question blocks filled."""
+    low, high = seen.planes("block")
+    questions = low & high
+    board = Cells(
+        blocks=low | high,
+        data=low & ~high,
+        questions=questions,
+        siphons=seen.cells("data_siphon"),
+        siphoned=seen.cells("siphoned"),
+        center=seen.cells("center"),
+        credits=seen.planes("credits"),
+        energy=seen.planes("energy"),
+        value=seen.planes("value")[: NUM_PLANES["value"]],
+        spawn=seen.planes("spawn")[: NUM_PLANES["spawn"]],
+    )
+    shown = board.blocks & ~board.data & ~questions
+    absent = _EVERY_PROGRAM & ~_numbers_of(board.value, shown)
+
+    # As `stage.place_blocks` fills a block that it has drawn.
+    def fill(i: Array, carry: _Filling) -> _Filling:
+        left, data, value, spawn, absent = carry
+        here = left.first()
+        is_data = dice.choose(Site.BLOCK_IS_DATA, 2, i) == 0
+        points = 1 + dice.choose(Site.BLOCK_POINTS, MAX_POINTS, i)
+        options = jax.lax.population_count(absent).astype(jnp.int32)
+        program = bitboard.nth_bit(absent, dice.choose(Site.BLOCK_PROGRAM, options, i))
+        takes = here.any() & ~is_data
+        return (
+            left & ~here,
+            data | here.only_if(is_data),
+            planes.put(value, here, where(is_data, points, program)),
+            planes.put(spawn, here, where(is_data, points, jnp.asarray(_SPAWN)[program])),
+            absent & ~where(takes, jnp.uint32(1) << program.astype(jnp.uint32), 0),
+        )
+
+    start = questions, board.data, board.value, board.spawn, absent
+    _, data, value, spawn, _ = repeat(questions.size(), fill, start)
+    return replace(board, data=data, value=value, spawn=spawn)
+
+
+# The question blocks still to be filled; data, value and spawn so far; programs not on the board.
+_Filling = tuple[CellSet, CellSet, Numbers[CellSet], Numbers[CellSet], Array]
+
+
+def _numbers_of(values: Numbers[CellSet], blocks: CellSet) -> Array:
+    """uint32: bit n is set if one of these blocks holds program n."""
+    held = [(cells & blocks).any() for cells in planes.one_hot(values, len(PROGRAMS))]
+    bits = [has.astype(jnp.uint32) << np.uint32(number) for number, has in enumerate(held)]
+    return reduce(jnp.bitwise_or, bits)

@@ -1,0 +1,97 @@
+"""HackMatrix as a search imagines it, with a trained network as its judge."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.agents.network import Network, encoded
+from hackmatrix.agents.policy import Policy
+from hackmatrix.errors import UserError
+from hackmatrix.interface.environment import PyTree
+from hackmatrix.jaxgame.dice import Dice
+from hackmatrix.jaxgame.env import HackMatrixEnv
+from hackmatrix.jaxgame.env_state import EnvState
+from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
+from hackmatrix.rules.programs import ProgramId
+from hackmatrix.search.imagine import imagined
+from hackmatrix.search.tree import Model, Settings, Tree, chosen, search
+from hackmatrix.version import ENVIRONMENT_ID
+
+Array = jax.Array
+
+# UNDO goes back to positions that are not part of an observation.
+_SEARCHED = np.arange(NUM_ACTIONS) != FIRST_PROGRAM + ProgramId.UNDO
+
+
+class Searcher(NamedTuple):
+    """Searches with a network that was trained for HackMatrix."""
+
+    env: HackMatrixEnv  # the games in its mind, with the reward that the network was trained on
+    network: Network
+    settings: Settings
+
+    @classmethod
+    def of(cls, policy: Policy, simulations: int) -> "Searcher":
+        """A searcher with the network of a policy.
+
+        Raises:
+            UserError: it plays another game, or its values are not in units of the reward.
+        """
+        if policy.environment != ENVIRONMENT_ID:
+            raise UserError(
+                f"{policy.path}: plays {policy.environment}; only {ENVIRONMENT_ID} can be searched"
+            )
+        _, network = policy.make()
+        run: dict[str, Any] = policy.about.get("config") or {}
+        if network.recurrent or run.get("normalize_rewards", True):
+            raise UserError(
+                f"{policy.path}: search needs a network without memory whose values are in units "
+                "of the reward: one trained with normalize_rewards false"
+            )
+        env = HackMatrixEnv(policy.observation, auto_reset=False, reward=run.get("reward", "game"))
+        return cls(env, network, Settings(simulations, run["gamma"]))
+
+    def search(self, params: PyTree, observations: Array, masks: Array, words: Array) -> Tree:
+        """The tree of N games; what it knows of them are these observations.
+
+        Args:
+            params: the network's.
+            observations: uint8[N, RECORD_SIZE].
+            masks: bool[N, 28], the valid actions; UNDO is not searched.
+            words: uint32[N], from which hidden facts and dice are drawn.
+        """
+        return search(self._model(params, words), self.settings, observations, masks & _SEARCHED)
+
+    def choose(self, params: PyTree, observations: Array, masks: Array, words: Array) -> Array:
+        """int32[N]: valid actions; arguments as those of `search`."""
+        return self.choose_from(self.search(params, observations, masks, words), masks)
+
+    def choose_from(self, tree: Tree, masks: Array) -> Array:
+        """int32[N]: the actions of a searched tree."""
+        searched = masks & _SEARCHED
+        # If only UNDO is valid, there is nothing to choose.
+        valid = jnp.where(searched.any(axis=1)[:, None], searched, masks)
+        return chosen(tree, valid, self.settings)
+
+    def _model(self, params: PyTree, words: Array) -> Model:
+        zero = jnp.zeros(words.shape, jnp.int32)
+
+        def imagine(observations: Array, number: Array) -> EnvState:
+            dice = Dice(words, number, jnp.zeros_like(words))
+            return EnvState(imagined(observations, dice), episode_return=zero, episode_length=zero)
+
+        def step(states: EnvState, actions: Array) -> tuple[Array, EnvState, Array, Array]:
+            stepped = jax.vmap(self.env.step, (None, 0, 0))(None, states, actions)
+            observations, states, rewards, ended, *_ = stepped
+            return observations, states, rewards, ended
+
+        def valid(states: EnvState) -> Array:
+            return jax.vmap(self.env.action_mask)(states) & _SEARCHED
+
+        def judge(observations: Array) -> tuple[Array, Array]:
+            logits, values, _ = self.network(params, encoded(self.network, observations), ())
+            return logits, values
+
+        return Model(imagine, step, valid, judge)

@@ -1,0 +1,41 @@
+"""Reads observations as sets of cells."""
+
+import jax
+
+from hackmatrix.jaxgame import bitboard
+from hackmatrix.jaxgame.bitboard import CellSet
+from hackmatrix.jaxgame.planes import Numbers
+from hackmatrix.rules.board import CELLS
+from hackmatrix.rules.observation import FIELD, PLANE, CellBytes, number_of
+
+Array = jax.Array
+
+
+class Seen:
+    """Reads N observations: numbers, and fields of the cells as sets."""
+
+    def __init__(self, records: Array) -> None:
+        columns = records.T
+        self._records = records
+        self._bytes = CellBytes(*(columns[start : start + CELLS] for start in PLANE.values()))
+
+    def number(self, name: str) -> Array:
+        """int32[N]."""
+        number: Array = number_of(self._records, name)
+        return number
+
+    def flag(self, name: str) -> Array:
+        """bool[N]."""
+        return self.number(name) & 1 == 1
+
+    def planes(self, name: str) -> Numbers[CellSet]:
+        """A field of the cells, a set for each of its bits."""
+        field = FIELD[name]
+        byte = getattr(self._bytes, field.byte)
+        bits = range(field.first, field.first + field.width)
+        return tuple(bitboard.of_mask((byte >> bit) & 1) for bit in bits)
+
+    def cells(self, name: str) -> CellSet:
+        """A field of one bit."""
+        (cells,) = self.planes(name)
+        return cells

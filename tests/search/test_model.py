@@ -1,0 +1,93 @@
+"""Searches of HackMatrix: who can search, and that it plays valid actions by what it sees alone."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from lockstep_starts import rich
+
+from hackmatrix.agents.architectures import NetworkConfig
+from hackmatrix.agents.network import make_network
+from hackmatrix.agents.policy import Policy
+from hackmatrix.cli.main import main
+from hackmatrix.engine.game import Game
+from hackmatrix.engine.observation import observe
+from hackmatrix.environments.registry import make_environment
+from hackmatrix.errors import UserError
+from hackmatrix.evaluation.games import Limits, play
+from hackmatrix.evaluation.players import search_player
+from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
+from hackmatrix.rules.observation import number_of
+from hackmatrix.rules.programs import ProgramId
+from hackmatrix.search.model import Searcher
+
+NETWORK = NetworkConfig(hidden_dim=4, num_layers=1)
+RUN: dict[str, object] = {"normalize_rewards": False, "reward": "progress", "gamma": 0.998}
+
+
+def policy(**run: object) -> Policy:
+    network = make_network(make_environment("HackMatrix-v1", "tactical"), NETWORK)
+    about = {"config": run}
+    params: dict[str, Any] = network.init(jax.random.key(0))
+    return Policy(Path("it.npz"), params, NETWORK, "HackMatrix-v1", "tactical", about)
+
+
+def test_values_must_be_in_units_of_the_reward() -> None:
+    runs: list[dict[str, object]] = [{}, {**RUN, "normalize_rewards": True}]
+    for run in runs:
+        with pytest.raises(UserError, match=r"it\.npz: search needs .* normalize_rewards false"):
+            Searcher.of(policy(**run), 4)
+
+
+def test_only_hackmatrix_can_be_searched() -> None:
+    other = policy(**RUN)._replace(environment="CartPole-v1")
+    with pytest.raises(UserError, match="plays CartPole-v1; only HackMatrix-v1 can be searched"):
+        Searcher.of(other, 4)
+
+
+@pytest.mark.parametrize(
+    "argv", [["exit", "--search", "4"], ["it.npz", "--search", "4", "--greedy"]]
+)
+def test_search_needs_params_alone(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", *argv]) == 2
+    wanted = "hackmatrix evaluate: error: --search goes with params, and without --greedy\n"
+    assert capsys.readouterr().err == wanted
+
+
+GAMES = 8
+
+
+@pytest.mark.slow
+def test_it_chooses_valid_actions_and_the_same_ones_again() -> None:
+    rng = random.Random(11)
+    states = [rich(rng) for _ in range(GAMES)]
+    records = jnp.asarray(np.array([np.frombuffer(observe(s), np.uint8) for s in states]))
+    masks = np.zeros((GAMES, NUM_ACTIONS), bool)
+    for mask, state in zip(masks, states, strict=True):
+        mask[Game(state).valid_actions()] = True
+    undo = FIRST_PROGRAM + ProgramId.UNDO
+    masks[0] = np.arange(NUM_ACTIONS) == undo
+    searcher, params = Searcher.of(policy(**RUN), 8), policy(**RUN).params
+    choose = jax.jit(searcher.choose)
+    words = jnp.arange(GAMES, dtype=jnp.uint32)
+    actions = np.asarray(choose(params, records, jnp.asarray(masks), words))
+    assert masks[np.arange(GAMES), actions].all()
+    assert actions[0] == undo
+    assert undo not in actions[1:]
+    again = choose(params, records, jnp.asarray(masks), words)
+    np.testing.assert_array_equal(again, actions)
+
+
+@pytest.mark.slow
+def test_it_plays_whole_games() -> None:
+    mine = policy(**RUN)
+    env = make_environment(mine.environment, mine.observation)
+    player = search_player("it", Searcher.of(mine, 4), mine.params)
+    games = play(env, player, Limits(episodes=GAMES, max_steps=40))
+    died = number_of(games.final_observation, "hp") == 0
+    assert (died == games.terminated).all()  # an action that is not valid ends a game, too
+    assert games.lengths.max() == 40 or died.all()

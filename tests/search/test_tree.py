@@ -1,0 +1,154 @@
+"""The search, on small games of chance that are solved by enumeration."""
+
+from itertools import product
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from hackmatrix.search.tree import Model, Settings, Tree, chosen, halving_visits, search
+
+Array = jax.Array
+
+ACTIONS, MOVES, WINDS = 3, 3, (-1, 0, 1)  # left, stay, right; then the wind
+CELLS, START = 9, 4
+DISCOUNT = 0.9
+GAMES = 24
+# What arriving at each cell pays, float32[GAMES, CELLS].
+PAYS = np.random.default_rng(3).normal(size=(GAMES, CELLS)).round(1).astype(np.float32)
+
+
+class Walker(NamedTuple):
+    """States of the windy walk."""
+
+    cell: Array  # int32[N]
+    moves: Array  # int32[N]
+    number: Array  # uint32[N], which winds blow
+
+
+def _step(walker: Walker, actions: Array) -> tuple[Array, Walker, Array, Array]:
+    def wind(game: Array, number: Array, move: Array) -> Array:
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(game), number), move)
+        return jax.random.randint(key, (), WINDS[0], WINDS[-1] + 1)
+
+    games = jnp.arange(GAMES)
+    blown = actions - 1 + jax.vmap(wind)(games, walker.number, walker.moves)
+    cell = jnp.clip(walker.cell + blown, 0, CELLS - 1)
+    walker = Walker(cell, walker.moves + 1, walker.number)
+    return cell, walker, jnp.asarray(PAYS)[games, cell], walker.moves >= MOVES
+
+
+def _uniform(observations: Array) -> tuple[Array, Array]:
+    return jnp.zeros((observations.size, ACTIONS)), jnp.zeros(observations.size)
+
+
+WALK = Model(
+    imagine=lambda cell, number: Walker(cell, jnp.zeros_like(cell), number),
+    step=_step,
+    valid=lambda walker: jnp.ones((walker.cell.size, ACTIONS), bool),
+    judge=_uniform,
+)
+
+
+def _solved() -> np.ndarray:
+    """float64[GAMES, ACTIONS]: the expected return of each first action with its best sequel."""
+    best = np.full((GAMES, ACTIONS), -np.inf)
+    for plan in product(range(ACTIONS), repeat=MOVES):
+        total = np.zeros(GAMES)
+        for winds in product(WINDS, repeat=MOVES):
+            cell = START
+            for move, (action, wind) in enumerate(zip(plan, winds, strict=True)):
+                cell = min(max(cell + action - 1 + wind, 0), CELLS - 1)
+                total += DISCOUNT**move * PAYS[:, cell] / len(WINDS) ** MOVES
+        best[:, plan[0]] = np.maximum(best[:, plan[0]], total)
+    return best
+
+
+def _searched(model: Model, settings: Settings, valid: np.ndarray, start: int = START) -> Tree:
+    observations = jnp.full(len(valid), start)
+    run = jax.jit(lambda seen, valid: search(model, settings, seen, valid))
+    return run(observations, jnp.asarray(valid))
+
+
+@pytest.fixture(scope="module")
+def walked() -> tuple[Tree, np.ndarray, Settings]:
+    """The trees of all games, and what was valid: in every third game not every first action."""
+    settings = Settings(600, DISCOUNT, weight=2.0, depth=8)
+    valid = np.ones((GAMES, ACTIONS), bool)
+    valid[::3, 1] = False
+    return _searched(WALK, settings, valid), valid, settings
+
+
+def test_it_finds_the_best_action_of_a_game_of_chance(
+    walked: tuple[Tree, np.ndarray, Settings],
+) -> None:
+    tree, valid, settings = walked
+    best = np.where(valid, _solved(), -np.inf)
+    answer = np.asarray(chosen(tree, jnp.asarray(valid), settings))
+    lost = best.max(axis=1) - best[np.arange(GAMES), answer]
+    assert lost.max() < 0.1
+    assert np.mean(lost == 0) > 0.85  # uniform play would find a third or half
+
+
+def test_its_values_come_near_the_solution(walked: tuple[Tree, np.ndarray, Settings]) -> None:
+    """Means over simulations: they hold the exploration too, so they stay below the best."""
+    tree, valid, settings = walked
+    each, answer = np.arange(GAMES), np.asarray(chosen(tree, jnp.asarray(valid), settings))
+    error = np.asarray(tree.root().q())[each, answer] - _solved()[each, answer]
+    assert abs(error).max() < 0.5
+    assert -0.2 < error.mean() < 0.1
+
+
+def test_statistics_add_up(walked: tuple[Tree, np.ndarray, Settings]) -> None:
+    tree, valid, settings = walked
+    visits, children = np.asarray(tree.visits), np.asarray(tree.children)
+    assert (visits[:, 0].sum(axis=1) == settings.simulations).all()
+    assert (visits[:, 0][~valid] == 0).all()
+    for game in range(GAMES):
+        for node, action in zip(*np.nonzero(children[game]), strict=True):
+            child = children[game, node, action]
+            # The visit that made the child ended there, or the game did.
+            assert visits[game, child].sum() == visits[game, node, action] - 1
+
+
+def _coin() -> Model:
+    """Action 2 takes 0.2 and ends; else a coin is thrown, and the next action says how it fell."""
+
+    def imagine(seen: Array, number: Array) -> tuple[Array, Array]:
+        return seen, (number * jnp.uint32(2654435761) >> 16 & 1).astype(jnp.int32)
+
+    def step(state: tuple[Array, Array], action: Array) -> tuple[Array, object, Array, Array]:
+        asked, coin = state
+        safe, guess = (asked == 0) & (action == 2), jnp.where(action == coin, 1.0, -1.0)
+        reward = jnp.where(safe, 0.2, jnp.where(asked == 1, guess, 0.0))
+        return asked + 1, (asked + 1, coin), reward, safe | (asked == 1)
+
+    def valid(state: tuple[Array, Array]) -> Array:
+        asked = state[0][:, None] == 1
+        return jnp.where(asked, jnp.array([True, True, False]), jnp.ones(ACTIONS, bool))
+
+    return Model(imagine, step, valid, _uniform)
+
+
+def test_it_does_not_know_how_a_coin_will_fall() -> None:
+    """In any one imagined world, guessing would win; over many of them, it is worth nothing."""
+    settings, valid = Settings(256, 1.0, weight=2.0), np.ones((4, ACTIONS), bool)
+    tree = _searched(_coin(), settings, valid, start=0)
+    assert chosen(tree, jnp.asarray(valid), settings).tolist() == [2] * 4
+    assert (np.abs(np.asarray(tree.root().q())[:, :2]) < 0.2).all()
+
+
+@pytest.mark.parametrize("simulations", [1, 8, 32, 100])
+def test_halving_gives_the_best_most(simulations: int) -> None:
+    considered = 6
+    table = halving_visits(considered, simulations)
+    assert table.shape == (considered + 1, simulations)
+    for number in range(1, considered + 1):
+        visits = np.zeros(number, int)  # the action with the lowest number is always the best
+        for wanted in table[number]:
+            visits[np.flatnonzero(visits == wanted)[0]] += 1
+        assert (np.diff(visits) <= 0).all()
+        assert visits.min() >= min(1, simulations // number)
+        assert visits[0] >= simulations / number
