@@ -72,8 +72,8 @@ class EvaluateOptions:
         if self.forbid is not None and len(self.agents) > 1:
             raise UserError("--forbid goes with one agent")
         forbidden_programs(self.forbid)
-        if self.search and (self.greedy or self.forbid or set(self.agents) & set(BUILT_IN)):
-            raise UserError("--search goes with params, and without --greedy and --forbid")
+        if self.search and (self.greedy or self.forbid):
+            raise UserError("--search goes without --greedy and --forbid")
         if self.report is not None and not self.report.parent.is_dir():
             raise UserError(f"--report {self.report}: there is no folder {self.report.parent}")
 

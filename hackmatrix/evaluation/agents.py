@@ -48,6 +48,8 @@ def agent_player(
     Raises:
         UserError: there is no such file or environment, or they do not fit.
     """
+    if search is not None and agent in BUILT_IN:
+        raise UserError(f"--search goes with params, {agent} has no network")
     if agent == SCRIPTED:
         return lambda forbidden: _scripted(limits, forbidden)
     if agent in BUILT_IN:
