@@ -4,27 +4,30 @@ Each generation draws candidates around a mean, plays the same games of a traini
 of them, and moves mean and spread to the best (Rubinstein 1999, "The Cross-Entropy Method for
 Combinatorial and Continuous Optimization"). Evaluation streams are never played.
 
-    python -m benchmarks.tune_scripted weights.json --generations 20
-
-goes on from the file if it exists, else from the player's weights, and prints the new mean after
-each generation; `hackmatrix/players/weights.py` holds what it found.
+It goes on from the file if it exists, else from the player's weights, which are in
+`hackmatrix/players/weights.py`.
 """
 
-import argparse
 import json
 import os
 import random
+import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from benchmarks.command import run_command
+from hackmatrix.bench.options import Options
 from hackmatrix.engine.dice import Dice
 from hackmatrix.engine.enemy_turn import enemy_turn
 from hackmatrix.engine.game import act, complete_stage, ends_turn, new_game
 from hackmatrix.engine.state import Ending
+from hackmatrix.options import option
 from hackmatrix.players.scripted import best_action
 from hackmatrix.players.see import see
 from hackmatrix.players.weights import TUNED, Weights
@@ -46,26 +49,51 @@ class Search(NamedTuple):
     mean: Vector
     spread: Vector
 
+    def as_dict(self) -> dict[str, Any]:
+        """The fields."""
+        return self._asdict()
 
-def main() -> None:
-    """Searches."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("file", type=Path, help="where the search stands, as JSON")
-    parser.add_argument("--generations", type=int, default=20)
-    options = parser.parse_args()
+    def text(self) -> str:
+        """The weights at the mean."""
+        return str(weights_of(self.mean))
+
+
+@dataclass(frozen=True)
+class TuneOptions(Options):
+    """The command's options."""
+
+    file: Path = option(Path("weights.json"), "where the search stands, as JSON; it goes on there")
+    generations: int = option(20, "generations to search", at_least=1)
+
+
+def measure(options: TuneOptions) -> Search:
+    """Searches, and keeps the file up to date."""
     search = _start(options.file)
     with get_context("spawn").Pool(os.cpu_count()) as pool:
         for _ in range(options.generations):
             began = time.perf_counter()
             search, scores = generation(search, pool)
-            options.file.write_text(json.dumps(search._asdict()))
+            options.file.write_text(json.dumps(search.as_dict()))
             best = fmean(sorted(scores)[-ELITE:])
             print(
                 f"generation {search.generation}: mean candidate {scores[0]:.2f}, all "
-                f"{fmean(scores):.2f}, best {best:.2f}, {time.perf_counter() - began:.0f} s\n"
-                f"{weights_of(search.mean)}",
+                f"{fmean(scores):.2f}, best {best:.2f}, {time.perf_counter() - began:.0f} s",
+                file=sys.stderr,
                 flush=True,
             )
+    return search
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command."""
+    return run_command(
+        "tune_scripted",
+        measure,
+        TuneOptions,
+        argv,
+        purpose="Searches weights for the scripted player by the cross-entropy method.",
+        example="--file weights.json --generations 5",
+    )
 
 
 def _start(file: Path) -> Search:
@@ -132,4 +160,4 @@ def score(weights: Weights, stream: int, episode: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -51,6 +51,8 @@ def main(argv: list[str]) -> int:
     with Console() as console:
         for note in [*notes, _plan(config, course)]:
             console.say(note)
+        if not flags and options.config is None and source is None:
+            console.say("settings of the original; configs/best.yaml makes an agent that wins")
         outcome = _train(config, options, source, console)
     for line in _summary(outcome, course):
         console.say(line)
@@ -77,9 +79,6 @@ def _settle(
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
     config, notes = resolve(flags, in_file, resumed, auto_tune=options.auto_tune)
-    asked_for = options.config or resumed or "observation" in flags or "env" in flags
-    if not asked_for:
-        notes.append("the settings are the original's; configs/best.yaml makes an agent that wins")
     return config, source, notes
 
 

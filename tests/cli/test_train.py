@@ -122,7 +122,7 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
         (["--lr", "-1"], "argument --lr: must be above 0, got -1.0"),
         (
             ["--observation", "rgb"],
-            "argument --observation: must be one of classic, full, got 'rgb'",
+            "argument --observation: must be one of classic, full, tactical, got 'rgb'",
         ),
         (["--num-envs", "10", "--num-steps", "3"], "--num-minibatches 4 must divide"),
         (["--run-name", "../x"], "--run-name must be 1 to 100 letters"),

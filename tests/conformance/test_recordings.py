@@ -178,11 +178,11 @@ def test_a_missing_file(tmp_path: Path, capsys: Capture) -> None:
 WRONG_FIELDS = [
     ({"won": 0}, "won: expected true or false, got 0"),
     ({"action": 28}, "action: expected 0..27, got 28"),
-    ({"valid": [1, True]}, "valid[1]: expected a whole number, got True"),
+    ({"valid": [1, True]}, "valid[1]: expected a whole number, got true"),
     ({"order": [[0], 1]}, "order[1]: expected a list, got 1"),
     ({"reward": {}}, "reward.damage: missing"),
     ({"after": {}}, "after.atk_uses: missing"),
-    ({"after": None}, "after: expected an object, got None"),
+    ({"after": None}, "after: expected an object, got null"),
 ]
 
 
@@ -198,7 +198,7 @@ def test_a_wrong_field(changes: dict[str, Any], message: str, few: Path, capsys:
     ("path", "value", "message"),
     [
         (["cells", 7, "kind"], "lava", "cells[7].kind: expected one of empty, data"),
-        (["cells", 7, "lava"], 1, "cells[7]: unknown field 'lava'"),
+        (["cells", 7, "lava"], 1, 'cells[7]: unknown field "lava"'),
         (["player", "hp"], 1.5, "player.hp: expected a whole number, got 1.5"),
         (["exit"], [0], "exit: expected 2 values, got 1"),
         (["cells"], [], "cells: expected 36 values, got 0"),
