@@ -8,6 +8,7 @@ import numpy as np
 
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.environments.registry import make_environment
+from hackmatrix.errors import UserError
 from hackmatrix.evaluation.accounts import Account
 from hackmatrix.evaluation.findings import find
 from hackmatrix.evaluation.games import Games, Limits

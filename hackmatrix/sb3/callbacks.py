@@ -11,7 +11,7 @@ import numpy as np
 from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
 from stable_baselines3.common.callbacks import BaseCallback
 
-from hackmatrix.runs.rows import METRICS, append_lines, line_of
+from hackmatrix.runs.rows import MetricsFile
 from hackmatrix.runs.trackers import Trackers
 from hackmatrix.sb3.history import Episode, History
 
@@ -41,7 +41,7 @@ class Episodes(BaseCallback):
             trackers: get the rows.
         """
         super().__init__()
-        self._run, self._metrics = run, logs / METRICS
+        self._run, self._metrics = run, MetricsFile(logs)
         self._history, self._trackers = history, trackers
         self._count = history.count(run)
         self._ended: list[Episode] = []
@@ -108,7 +108,7 @@ class Episodes(BaseCallback):
             row["stats/mean_stage"] = row["episode/highest_stage"]
             row["stats/truncated"] = float(np.mean([each.truncated for each in ended]))
         row |= _learning(self.logger.name_to_value)
-        append_lines(self._metrics, line_of(row))
+        self._metrics.add(row)
         self._trackers.log(self.num_timesteps, self.num_timesteps, row)
 
 

@@ -50,12 +50,17 @@ def test_only_hackmatrix_can_be_searched() -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [["exit", "--search", "4"], ["it.npz", "--search", "4", "--greedy"]]
+    ("argv", "message"),
+    [
+        (["exit", "--search", "4"], "--search goes with params, exit has no network"),
+        (["it.npz", "--search", "4", "--greedy"], "--search goes without --greedy and --forbid"),
+    ],
 )
-def test_search_needs_params_alone(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_needs_params_alone(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["evaluate", *argv]) == 2
-    wanted = "hackmatrix evaluate: error: --search goes with params, and without --greedy\n"
-    assert capsys.readouterr().err == wanted
+    assert capsys.readouterr().err == f"hackmatrix evaluate: error: {message}\n"
 
 
 GAMES = 8
