@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hackmatrix
+from hackmatrix.errors import UserError
 from hackmatrix.jaxgame.training_reward import progress
 from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.rules.programs import ProgramId
@@ -62,7 +63,7 @@ def test_stages_the_win_and_death_pay() -> None:
 
 
 def test_an_unknown_reward_is_refused() -> None:
-    with pytest.raises(hackmatrix.UserError, match="reward must be one of game, progress, got 'x'"):
+    with pytest.raises(UserError, match="reward must be one of game, progress, got 'x'"):
         hackmatrix.make(reward="x")
 
 

@@ -78,7 +78,8 @@ def test_the_wheel_holds_the_package_alone() -> None:
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "hackmatrix").rglob("*.py")}
     static = (ROOT / "hackmatrix" / "page" / "static").iterdir()
     page = {str(path.relative_to(ROOT)) for path in static}
-    assert files == package | page | {"hackmatrix/py.typed"}
+    agent = {f"hackmatrix/agents/shipped/final_params.{kind}" for kind in ("npz", "json")}
+    assert files == package | page | agent | {"hackmatrix/py.typed"}
     assert "hackmatrix/bench/env.py" in files
     assert (ROOT / "benchmarks" / "peers.py").exists()  # and is not among them
 
