@@ -26,6 +26,8 @@ def game(tmp_path: Path) -> Path:
     return path
 
 
+# Other tests of this process may use JAX; the child runs another program at once.
+@pytest.mark.filterwarnings("ignore:os.fork")
 def test_all_formats_are_written(game: Path, capsys: pytest.CaptureFixture[str]) -> None:
     films = {name: game.with_suffix(f".{name}") for name in ("gif", "mp4", "svg")}
     flags = [word for name, path in films.items() for word in (f"--{name}", str(path))]

@@ -71,6 +71,8 @@ def test_keys_play_and_look_back() -> None:
     assert "exit: 1 " in drawn(screen(watched, threats=True, height=24))
 
 
+# Other tests of this process may use JAX; the child runs another program at once.
+@pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_game_in_a_terminal() -> None:
     pid, terminal = pty.fork()
     if pid == 0:  # the child, whose terminal this is
