@@ -496,7 +496,9 @@ def test_a_network_that_is_lost_ends_in_time(
     monkeypatch.setattr(weights_and_biases, "FINISH_SECONDS", 1.0)
     said: list[str] = []
     with open_wandb(tmp_path, said.append) as trackers:
-        while not said:
+        trackers.start()
+        deadline = time.monotonic() + 60
+        while not said and time.monotonic() < deadline:
             time.sleep(0.01)
         server.silent = True
         trackers.log(1, 1, {"a": 1.0})
