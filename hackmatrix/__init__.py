@@ -28,8 +28,9 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
     Args:
         id: one of `registered()`, or `module:function` for one of your own.
-        options: keyword arguments of the environment; for HackMatrix `observation` ("full" or
-            "classic"), `max_episode_steps` and `auto_reset`.
+        options: keyword arguments of the environment; for HackMatrix `observation` ("full",
+            "classic" or "tactical"), `reward` ("game" or "progress"), `max_episode_steps` and
+            `auto_reset`.
 
     Raises:
         ValueError: no environment has this id, it does not accept an option or its value, or one of

@@ -15,6 +15,8 @@ from hackmatrix.rules.tactical import (
     LARGEST_WORTH,
     MAX_COUNT,
     MAX_HITS,
+    MAX_SPAWNS,
+    NO_WORTH,
     PROGRAM_WORTH,
     QUESTION_WORTH,
     RINGS,
@@ -53,11 +55,12 @@ def _yield(board: Board, cell: int) -> _Yield:
             return _Yield(credits=here.field("credits"), energy=here.field("energy"))
         case Content.QUESTION:
             return _Yield(questions=1)
-        case Content.DATA:
-            return _Yield(spawns=here.field("spawn") & 15)
+    spawns = min(here.field("spawn"), MAX_SPAWNS)
+    if here.field("block") == Content.DATA:
+        return _Yield(spawns=spawns)
     program = here.field("value")
     owned = board.number("owned") >> program & 1
-    return _Yield(spawns=here.field("spawn") & 15, programs=[] if owned else [program])
+    return _Yield(spawns=spawns, programs=[] if owned else [program])
 
 
 def _over_cross(yields: list[_Yield], cell: int) -> _Yield:
@@ -83,7 +86,7 @@ def of_siphoning(board: Board) -> Numbers:
         for cell in range(CELLS)
         if way[cell] < FAR and cell not in board.blocks
     }
-    best_worth = max(worth.values(), default=-999)
+    best_worth = max(worth.values(), default=NO_WORTH)
     best = min((cell for cell in worth if worth[cell] == best_worth), default=0)
     to_best = _ways({best}, board.blocks)
     to_exit = [cell.field("exit_distance") for cell in board.cells]

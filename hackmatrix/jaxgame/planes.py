@@ -99,6 +99,13 @@ def nonzero(numbers: Numbers[_Set]) -> _Set:
     return result
 
 
+def at_most(numbers: Numbers[_Set], largest: int) -> Numbers[_Set]:
+    """The numbers, or `largest`, a power of 2 less 1, where they exceed it."""
+    kept = largest.bit_length()
+    exceeds = nonzero(numbers[kept:])
+    return tuple(plane | exceeds for plane in numbers[:kept])
+
+
 def increment(numbers: Numbers[_Set], places: _Set) -> Numbers[_Set]:
     """The numbers plus 1 at some places; the largest number wraps to 0."""
     result = []

@@ -11,9 +11,12 @@ import numpy as np
 from hackmatrix.jaxgame import bitboard, planes
 from hackmatrix.jaxgame.bitboard import CellSet
 from hackmatrix.jaxgame.control_flow import compute_once
+from hackmatrix.jaxgame.records import Records
+from hackmatrix.jaxgame.state import NUM_PLANES
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.enemies import EnemyType
-from hackmatrix.rules.observation import BYTE, FIELD, NUMBER, PLANE
+from hackmatrix.rules.observation import NUMBER
+from hackmatrix.rules.tactical import MAX_SPAWNS
 
 _Tree = TypeVar("_Tree")
 
@@ -59,45 +62,30 @@ class Seen(NamedTuple):
 
 def look(records: jax.Array) -> Seen:
     """Reads compact records, uint8[N, RECORD_SIZE]."""
-    columns = records.T
-    wide = columns[len(PLANE) * CELLS :].astype(jnp.int32)
-    number = {}
-    for name, (_, size, _) in NUMBER.items():
-        start = BYTE[name] - len(PLANE) * CELLS
-        number[name] = reduce(jnp.bitwise_or, [wide[start + i] << 8 * i for i in range(size)])
-    cells = {name: columns[start : start + CELLS] for name, start in PLANE.items()}
-
-    def plane(name: str, bit: int = 0) -> CellSet:
-        field = FIELD[name]
-        return bitboard.of_mask((cells[field.byte] >> field.first + bit) & 1)
-
-    def several(name: str) -> tuple[CellSet, ...]:
-        return tuple(plane(name, bit) for bit in range(FIELD[name].width))
-
-    kind = several("enemy_type")
+    seen = Records(records)
+    number = {name: seen.number(name) for name in (*NUMBER, "show", "calm", "step")}
+    kind, block = seen.planes("enemy_type"), seen.planes("block")
     kinds = tuple(planes.equal(kind, 1 + k) for k in EnemyType)
-    flags = number["flags"]
-    number |= {name: FIELD[name].of(flags) & 1 for name in ("show", "calm", "step")}
     read = Seen(
         number=number,
         cell=number["cell"],
         here=bitboard.of_cell(number["cell"]),
-        blocks=planes.nonzero(several("block")),
-        exit=plane("exit"),
-        siphons=plane("data_siphon"),
-        siphoned=plane("siphoned"),
-        transmissions=plane("transmission"),
+        blocks=planes.nonzero(block),
+        exit=seen.cells("exit"),
+        siphons=seen.cells("data_siphon"),
+        siphoned=seen.cells("siphoned"),
+        transmissions=seen.cells("transmission"),
         enemies=reduce(CellSet.__or__, kinds),
         kinds=kinds,
-        stunned=plane("stunned"),
-        hp=several("enemy_hp"),
-        last_seen=plane("last_seen"),
-        block=several("block"),
-        value=several("value")[:5],
-        spawn=several("spawn")[:4],
-        credits=several("credits"),
-        energy=several("energy"),
-        exit_distance=several("exit_distance"),
+        stunned=seen.cells("stunned"),
+        hp=seen.planes("enemy_hp"),
+        last_seen=seen.cells("last_seen"),
+        block=block,
+        value=seen.planes("value")[: NUM_PLANES["value"]],
+        spawn=planes.at_most(seen.planes("spawn"), MAX_SPAWNS),
+        credits=seen.planes("credits"),
+        energy=seen.planes("energy"),
+        exit_distance=seen.planes("exit_distance"),
     )
     return kept(read, number)
 
@@ -120,7 +108,11 @@ def each_of(cells: CellSet, axis: int = 0) -> CellSet:
 def both(a: CellSet, b: CellSet) -> tuple[CellSet, CellSet]:
     """The two with the same shape."""
     shape = jnp.broadcast_shapes(a.low.shape, b.low.shape)
-    return tuple(CellSet(*(jnp.broadcast_to(w, shape) for w in s)) for s in (a, b))  # type: ignore[return-value]
+
+    def broadcast(cells: CellSet) -> CellSet:
+        return CellSet(*(jnp.broadcast_to(word, shape) for word in cells))
+
+    return broadcast(a), broadcast(b)
 
 
 def meet(*sets: CellSet) -> CellSet:

@@ -1,8 +1,7 @@
 """Layout `tactical`: what siphoning gives, and the ways there."""
 
-from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +20,7 @@ from hackmatrix.rules.tactical import (
     LARGEST_WORTH,
     MAX_COUNT,
     MAX_HITS,
+    NO_WORTH,
     PROGRAM_WORTH,
     QUESTION_WORTH,
     RINGS,
@@ -29,92 +29,128 @@ from hackmatrix.rules.tactical import (
 )
 
 
+class _Yields(NamedTuple):
+    """Where siphoning gives something."""
+
+    open: CellSet  # cells without block, not siphoned
+    blocks: CellSet  # blocks not siphoned
+    questions: CellSet  # the question blocks among them
+    programs: list[CellSet]  # for each program, if it is not owned yet: the block that gives it
+
+
 def of_siphoning(seen: Seen) -> dict[str, jax.Array]:
     """The groups about siphoning and ways, and the enemies by their distance."""
-    number, here = seen.number, seen.here
-    left = ~seen.siphoned
-    open_ = left & ~seen.blocks
-    blocks = left & seen.blocks
-    question = planes.equal(seen.block, Content.QUESTION) & left
-    known = planes.equal(seen.block, Content.PROGRAM) & left
-    programs = [cells & known for cells in planes.one_hot(seen.value, len(PROGRAMS))]
-    new = [cells.only_if(number["owned"] >> n & 1 == 0) for n, cells in enumerate(programs)]
-    any_new = reduce(CellSet.__or__, new)
-
-    way, near = _ways(here, seen.blocks)
+    yields = _yields(seen)
+    way, near = _ways(seen.here, seen.blocks)
     to_siphon, _ = _ways(seen.siphons, seen.blocks)
-    rings = planes.one_hot(way, RINGS + 1)[1:]
-    new, any_new = kept((new, any_new), number)
-    worth = _over_cross(_worths(seen, new, open_, blocks, question))
+    return {
+        **_of_best(seen, yields, way),
+        **_of_cross(seen, yields),
+        "go_to_exit": _nearer(seen, seen.exit_distance),
+        "go_to_siphon": _nearer(seen, to_siphon),
+        "program_near": _nearness(yields, near),
+        "credits_left": planes.total(seen.credits, yields.open),
+        "energy_left": planes.total(seen.energy, yields.open),
+        "siphons_left": jnp.minimum(seen.siphons.size(), MAX_COUNT),
+        "siphon_distance": planes.total(to_siphon, seen.here),
+        "exit_distance": planes.total(seen.exit_distance, seen.here),
+        **_by_distance(seen, way),
+    }
+
+
+def _yields(seen: Seen) -> _Yields:
+    left = ~seen.siphoned
+    shown = planes.equal(seen.block, Content.PROGRAM) & left
+    owned = seen.number["owned"]
+    programs = [
+        (cells & shown).only_if(owned >> n & 1 == 0)
+        for n, cells in enumerate(planes.one_hot(seen.value, len(PROGRAMS)))
+    ]
+    yields = _Yields(
+        open=left & ~seen.blocks,
+        blocks=left & seen.blocks,
+        questions=planes.equal(seen.block, Content.QUESTION) & left,
+        programs=programs,
+    )
+    return kept(yields, seen.number)
+
+
+def _of_best(seen: Seen, yields: _Yields, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
+    """The worth of siphoning here, and the way to the place where it is worth the most."""
+    worth = _over_cross(_worths(seen, yields))
     distance = _values(way)
-    free = bits(~seen.blocks).astype(jnp.int16)
-    total = jnp.where((distance < FAR) & (free > 0), worth + STEP_WORTH * distance, -999)
-    total, worth = kept((total, worth), number)
+    reachable = (distance < FAR) & (bits(seen.blocks) == 0)
+    total = jnp.where(reachable, worth + STEP_WORTH * distance, NO_WORTH)
+    total, worth = kept((total, worth), seen.number)
     best_worth = jnp.max(total, axis=0)
-    best = bitboard.of_mask(total == best_worth).first()
-    to_best, _ = _ways(best, seen.blocks)
-    to_exit = seen.exit_distance
+    to_best, _ = _ways(bitboard.of_mask(total == best_worth).first(), seen.blocks)
+    steps = planes.total(to_best, seen.here)
+    worth_here = jnp.sum(worth * bits(seen.here), axis=0)
+    return {
+        "go_to_best": _nearer(seen, to_best),
+        "here_worth": jnp.clip(worth_here >> 1, -LARGEST_WORTH, LARGEST_WORTH),
+        "best_worth": jnp.clip(best_worth >> 1, -LARGEST_WORTH, LARGEST_WORTH),
+        "best_distance": steps,
+        "best_here": steps == 0,
+    }
 
-    def nearer(distances: planes.Numbers[CellSet]) -> jax.Array:
-        own = planes.total(distances, here)
-        steps = []
-        for direction in bitboard.DIRECTIONS:
-            there = direction(here) & ~seen.blocks
-            closer = jnp.clip(own - planes.total(distances, there), -1, 1)
-            steps.append(jnp.where(there.any(), closer, 0))
-        return jnp.stack(steps)
 
-    cross = bitboard.cross(here)
-    shown = []
-    for cells in new:
-        first = cells.first()
-        shown.append(jnp.where(first.any(), FAR - planes.total(near, first), 0))
-    worth_here = jnp.sum(jnp.where(bits(here) > 0, worth, 0), axis=0)
-    to_best_here = planes.total(to_best, here)
-    viruses = seen.kinds[EnemyType.VIRUS]
-    others = seen.enemies & ~viruses
+def _of_cross(seen: Seen, yields: _Yields) -> dict[str, jax.Array]:
+    """What siphoning here gives."""
+    cross = bitboard.cross(seen.here)
+    any_new = reduce(CellSet.__or__, yields.programs)
+    return {
+        "here_credits": planes.total(seen.credits, cross & yields.open),
+        "here_energy": planes.total(seen.energy, cross & yields.open),
+        "here_spawns": planes.total(seen.spawn, cross & yields.blocks),
+        "here_questions": (cross & yields.questions).size(),
+        "here_programs": (cross & any_new).size(),
+    }
+
+
+def _nearer(seen: Seen, distances: planes.Numbers[CellSet]) -> jax.Array:
+    """int32[4, N]: whether each direction shortens the way: 1, or -1 if it makes it longer."""
+    own = planes.total(distances, seen.here)
+    steps = []
+    for direction in bitboard.DIRECTIONS:
+        there = direction(seen.here) & ~seen.blocks
+        closer = jnp.clip(own - planes.total(distances, there), -1, 1)
+        steps.append(jnp.where(there.any(), closer, 0))
+    return jnp.stack(steps)
+
+
+def _nearness(yields: _Yields, near: planes.Numbers[CellSet]) -> jax.Array:
+    """int32[23, N]: how near the first cell is from which each program can be siphoned."""
+    first = [cells.first() for cells in yields.programs]
+    return jnp.stack([jnp.where(c.any(), FAR - planes.total(near, c), 0) for c in first])
+
+
+def _by_distance(seen: Seen, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
+    rings = planes.one_hot(way, RINGS + 1)[1:]
 
     def counted(pieces: CellSet) -> jax.Array:
         return jnp.stack([jnp.minimum((pieces & ring).size(), MAX_HITS) for ring in rings])
 
+    viruses = seen.kinds[EnemyType.VIRUS]
     return {
-        "go_to_exit": nearer(to_exit),
-        "go_to_siphon": nearer(to_siphon),
-        "go_to_best": nearer(to_best),
-        "program_near": jnp.stack(shown),
-        "here_credits": planes.total(seen.credits, cross & open_),
-        "here_energy": planes.total(seen.energy, cross & open_),
-        "here_spawns": planes.total(seen.spawn, cross & blocks),
-        "here_questions": (cross & question).size(),
-        "here_programs": (cross & any_new).size(),
-        "here_worth": jnp.clip(worth_here >> 1, -LARGEST_WORTH, LARGEST_WORTH),
-        "best_worth": jnp.clip(best_worth >> 1, -LARGEST_WORTH, LARGEST_WORTH),
-        "best_distance": to_best_here,
-        "best_here": to_best_here == 0,
-        "credits_left": planes.total(seen.credits, open_),
-        "energy_left": planes.total(seen.energy, open_),
-        "siphons_left": jnp.minimum(seen.siphons.size(), MAX_COUNT),
-        "siphon_distance": planes.total(to_siphon, here),
-        "exit_distance": planes.total(to_exit, here),
-        "walkers_at": counted(others),
+        "walkers_at": counted(seen.enemies & ~viruses),
         "viruses_at": counted(viruses),
     }
 
 
-def _worths(
-    seen: Seen, new: Sequence[CellSet], open_: CellSet, blocks: CellSet, question: CellSet
-) -> jax.Array:
+def _worths(seen: Seen, yields: _Yields) -> jax.Array:
     """int16[36, N]: what siphoning adds to the worth of a place by each cell."""
+    worths = list(zip(yields.programs, PROGRAM_WORTH, strict=True))
     programs = tuple(
-        reduce(CellSet.__or__, [c for c, w in zip(new, PROGRAM_WORTH, strict=True) if w >> b & 1])
+        reduce(CellSet.__or__, [cells for cells, worth in worths if worth >> b & 1])
         for b in range(max(PROGRAM_WORTH).bit_length())
     )
     sums = _values(programs)
     for weight, numbers, cells in (
-        (CREDIT_WORTH, seen.credits, open_),
-        (ENERGY_WORTH, seen.energy, open_),
-        (SPAWN_WORTH, seen.spawn, blocks),
-        (QUESTION_WORTH, (question,), question),
+        (CREDIT_WORTH, seen.credits, yields.open),
+        (ENERGY_WORTH, seen.energy, yields.open),
+        (SPAWN_WORTH, seen.spawn, yields.blocks),
+        (QUESTION_WORTH, (yields.questions,), yields.questions),
     ):
         sums += weight * _values(tuple(plane & cells for plane in numbers))
     return sums

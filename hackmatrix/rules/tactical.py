@@ -16,6 +16,7 @@ from hackmatrix.rules.stages import LAST_STAGE, MAX_HP
 FAR = 12  # walking distances are counted up to this; also the distance of what can't be reached
 MAX_HITS = 4  # predicted hits are counted up to this
 MAX_COUNT = 8  # pieces are counted up to this
+MAX_SPAWNS = 15  # transmissions that a block brings are counted up to this
 RINGS = 6  # enemies are counted by their walking distance up to this
 LARGEST_WORTH = 127
 HOARDS = (1, 2, 3, 4, 5, 8, 12, 20)  # credits or energy of at least so much
@@ -54,6 +55,7 @@ _WORTH = {
     ProgramId.HACK: 28,
     ProgramId.UNDO: 25,
 }
+NO_WORTH = -999  # of a place that can't be reached
 PROGRAM_WORTH = tuple(_WORTH.get(ProgramId(number), 14) for number in range(len(PROGRAMS)))
 
 

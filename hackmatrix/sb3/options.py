@@ -33,8 +33,36 @@ PRESETS: dict[str, dict[str, Any]] = {
 SHARED = {"learning_rate": 3e-4, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2}
 
 
+class _Player:
+    """Who plays, as some of the options say it."""
+
+    backend: Backend | None
+    game_binary: str | None
+    debug: bool
+    info: bool
+
+    @property
+    def player(self) -> str:
+        """The backend: a binary, given or named by the environment, makes it the process."""
+        named = self.game_binary or os.environ.get(VARIABLE)
+        return self.backend or ("process" if named else "python")
+
+    def of_game(self, *, evaluation: bool = False) -> dict[str, Any]:
+        """The options of a single game."""
+        player = "python" if evaluation and self.player == "jax" else self.player
+        if player != "process":
+            return {"backend": player}
+        flags = {"--debug": self.debug, "--info": self.info}
+        first = [flag for flag, given in flags.items() if given][:1]
+        return {"backend": player, "game_binary": self.game_binary, "game_flags": first}
+
+    def _check_player(self) -> None:
+        if self.game_binary is not None and self.backend not in (None, "process"):
+            raise UserError(f"--game-binary goes with --backend process, not with {self.backend}")
+
+
 @dataclass(frozen=True)
-class Sb3TrainOptions:
+class Sb3TrainOptions(_Player):
     """The options of `hackmatrix sb3 train`."""
 
     timesteps: int = option(
@@ -72,16 +100,7 @@ class Sb3TrainOptions:
 
     def __post_init__(self) -> None:
         check(self)
-        _player(self)
-
-    @property
-    def player(self) -> str:
-        """The backend."""
-        return _player(self)
-
-    def of_game(self, *, evaluation: bool = False) -> dict[str, Any]:
-        """The options of a single game."""
-        return _game(self, "python" if evaluation and self.player == "jax" else self.player)
+        self._check_player()
 
     def of_algorithm(self) -> dict[str, Any]:
         """The settings of MaskablePPO."""
@@ -96,7 +115,7 @@ class Sb3TrainOptions:
 
 
 @dataclass(frozen=True)
-class WatchOptions:
+class WatchOptions(_Player):
     """The options of `hackmatrix sb3 watch`."""
 
     model: Path | None = option(None, "the saved model; also the first argument, without a flag")
@@ -113,30 +132,4 @@ class WatchOptions:
 
     def __post_init__(self) -> None:
         check(self)
-        _player(self)
-
-    @property
-    def player(self) -> str:
-        """The backend."""
-        return _player(self)
-
-    def of_game(self, *, evaluation: bool = False) -> dict[str, Any]:
-        """The options of a single game."""
-        return _game(self, "python" if evaluation and self.player == "jax" else self.player)
-
-
-def _player(options: Sb3TrainOptions | WatchOptions) -> str:
-    """The backend: a binary, given or named by the environment, makes it the process."""
-    if options.game_binary is not None and options.backend not in (None, "process"):
-        raise UserError(f"--game-binary goes with --backend process, not with {options.backend}")
-    named = options.game_binary or os.environ.get(VARIABLE)
-    return options.backend or ("process" if named else "python")
-
-
-def _game(options: Sb3TrainOptions | WatchOptions, player: str) -> dict[str, Any]:
-    if player != "process":
-        return {"backend": player}
-    flags = [
-        flag for flag, given in (("--debug", options.debug), ("--info", options.info)) if given
-    ]
-    return {"backend": player, "game_binary": options.game_binary, "game_flags": flags[:1]}
+        self._check_player()

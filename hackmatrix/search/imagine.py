@@ -21,12 +21,12 @@ from hackmatrix.jaxgame.bitboard import CellSet, Set32
 from hackmatrix.jaxgame.control_flow import for_all, repeat, where
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.planes import Numbers
+from hackmatrix.jaxgame.records import Records
 from hackmatrix.jaxgame.state import NUM_PLANES, Cells, Ending, Player, Position, State
 from hackmatrix.rules.board import MAX_POINTS
 from hackmatrix.rules.chance import Site
 from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.search.pieces import enemies_of, transmissions_of
-from hackmatrix.search.seen import Seen
 
 Array = jax.Array
 
@@ -42,7 +42,7 @@ def imagined(records: Array, dice: Dice) -> State:
         dice: uint32[N] each, the dice of the games. What the observations leave open is drawn from
             them too: their clock should be 0, at which no action is ever taken.
     """
-    seen = Seen(records)
+    seen = Records(records)
     turn, owned = seen.number("turn"), seen.number("owned").astype(jnp.uint32)
     cells = _cells(seen, dice)
     enemies, enemies_at = enemies_of(seen, dice)
@@ -85,7 +85,7 @@ def _acquired(owned: Array) -> Numbers[Set32]:
     return planes.compressed(all_bits, Set32(owned))
 
 
-def _cells(seen: Seen, dice: Dice) -> Cells:
+def _cells(seen: Records, dice: Dice) -> Cells:
     """The board, with question blocks filled."""
     low, high = seen.planes("block")
     questions = low & high

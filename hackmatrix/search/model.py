@@ -50,8 +50,10 @@ class Searcher(NamedTuple):
                 f"{policy.path}: search needs a network without memory whose values are in units "
                 "of the reward: one trained with normalize_rewards false"
             )
+        if not isinstance(gamma := run.get("gamma"), int | float):
+            raise UserError(f"{policy.path}: its config has no gamma, which a search discounts by")
         env = HackMatrixEnv(policy.observation, auto_reset=False, reward=run.get("reward", "game"))
-        return cls(env, network, Settings(simulations, run["gamma"]))
+        return cls(env, network, Settings(simulations, gamma))
 
     def search(self, params: PyTree, observations: Array, masks: Array, words: Array) -> Tree:
         """The tree of N games; what it knows of them are these observations.

@@ -20,10 +20,10 @@ from hackmatrix.jaxgame.bitboard import (
 from hackmatrix.jaxgame.control_flow import for_all, repeat
 from hackmatrix.jaxgame.dice import Dice, draw
 from hackmatrix.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.jaxgame.records import Records
 from hackmatrix.jaxgame.state import NUM_PLANES, Enemies, Transmissions, zeros
 from hackmatrix.rules.board import CELLS, SIZE
 from hackmatrix.rules.chance import Site
-from hackmatrix.search.seen import Seen
 
 Array = jax.Array
 _Tree = TypeVar("_Tree")
@@ -39,7 +39,7 @@ _ROWS = tuple(_cells_with_bit(0, bit) for bit in range(NUM_PLANES["row"]))
 _COLS = tuple(_cells_with_bit(1, bit) for bit in range(NUM_PLANES["col"]))
 
 
-def transmissions_of(seen: Seen, dice: Dice) -> Transmissions:
+def transmissions_of(seen: Records, dice: Dice) -> Transmissions:
     """The transmissions; unless SHOW is on, any of the four types comes with equal chance."""
     at, show = seen.cells("transmission"), seen.flag("show")
     like = seen.number("turn")
@@ -65,7 +65,7 @@ def transmissions_of(seen: Seen, dice: Dice) -> Transmissions:
     )
 
 
-def enemies_of(seen: Seen, dice: Dice) -> tuple[Enemies, CellSet]:
+def enemies_of(seen: Records, dice: Dice) -> tuple[Enemies, CellSet]:
     """The enemies in sight by their cells, then hidden cryptogs; and the cells of all."""
     like = seen.number("turn")
     low, high = seen.planes("enemies_seen")
@@ -130,7 +130,7 @@ class _Hidden:
     taken: CellSet  # their cells
 
 
-def _hidden(seen: Seen, dice: Dice, count: Array, seen_at: CellSet) -> _Hidden:
+def _hidden(seen: Records, dice: Dice, count: Array, seen_at: CellSet) -> _Hidden:
     """Puts hidden cryptogs near where they were last seen, out of the player's row and column."""
     here, last_seen = seen.number("cell"), seen.cells("last_seen")
     ground = ~planes.nonzero(seen.planes("block"))

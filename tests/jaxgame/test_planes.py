@@ -71,6 +71,15 @@ def test_which_places_have_a_number(kind: type, data: st.DataObject, n: int) -> 
     ]
 
 
+@kinds
+@given(data=st.data(), bits=st.integers(1, PLANES - 1))
+def test_numbers_up_to_a_power_of_2_less_1(kind: type, data: st.DataObject, bits: int) -> None:
+    a, largest = data.draw(lists_of(kind, PLANES)), 2**bits - 1
+    got = planes.at_most(to_numbers(kind, a, PLANES), largest)
+    assert len(got) == bits
+    assert values(got) == [min(number, largest) for number in a]
+
+
 def odd_ones(numbers: Any) -> Any:
     return planes.one_of(numbers, (1, 3, 5))
 

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax_games import GAMES
@@ -151,6 +152,13 @@ def test_ways_lead_round_blocks() -> None:
     assert board["go_to_siphon"] == [-1, 0, 1, -1]
     assert sum(near > 0 for near in board["program_near"]) == 1
     assert max(board["program_near"]) == FAR  # from here it can be siphoned
+
+
+@pytest.mark.parametrize(("spawn", "counted"), [(7, 7), (15, 15), (16, 15), (99, 15)])
+def test_transmissions_of_one_block_are_counted_up_to_15(spawn: int, counted: int) -> None:
+    text = BOARD.format(a="..", b="..") + f"cell 1,1 program ROW spawn {spawn}"
+    assert seen(text)["here_spawns"] == [counted]
+    assert_equal_in_both([observe(Game.from_text(text).state)])
 
 
 def test_the_features_are_the_integers_over_their_scales() -> None:

@@ -261,14 +261,14 @@ def test_an_alarm_names_the_agents_that_raise_it_and_stops_only_all_of_them() ->
     health = HealthOfAgents(LEARNER_METRICS)
     assert health.check(1, row_of(s3=0.7, s4=0.7, s5=0.7)) == []
     assert health.worst is None
-    told_of = [alarm.message for alarm in health.check(2, row_of(s3=0.08, s4=0.7, s5=0.08))]
+    told_of = [alarm.message for alarm in health.check(2, row_of(s3=0.03, s4=0.7, s5=0.03))]
     assert len(told_of) == 1
     assert told_of[0].startswith("seeds 3, 5: train/entropy_frac")
     assert health.worst is None
-    (again,) = health.check(3, row_of(s3=0.08, s4=0.08, s5=0.08))
+    (again,) = health.check(3, row_of(s3=0.03, s4=0.03, s5=0.03))
     assert again.message.startswith("seed 4: train/entropy_frac")
     assert health.worst is Severity.WARNING
-    health.check(4, row_of(s3=0.01, s4=0.08, s5=0.01))
+    health.check(4, row_of(s3=0.01, s4=0.03, s5=0.01))
     assert health.worst is Severity.WARNING
     health.check(5, row_of(s3=0.01, s4=0.01, s5=0.01))
     assert health.worst is Severity.CRITICAL

@@ -58,9 +58,10 @@ def test_a_healthy_run_raises_nothing() -> None:
     ("metric", "value", "alarm"),
     [
         (ENTROPY, 1.0, None),
-        (ENTROPY, 0.099, "entropy_low"),
-        (ENTROPY, 0.05, "entropy_low"),
-        (ENTROPY, 0.049, "entropy_collapse"),
+        (ENTROPY, 0.098, None),
+        (ENTROPY, 0.049, "entropy_low"),
+        (ENTROPY, 0.02, "entropy_low"),
+        (ENTROPY, 0.019, "entropy_collapse"),
         (ENTROPY, 0.0, "entropy_collapse"),
         (KL, 0.06, None),
         (KL, 0.0601, "kl_high"),
@@ -87,7 +88,7 @@ def test_a_warning_may_be_followed_by_the_critical_alarm_but_not_the_other_way()
 
 
 def test_metrics_raise_their_alarms_side_by_side() -> None:
-    assert fired([{ENTROPY: 0.08, KL: 0.09, CLIP: 0.2}]) == [("entropy_low", 1), ("kl_too_high", 1)]
+    assert fired([{ENTROPY: 0.03, KL: 0.09, CLIP: 0.2}]) == [("entropy_low", 1), ("kl_too_high", 1)]
 
 
 def test_a_message_says_what_is_wrong_and_what_to_do() -> None:
@@ -229,8 +230,8 @@ def sick_rows() -> list[Row]:
         if number > 90:
             row[RETURN] = random.Random(number).gauss(0, 1)
     for name, number, value in [
-        (ENTROPY, 10, 0.08),
-        (ENTROPY, 20, 0.04),
+        (ENTROPY, 10, 0.04),
+        (ENTROPY, 20, 0.01),
         (KL, 30, 0.07),
         (KL, 40, 0.09),
         (CLIP, 50, 0.32),

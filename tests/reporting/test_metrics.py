@@ -140,8 +140,8 @@ def test_a_limit_itself_is_healthy() -> None:
 def test_the_limits_are_those_of_the_requirements() -> None:
     limits = {limit.alarm: (m.name, limit.below, limit.above) for m in ALL for limit in m.limits}
     assert limits == {
-        "entropy_low": ("train/entropy_frac", 0.1, None),
-        "entropy_collapse": ("train/entropy_frac", 0.05, None),
+        "entropy_low": ("train/entropy_frac", 0.05, None),
+        "entropy_collapse": ("train/entropy_frac", 0.02, None),
         "kl_high": ("train/approx_kl", None, 0.06),
         "kl_too_high": ("train/approx_kl", None, 0.08),
         "clip_high": ("train/clip_frac", None, 0.30),

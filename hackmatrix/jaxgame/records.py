@@ -1,4 +1,4 @@
-"""Reads observations as sets of cells."""
+"""Reads compact records as numbers and sets of cells."""
 
 import jax
 
@@ -8,23 +8,21 @@ from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.observation import FIELD, PLANE, CellBytes, number_of
 
-Array = jax.Array
 
+class Records:
+    """N compact records: numbers of the games, and fields of the cells as sets."""
 
-class Seen:
-    """Reads N observations: numbers, and fields of the cells as sets."""
-
-    def __init__(self, records: Array) -> None:
+    def __init__(self, records: jax.Array) -> None:
         columns = records.T
         self._records = records
         self._bytes = CellBytes(*(columns[start : start + CELLS] for start in PLANE.values()))
 
-    def number(self, name: str) -> Array:
+    def number(self, name: str) -> jax.Array:
         """int32[N]."""
-        number: Array = number_of(self._records, name)
+        number: jax.Array = number_of(self._records, name)
         return number
 
-    def flag(self, name: str) -> Array:
+    def flag(self, name: str) -> jax.Array:
         """bool[N]."""
         return self.number(name) & 1 == 1
 
