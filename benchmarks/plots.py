@@ -7,6 +7,7 @@ from typing import Any
 from hackmatrix.errors import UserError
 
 _INK, _OURS, _OTHERS = "#333333", "#2b6cb0", "#a0aec0"
+_SEVERAL = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5")  # of variations, the recipe first
 
 
 def require_matplotlib() -> None:
@@ -128,6 +129,40 @@ def panels_plot(
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlabel("million steps", fontsize=8)
         axes.tick_params(labelsize=8)
+    _save(figure, path)
+
+
+def groups_plot(
+    path: Path, groups: Mapping[str, Mapping[str, Mapping[str, Any]]], *, title: str
+) -> None:
+    """A panel for each group of variations, with a line of means and a band for each of them.
+
+    Args:
+        path: of the file.
+        groups: by name, the variations by name, each with `timesteps`, `mean`, `low` and `high`.
+        title: title of the plot.
+    """
+    from matplotlib.figure import Figure
+
+    columns = 4
+    rows = -(-len(groups) // columns)
+    figure = Figure(figsize=(10.5, 2.7 * rows), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=_INK)
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=True).flat
+    for axes, (group, variations) in zip(panels, groups.items(), strict=False):
+        for (name, curve), color in zip(variations.items(), _SEVERAL, strict=False):
+            steps = [x / 1e6 for x in curve["timesteps"]]
+            axes.plot(steps, curve["mean"], color=color, linewidth=1, label=name)
+            axes.fill_between(steps, curve["low"], curve["high"], color=color, alpha=0.15, lw=0)
+        axes.set_title(group, loc="left", fontsize=9, color=_INK)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(loc="lower right", fontsize=7, frameon=False)
+        axes.set_ylim(1, 8)
+        axes.tick_params(labelsize=8)
+    for axes in list(figure.axes)[len(groups) :]:
+        axes.set_visible(False)
+    for axes in list(figure.axes)[: len(groups)][-columns:]:
+        axes.set_xlabel("million steps", fontsize=8)
     _save(figure, path)
 
 
