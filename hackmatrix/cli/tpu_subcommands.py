@@ -1,0 +1,265 @@
+"""The subcommands of `hackmatrix tpu`: their options and what they do."""
+
+import dataclasses
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from filelock import FileLock, Timeout
+
+from hackmatrix.cli.main import FAILED
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+from hackmatrix.tpu import commands
+from hackmatrix.tpu.costs import check_end_date, price_in_words
+from hackmatrix.tpu.decision import decide
+from hackmatrix.tpu.description import Description
+from hackmatrix.tpu.hosts import write_setup_script
+from hackmatrix.tpu.look import look, look_lines, trouble_of_line
+from hackmatrix.tpu.memory import Memory
+from hackmatrix.tpu.observed import NO_RUN, Hosts, Queue
+from hackmatrix.tpu.process import Gcloud
+from hackmatrix.tpu.run import Driver, rehearse, train
+from hackmatrix.tpu.troubles import Trouble, what_to_do
+
+Lines = list[commands.Argv]
+_HOSTS = "number of a host, 0-3 for several, or all"
+
+
+@dataclass(frozen=True)
+class TpuOptions:
+    """Options of every subcommand."""
+
+    file: Path = option(dataclasses.MISSING, "description of the TPU and of the training on it")
+    dry_run: bool = option(False, "print the gcloud lines and run nothing")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class CreateOptions(TpuOptions):
+    """How the TPU is asked for."""
+
+    direct: bool = option(False, "make it now or fail, without the queue")
+
+
+@dataclass(frozen=True)
+class HostOptions(TpuOptions):
+    """Which hosts."""
+
+    worker: str = option("all", _HOSTS)
+
+
+@dataclass(frozen=True)
+class LogOptions(TpuOptions):
+    """What of the logs."""
+
+    worker: str = option("0", _HOSTS)
+    lines: int = option(100, "number of last lines", at_least=1)
+    follow: bool = option(False, "go on with what is printed from now on")
+    runtime: bool = option(False, "the log of the TPU's own service instead of training's")
+
+
+@dataclass(frozen=True)
+class FetchOptions(TpuOptions):
+    """Where to."""
+
+    output: Path = option(Path("checkpoints"), "folder on this machine for the run's folder")
+
+
+@dataclass(frozen=True)
+class RunOptions(FetchOptions):
+    """How a run goes on."""
+
+    retry: bool = option(False, "training failed: set up the newest code and try again")
+    keep: bool = option(False, "do not delete the TPU when training is finished")
+
+
+class Subcommand(NamedTuple):
+    """A subcommand: what it does, its options, and either its gcloud lines or its work."""
+
+    purpose: str
+    options: type[TpuOptions] = TpuOptions
+    lines: Callable[[Description, Any], Lines] | None = None
+    work: Callable[[Description, Any, Gcloud], int] | None = None
+
+
+def run_lines(called: str, gcloud: Gcloud, lines: Lines) -> int:
+    """Runs lines one after the other until one fails, which is explained."""
+    for argv in lines:
+        trouble = trouble_of_line(argv, gcloud.show(argv))
+        if trouble is not None:
+            return _fail(called, trouble)
+    return 0
+
+
+def run_on_hosts(
+    called: str, tpu: Description, options: HostOptions, gcloud: Gcloud, words: list[str]
+) -> int:
+    """Runs a command on hosts: one word is a line of a shell, several are its words."""
+    text = words[0] if len(words) == 1 else shlex.join(words)
+    return run_lines(called, gcloud, [commands.ssh(tpu, text, options.worker)])
+
+
+def _create(tpu: Description, options: CreateOptions) -> Lines:
+    _warn(tpu)
+    print(f"it will cost {price_in_words(tpu)}; `hackmatrix tpu delete {options.file}` ends it")
+    make = commands.create_directly if options.direct else commands.create
+    return [make(tpu, write_setup_script(tpu))]
+
+
+def _set_up(tpu: Description, _: TpuOptions) -> Lines:
+    return commands.set_up(tpu, write_setup_script(tpu))
+
+
+def _logs(tpu: Description, options: LogOptions) -> Lines:
+    which = {"runtime": options.runtime, "follow": options.follow}
+    return [commands.logs(tpu, options.lines, options.worker, **which)]
+
+
+def _fetch(tpu: Description, options: FetchOptions) -> Lines:
+    if not options.dry_run:
+        (options.output / tpu.name).mkdir(parents=True, exist_ok=True)
+    return [commands.fetch(tpu, options.output)]
+
+
+def _images(tpu: Description, _: TpuOptions) -> Lines:
+    print("TPU machines take no image of your own: a runtime, and packages from the bucket")
+    wheels = [] if tpu.bucket is None else [commands.list_wheels(tpu)]
+    return [commands.types(tpu), commands.runtimes(tpu), *wheels]
+
+
+def _shell(tpu: Description, options: HostOptions, gcloud: Gcloud) -> int:
+    worker = "0" if options.worker == "all" else options.worker
+    return gcloud.show(commands.ssh(tpu, None, worker), terminal=True).code
+
+
+def _attach(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
+    print("Ctrl-B, then D leaves the session and lets training go on; Ctrl-C would stop it")
+    return gcloud.show(commands.attach(tpu), terminal=True).code
+
+
+def _train(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
+    called = "hackmatrix tpu train"
+    if gcloud.dry_run:
+        return run_lines(called, gcloud, [train(tpu, NO_RUN, again=False)])
+    seen = look(tpu, gcloud, 0, _now())
+    if seen.trouble is not None:
+        return _fail(called, seen.trouble)
+    if seen.hosts not in (Hosts.IDLE, Hosts.ENDED, Hosts.VANISHED):
+        hint = "`hackmatrix tpu status FILE` says more"
+        return _fail(called, f"the TPU is {seen.node}, its hosts: {seen.hosts}; {hint}")
+    again = seen.hosts is not Hosts.IDLE
+    return run_lines(called, gcloud, [train(tpu, seen.run, again=again)])
+
+
+def _status(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
+    if gcloud.dry_run:
+        return run_lines("hackmatrix tpu status", gcloud, look_lines(tpu))
+    seen = look(tpu, gcloud, 0, _now())
+    if seen.trouble is not None:
+        return _fail("hackmatrix tpu status", seen.trouble)
+    driver = _driver(tpu, Path(), gcloud)
+    for label, value in (
+        ("request", seen.queue),
+        ("TPU", f"{seen.node}, {tpu.slice.type} in {tpu.zone}"),
+        ("hosts", seen.hosts),
+        ("checkpoint", "none" if seen.run.checkpoint is None else seen.run.checkpoint),
+        ("cost", driver.reminder(seen) if seen.created else price_in_words(tpu)),
+        ("next", decide(seen, Memory()).words),
+    ):
+        print(f"{label:<12}{value}")
+    return 0
+
+
+def _run(tpu: Description, options: RunOptions, gcloud: Gcloud) -> int:
+    driver = _driver(tpu, options.output, gcloud)
+    if options.dry_run:
+        rehearse(driver)
+        return 0
+    for warning in tpu.warnings:  # a past end date deletes the TPU here
+        print(f"warning: {warning}")
+    lock = FileLock(write_setup_script(tpu).with_suffix(".lock"), timeout=0)
+    try:
+        with lock:
+            return driver.run(Memory(retry=options.retry, keep=options.keep))
+    except Timeout:
+        raise UserError(f"another `hackmatrix tpu run` of {tpu.name} is under way here") from None
+    except KeyboardInterrupt:
+        print("stopped looking; the TPU goes on, and costs")
+        print(f"  hackmatrix tpu run {options.file}      goes on here")
+        print(f"  hackmatrix tpu delete {options.file}   ends it")
+        raise
+
+
+def _delete(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
+    direct = False
+    if not gcloud.dry_run:
+        seen = look(tpu, gcloud, 0, _now())
+        direct = seen.trouble is None and seen.queue is Queue.ABSENT
+    line = commands.delete(tpu) if direct else commands.delete_request(tpu)
+    return run_lines("hackmatrix tpu delete", gcloud, [line])
+
+
+def _driver(tpu: Description, folder: Path, gcloud: Gcloud) -> Driver:
+    return Driver(tpu, gcloud, folder, gcloud.say, time.sleep, _now)
+
+
+def _warn(tpu: Description) -> None:
+    near = check_end_date(tpu, _now().date())
+    for warning in [*tpu.warnings, *([near] if near else [])]:
+        print(f"warning: {warning}")
+
+
+def _fail(called: str, trouble: Trouble | str) -> int:
+    text = str(trouble)
+    if isinstance(trouble, Trouble) and (advice := what_to_do(trouble.kind)):
+        text = f"{trouble}: {advice}"
+    print(f"{called}: error: {text}", file=sys.stderr)
+    return FAILED
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+def _one(line: Callable[[Description], commands.Argv]) -> Callable[[Description, Any], Lines]:
+    return lambda tpu, _: [line(tpu)]
+
+
+SUBCOMMANDS = {
+    "run": Subcommand(
+        "Trains from nothing to the fetched run, whatever happens to the TPU.",
+        RunOptions,
+        work=_run,
+    ),
+    "status": Subcommand("Tells the states of the TPU, and what `run` would do.", work=_status),
+    "init": Subcommand(
+        "Switches the project's services on and makes the bucket.",
+        lines=lambda tpu, _: commands.prepare(tpu),
+    ),
+    "create": Subcommand("Asks for the TPU.", CreateOptions, lines=_create),
+    "setup": Subcommand("Sets all hosts up.", lines=_set_up),
+    "update": Subcommand("Brings the newest code of the branch to all hosts.", lines=_set_up),
+    "train": Subcommand("Starts training on all hosts, in sessions of tmux.", work=_train),
+    "attach": Subcommand("Shows the session in which the first host trains.", work=_attach),
+    "logs": Subcommand("Shows what training printed.", LogOptions, lines=_logs),
+    "ssh": Subcommand(
+        "Opens a shell on a host; FILE -- COMMAND runs one on all.", HostOptions, work=_shell
+    ),
+    "fetch": Subcommand("Copies the run to this machine.", FetchOptions, lines=_fetch),
+    "list": Subcommand(
+        "Lists TPUs and requests in the zone.", lines=lambda tpu, _: commands.list_all(tpu)
+    ),
+    "images": Subcommand("Lists types, runtimes, and packages for new hosts.", lines=_images),
+    "quota": Subcommand("Tells the project's quotas.", lines=_one(commands.quota)),
+    "stop": Subcommand("Stops an on-demand TPU; its disk stays.", lines=_one(commands.stop)),
+    "start": Subcommand("Starts a stopped TPU.", lines=_one(commands.start)),
+    "delete": Subcommand("Deletes the TPU and its request.", work=_delete),
+}
