@@ -58,6 +58,7 @@ def _about_trouble(seen: Observed, memory: Memory) -> Step | None:
         Kind.AUTH: not memory.worked,  # else the user may be asleep, and logs in later
         Kind.PERMISSION: True,
         Kind.INVALID: True,
+        Kind.NO_BUCKET: True,
         Kind.NO_QUOTA: True,
         Kind.SETUP: memory.setups + 1 >= SETUPS,
         Kind.UNKNOWN: memory.unknown + 1 >= UNKNOWN_ERRORS,
@@ -83,7 +84,7 @@ def _about_end_date(seen: Observed, memory: Memory) -> Step | None:
 
 
 def _about_finished_run(seen: Observed, memory: Memory) -> Step | None:
-    if not (seen.run.finished or (seen.hosts is Hosts.ENDED and seen.code == 0)):
+    if not (seen.finished or memory.finished):
         return None
     if not memory.fetched:
         return Step(Action.FETCH, "training is finished")

@@ -33,12 +33,11 @@ def look_command(tpu: "Description", after: int) -> str:
     return f"if [ -e {PLACE}/ready ]; then {look}; else {_NOT_SET_UP}; fi"
 
 
-def train_command(job: str, arguments: list[str], marker: str | None, *, again: bool) -> str:
+def train_command(job: str, arguments: list[str], marker: str, *, again: bool) -> str:
     """Starts training in a session; with `again`, ends the one that may be there."""
     words = [*_WORKER, "start", "--job", job]
     words += ["--again"] if again else []
-    words += [] if marker is None else ["--marker", marker]
-    return shlex.join([*words, "--", *arguments])
+    return shlex.join([*words, "--marker", marker, "--", *arguments])
 
 
 def setup_script(tpu: "Description") -> str:

@@ -135,8 +135,10 @@ def _with_hosts(seen: Observed, tpu: Description, gcloud: Gcloud, after: int) ->
 def _run(tpu: Description, gcloud: Gcloud) -> Run:
     result = gcloud.run(commands.list_run(tpu), timeout=_PATIENCE, quiet=True)
     trouble = _trouble_in(result)
-    if trouble is not None and trouble.kind is not Kind.NOT_FOUND:
-        raise NoAnswer(trouble)
+    if trouble is not None and "matched no objects" not in trouble.words:
+        raise NoAnswer(
+            Trouble(Kind.NO_BUCKET, trouble.words) if trouble.kind is Kind.NOT_FOUND else trouble
+        )
     return run_in_bucket(result.out, tpu.job)
 
 

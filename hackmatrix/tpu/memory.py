@@ -42,6 +42,7 @@ class Memory:
     keep: bool = False  # the user keeps the TPU when training is finished
     worked: bool = False  # gcloud has answered
     reached: bool = False  # the hosts have answered
+    finished: bool = False  # training has ended well
     fetched: bool = False  # the run is on this machine
     fetches: int = 0  # tries to get it here
     attempts: int = 0  # that met trouble, in a row
@@ -72,6 +73,7 @@ def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Mem
         memory,
         worked=memory.worked or trouble is None,
         reached=memory.reached or answered,
+        finished=memory.finished or seen.finished,
         attempts=memory.attempts + 1 if trouble else 0,
         unknown=memory.unknown + 1 if trouble and trouble.kind is Kind.UNKNOWN else 0,
         setups=memory.setups + 1 if trouble and trouble.kind is Kind.SETUP else memory.setups,

@@ -97,6 +97,11 @@ class Observed:
     overdue: bool = False  # the end date has passed
     trouble: Trouble | None = None  # with the last command, or with looking
 
+    @property
+    def finished(self) -> bool:
+        """Whether training has ended well."""
+        return self.run.finished or (self.hosts is Hosts.ENDED and self.code == 0)
+
 
 State = TypeVar("State", bound=StrEnum)
 

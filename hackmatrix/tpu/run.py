@@ -21,6 +21,7 @@ from hackmatrix.tpu.process import MINUTE, Gcloud
 from hackmatrix.tpu.troubles import Kind, Trouble
 
 _REMIND = 3600.0  # seconds between reminders that the TPU costs
+PAUSE = 15.0  # seconds before the same is done again
 _SET_UP_PATIENCE = 40 * MINUTE
 
 
@@ -48,6 +49,9 @@ class Driver:
         """Goes on until the run is here or a person is needed; returns an exit code."""
         trouble: Trouble | None = None
         shown, printed_lines, reminded = "", 0, self.now()
+        before: Action | None = None
+        if (self.folder / self.tpu.name / _marker(self.tpu)).exists():
+            memory = dataclasses.replace(memory, finished=True, fetched=True)
         while True:
             seen = look(self.tpu, self.gcloud, printed_lines, self.now())
             seen = seen if trouble is None or seen.trouble else _with(seen, trouble)
@@ -65,8 +69,10 @@ class Driver:
             if (self.now() - reminded).total_seconds() >= _REMIND:
                 self.say(f"{self.now():%H:%M} {self.reminder(seen)}")
                 reminded = self.now()
-            if step.wait:
-                self.sleep(step.wait)
+            wait = step.wait or (PAUSE if step.action is before else 0)
+            before = step.action
+            if wait:
+                self.sleep(wait)
 
     def do(self, step: Step, seen: Observed) -> Trouble | None:
         """Runs the command lines of a step; returns what went wrong."""
@@ -123,11 +129,14 @@ class Driver:
 
 def train(tpu: Description, run: Run, *, again: bool) -> commands.Argv:
     """The line that starts training on all hosts, from the newest checkpoint if the run exists."""
-    marker = None
-    if tpu.bucket is not None:
-        marker = f"{commands.run_folder(tpu)}/tpu/finished-{tpu.job}"
+    marker = f"{commands.run_folder(tpu)}/{_marker(tpu)}"
     arguments = train_arguments(tpu, resume=run.exists)
     return commands.ssh(tpu, train_command(tpu.job, arguments, marker, again=again))
+
+
+def _marker(tpu: Description) -> str:
+    """The file in the run's folder that says that this training is finished."""
+    return f"tpu/finished-{tpu.job}"
 
 
 def train_arguments(tpu: Description, *, resume: bool) -> list[str]:

@@ -14,6 +14,7 @@ class Kind(Enum):
     SSH = "ssh does not reach the TPU"
     EXISTS = "it is there already"
     NOT_FOUND = "it is not there"
+    NO_BUCKET = "there is no such bucket"
     NO_QUOTA = "the project has no quota for this type in this zone"
     QUOTA = "the quota is used up"
     CAPACITY = "the zone has no free TPU of this type"
@@ -75,6 +76,7 @@ _WHAT_TO_DO = {
     "`ssh-add ~/.ssh/google_compute_engine`",
     Kind.SSH: "look with `hackmatrix tpu ssh FILE`; a firewall may lack a rule for port 22: "
     "`gcloud compute firewall-rules list`",
+    Kind.NO_BUCKET: "`hackmatrix tpu init FILE` makes it",
     Kind.NO_QUOTA: "see `hackmatrix tpu quota FILE`; a grant of TPU Research Cloud holds for the "
     "zones and types in its letter alone, spot and on-demand apart",
     Kind.QUOTA: "what was preempted, suspended or failed counts until it is deleted: "

@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -41,13 +42,13 @@ def look(place: Path, job: str, run: str, after: int) -> dict[str, Any]:
     return told
 
 
-def start(place: Path, job: str, marker: str | None, command: list[str], *, again: bool) -> int:
+def start(place: Path, job: str, marker: str, command: list[str], *, again: bool) -> int:
     """Starts training in a session; returns an exit code.
 
     Args:
         place: folder of this host.
         job: name of the training.
-        marker: object of a bucket that tells a finished training.
+        marker: file or object of a bucket that tells a finished training.
         command: arguments of `hackmatrix`.
         again: end the session that may be there.
     """
@@ -59,12 +60,11 @@ def start(place: Path, job: str, marker: str | None, command: list[str], *, agai
     (place / _EXIT).unlink(missing_ok=True)
     (place / _TRAINING).write_text(json.dumps({"job": job, "command": command}))
     words = [sys.executable, "-m", "hackmatrix.tpu.worker", "work", "--job", job]
-    words += [] if marker is None else ["--marker", marker]
-    session = shlex.join([*words, "--", *command])
+    session = shlex.join([*words, "--marker", marker, "--", *command])
     return subprocess.run(["tmux", "new-session", "-d", "-s", SESSION, session]).returncode
 
 
-def work(place: Path, job: str, marker: str | None, command: list[str]) -> int:
+def work(place: Path, job: str, marker: str, command: list[str]) -> int:
     """Trains, with its output to the terminal and the log; keeps and returns its exit code."""
     words = [sys.executable, "-m", "hackmatrix", *command]
     environment = {
@@ -94,8 +94,11 @@ def work(place: Path, job: str, marker: str | None, command: list[str]) -> int:
         code = child.wait()
     code = 128 - code if code < 0 else code
     (place / _EXIT).write_text(json.dumps({"job": job, "code": code}))
-    if marker is not None and code == 0:
+    if code == 0 and marker.startswith("gs://"):
         subprocess.run(["gcloud", "storage", "cp", str(place / _EXIT), marker])
+    elif code == 0:
+        Path(marker).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(place / _EXIT, marker)
     return code
 
 
@@ -107,7 +110,7 @@ def main(argv: list[str], place: Path = Path(PLACE)) -> int:
     parser.add_argument("--run", default="")
     parser.add_argument("--after", type=int, default=0)
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--marker")
+    parser.add_argument("--marker", default="")
     at = argv.index("--") if "--" in argv else len(argv)
     own, command = argv[:at], argv[at + 1 :]
     options = parser.parse_args(own)
