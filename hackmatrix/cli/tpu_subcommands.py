@@ -63,7 +63,7 @@ class LogOptions(TpuOptions):
     worker: str = option("0", _HOSTS)
     lines: int = option(100, "number of last lines", at_least=1)
     follow: bool = option(False, "go on with what is printed from now on")
-    runtime: bool = option(False, "the log of the TPU's own service instead of training's")
+    service: bool = option(False, "the log of the TPU's own service instead of training's")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _set_up(tpu: Description, _: TpuOptions) -> Lines:
 
 
 def _logs(tpu: Description, options: LogOptions) -> Lines:
-    which = {"runtime": options.runtime, "follow": options.follow}
+    which = {"service": options.service, "follow": options.follow}
     return [commands.logs(tpu, options.lines, options.worker, **which)]
 
 

@@ -79,10 +79,10 @@ def attach(tpu: Description) -> Argv:
     return [*_vm("ssh", tpu), "--worker=0", command, "--", "-t"]
 
 
-def logs(tpu: Description, lines: int, worker: str, *, runtime: bool, follow: bool) -> Argv:
+def logs(tpu: Description, lines: int, worker: str, *, service: bool, follow: bool) -> Argv:
     """Shows what training printed, or what the TPU's own service did."""
     on = ["--follow"] if follow else []
-    if runtime:
+    if service:
         words = ["sudo", "journalctl", "-u", "tpu-runtime", "--no-pager", f"--lines={lines}", *on]
     else:
         words = ["tail", f"--lines={lines}", *on, f"{PLACE}/train.log"]

@@ -4,7 +4,7 @@ from datetime import date, datetime
 
 from hackmatrix.errors import UserError
 from hackmatrix.tpu.description import Description
-from hackmatrix.tpu.hardware import CHECKED
+from hackmatrix.tpu.hardware import AS_OF
 
 _SOON = 7  # days before the end date from which it is told
 
@@ -23,7 +23,7 @@ def price_in_words(tpu: Description) -> str:
     if tpu.price is not None:
         return f"${rate:.2f} an hour"
     least = "at most " if tpu.spot else ""
-    note = f"on-demand list price of {CHECKED.isoformat()}" + (", spot is less" if tpu.spot else "")
+    note = f"on-demand list price of {AS_OF.isoformat()}" + (", spot is less" if tpu.spot else "")
     return f"{least}${rate:.2f} an hour ({note})"
 
 

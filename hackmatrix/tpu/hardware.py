@@ -1,8 +1,9 @@
 """Kinds of cloud TPUs: chips, hosts, zones, runtimes, prices.
 
-Zones and runtimes are those of Google's documents on the day `CHECKED`; prices are list prices on
-demand in US dollars for one chip and hour, and the most that a spot TPU costs. A description can
-name another zone, runtime and price, so nothing here stops what Google changes.
+Zones and runtimes are as documented by Google and known on the day `AS_OF`; prices are list prices
+on demand in US dollars for one chip and hour, and the most that a spot TPU costs. None is checked
+against the API. A description can name another zone, runtime and price, so nothing here stops what
+Google changes.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from hackmatrix.errors import UserError
 
-CHECKED = date(2026, 11, 22)
+AS_OF = date(2026, 11, 22)
 
 
 class Family(NamedTuple):
@@ -35,7 +36,7 @@ FAMILIES = {
         2,
         4,
         "tpu-ubuntu2204-base",
-        ("us-central1-a", "us-central1-b", "europe-west4-a"),
+        ("us-central1-a", "us-central1-b"),
         2.00,
         "ct3-hightpu-{}t",
         "tpu-v3-slice",
@@ -68,7 +69,7 @@ FAMILIES = {
         2,
         4,
         "v2-alpha-tpuv5",
-        ("us-central1-a", "us-east5-a", "europe-west4-b"),
+        ("us-central1-a", "us-east5-a"),
         4.20,
         "ct5p-hightpu-{}t",
         "tpu-v5p-slice",

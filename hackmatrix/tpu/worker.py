@@ -72,22 +72,21 @@ def work(place: Path, job: str, marker: str, command: list[str]) -> int:
         "PYTHONUNBUFFERED": "1",
         **_secrets(Path.home() / SECRETS),
     }
-    with (place / _LOG).open("a", encoding="utf-8") as log:
-        print(f"$ hackmatrix {shlex.join(command)}", file=log, flush=True)
-        child = subprocess.Popen(
-            words,
-            cwd=place / "repo",
-            env={**os.environ, **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # signals come to it from here alone, once
-        )
+    start = subprocess.Popen(
+        words,
+        cwd=place / "repo",
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # signals come to it from here alone, once
+    )
+    with start as child, (place / _LOG).open("a", encoding="utf-8") as log:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda received, _: child.send_signal(received))
-        assert child.stdout is not None
-        for line in child.stdout:
+        print(f"$ hackmatrix {shlex.join(command)}", file=log, flush=True)
+        for line in child.stdout or ():
             log.write(line)
             log.flush()
             _show(line)
@@ -96,7 +95,7 @@ def work(place: Path, job: str, marker: str, command: list[str]) -> int:
     (place / _EXIT).write_text(json.dumps({"job": job, "code": code}))
     if code == 0 and marker.startswith("gs://"):
         subprocess.run(["gcloud", "storage", "cp", str(place / _EXIT), marker])
-    elif code == 0:
+    elif code == 0 and marker:
         Path(marker).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(place / _EXIT, marker)
     return code

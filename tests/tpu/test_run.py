@@ -278,7 +278,7 @@ def test_the_end_date_deletes_the_tpu(gcloud: FakeGcloud, run: Runs, told: Told)
     assert run(clock, end_date="2026-11-22") == 1
     assert gcloud.actions == ["create", "set up", "train, resumed", "rsync", "delete"]
     assert clock.now().date() == datetime.date(2026, 11, 23)
-    assert "still running: this TPU 15.8 h, at most $203" in told
+    assert "still running: this TPU 15.8 h, at most $20" in told
     assert told[-1].endswith("the end date has passed, and nothing is left that costs")
 
 
