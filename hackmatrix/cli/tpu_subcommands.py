@@ -3,11 +3,11 @@
 import dataclasses
 import shlex
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from time import sleep
 from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
@@ -208,7 +208,7 @@ def _delete(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
 
 
 def _driver(tpu: Description, folder: Path, gcloud: Gcloud) -> Driver:
-    return Driver(tpu, gcloud, folder, gcloud.say, time.sleep, _now)
+    return Driver(tpu, gcloud, folder, gcloud.say, sleep, _now)
 
 
 def _warn(tpu: Description) -> None:

@@ -122,7 +122,8 @@ def read_object(text: str) -> dict[str, Any]:
 
 def told_by_hosts(text: str) -> list[dict[str, Any]]:
     """What each host told (`worker.look`), by name of the host."""
-    found = [read_object(line.partition(PREFIX)[2]) for line in text.splitlines() if PREFIX in line]
+    lines = [line.partition(PREFIX)[2] for line in text.splitlines() if PREFIX in line]
+    found = [told for line in lines if (told := read_object(line))]
     return sorted(found, key=lambda told: str(told.get("host", "")))
 
 

@@ -20,7 +20,7 @@ FLAGS = "--project hack-matrix --bucket gs://my-bucket --repo https://github.com
 
 
 def documented_lines() -> list[str]:
-    """Every command line: of the examples, and in running text those of `hackmatrix` with a file."""
+    """Every command line of the examples, and in running text those of `hackmatrix`."""
     blocks = re.findall(r"```bash\n(.*?)```", TEXT, re.S)
     examples = [line for block in blocks for line in block.splitlines()]
     in_text = re.findall(r"`(hackmatrix [^`\n]*my-tpu\.yaml[^`\n]*)`", TEXT)

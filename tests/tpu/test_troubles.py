@@ -6,7 +6,7 @@ from hackmatrix.tpu.troubles import Kind, last_words, trouble_of, trouble_of_ssh
 
 ERRORS = (
     (
-        "You do not currently have an active account selected.\nPlease run:\n\n  $ gcloud auth login",
+        "You do not currently have an active account selected.\nPlease run: gcloud auth login",
         Kind.AUTH,
     ),
     (
