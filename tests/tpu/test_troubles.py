@@ -15,7 +15,7 @@ ERRORS = (
     ),
     ("invalid_grant: Bad Request", Kind.AUTH),
     (
-        "Quota limit 'TPUV4sPreemptiblePodPerProjectPerZoneForTPUAPI' has been exceeded. Limit: 32 in zone us-central2-b.",
+        "Quota limit 'TPUV4sPreemptiblePod' has been exceeded. Limit: 32 in zone us-central2-b.",
         Kind.QUOTA,
     ),
     (
