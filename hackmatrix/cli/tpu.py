@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     if command.work is not None:
         return command.work(tpu, options, gcloud)
     assert command.lines is not None
-    return run_lines(called, gcloud, command.lines(tpu, options))
+    return run_lines(called, options, gcloud, command.lines(tpu, options))
 
 
 def _read(argv: list[str], called: str, command: Subcommand) -> tuple[Description, Any]:

@@ -24,8 +24,8 @@ from hackmatrix.tpu.look import look, look_lines, trouble_of_line
 from hackmatrix.tpu.memory import Memory
 from hackmatrix.tpu.observed import NO_RUN, Hosts, Queue
 from hackmatrix.tpu.process import Gcloud
-from hackmatrix.tpu.run import Driver, rehearse, train
-from hackmatrix.tpu.troubles import Trouble, what_to_do
+from hackmatrix.tpu.run import Driver, advice_for, rehearse, train
+from hackmatrix.tpu.troubles import Kind, Trouble, what_to_do
 
 Lines = list[commands.Argv]
 _HOSTS = "number of a host, 0-3 for several, or all"
@@ -90,12 +90,12 @@ class Subcommand(NamedTuple):
     work: Callable[[Description, Any, Gcloud], int] | None = None
 
 
-def run_lines(called: str, gcloud: Gcloud, lines: Lines) -> int:
+def run_lines(called: str, options: TpuOptions, gcloud: Gcloud, lines: Lines) -> int:
     """Runs lines one after the other until one fails, which is explained."""
     for argv in lines:
         trouble = trouble_of_line(argv, gcloud.show(argv))
         if trouble is not None:
-            return _fail(called, trouble)
+            return _fail(called, options, trouble)
     return 0
 
 
@@ -104,7 +104,7 @@ def run_on_hosts(
 ) -> int:
     """Runs a command on hosts: one word is a line of a shell, several are its words."""
     text = words[0] if len(words) == 1 else shlex.join(words)
-    return run_lines(called, gcloud, [commands.ssh(tpu, text, options.worker)])
+    return run_lines(called, options, gcloud, [commands.ssh(tpu, text, options.worker)])
 
 
 def _create(tpu: Description, options: CreateOptions) -> Lines:
@@ -112,6 +112,14 @@ def _create(tpu: Description, options: CreateOptions) -> Lines:
     print(f"it will cost {price_in_words(tpu)}; `hackmatrix tpu delete {options.file}` ends it")
     make = commands.create_directly if options.direct else commands.create
     return [make(tpu, write_setup_script(tpu))]
+
+
+def _init(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
+    for argv in commands.prepare(tpu):
+        trouble = trouble_of_line(argv, gcloud.show(argv))
+        if trouble is not None and trouble.kind is not Kind.EXISTS:
+            return _fail("hackmatrix tpu init", options, trouble)
+    return 0
 
 
 def _set_up(tpu: Description, _: TpuOptions) -> Lines:
@@ -145,41 +153,41 @@ def _attach(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
     return gcloud.show(commands.attach(tpu), terminal=True).code
 
 
-def _train(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
+def _train(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
     called = "hackmatrix tpu train"
     if gcloud.dry_run:
-        return run_lines(called, gcloud, [train(tpu, NO_RUN, again=False)])
+        return run_lines(called, options, gcloud, [train(tpu, NO_RUN, again=False)])
     seen = look(tpu, gcloud, 0, _now())
     if seen.trouble is not None:
-        return _fail(called, seen.trouble)
+        return _fail(called, options, seen.trouble)
     if seen.hosts not in (Hosts.IDLE, Hosts.ENDED, Hosts.VANISHED):
         hint = "`hackmatrix tpu status FILE` says more"
-        return _fail(called, f"the TPU is {seen.node}, its hosts: {seen.hosts}; {hint}")
+        return _fail(called, options, f"the TPU is {seen.node}, its hosts: {seen.hosts}; {hint}")
     again = seen.hosts is not Hosts.IDLE
-    return run_lines(called, gcloud, [train(tpu, seen.run, again=again)])
+    return run_lines(called, options, gcloud, [train(tpu, seen.run, again=again)])
 
 
-def _status(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
+def _status(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
     if gcloud.dry_run:
-        return run_lines("hackmatrix tpu status", gcloud, look_lines(tpu))
+        return run_lines("hackmatrix tpu status", options, gcloud, look_lines(tpu))
     seen = look(tpu, gcloud, 0, _now())
     if seen.trouble is not None:
-        return _fail("hackmatrix tpu status", seen.trouble)
-    driver = _driver(tpu, Path(), gcloud)
+        return _fail("hackmatrix tpu status", options, seen.trouble)
+    driver = _driver(tpu, Path(), options, gcloud)
     for label, value in (
         ("request", seen.queue),
         ("TPU", f"{seen.node}, {tpu.slice.type} in {tpu.zone}"),
         ("hosts", seen.hosts),
         ("checkpoint", "none" if seen.run.checkpoint is None else seen.run.checkpoint),
         ("cost", driver.reminder(seen) if seen.created else price_in_words(tpu)),
-        ("next", decide(seen, Memory()).words),
+        ("next", advice_for(str(options.file), decide(seen, Memory()).words)),
     ):
         print(f"{label:<12}{value}")
     return 0
 
 
 def _run(tpu: Description, options: RunOptions, gcloud: Gcloud) -> int:
-    driver = _driver(tpu, options.output, gcloud)
+    driver = _driver(tpu, options.output, options, gcloud)
     if options.dry_run:
         rehearse(driver)
         return 0
@@ -198,17 +206,17 @@ def _run(tpu: Description, options: RunOptions, gcloud: Gcloud) -> int:
         raise
 
 
-def _delete(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
+def _delete(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
     direct = False
     if not gcloud.dry_run:
         seen = look(tpu, gcloud, 0, _now())
         direct = seen.trouble is None and seen.queue is Queue.ABSENT
     line = commands.delete(tpu) if direct else commands.delete_request(tpu)
-    return run_lines("hackmatrix tpu delete", gcloud, [line])
+    return run_lines("hackmatrix tpu delete", options, gcloud, [line])
 
 
-def _driver(tpu: Description, folder: Path, gcloud: Gcloud) -> Driver:
-    return Driver(tpu, gcloud, folder, gcloud.say, sleep, _now)
+def _driver(tpu: Description, folder: Path, options: TpuOptions, gcloud: Gcloud) -> Driver:
+    return Driver(tpu, gcloud, folder, gcloud.say, sleep, _now, str(options.file))
 
 
 def _warn(tpu: Description) -> None:
@@ -217,11 +225,11 @@ def _warn(tpu: Description) -> None:
         print(f"warning: {warning}")
 
 
-def _fail(called: str, trouble: Trouble | str) -> int:
+def _fail(called: str, options: TpuOptions, trouble: Trouble | str) -> int:
     text = str(trouble)
     if isinstance(trouble, Trouble) and (advice := what_to_do(trouble.kind)):
         text = f"{trouble}: {advice}"
-    print(f"{called}: error: {text}", file=sys.stderr)
+    print(f"{called}: error: {advice_for(str(options.file), text)}", file=sys.stderr)
     return FAILED
 
 
@@ -240,10 +248,7 @@ SUBCOMMANDS = {
         work=_run,
     ),
     "status": Subcommand("Tells the states of the TPU, and what `run` would do.", work=_status),
-    "init": Subcommand(
-        "Switches the project's services on and makes the bucket.",
-        lines=lambda tpu, _: commands.prepare(tpu),
-    ),
+    "init": Subcommand("Switches the project's services on, makes the bucket.", work=_init),
     "create": Subcommand("Asks for the TPU.", CreateOptions, lines=_create),
     "setup": Subcommand("Sets all hosts up.", lines=_set_up),
     "update": Subcommand("Brings the newest code of the branch to all hosts.", lines=_set_up),

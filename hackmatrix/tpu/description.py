@@ -161,9 +161,12 @@ def read_description(path: Path, flags: dict[str, Any]) -> Description:
         except ValueError as error:
             raise UserError(f"{path}: {name} {error}") from None
     try:
-        return Description(**{**given, **flags})
+        description = Description(**{**given, **flags})
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+    if description.secrets is not None and not description.secrets.expanduser().is_file():
+        raise UserError(f"{path}: secrets: there is no file {description.secrets}")
+    return description
 
 
 def _check_repo(repo: str) -> None:

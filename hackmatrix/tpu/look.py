@@ -25,6 +25,7 @@ from hackmatrix.tpu.process import MINUTE, NOT_FOUND, Gcloud, Result
 from hackmatrix.tpu.troubles import Kind, Trouble, trouble_of, trouble_of_ssh
 
 _PATIENCE = 3 * MINUTE  # for a command that only looks
+_PATIENCE_WITH_SSH = MINUTE  # gcloud tries ssh ten times, which can take much longer
 
 
 class NoAnswer(Exception):
@@ -114,7 +115,7 @@ def _described(gcloud: Gcloud, argv: commands.Argv) -> dict[str, Any] | None:
 
 def _with_hosts(seen: Observed, tpu: Description, gcloud: Gcloud, after: int) -> Observed:
     argv = commands.ssh(tpu, look_command(tpu, after))
-    result = gcloud.run(argv, timeout=_PATIENCE, quiet=True)
+    result = gcloud.run(argv, timeout=_PATIENCE_WITH_SSH, quiet=True)
     told = told_by_hosts(result.out)
     if len(told) < tpu.slice.hosts:
         trouble = _trouble_in_ssh(result)

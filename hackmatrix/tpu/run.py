@@ -36,6 +36,7 @@ class Driver:
         say: prints a line.
         sleep: waits, in seconds.
         now: the time, with its zone.
+        file: the description, for advice.
     """
 
     tpu: Description
@@ -44,6 +45,7 @@ class Driver:
     say: Callable[[str], None]
     sleep: Callable[[float], None]
     now: Callable[[], datetime]
+    file: str = "FILE"
 
     def run(self, memory: Memory) -> int:
         """Goes on until the run is here or a person is needed; returns an exit code."""
@@ -58,7 +60,7 @@ class Driver:
             printed_lines = self._follow(seen, printed_lines)
             step = decide(seen, memory)
             if step.words != shown:
-                self.say(f"{self.now():%H:%M} {step.words}")
+                self.say(f"{self.now():%H:%M} {advice_for(self.file, step.words)}")
                 shown = step.words
             if step.action in (Action.DONE, Action.STOP):
                 for line in step.last_words:
@@ -125,6 +127,11 @@ class Driver:
         for line in seen.log.lines:
             self.say(f"| {line}")
         return seen.log.next if seen.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE) else known
+
+
+def advice_for(file: str, words: str) -> str:
+    """Words with the user's own file in the commands that they recommend."""
+    return words.replace(" FILE", f" {file}")
 
 
 def train(tpu: Description, run: Run, *, again: bool) -> commands.Argv:

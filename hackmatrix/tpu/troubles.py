@@ -50,7 +50,7 @@ _SIGNS = (
         r"|[Ii]nsufficient (reserved )?capacity",
     ),
     (Kind.QUOTA, r"[Qq]uota.*exceeded|QUOTA_EXCEEDED|RESOURCE_EXHAUSTED"),
-    (Kind.EXISTS, r"ALREADY_EXISTS|already exists"),
+    (Kind.EXISTS, r"ALREADY_EXISTS|already exists|already own it"),
     (
         Kind.PERMISSION,
         r"PERMISSION_DENIED|not have permission|SERVICE_DISABLED|has not been used in project"

@@ -7,6 +7,7 @@ The world's `events` are changes by the number of a look (a `describe` of the re
 holds, by verb, errors that the next calls meet: a text, or [exit code, text].
 """
 
+import functools
 import json
 import os
 import sys
@@ -21,10 +22,10 @@ def main(argv: list[str], folder: Path) -> int:
     own = argv[: argv.index("--")] if "--" in argv else argv
     words = [word for word in own if not word.startswith("-")]
     flags = dict(word.partition("=")[::2] for word in own if word.startswith("-"))
-    command, values = known(words, folder)
+    table = flags_of(folder)
+    command, values = known(words, table["commands"])
     if command is None:
         return error(2, f"Invalid choice: '{' '.join(words)}'.")
-    table = json.loads((folder / "flags.json").read_text())
     takes = {*table["everywhere"], *table["commands"][command]}
     if unknown := sorted(set(flags) - takes):
         return error(2, f"unrecognized arguments: {unknown[0]}")
@@ -38,9 +39,14 @@ def main(argv: list[str], folder: Path) -> int:
     return code
 
 
-def known(words: list[str], folder: Path) -> tuple[str | None, list[str]]:
+@functools.cache
+def flags_of(folder: Path) -> dict[str, Any]:
+    """The flags that the real gcloud takes."""
+    return dict(json.loads((folder / "flags.json").read_text()))
+
+
+def known(words: list[str], commands: dict[str, Any]) -> tuple[str | None, list[str]]:
     """The command among words, and the words after it."""
-    commands = json.loads((folder / "flags.json").read_text())["commands"]
     for length in range(len(words), 0, -1):
         if (name := " ".join(words[:length])) in commands:
             return name, words[length:]

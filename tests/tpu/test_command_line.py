@@ -92,6 +92,7 @@ def test_help_is_quick_because_it_imports_no_jax() -> None:
         ({"train": "--num-envz 2"}, "train: unknown argument --num-envz, did you mean --num-envs?"),
         ({"train": "--num-envs two"}, "train: argument --num-envs"),
         ({"train": "--resume x"}, "train: --resume follows from name, type and bucket"),
+        ({"secrets": "nope.env"}, "secrets: there is no file nope.env"),
         ({"train": "--entity 'x"}, "train: No closing quotation"),
     ],
 )
@@ -168,7 +169,19 @@ def test_errors_of_gcloud_are_explained(
     assert code == 1
     assert text in err
     assert "hackmatrix tpu create: error: you may not do this" in err
-    assert "hackmatrix tpu quota FILE" in err
+    assert f"`hackmatrix tpu quota {file()}`" in err
+
+
+def test_a_bucket_that_is_there_already_is_fine(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    text = "HTTPError 409: You already own it."
+    gcloud.change(fail={"buckets create": [text]})
+    account = "train@hack-matrix.iam.gserviceaccount.com"
+    assert called("init", file(service_account=account))[0] == 0
+    assert gcloud.calls[-1][:3] == ["storage", "buckets", "add-iam-policy-binding"]
+    gcloud.change(fail={"services enable": ["PERMISSION_DENIED: no"]})
+    assert called("init", file())[0] == 1
 
 
 def test_by_hand_from_nothing_to_nothing(
