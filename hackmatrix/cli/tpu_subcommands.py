@@ -23,7 +23,7 @@ from hackmatrix.tpu.hosts import write_setup_script
 from hackmatrix.tpu.look import look, look_lines, trouble_of_line
 from hackmatrix.tpu.memory import Memory
 from hackmatrix.tpu.observed import NO_RUN, Hosts, Queue
-from hackmatrix.tpu.process import Gcloud
+from hackmatrix.tpu.process import NO_GCLOUD, Gcloud
 from hackmatrix.tpu.run import Driver, advice_for, rehearse, train
 from hackmatrix.tpu.troubles import Kind, Trouble, what_to_do
 
@@ -109,7 +109,7 @@ def run_on_hosts(
 
 def _create(tpu: Description, options: CreateOptions) -> Lines:
     _warn(tpu)
-    print(f"it will cost {price_in_words(tpu)}; `hackmatrix tpu delete {options.file}` ends it")
+    _say(f"it will cost {price_in_words(tpu)}; `hackmatrix tpu delete {options.file}` ends it")
     make = commands.create_directly if options.direct else commands.create
     return [make(tpu, write_setup_script(tpu))]
 
@@ -138,19 +138,26 @@ def _fetch(tpu: Description, options: FetchOptions) -> Lines:
 
 
 def _images(tpu: Description, _: TpuOptions) -> Lines:
-    print("TPU machines take no image of your own: a runtime, and packages from the bucket")
+    _say("TPU machines take no image of your own: a runtime, and packages from the bucket")
     wheels = [] if tpu.bucket is None else [commands.list_wheels(tpu)]
     return [commands.types(tpu), commands.runtimes(tpu), *wheels]
 
 
 def _shell(tpu: Description, options: HostOptions, gcloud: Gcloud) -> int:
     worker = "0" if options.worker == "all" else options.worker
-    return gcloud.show(commands.ssh(tpu, None, worker), terminal=True).code
+    return _at_terminal(options, gcloud, commands.ssh(tpu, None, worker))
 
 
-def _attach(tpu: Description, _: TpuOptions, gcloud: Gcloud) -> int:
-    print("Ctrl-B, then D leaves the session and lets training go on; Ctrl-C would stop it")
-    return gcloud.show(commands.attach(tpu), terminal=True).code
+def _attach(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
+    _say("Ctrl-B, then D leaves the session and lets training go on; Ctrl-C would stop it")
+    return _at_terminal(options, gcloud, commands.attach(tpu))
+
+
+def _at_terminal(options: TpuOptions, gcloud: Gcloud, argv: commands.Argv) -> int:
+    result = gcloud.show(argv, terminal=True)
+    if result == NO_GCLOUD:
+        return _fail("hackmatrix tpu", options, Trouble(Kind.NO_GCLOUD, ""))
+    return result.code
 
 
 def _train(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
@@ -182,7 +189,7 @@ def _status(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
         ("cost", driver.reminder(seen) if seen.created else price_in_words(tpu)),
         ("next", advice_for(str(options.file), decide(seen, Memory()).words)),
     ):
-        print(f"{label:<12}{value}")
+        _say(f"{label:<12}{value}")
     return 0
 
 
@@ -192,7 +199,7 @@ def _run(tpu: Description, options: RunOptions, gcloud: Gcloud) -> int:
         rehearse(driver)
         return 0
     for warning in tpu.warnings:  # a past end date deletes the TPU here
-        print(f"warning: {warning}")
+        _say(f"warning: {warning}")
     lock = FileLock(write_setup_script(tpu).with_suffix(".lock"), timeout=0)
     try:
         with lock:
@@ -200,9 +207,9 @@ def _run(tpu: Description, options: RunOptions, gcloud: Gcloud) -> int:
     except Timeout:
         raise UserError(f"another `hackmatrix tpu run` of {tpu.name} is under way here") from None
     except KeyboardInterrupt:
-        print("stopped looking; the TPU goes on, and costs")
-        print(f"  hackmatrix tpu run {options.file}      goes on here")
-        print(f"  hackmatrix tpu delete {options.file}   ends it")
+        _say("stopped looking; the TPU goes on, and costs")
+        _say(f"  hackmatrix tpu run {options.file}      goes on here")
+        _say(f"  hackmatrix tpu delete {options.file}   ends it")
         raise
 
 
@@ -222,7 +229,7 @@ def _driver(tpu: Description, folder: Path, options: TpuOptions, gcloud: Gcloud)
 def _warn(tpu: Description) -> None:
     near = check_end_date(tpu, _now().date())
     for warning in [*tpu.warnings, *([near] if near else [])]:
-        print(f"warning: {warning}")
+        _say(f"warning: {warning}")
 
 
 def _fail(called: str, options: TpuOptions, trouble: Trouble | str) -> int:
@@ -231,6 +238,10 @@ def _fail(called: str, options: TpuOptions, trouble: Trouble | str) -> int:
         text = f"{trouble}: {advice}"
     print(f"{called}: error: {advice_for(str(options.file), text)}", file=sys.stderr)
     return FAILED
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # before what gcloud itself prints
 
 
 def _now() -> datetime:

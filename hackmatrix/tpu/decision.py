@@ -86,6 +86,8 @@ def _about_end_date(seen: Observed, memory: Memory) -> Step | None:
 def _about_finished_run(seen: Observed, memory: Memory) -> Step | None:
     if not (seen.finished or memory.finished):
         return None
+    if not (memory.fetched or seen.finished or seen.run.exists):
+        return None  # it went with its TPU, as there is no bucket
     if not memory.fetched:
         return Step(Action.FETCH, "training is finished")
     if memory.keep or not _exists(seen):
@@ -111,7 +113,10 @@ def _about_request(seen: Observed, memory: Memory) -> Step | None:
                 Kind.NO_QUOTA,
             ):
                 advice = what_to_do(seen.queue_trouble.kind)
-                return Step(Action.STOP, f"the request failed{why}: {advice}", code=1)
+                words = (
+                    f"the request failed{why}: {advice}; `hackmatrix tpu delete FILE` removes it"
+                )
+                return Step(Action.STOP, words, code=1)
             words = f"the request is {seen.queue}{why}; deleting it, as it holds quota until then"
             return Step(Action.DELETE, words, backoff(memory.losses))
         case Queue.DELETING | Queue.SUSPENDING:

@@ -70,7 +70,7 @@ _SETUP = r"""#!/bin/bash
 set -euo pipefail
 VALUES
 export HOME=/root UV_PYTHON_INSTALL_DIR=$place/python UV_CACHE_DIR=$place/uv-cache
-export DEBIAN_FRONTEND=noninteractive
+export DEBIAN_FRONTEND=noninteractive PATH=$PATH:/snap/bin
 mkdir -p "$place"
 exec 9>"$place/lock"
 flock 9 # the start-up script and a set-up by hand may meet

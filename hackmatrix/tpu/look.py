@@ -21,7 +21,7 @@ from hackmatrix.tpu.observed import (
     together,
     told_by_hosts,
 )
-from hackmatrix.tpu.process import MINUTE, NOT_FOUND, Gcloud, Result
+from hackmatrix.tpu.process import MINUTE, NO_GCLOUD, Gcloud, Result
 from hackmatrix.tpu.troubles import Kind, Trouble, trouble_of, trouble_of_ssh
 
 _PATIENCE = 3 * MINUTE  # for a command that only looks
@@ -74,13 +74,13 @@ def trouble_of_line(argv: commands.Argv, result: Result) -> Trouble | None:
 def _trouble_in(result: Result) -> Trouble | None:
     if result.code == 0:
         return None
-    if result.code == NOT_FOUND:
+    if result == NO_GCLOUD:
         return Trouble(Kind.NO_GCLOUD, "")
     return trouble_of(result.err)
 
 
 def _trouble_in_ssh(result: Result) -> Trouble | None:
-    if result.code in (0, NOT_FOUND):
+    if result.code == 0 or result == NO_GCLOUD:
         return _trouble_in(result)
     return trouble_of_ssh(result.code, f"{result.err}\n{result.out}" if result.out else result.err)
 

@@ -66,6 +66,7 @@ def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Mem
         succeeded: whether its command succeeded.
     """
     trouble = seen.trouble
+    unknown = trouble is not None and trouble.kind is Kind.UNKNOWN
     answered = seen.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE)
     newer = (seen.run.checkpoint or 0) > (memory.checkpoint or 0)
     waits_for_ready = seen.node not in (Node.READY, Node.ABSENT) or _unlisted(seen)
@@ -74,8 +75,8 @@ def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Mem
         worked=memory.worked or trouble is None,
         reached=memory.reached or answered,
         finished=memory.finished or seen.finished,
-        attempts=memory.attempts + 1 if trouble else 0,
-        unknown=memory.unknown + 1 if trouble and trouble.kind is Kind.UNKNOWN else 0,
+        attempts=memory.attempts + (trouble is not None) if trouble or not succeeded else 0,
+        unknown=memory.unknown + unknown if unknown or not succeeded else 0,
         setups=memory.setups + 1 if trouble and trouble.kind is Kind.SETUP else memory.setups,
         silent=memory.silent + 1 if seen.hosts is Hosts.UNREACHABLE and not newer else 0,
         not_ready=memory.not_ready + 1 if waits_for_ready else 0,

@@ -146,9 +146,11 @@ def together(told: list[dict[str, Any]], hosts: int) -> tuple[Hosts, int, tuple[
     failed = [one for one in ended if one.get("code") not in (0, *RESTART_CODES)]
     if failed:
         return Hosts.ENDED, int(failed[0].get("code") or 1), tuple(failed[0].get("words", ()))
+    if "training" in states and all(one.get("code") == 0 for one in ended):
+        states = [state for state in states if state != "ended"]  # one may still write files
     if len(set(states)) > 1:
         return Hosts.MIXED, 0, ()
-    if ended:
+    if ended and len(states) == hosts:
         codes = [int(one.get("code", 0)) for one in ended]
         return Hosts.ENDED, max(codes), tuple(ended[codes.index(max(codes))].get("words", ()))
     known = {"idle": Hosts.IDLE, "training": Hosts.TRAINING, "vanished": Hosts.VANISHED}

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from hackmatrix.tpu.commands import Argv
 from hackmatrix.tpu.troubles import TIMED_OUT
 
-NOT_FOUND = 127  # exit code where there is no gcloud, as of a shell
 MINUTE = 60.0
 
 
@@ -20,6 +19,9 @@ class Result(NamedTuple):
     code: int
     out: str
     err: str
+
+
+NO_GCLOUD = Result(127, "", "gcloud: not found")
 
 
 def printed(argv: Argv) -> str:
@@ -61,7 +63,7 @@ class Gcloud:
                 timeout=timeout,
             )
         except FileNotFoundError:
-            return Result(NOT_FOUND, "", "")
+            return NO_GCLOUD
         except subprocess.TimeoutExpired as expired:
             return Result(TIMED_OUT, "", f"ERROR: timed out after {expired.timeout:g} s")
         return Result(process.returncode, process.stdout, process.stderr)
@@ -81,7 +83,7 @@ class Gcloud:
                 argv, stderr=None if terminal else subprocess.PIPE, text=True, errors="replace"
             )
         except FileNotFoundError:
-            return Result(NOT_FOUND, "", "")
+            return NO_GCLOUD
         errors: list[str] = []
         try:
             for line in process.stderr or ():

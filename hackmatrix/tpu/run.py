@@ -56,7 +56,7 @@ class Driver:
             memory = dataclasses.replace(memory, finished=True, fetched=True)
         while True:
             seen = look(self.tpu, self.gcloud, printed_lines, self.now())
-            seen = seen if trouble is None or seen.trouble else _with(seen, trouble)
+            seen = seen if seen.trouble else dataclasses.replace(seen, trouble=trouble)
             printed_lines = self._follow(seen, printed_lines)
             step = decide(seen, memory)
             if step.words != shown:
@@ -160,17 +160,13 @@ def rehearse(driver: Driver) -> None:
     memory = Memory()
     for seen in (
         Observed(),
-        _with(ready, hosts=Hosts.BARE),
-        _with(ready, hosts=Hosts.IDLE),
-        _with(ready, hosts=Hosts.ENDED, run=finished),
-        _with(ready, hosts=Hosts.ENDED, run=finished),
+        dataclasses.replace(ready, hosts=Hosts.BARE),
+        dataclasses.replace(ready, hosts=Hosts.IDLE),
+        dataclasses.replace(ready, hosts=Hosts.ENDED, run=finished),
+        dataclasses.replace(ready, hosts=Hosts.ENDED, run=finished),
         Observed(run=finished),
     ):
         step = decide(seen, memory)
         driver.say(f"# {step.words}")
         driver.do(step, seen)
         memory = remember(memory, seen, step, succeeded=True)
-
-
-def _with(seen: Observed, trouble: Trouble | None = None, **changes: object) -> Observed:
-    return dataclasses.replace(seen, trouble=trouble, **changes)  # type: ignore[arg-type]

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -94,7 +95,8 @@ def work(place: Path, job: str, marker: str, command: list[str]) -> int:
     code = 128 - code if code < 0 else code
     (place / _EXIT).write_text(json.dumps({"job": job, "code": code}))
     if code == 0 and marker.startswith("gs://"):
-        subprocess.run(["gcloud", "storage", "cp", str(place / _EXIT), marker])
+        with contextlib.suppress(OSError):  # without it the run is only resumed once more
+            subprocess.run(["gcloud", "storage", "cp", str(place / _EXIT), marker])
     elif code == 0 and marker:
         Path(marker).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(place / _EXIT, marker)

@@ -133,7 +133,7 @@ def test_without_gcloud_it_says_what_to_install(
     path = file()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    for name in ("list", "status", "delete", "train", "create"):
+    for name in ("list", "status", "delete", "train", "create", "ssh", "attach"):
         code, out, err = called(name, path)
         assert code == 1
         assert "gcloud is not installed: install the Google Cloud CLI" in err
@@ -182,6 +182,16 @@ def test_a_bucket_that_is_there_already_is_fine(
     assert gcloud.calls[-1][:3] == ["storage", "buckets", "add-iam-policy-binding"]
     gcloud.change(fail={"services enable": ["PERMISSION_DENIED: no"]})
     assert called("init", file())[0] == 1
+
+
+def test_a_command_that_hosts_do_not_know_is_no_missing_gcloud(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    gcloud.change(fail={"tpu-vm ssh": [[127, "bash: nope: command not found"]]})
+    code, _, err = called("ssh", file(), "--", "nope")
+    assert code == 1
+    assert "command not found" in err
+    assert "not installed" not in err
 
 
 def test_by_hand_from_nothing_to_nothing(

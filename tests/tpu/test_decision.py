@@ -251,6 +251,11 @@ def test_a_finished_run_makes_no_new_tpu(seen: Observed, memory: Memory, action:
     assert decide(finished, memory).action is action
 
 
+def test_a_finished_run_that_went_with_its_tpu_is_made_again() -> None:
+    assert decide(Observed(), Memory(finished=True)).action is Action.CREATE
+    assert decide(Observed(), Memory(finished=True, fetched=True)).action is Action.DONE
+
+
 def test_a_new_tpu_resumes_from_the_newest_checkpoint() -> None:
     assert decide(Observed(run=Run(True, 40)), NEW).words.endswith(", from 40")
 

@@ -134,8 +134,7 @@ def test_a_quota_that_is_used_up_is_waited_for(gcloud: FakeGcloud, run: Runs, to
     clock = Clock()
     assert run(clock) == 0
     assert gcloud.actions == ["create"] * 8 + [*FIRST, *LAST]
-    # It looks before each attempt, so the count of attempts starts anew only when one succeeds.
-    assert max(clock.seconds) <= 300
+    assert clock.seconds[:8] == [15, 30, 60, 120, 240, 300, 300, 300]
     assert "`hackmatrix tpu list FILE`; trying again, for ever" in told
 
 
@@ -144,6 +143,15 @@ def test_no_quota_at_all_needs_a_person(gcloud: FakeGcloud, run: Runs, told: Tol
     gcloud.change(fail={"queued-resources create": [quota]})
     assert run() == 1
     assert "the project has no quota for this type in this zone" in told[-1]
+
+
+def test_an_error_that_nobody_knows_is_tried_five_times(
+    gcloud: FakeGcloud, run: Runs, told: Told
+) -> None:
+    gcloud.change(fail={"queued-resources create": ["a new kind of error"] * 9})
+    assert run() == 1
+    assert gcloud.actions == ["create"] * 5
+    assert "gcloud failed (ERROR: (gcloud) a new kind of error)" in told[-1]
 
 
 def test_a_request_that_fails_for_want_of_tpus_is_made_again(gcloud: FakeGcloud, run: Runs) -> None:

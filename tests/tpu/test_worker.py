@@ -183,6 +183,7 @@ def test_half_written_files_are_read_as_none(place: Path) -> None:
         (["training", 1, 75, 75], Hosts.ENDED, 1),  # the others only miss the host that failed
         ([75] * 4, Hosts.ENDED, 75),
         ([0] * 4, Hosts.ENDED, 0),
+        (["training", 0, 0, 0], Hosts.TRAINING, 0),  # it writes the last checkpoint
         ([0, 0, 0, 143], Hosts.ENDED, 143),
         (["idle"] * 4, Hosts.IDLE, 0),
         (["vanished"] * 4, Hosts.VANISHED, 0),
