@@ -79,6 +79,8 @@ def _skypilot(tpu: Description) -> str:
     head = [
         "# A task of SkyPilot, whose controller resumes it when it is preempted:",
         "#   sky jobs launch FILE",
+        "# With a secret of this machine's environment:",
+        "#   sky jobs launch --env WANDB_API_KEY FILE",
     ]
     return "\n".join([*head, _yaml(task)])
 

@@ -69,7 +69,7 @@ FAMILIES = {
         2,
         4,
         "v2-alpha-tpuv5",
-        ("us-central1-a", "us-east5-a"),
+        ("us-central1-a", "us-east5-a", "europe-west4-b"),
         4.20,
         "ct5p-hightpu-{}t",
         "tpu-v5p-slice",

@@ -80,6 +80,7 @@ def test_from_nothing_to_the_fetched_run(gcloud: FakeGcloud, run: Runs, told: To
     gcloud.change(events={"6": FINISHED})
     assert run() == 0
     assert gcloud.actions == [*FIRST, *LAST]
+    assert " --again " not in gcloud.world["command"]
     assert gcloud.world["queue"] is None
     assert told[-1].endswith("the run is here")
     assert "it will cost at most $12.88 an hour" in told
@@ -220,6 +221,7 @@ def test_training_that_was_ended_from_outside_goes_on_but_not_for_ever(
     assert run() == 1
     assert gcloud.actions == ["create", "set up", *["train, resumed"] * 4]
     assert "3 times without a new checkpoint" in told[-1]
+    assert " --again " in gcloud.world["command"]
 
 
 def test_a_setup_that_fails_is_tried_three_times(gcloud: FakeGcloud, run: Runs, told: Told) -> None:
