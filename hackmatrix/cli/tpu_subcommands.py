@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
+from hackmatrix.settings.config import TrainConfig
 from hackmatrix.tpu import commands
 from hackmatrix.tpu.costs import check_end_date, price_in_words
 from hackmatrix.tpu.decision import decide
@@ -109,6 +110,8 @@ def run_on_hosts(
 
 def _create(tpu: Description, options: CreateOptions) -> Lines:
     _warn(tpu)
+    if near := check_end_date(tpu, _now().date()):
+        _say(f"warning: {near}")
     _say(f"it will cost {price_in_words(tpu)}; `hackmatrix tpu delete {options.file}` ends it")
     make = commands.create_directly if options.direct else commands.create
     return [make(tpu, write_setup_script(tpu))]
@@ -195,11 +198,10 @@ def _status(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
 
 def _run(tpu: Description, options: RunOptions, gcloud: Gcloud) -> int:
     driver = _driver(tpu, options.output, options, gcloud)
+    _warn(tpu)
     if options.dry_run:
         rehearse(driver)
         return 0
-    for warning in tpu.warnings:  # a past end date deletes the TPU here
-        _say(f"warning: {warning}")
     lock = FileLock(write_setup_script(tpu).with_suffix(".lock"), timeout=0)
     try:
         with lock:
@@ -227,8 +229,12 @@ def _driver(tpu: Description, folder: Path, options: TpuOptions, gcloud: Gcloud)
 
 
 def _warn(tpu: Description) -> None:
-    near = check_end_date(tpu, _now().date())
-    for warning in [*tpu.warnings, *([near] if near else [])]:
+    warnings = list(tpu.warnings)
+    try:
+        TrainConfig(checkpoint_dir=Path(commands.checkpoint_dir(tpu)))
+    except UserError as error:
+        warnings.append(f"training will stop at once, but the TPU will cost: {error}")
+    for warning in warnings:
         _say(f"warning: {warning}")
 
 
