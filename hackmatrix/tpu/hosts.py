@@ -17,7 +17,8 @@ SECRETS = "hackmatrix.env"  # in the home folder
 EXTRAS = ("wandb",)  # of this package, beside what it always needs
 PYTHON_VERSION = "3.11"
 
-_WORKER = (f"{PLACE}/venv/bin/python", "-m", "hackmatrix.tpu.worker")
+# -P: a folder `hackmatrix` where one logs in is not taken for the package.
+_WORKER = (f"{PLACE}/venv/bin/python", "-P", "-m", "hackmatrix.tpu.worker")
 _NOT_SET_UP = """echo 'hackmatrix-tpu: {"state": "bare"}'"""
 
 

@@ -60,7 +60,7 @@ def start(place: Path, job: str, marker: str, command: list[str], *, again: bool
         subprocess.run(["tmux", "kill-session", "-t", SESSION], check=True)
     (place / _EXIT).unlink(missing_ok=True)
     (place / _TRAINING).write_text(json.dumps({"job": job, "command": command}))
-    words = [sys.executable, "-m", "hackmatrix.tpu.worker", "work", "--job", job]
+    words = [sys.executable, "-P", "-m", "hackmatrix.tpu.worker", "work", "--job", job]
     session = shlex.join([*words, "--marker", marker, "--", *command])
     return subprocess.run(["tmux", "new-session", "-d", "-s", SESSION, session]).returncode
 

@@ -6,12 +6,14 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from hackmatrix.tpu import worker
+from hackmatrix.tpu.description import Description
+from hackmatrix.tpu.hosts import PLACE, look_command
 from hackmatrix.tpu.observed import (
     Hosts,
     log_of,
@@ -147,6 +149,8 @@ def test_a_signal_reaches_training_which_may_save(place: Path) -> None:
     code = f"""if True:
         from pathlib import Path
         from hackmatrix.tpu import worker
+from hackmatrix.tpu.description import Description
+from hackmatrix.tpu.hosts import PLACE, look_command
         raise SystemExit(worker.main({words}, Path({str(place)!r})))"""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -225,6 +229,18 @@ def test_a_new_machine_is_followed_from_its_first_line() -> None:
 )
 def test_the_run_in_the_bucket(listing: str, expected: tuple[object, ...]) -> None:
     assert run_in_bucket(listing, JOB) == expected
+
+
+def test_a_folder_of_the_same_name_is_not_taken_for_the_package(
+    tmp_path: Path, make: Callable[..., Description]
+) -> None:
+    (tmp_path / "hackmatrix").mkdir()
+    (tmp_path / "hackmatrix" / "__init__.py").touch()
+    (tmp_path / "ready").touch()
+    text = look_command(make(), 0).replace(f"{PLACE}/venv/bin/python", sys.executable)
+    command = ["sh", "-c", text.replace(PLACE, str(tmp_path))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert len(told_by_hosts(done.stdout)) == 1, done.stderr
 
 
 def test_it_needs_the_standard_library_alone() -> None:
