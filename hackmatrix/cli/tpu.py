@@ -3,13 +3,8 @@
 from typing import Any
 
 from hackmatrix.cli.arguments import parse_given
-from hackmatrix.cli.tpu_subcommands import (
-    SUBCOMMANDS,
-    Subcommand,
-    TpuOptions,
-    run_lines,
-    run_on_hosts,
-)
+from hackmatrix.cli.tpu_options import TpuOptions
+from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS, Subcommand, run_lines, run_on_hosts
 from hackmatrix.errors import UserError
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.options import TrainOptions

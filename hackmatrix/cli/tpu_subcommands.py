@@ -1,10 +1,8 @@
-"""The subcommands of `hackmatrix tpu`: their options and what they do."""
+"""The subcommands of `hackmatrix tpu`: what they do."""
 
-import dataclasses
 import shlex
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from time import sleep
@@ -13,8 +11,15 @@ from typing import Any, NamedTuple
 from filelock import FileLock, Timeout
 
 from hackmatrix.cli.main import FAILED
+from hackmatrix.cli.tpu_options import (
+    CreateOptions,
+    FetchOptions,
+    HostOptions,
+    LogOptions,
+    RunOptions,
+    TpuOptions,
+)
 from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.tpu import commands
 from hackmatrix.tpu.costs import check_end_date, price_in_words
@@ -29,57 +34,6 @@ from hackmatrix.tpu.run import Driver, advice_for, rehearse, train
 from hackmatrix.tpu.troubles import Kind, Trouble, what_to_do
 
 Lines = list[commands.Argv]
-_HOSTS = "number of a host, 0-3 for several, or all"
-
-
-@dataclass(frozen=True)
-class TpuOptions:
-    """Options of every subcommand."""
-
-    file: Path = option(dataclasses.MISSING, "description of the TPU and of the training on it")
-    dry_run: bool = option(False, "print the gcloud lines and run nothing")
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-@dataclass(frozen=True)
-class CreateOptions(TpuOptions):
-    """How the TPU is asked for."""
-
-    direct: bool = option(False, "make it now or fail, without the queue")
-
-
-@dataclass(frozen=True)
-class HostOptions(TpuOptions):
-    """Which hosts."""
-
-    worker: str = option("all", _HOSTS)
-
-
-@dataclass(frozen=True)
-class LogOptions(TpuOptions):
-    """What of the logs."""
-
-    worker: str = option("0", _HOSTS)
-    lines: int = option(100, "number of last lines", at_least=1)
-    follow: bool = option(False, "go on with what is printed from now on")
-    service: bool = option(False, "the log of the TPU's own service instead of training's")
-
-
-@dataclass(frozen=True)
-class FetchOptions(TpuOptions):
-    """Where to."""
-
-    output: Path = option(Path("checkpoints"), "folder on this machine for the run's folder")
-
-
-@dataclass(frozen=True)
-class RunOptions(FetchOptions):
-    """How a run goes on."""
-
-    retry: bool = option(False, "training failed: set up the newest code and try again")
-    keep: bool = option(False, "do not delete the TPU when training is finished")
 
 
 class Subcommand(NamedTuple):

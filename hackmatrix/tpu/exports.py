@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from hackmatrix.errors import UserError
 from hackmatrix.tpu import commands
 from hackmatrix.tpu.description import Description
-from hackmatrix.tpu.hosts import PLACE, setup_script
+from hackmatrix.tpu.hosts import setup_script
+from hackmatrix.tpu.instance_group import recipe
 from hackmatrix.tpu.observed import RESTART_CODES
+from hackmatrix.tpu.train_script import needs_bucket, region, train_script
 
 _IMAGE = "google/cloud-sdk:slim"  # has gcloud and a Python that installs ours
-_IMAGE_OF_GROUPS = "ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e"
-_IMAGE_PROJECT = "ubuntu-os-accelerator-images"
 _RESTARTS = 1000  # GKE wants a number
 _PORTS = (8471, 8080)  # on which the hosts of a TPU talk
 
@@ -43,32 +42,12 @@ def export(kind: str, tpu: Description) -> str:
     return EXPORTS[kind].write(tpu)
 
 
-def train_script(tpu: Description, *, distributed: bool) -> str:
-    """Lines of a shell that train, from the newest checkpoint if the run is in the bucket."""
-    run = shlex.quote(commands.run_folder(tpu))
-    words = ["train", *tpu.train_arguments, "--checkpoint-dir", commands.checkpoint_dir(tpu)]
-    words += ["--distributed"] if distributed else []
-    return "\n".join(
-        [
-            f"run={run}",
-            'if gcloud storage ls "$run/config.yaml" >/dev/null 2>&1; then',
-            '    which=(--resume "$run")',
-            "else",
-            f"    which=(--run-name {shlex.quote(tpu.name)})",
-            "fi",
-            f"export JAX_COMPILATION_CACHE_DIR={PLACE}/jax-cache PYTHONUNBUFFERED=1",
-            f"cd {PLACE}/repo",
-            f'{PLACE}/venv/bin/python -m hackmatrix {shlex.join(words)} "${{which[@]}}"',
-        ]
-    )
-
-
 def _skypilot(tpu: Description) -> str:
-    _needs_bucket(tpu, "SkyPilot")
+    needs_bucket(tpu, "SkyPilot")
     task: dict[str, Any] = {
         "name": tpu.name,
         "resources": {
-            "infra": f"gcp/{_region(tpu)}/{tpu.zone}",
+            "infra": f"gcp/{region(tpu)}/{tpu.zone}",
             "accelerators": f"tpu-{tpu.slice.type}",
             "accelerator_args": {"runtime_version": tpu.runtime_version},
             "use_spot": tpu.spot,
@@ -125,7 +104,7 @@ exit $code
 
 
 def _gke(tpu: Description) -> str:
-    _needs_bucket(tpu, "GKE")
+    needs_bucket(tpu, "GKE")
     where = {
         "cloud.google.com/gke-tpu-accelerator": tpu.slice.kind.gke,
         "cloud.google.com/gke-tpu-topology": tpu.slice.topology,
@@ -182,85 +161,12 @@ def _gke(tpu: Description) -> str:
     return "\n".join([*head, _yaml(manifest)])
 
 
-def _mig(tpu: Description) -> str:
-    _needs_bucket(tpu, "a managed instance group")
-    if not tpu.slice.kind.groups:
-        raise UserError(
-            f"Compute Engine has no instance groups of {tpu.slice.family}, only of v5p and later: "
-            "use `hackmatrix tpu run`"
-        )
-    where = f"--zone={tpu.zone} --project={tpu.project}"
-    head = f"""#!/bin/bash
-# A managed instance group of Compute Engine: Google makes lost machines anew, and their start-up
-# script resumes the run. Nothing of yours has to stay awake. To end it:
-#   gcloud compute instance-groups managed delete {tpu.name} {where}
-set -euo pipefail
-cat >startup.sh <<'STARTUP'
-#!/bin/bash
-until bash <<'HACKMATRIX'
-{setup_script(tpu)}HACKMATRIX
-do sleep 60; done
-while true; do
-    code=0
-    (
-{train_script(tpu, distributed=tpu.slice.hosts > 1)}
-    ) || code=$?
-    case $code in # finished, or the program failed; anything else is a lost machine
-        0 | 1 | 2) break ;;
-    esac
-    sleep 10
-done
-gcloud compute instance-groups managed resize {tpu.name} --size=0 {where}
-STARTUP
-"""
-    return head + "\n".join(map(shlex.join, _group(tpu))) + "\n"
-
-
-def _group(tpu: Description) -> list[commands.Argv]:
-    """The lines that make a group; a policy keeps the machines of a slice together."""
-    several, where = tpu.slice.hosts > 1, f"--project={tpu.project}"
-    compute = ["gcloud", "compute"]
-    policy = [
-        *[*compute, "resource-policies", "create", "workload-policy", tpu.name, where],
-        f"--region={_region(tpu)}",
-        "--type=HIGH_THROUGHPUT",
-        *([f"--accelerator-topology={tpu.slice.topology}"] if several else []),
-    ]
-    spot = ["--provisioning-model=SPOT", "--instance-termination-action=DELETE"]
-    template = [
-        *[*compute, "instance-templates", "create", tpu.name, where],
-        f"--machine-type={tpu.slice.machine}",
-        f"--image-family={_IMAGE_OF_GROUPS}",
-        f"--image-project={_IMAGE_PROJECT}",
-        "--boot-disk-size=100GB",
-        "--maintenance-policy=TERMINATE",
-        "--scopes=cloud-platform",
-        *(spot if tpu.spot else []),
-        *([f"--service-account={tpu.service_account}"] if tpu.service_account else []),
-        "--metadata-from-file=startup-script=startup.sh",
-    ]
-    link = f"projects/{tpu.project}/regions/{_region(tpu)}/resourcePolicies/{tpu.name}"
-    group = [
-        *[*compute, "instance-groups", "managed", "create", tpu.name, where],
-        f"--zone={tpu.zone}",
-        f"--size={tpu.slice.hosts}",
-        f"--template={tpu.name}",
-        *([f"--workload-policy={link}"] if several else []),
-    ]
-    return [policy, template, group] if several else [template, group]
-
-
 EXPORTS = {
     "skypilot": Export("a task of SkyPilot", _skypilot),
     "slurm": Export("a job of Slurm", _slurm),
     "gke": Export("a JobSet for GKE", _gke),
-    "mig": Export("a recipe for a managed instance group of Compute Engine", _mig),
+    "mig": Export("a recipe for a managed instance group of Compute Engine", recipe),
 }
-
-
-def _needs_bucket(tpu: Description, what: str) -> None:
-    if tpu.bucket is None:
-        raise UserError(f"{what} makes machines anew, so checkpoints need a bucket: set bucket")
 
 
 def _as_root(tpu: Description) -> str:
@@ -269,10 +175,6 @@ def _as_root(tpu: Description) -> str:
 
 def _in_container(tpu: Description) -> str:
     return f"#!/bin/bash\nset -euo pipefail\nbash <<'HACKMATRIX'\n{setup_script(tpu)}HACKMATRIX"
-
-
-def _region(tpu: Description) -> str:
-    return tpu.zone.rpartition("-")[0]
 
 
 class _Dumper(yaml.SafeDumper):

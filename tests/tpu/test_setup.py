@@ -162,8 +162,10 @@ def test_values_are_quoted(make: Callable[..., Description]) -> None:
     assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
 
 
-def test_a_machine_that_is_not_set_up_says_so(make: Callable[..., Description]) -> None:
-    text = look_command(make(), 0)
+def test_a_machine_that_is_not_set_up_says_so(
+    make: Callable[..., Description], tmp_path: Path
+) -> None:
+    text = look_command(make(), 0).replace(PLACE, str(tmp_path))
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True)
     assert done.stdout == 'hackmatrix-tpu: {"state": "bare"}\n'
 

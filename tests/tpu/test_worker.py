@@ -149,8 +149,6 @@ def test_a_signal_reaches_training_which_may_save(place: Path) -> None:
     code = f"""if True:
         from pathlib import Path
         from hackmatrix.tpu import worker
-from hackmatrix.tpu.description import Description
-from hackmatrix.tpu.hosts import PLACE, look_command
         raise SystemExit(worker.main({words}, Path({str(place)!r})))"""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
