@@ -38,6 +38,7 @@ COMMANDS = {
     "bench": Command("bench", "measure speed and memory"),
     "cache": Command("cache", "show or empty the programs kept on disk"),
     "serve": Command("serve", "run the game as a process that speaks JSON lines"),
+    "tpu": Command("tpu", "train on cloud TPUs"),
 }
 
 

@@ -1,0 +1,92 @@
+"""`hackmatrix tpu`: cloud TPUs, through Google's own gcloud."""
+
+from typing import Any
+
+from hackmatrix.cli.arguments import parse_given
+from hackmatrix.cli.tpu_options import TpuOptions
+from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS, Subcommand, run_lines, run_on_hosts
+from hackmatrix.errors import UserError
+from hackmatrix.settings.config import TrainConfig
+from hackmatrix.settings.options import TrainOptions
+from hackmatrix.tpu.description import Description, read_description
+from hackmatrix.tpu.exports import EXPORTS, export
+from hackmatrix.tpu.process import Gcloud
+
+_FILE = "configs/tpu-v4-8.yaml"
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command."""
+    name, *rest = argv or [""]
+    if name in ("-h", "--help"):
+        print(_help())
+        return 0
+    if name == "export":
+        return _export(rest)
+    if name not in SUBCOMMANDS:
+        raise UserError(f"expected a subcommand, got {name!r}: see `hackmatrix tpu --help`")
+    at = rest.index("--") if "--" in rest else len(rest)
+    own, words = rest[:at], rest[at + 1 :]
+    if words and name != "ssh":
+        raise UserError("only `hackmatrix tpu ssh FILE -- COMMAND` takes words after --")
+    command, called = SUBCOMMANDS[name], f"hackmatrix tpu {name}"
+    tpu, options = _read(own, called, command)
+    gcloud = Gcloud(lambda line: print(line, flush=True), options.dry_run)
+    if words:
+        return run_on_hosts(called, tpu, options, gcloud, words)
+    if command.work is not None:
+        return command.work(tpu, options, gcloud)
+    assert command.lines is not None
+    return run_lines(called, options, gcloud, command.lines(tpu, options))
+
+
+def _read(argv: list[str], called: str, command: Subcommand) -> tuple[Description, Any]:
+    """The description and the subcommand's options."""
+    flags, given = parse_given(
+        [Description, command.options],
+        argv,
+        command=called,
+        purpose=command.purpose,
+        example=f"  {called} {_FILE}",
+    )
+    tpu = read_description(given["file"], flags)
+    try:  # here, rather than on the TPU, minutes and dollars later
+        kinds = [TrainConfig, TrainOptions]
+        parse_given(kinds, tpu.train_arguments, command="hackmatrix train", purpose="", example="")
+    except UserError as error:
+        raise UserError(f"{given['file']}: train: {error}") from None
+    return tpu, command.options(**given)
+
+
+def _export(argv: list[str]) -> int:
+    kind, *rest = argv or [""]
+    usage = f"usage: hackmatrix tpu export {{{','.join(EXPORTS)}}} FILE"
+    if kind in ("-h", "--help"):
+        meanings = "\n".join(f"  {name:<9} {row.meaning}" for name, row in EXPORTS.items())
+        print(f"{usage}\n\nPrints a file with which something else trains:\n{meanings}")
+        return 0
+    if kind not in EXPORTS:
+        raise UserError(f"expected one of {', '.join(EXPORTS)}, got {kind!r}; {usage}")
+    purpose = f"Prints the training as {EXPORTS[kind].meaning}."
+    tpu, _ = _read(rest, f"hackmatrix tpu export {kind}", Subcommand(purpose, TpuOptions))
+    print(export(kind, tpu), end="")
+    return 0
+
+
+def _help() -> str:
+    width = max(map(len, SUBCOMMANDS))
+    rows = [f"  {name:<{width}}  {command.purpose}" for name, command in SUBCOMMANDS.items()]
+    rows.append(f"  {'export':<{width}}  Prints the training as a file for {', '.join(EXPORTS)}.")
+    return "\n".join(
+        [
+            "usage: hackmatrix tpu COMMAND FILE [--dry-run] ...",
+            "",
+            "Cloud TPUs through gcloud: each command prints the line that it runs.",
+            "",
+            *rows,
+            "",
+            "`hackmatrix tpu COMMAND --help` explains a command; docs/tpu.md walks through all.",
+            "example:",
+            f"  hackmatrix tpu run {_FILE} --dry-run",
+        ]
+    )

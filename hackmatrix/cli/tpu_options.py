@@ -1,0 +1,59 @@
+"""Options of the subcommands of `hackmatrix tpu`."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+from hackmatrix.options import check, option
+
+_HOSTS = "number of a host, 0-3 for several, or all"
+
+
+@dataclass(frozen=True)
+class TpuOptions:
+    """Options of every subcommand."""
+
+    file: Path = option(dataclasses.MISSING, "description of the TPU and of the training on it")
+    dry_run: bool = option(False, "print the gcloud lines and run nothing")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class CreateOptions(TpuOptions):
+    """How the TPU is asked for."""
+
+    direct: bool = option(False, "make it now or fail, without the queue")
+
+
+@dataclass(frozen=True)
+class HostOptions(TpuOptions):
+    """Which hosts."""
+
+    worker: str = option("all", _HOSTS)
+
+
+@dataclass(frozen=True)
+class LogOptions(TpuOptions):
+    """What of the logs."""
+
+    worker: str = option("0", _HOSTS)
+    lines: int = option(100, "number of last lines", at_least=1)
+    follow: bool = option(False, "go on with what is printed from now on")
+    service: bool = option(False, "the log of the TPU's own service instead of training's")
+
+
+@dataclass(frozen=True)
+class FetchOptions(TpuOptions):
+    """Where to."""
+
+    output: Path = option(Path("checkpoints"), "folder on this machine for the run's folder")
+
+
+@dataclass(frozen=True)
+class RunOptions(FetchOptions):
+    """How a run goes on."""
+
+    retry: bool = option(False, "training failed: set up the newest code and try again")
+    keep: bool = option(False, "do not delete the TPU when training is finished")

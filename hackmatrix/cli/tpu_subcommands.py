@@ -1,0 +1,241 @@
+"""The subcommands of `hackmatrix tpu`: what they do."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from time import sleep
+from typing import Any, NamedTuple
+
+from filelock import FileLock, Timeout
+
+from hackmatrix.cli.main import FAILED
+from hackmatrix.cli.tpu_options import (
+    CreateOptions,
+    FetchOptions,
+    HostOptions,
+    LogOptions,
+    RunOptions,
+    TpuOptions,
+)
+from hackmatrix.errors import UserError
+from hackmatrix.settings.config import TrainConfig
+from hackmatrix.tpu import commands
+from hackmatrix.tpu.costs import check_end_date, price_in_words
+from hackmatrix.tpu.decision import decide
+from hackmatrix.tpu.description import Description
+from hackmatrix.tpu.hosts import write_setup_script
+from hackmatrix.tpu.look import look, look_lines, trouble_of_line
+from hackmatrix.tpu.memory import Memory
+from hackmatrix.tpu.observed import NO_RUN, Hosts, Queue
+from hackmatrix.tpu.process import NO_GCLOUD, Gcloud
+from hackmatrix.tpu.run import Driver, advice_for, rehearse, train
+from hackmatrix.tpu.troubles import Kind, Trouble, what_to_do
+
+Lines = list[commands.Argv]
+
+
+class Subcommand(NamedTuple):
+    """A subcommand: what it does, its options, and either its gcloud lines or its work."""
+
+    purpose: str
+    options: type[TpuOptions] = TpuOptions
+    lines: Callable[[Description, Any], Lines] | None = None
+    work: Callable[[Description, Any, Gcloud], int] | None = None
+
+
+def run_lines(called: str, options: TpuOptions, gcloud: Gcloud, lines: Lines) -> int:
+    """Runs lines one after the other until one fails, which is explained."""
+    for argv in lines:
+        trouble = trouble_of_line(argv, gcloud.show(argv))
+        if trouble is not None:
+            return _fail(called, options, trouble)
+    return 0
+
+
+def run_on_hosts(
+    called: str, tpu: Description, options: HostOptions, gcloud: Gcloud, words: list[str]
+) -> int:
+    """Runs a command on hosts: one word is a line of a shell, several are its words."""
+    text = words[0] if len(words) == 1 else shlex.join(words)
+    return run_lines(called, options, gcloud, [commands.ssh(tpu, text, options.worker)])
+
+
+def _create(tpu: Description, options: CreateOptions) -> Lines:
+    _warn(tpu)
+    if near := check_end_date(tpu, _now().date()):
+        _say(f"warning: {near}")
+    _say(f"it will cost {price_in_words(tpu)}; `hackmatrix tpu delete {options.file}` ends it")
+    make = commands.create_directly if options.direct else commands.create
+    return [make(tpu, write_setup_script(tpu))]
+
+
+def _init(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
+    for argv in commands.prepare(tpu):
+        trouble = trouble_of_line(argv, gcloud.show(argv))
+        if trouble is not None and trouble.kind is not Kind.EXISTS:
+            return _fail("hackmatrix tpu init", options, trouble)
+    return 0
+
+
+def _set_up(tpu: Description, _: TpuOptions) -> Lines:
+    return commands.set_up(tpu, write_setup_script(tpu))
+
+
+def _logs(tpu: Description, options: LogOptions) -> Lines:
+    which = {"service": options.service, "follow": options.follow}
+    return [commands.logs(tpu, options.lines, options.worker, **which)]
+
+
+def _fetch(tpu: Description, options: FetchOptions) -> Lines:
+    if not options.dry_run:
+        (options.output / tpu.name).mkdir(parents=True, exist_ok=True)
+    return [commands.fetch(tpu, options.output)]
+
+
+def _images(tpu: Description, _: TpuOptions) -> Lines:
+    _say("TPU machines take no image of your own: a runtime, and packages from the bucket")
+    wheels = [] if tpu.bucket is None else [commands.list_wheels(tpu)]
+    return [commands.types(tpu), commands.runtimes(tpu), *wheels]
+
+
+def _shell(tpu: Description, options: HostOptions, gcloud: Gcloud) -> int:
+    worker = "0" if options.worker == "all" else options.worker
+    return _at_terminal(options, gcloud, commands.ssh(tpu, None, worker))
+
+
+def _attach(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
+    _say("Ctrl-B, then D leaves the session and lets training go on; Ctrl-C would stop it")
+    return _at_terminal(options, gcloud, commands.attach(tpu))
+
+
+def _at_terminal(options: TpuOptions, gcloud: Gcloud, argv: commands.Argv) -> int:
+    result = gcloud.show(argv, terminal=True)
+    if result == NO_GCLOUD:
+        return _fail("hackmatrix tpu", options, Trouble(Kind.NO_GCLOUD, ""))
+    return result.code
+
+
+def _train(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
+    called = "hackmatrix tpu train"
+    if gcloud.dry_run:
+        return run_lines(called, options, gcloud, [train(tpu, NO_RUN, again=False)])
+    seen = look(tpu, gcloud, 0, _now())
+    if seen.trouble is not None:
+        return _fail(called, options, seen.trouble)
+    if seen.hosts not in (Hosts.IDLE, Hosts.ENDED, Hosts.VANISHED):
+        hint = "`hackmatrix tpu status FILE` says more"
+        return _fail(called, options, f"the TPU is {seen.node}, its hosts: {seen.hosts}; {hint}")
+    again = seen.hosts is not Hosts.IDLE
+    return run_lines(called, options, gcloud, [train(tpu, seen.run, again=again)])
+
+
+def _status(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
+    if gcloud.dry_run:
+        return run_lines("hackmatrix tpu status", options, gcloud, look_lines(tpu))
+    seen = look(tpu, gcloud, 0, _now())
+    if seen.trouble is not None:
+        return _fail("hackmatrix tpu status", options, seen.trouble)
+    driver = _driver(tpu, Path(), options, gcloud)
+    for label, value in (
+        ("request", seen.queue),
+        ("TPU", f"{seen.node}, {tpu.slice.type} in {tpu.zone}"),
+        ("hosts", seen.hosts),
+        ("checkpoint", "none" if seen.run.checkpoint is None else seen.run.checkpoint),
+        ("cost", driver.reminder(seen) if seen.created else price_in_words(tpu)),
+        ("next", advice_for(str(options.file), decide(seen, Memory()).words)),
+    ):
+        _say(f"{label:<12}{value}")
+    return 0
+
+
+def _run(tpu: Description, options: RunOptions, gcloud: Gcloud) -> int:
+    driver = _driver(tpu, options.output, options, gcloud)
+    _warn(tpu)
+    if options.dry_run:
+        rehearse(driver)
+        return 0
+    lock = FileLock(write_setup_script(tpu).with_suffix(".lock"), timeout=0)
+    try:
+        with lock:
+            return driver.run(Memory(retry=options.retry, keep=options.keep))
+    except Timeout:
+        raise UserError(f"another `hackmatrix tpu run` of {tpu.name} is under way here") from None
+    except KeyboardInterrupt:
+        _say("stopped looking; the TPU goes on, and costs")
+        _say(f"  hackmatrix tpu run {options.file}      goes on here")
+        _say(f"  hackmatrix tpu delete {options.file}   ends it")
+        raise
+
+
+def _delete(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
+    direct = False
+    if not gcloud.dry_run:
+        seen = look(tpu, gcloud, 0, _now())
+        direct = seen.trouble is None and seen.queue is Queue.ABSENT
+    line = commands.delete(tpu) if direct else commands.delete_request(tpu)
+    return run_lines("hackmatrix tpu delete", options, gcloud, [line])
+
+
+def _driver(tpu: Description, folder: Path, options: TpuOptions, gcloud: Gcloud) -> Driver:
+    return Driver(tpu, gcloud, folder, gcloud.say, sleep, _now, str(options.file))
+
+
+def _warn(tpu: Description) -> None:
+    warnings = list(tpu.warnings)
+    try:
+        TrainConfig(checkpoint_dir=Path(commands.checkpoint_dir(tpu)))
+    except UserError as error:
+        warnings.append(f"training will stop at once, but the TPU will cost: {error}")
+    for warning in warnings:
+        _say(f"warning: {warning}")
+
+
+def _fail(called: str, options: TpuOptions, trouble: Trouble | str) -> int:
+    text = str(trouble)
+    if isinstance(trouble, Trouble) and (advice := what_to_do(trouble.kind)):
+        text = f"{trouble}: {advice}"
+    print(f"{called}: error: {advice_for(str(options.file), text)}", file=sys.stderr)
+    return FAILED
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # before what gcloud itself prints
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+def _one(line: Callable[[Description], commands.Argv]) -> Callable[[Description, Any], Lines]:
+    return lambda tpu, _: [line(tpu)]
+
+
+SUBCOMMANDS = {
+    "run": Subcommand(
+        "Trains from nothing to the fetched run, whatever happens to the TPU.",
+        RunOptions,
+        work=_run,
+    ),
+    "status": Subcommand("Tells the states of the TPU, and what `run` would do.", work=_status),
+    "init": Subcommand("Switches the project's services on, makes the bucket.", work=_init),
+    "create": Subcommand("Asks for the TPU.", CreateOptions, lines=_create),
+    "setup": Subcommand("Sets all hosts up.", lines=_set_up),
+    "update": Subcommand("Brings the newest code of the branch to all hosts.", lines=_set_up),
+    "train": Subcommand("Starts training on all hosts, in sessions of tmux.", work=_train),
+    "attach": Subcommand("Shows the session in which the first host trains.", work=_attach),
+    "logs": Subcommand("Shows what training printed.", LogOptions, lines=_logs),
+    "ssh": Subcommand(
+        "Opens a shell on a host; FILE -- COMMAND runs one on all.", HostOptions, work=_shell
+    ),
+    "fetch": Subcommand("Copies the run to this machine.", FetchOptions, lines=_fetch),
+    "list": Subcommand(
+        "Lists TPUs and requests in the zone.", lines=lambda tpu, _: commands.list_all(tpu)
+    ),
+    "images": Subcommand("Lists types, runtimes, and packages for new hosts.", lines=_images),
+    "quota": Subcommand("Tells the project's quotas.", lines=_one(commands.quota)),
+    "stop": Subcommand("Stops an on-demand TPU; its disk stays.", lines=_one(commands.stop)),
+    "start": Subcommand("Starts a stopped TPU.", lines=_one(commands.start)),
+    "delete": Subcommand("Deletes the TPU and its request.", work=_delete),
+}

@@ -1,0 +1,105 @@
+"""Runs gcloud, and prints each line before it runs."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hackmatrix.tpu.commands import Argv
+from hackmatrix.tpu.troubles import TIMED_OUT
+
+MINUTE = 60.0
+
+
+class Result(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+NO_GCLOUD = Result(127, "", "gcloud: not found")
+
+
+def printed(argv: Argv) -> str:
+    """A command line as a shell reads it."""
+    return f"$ {shlex.join(argv)}"
+
+
+@dataclass
+class Gcloud:
+    """Runs command lines of gcloud.
+
+    Attributes:
+        say: prints a line.
+        dry_run: print them, and run nothing.
+    """
+
+    say: Callable[[str], None]
+    dry_run: bool = False
+    _seen: set[str] = field(default_factory=set)
+
+    def run(self, argv: Argv, *, timeout: float = 15 * MINUTE, quiet: bool = False) -> Result:
+        """Runs a command and returns what it printed.
+
+        Args:
+            argv: the command line.
+            timeout: seconds after which it is ended: ssh to a machine that is gone can hang.
+            quiet: a command that only looks, over and over: print it the first time alone.
+        """
+        self._print(argv, once=quiet)
+        if self.dry_run:
+            return Result(0, "", "")
+        try:
+            process = subprocess.run(
+                argv,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout,
+            )
+        except FileNotFoundError:
+            return NO_GCLOUD
+        except subprocess.TimeoutExpired as expired:
+            return Result(TIMED_OUT, "", f"ERROR: timed out after {expired.timeout:g} s")
+        return Result(process.returncode, process.stdout, process.stderr)
+
+    def show(self, argv: Argv, *, terminal: bool = False) -> Result:
+        """Runs a command whose output the user sees as it comes.
+
+        Args:
+            argv: the command line.
+            terminal: it talks with the user, so its errors are not read here.
+        """
+        self._print(argv, once=False)
+        if self.dry_run:
+            return Result(0, "", "")
+        try:
+            process = subprocess.Popen(
+                argv, stderr=None if terminal else subprocess.PIPE, text=True, errors="replace"
+            )
+        except FileNotFoundError:
+            return NO_GCLOUD
+        errors: list[str] = []
+        try:
+            for line in process.stderr or ():
+                errors.append(line)
+                sys.stderr.write(line)
+            return Result(process.wait(), "", "".join(errors))
+        except KeyboardInterrupt:  # it reached the command too, which ends in its own time
+            process.wait()
+            raise
+        finally:
+            if process.stderr is not None:
+                process.stderr.close()
+
+    def _print(self, argv: Argv, *, once: bool) -> None:
+        kind = " ".join(argv[:5])
+        if not (once and kind in self._seen):
+            self.say(printed(argv))
+        if once:
+            self._seen.add(kind)

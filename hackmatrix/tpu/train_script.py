@@ -1,0 +1,39 @@
+"""The training as lines of a shell, for services that make machines anew."""
+
+import shlex
+
+from hackmatrix.errors import UserError
+from hackmatrix.tpu import commands
+from hackmatrix.tpu.description import Description
+from hackmatrix.tpu.hosts import PLACE
+
+
+def train_script(tpu: Description, *, distributed: bool) -> str:
+    """Lines of a shell that train, from the newest checkpoint if the run is in the bucket."""
+    run = shlex.quote(commands.run_folder(tpu))
+    words = ["train", *tpu.train_arguments, "--checkpoint-dir", commands.checkpoint_dir(tpu)]
+    words += ["--distributed"] if distributed else []
+    return "\n".join(
+        [
+            f"run={run}",
+            'if gcloud storage ls "$run/config.yaml" >/dev/null 2>&1; then',
+            '    which=(--resume "$run")',
+            "else",
+            f"    which=(--run-name {shlex.quote(tpu.name)})",
+            "fi",
+            f"export JAX_COMPILATION_CACHE_DIR={PLACE}/jax-cache PYTHONUNBUFFERED=1",
+            f"cd {PLACE}/repo",
+            f'{PLACE}/venv/bin/python -m hackmatrix {shlex.join(words)} "${{which[@]}}"',
+        ]
+    )
+
+
+def needs_bucket(tpu: Description, what: str) -> None:
+    """Raises `UserError` if there is no bucket."""
+    if tpu.bucket is None:
+        raise UserError(f"{what} makes machines anew, so checkpoints need a bucket: set bucket")
+
+
+def region(tpu: Description) -> str:
+    """The region of the zone."""
+    return tpu.zone.rpartition("-")[0]

@@ -1,0 +1,47 @@
+"""Every command line of `hackmatrix tpu`."""
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from hackmatrix.tpu import commands
+from hackmatrix.tpu.commands import Argv
+from hackmatrix.tpu.description import Description
+from hackmatrix.tpu.exports import export
+from hackmatrix.tpu.hosts import look_command
+from hackmatrix.tpu.observed import Run
+from hackmatrix.tpu.run import train
+
+SCRIPT = Path("setup.sh")
+
+
+def every_line(tpu: Description) -> Iterator[Argv]:
+    """Every command line of `hackmatrix tpu` and of its export of a recipe."""
+    yield commands.create(tpu, SCRIPT)
+    yield commands.create_directly(tpu, SCRIPT)
+    yield commands.describe_request(tpu)
+    yield commands.describe(tpu)
+    yield commands.delete_request(tpu)
+    yield commands.delete(tpu)
+    yield commands.start(tpu)
+    yield commands.stop(tpu)
+    yield from commands.list_all(tpu)
+    yield commands.ssh(tpu)
+    yield commands.ssh(tpu, look_command(tpu, 7), "0-3")
+    yield commands.attach(tpu)
+    yield commands.logs(tpu, 10, "0", service=True, follow=True)
+    yield from commands.set_up(tpu, SCRIPT)
+    yield commands.fetch(tpu, Path("checkpoints"))
+    yield from commands.prepare(tpu)
+    yield commands.quota(tpu)
+    yield commands.runtimes(tpu)
+    yield commands.types(tpu)
+    yield train(tpu, Run(exists=True), again=True)
+    if tpu.bucket is not None:
+        yield commands.list_run(tpu)
+        yield commands.list_wheels(tpu)
+        if tpu.slice.kind.groups:
+            recipe = export("mig", tpu)
+            yield from (
+                shlex.split(line) for line in recipe.splitlines() if "gcloud comp" in line[:13]
+            )
