@@ -67,11 +67,9 @@ def read_config(path: Path) -> Settings:
     """
     settings: Settings = {}
     named: dict[str, str] = {}
-    for key, value in _entries(path):
-        if key not in _KNOWN:
-            raise UserError(f"{path}: unknown setting {_shown(key)}, {_nearest(key)}")
+    for key, value in entries(path):
         try:
-            found = _converted(key, value)
+            found = converted(key, value)
         except ValueError as error:
             raise UserError(f"{path}: {key} {error}") from None
         for name in found:
@@ -113,21 +111,28 @@ def dump_config(config: TrainConfig) -> str:
     return yaml.safe_dump(sections, sort_keys=False)
 
 
-def _entries(path: Path) -> list[tuple[str, Any]]:
-    """The file's keys as "section.name", with their values."""
+def entries(path: Path) -> list[tuple[str, Any]]:
+    """The file's keys as "section.name", all of them known, with their values as YAML has them.
+
+    Raises:
+        UserError: the file can't be read or is not YAML of this form, or a name is unknown.
+    """
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise UserError(f"--config {path}: {error.strerror}") from None
     except Exception as error:  # PyYAML raises many kinds on odd input, not only its own
         raise UserError(f"{path}: is not a YAML file ({_one_line(error)})") from None
-    entries: list[tuple[str, Any]] = []
+    found: list[tuple[str, Any]] = []
     for section, keys in _mapping(path, "the file", content).items():
         if section not in _SECTIONS:
             raise UserError(f"{path}: unknown section {_shown(section)}, {_nearest(str(section))}")
         for name, value in _mapping(path, f"section {section}", keys).items():
-            entries.append((f"{section}.{name}", value))
-    return entries
+            key = f"{section}.{name}"
+            if key not in _KNOWN:
+                raise UserError(f"{path}: unknown setting {_shown(key)}, {_nearest(key)}")
+            found.append((key, value))
+    return found
 
 
 class _Loader(yaml.SafeLoader):
@@ -169,12 +174,25 @@ def _mapping(path: Path, what: str, content: Any) -> dict[Any, Any]:
     return content
 
 
-def _converted(key: str, value: Any) -> Settings:
+def converted(key: str, value: Any) -> Settings:
+    """The fields of `TrainConfig` that a known key sets.
+
+    Raises:
+        ValueError: the value is not valid; the message continues a sentence that begins with the
+            key.
+    """
     if key in _CONVERSIONS:
         return _CONVERSIONS[key](value)
     name = _KNOWN[key]
     assert name is not None
     return {name: OPTIONS[name].convert(value)}
+
+
+def number_kind(key: str) -> type | None:
+    """The type of the numbers of a range, int or float, that a known key takes; else None."""
+    name = _KNOWN[key]
+    kind = int if key == f"training.{BATCH_SIZE}" else name and OPTIONS[name].kind
+    return kind if kind in (int, float) else None
 
 
 def _nearest(key: str) -> str:
