@@ -32,6 +32,7 @@ COMMANDS = {
     "replay": Command("replay", "show a saved game, or write it as a film"),
     "train": Command("train", "train an agent by PPO"),
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
+    "tune": Command("tune", "search for settings of training"),
     "compare": Command("compare", "compare runs over their seeds"),
     "checkpoint": Command("checkpoint", "list, check and convert checkpoints"),
     "sb3": Command("sb3", "train and watch an agent of Stable-Baselines3"),

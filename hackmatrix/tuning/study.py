@@ -1,0 +1,135 @@
+"""The study of a search in Optuna's storage: trials are asked for, told, and taken over."""
+
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from filelock import FileLock, Timeout
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from hackmatrix.errors import UserError
+from hackmatrix.tuning.options import TuneOptions
+from hackmatrix.tuning.plan import Plan
+from hackmatrix.tuning.space import Space, grid_points, grid_size
+
+SAMPLERS = ("tpe", "random", "grid")
+TRIALS = "trials"
+
+HOST, REASON, SECONDS, STOPPED = "host", "reason", "wall_seconds", "stopped"  # of a trial
+
+_JOURNAL = "journal.log"
+_STARTUP, _WARMUP = 5, 20  # trials, and percent of a trial, before any is pruned
+_asking = threading.Lock()  # between the count of trials and the next one
+
+optuna.logging.set_verbosity(logging.WARNING)
+
+
+def open_study(options: TuneOptions, plan: Plan, sampler: str, worker: int = 0) -> optuna.Study:
+    """The study of a sampler, made if there is none yet; each thread needs its own.
+
+    Raises:
+        UserError: the storage can't be reached.
+    """
+    pareto = plan.objective == "pareto"
+    try:
+        study = optuna.create_study(
+            storage=_storage(options, plan),
+            study_name=f"{plan.folder.name}-{sampler}",
+            directions=["maximize", "minimize"] if pareto else ["maximize"],
+            load_if_exists=True,
+            pruner=optuna.pruners.MedianPruner(_STARTUP, _WARMUP)
+            if options.pruning and not pareto
+            else optuna.pruners.NopPruner(),
+        )
+    except (ImportError, OSError, optuna.exceptions.StorageInternalError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"--storage {options.storage or plan.folder}: {reason}") from None
+    study.sampler = _sampler(sampler, plan.space, _seed(options.seed, worker, study))
+    return study
+
+
+def studies(options: TuneOptions, plan: Plan) -> Iterator[tuple[str, optuna.Study]]:
+    """The studies that have trials, by sampler."""
+    there = optuna.get_all_study_names(_storage(options, plan))
+    for sampler in SAMPLERS:
+        if f"{plan.folder.name}-{sampler}" in there:
+            study = open_study(options, plan, sampler)
+            if study.trials:
+                yield sampler, study
+
+
+def ask(study: optuna.Study, plan: Plan, sampler: str, num_trials: int) -> Trial | None:
+    """The next trial; None if there are enough."""
+    limit = min(num_trials, grid_size(plan.space)) if sampler == "grid" else num_trials
+    with _asking:
+        if sum(counts(trial) for trial in study.trials) >= limit:
+            return None
+        return study.ask({key: each.distribution() for key, each in plan.space.items()})
+
+
+def counts(trial: FrozenTrial) -> bool:
+    """Whether a trial is one of those that were wanted: neither waiting nor given up."""
+    given_up = trial.state == TrialState.FAIL and REASON not in trial.user_attrs
+    return trial.state != TrialState.WAITING and not given_up
+
+
+def run_of(plan: Plan, sampler: str, number: int) -> Path:
+    """The folder of a trial's run."""
+    return plan.folder / TRIALS / f"{sampler}-{number}"
+
+
+def lock_of(plan: Plan, sampler: str, number: int) -> FileLock:
+    """The lock that a worker holds while it trains a trial."""
+    run = run_of(plan, sampler, number)
+    run.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(run.with_suffix(".lock"), blocking=False)
+
+
+def give_up(study: optuna.Study, number: int, params: dict[str, Any]) -> None:
+    """Ends a trial whose search was ended; one with the same settings is made later."""
+    study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
+    study.enqueue_trial(params)
+
+
+def take_over(study: optuna.Study, plan: Plan, sampler: str) -> int:
+    """Gives up the trials of this machine whose worker is gone; returns their number."""
+    found = 0
+    for frozen in study.get_trials(states=(TrialState.RUNNING,)):
+        if frozen.user_attrs.get(HOST) != socket.gethostname():
+            continue
+        with contextlib.suppress(Timeout), lock_of(plan, sampler, frozen.number):
+            give_up(study, frozen.number, frozen.params)
+            found += 1
+    return found
+
+
+def _storage(options: TuneOptions, plan: Plan) -> Any:
+    if options.storage is not None:
+        return options.storage
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    return JournalStorage(JournalFileBackend(str(plan.folder / _JOURNAL)))
+
+
+def _seed(seed: int | None, worker: int, study: optuna.Study) -> int | None:
+    """A seed for each worker and each start; None without --seed."""
+    if seed is None:
+        return None
+    return int(np.random.SeedSequence([seed, worker, len(study.trials)]).generate_state(1)[0])
+
+
+def _sampler(name: str, space: Space, seed: int | None) -> optuna.samplers.BaseSampler:
+    if name == "tpe":
+        return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
+    if name == "random":
+        return optuna.samplers.RandomSampler(seed=seed)
+    points = grid_points(space)
+    values = {key: list(dict.fromkeys(point[key] for point in points)) for key in space}
+    return optuna.samplers.GridSampler(values, seed=0)  # all workers must see the same grid
