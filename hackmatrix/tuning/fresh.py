@@ -21,7 +21,7 @@ from hackmatrix.tuning.plan import Plan
 from hackmatrix.tuning.study import STOPPED
 from hackmatrix.tuning.training import Result, is_finished, last_words, result_of, training
 
-FOLDER, DEFAULT = "fresh", "default"
+DEFAULT = "default"
 
 
 class Fresh(NamedTuple):
@@ -61,7 +61,7 @@ def retrain(
     Returns:
         By name: `default`, and the winners' samplers. A training that failed is left out.
     """
-    folder = plan.folder / FOLDER
+    folder = plan.folder / f"fresh-{plan.fresh_seeds}"
     results = {}
     wanted = {DEFAULT: (DEFAULT, plan.of_fresh({}))}
     for sampler, trial in winners.items():

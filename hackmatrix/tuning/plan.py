@@ -74,7 +74,8 @@ class Plan(NamedTuple):
 
     def _as_dict(self) -> dict[str, Any]:
         space = {name: list(dimension) for name, dimension in self.space.items()}
-        return {**self._asdict(), "folder": None, "space": space}
+        told = {**self._asdict(), "space": space}
+        return {n: value for n, value in told.items() if n not in ("folder", "fresh_seeds")}
 
 
 def plan_of(options: TuneOptions) -> Plan:

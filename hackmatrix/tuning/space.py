@@ -122,11 +122,6 @@ def settings_of(params: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def grid_size(space: Space) -> int:
-    """The number of points of the grid."""
-    return math.prod(len(dimension.grid()) for dimension in space.values())
-
-
 def grid_points(space: Space) -> list[dict[str, Any]]:
     """All points of the grid, by key."""
     each = itertools.product(*(dimension.grid() for dimension in space.values()))

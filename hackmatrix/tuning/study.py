@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import optuna
 from filelock import FileLock, Timeout
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from hackmatrix.errors import UserError
 from hackmatrix.tuning.options import TuneOptions
 from hackmatrix.tuning.plan import Plan
-from hackmatrix.tuning.space import Space, grid_points, grid_size
+from hackmatrix.tuning.space import grid_points
 
 SAMPLERS = ("tpe", "random", "grid")
 TRIALS = "trials"
@@ -25,6 +27,7 @@ HOST, REASON, SECONDS, STOPPED = "host", "reason", "wall_seconds", "stopped"  # 
 
 _JOURNAL = "journal.log"
 _STARTUP, _WARMUP = 5, 20  # trials, and percent of a trial, before any is pruned
+_AT_RANDOM = 10  # first trials of TPE, at most; a third of few
 _asking = threading.Lock()  # between the count of trials and the next one
 
 optuna.logging.set_verbosity(logging.WARNING)
@@ -50,7 +53,8 @@ def open_study(options: TuneOptions, plan: Plan, sampler: str, worker: int = 0) 
     except (ImportError, OSError, optuna.exceptions.StorageInternalError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"--storage {options.storage or plan.folder}: {reason}") from None
-    study.sampler = _sampler(sampler, plan.space, _seed(options.seed, worker, study))
+    seed = _seed(options.seed, worker, study)
+    study.sampler = _sampler(sampler, seed, options.num_trials)
     return study
 
 
@@ -66,11 +70,22 @@ def studies(options: TuneOptions, plan: Plan) -> Iterator[tuple[str, optuna.Stud
 
 def ask(study: optuna.Study, plan: Plan, sampler: str, num_trials: int) -> Trial | None:
     """The next trial; None if there are enough."""
-    limit = min(num_trials, grid_size(plan.space)) if sampler == "grid" else num_trials
     with _asking:
-        if sum(counts(trial) for trial in study.trials) >= limit:
+        trials = study.get_trials(deepcopy=False)
+        is_over = sum(counts(trial) for trial in trials) >= num_trials
+        if sampler == "grid":
+            is_over |= all(trial.state != TrialState.WAITING for trial in trials)
+        if is_over:
             return None
         return study.ask({key: each.distribution() for key, each in plan.space.items()})
+
+
+def enqueue_grid(study: optuna.Study, plan: Plan, num_trials: int) -> None:
+    """Makes the points of the grid the next trials, in an order that favours none of them."""
+    points = grid_points(plan.space)
+    order = np.random.default_rng(0).permutation(len(points))
+    for number in order[:num_trials]:
+        study.enqueue_trial(points[number], skip_if_exists=True)
 
 
 def counts(trial: FrozenTrial) -> bool:
@@ -109,13 +124,31 @@ def take_over(study: optuna.Study, plan: Plan, sampler: str) -> int:
     return found
 
 
+class _JournalLock:
+    """The lock of a journal, which the system releases when its process dies.
+
+    Optuna's own locks are files that a kill leaves behind; others wait 30 seconds for them.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self._lock = FileLock(journal.with_suffix(".lock"))
+
+    def acquire(self) -> bool:
+        """Waits for the lock."""
+        self._lock.acquire()
+        return True
+
+    def release(self) -> None:
+        """Gives it back."""
+        self._lock.release()
+
+
 def _storage(options: TuneOptions, plan: Plan) -> Any:
     if options.storage is not None:
         return options.storage
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-
-    return JournalStorage(JournalFileBackend(str(plan.folder / _JOURNAL)))
+    path = plan.folder / _JOURNAL
+    lock: Any = _JournalLock(path)  # has the methods of Optuna's, whose class is not public
+    return JournalStorage(JournalFileBackend(str(path), lock))
 
 
 def _seed(seed: int | None, worker: int, study: optuna.Study) -> int | None:
@@ -125,11 +158,10 @@ def _seed(seed: int | None, worker: int, study: optuna.Study) -> int | None:
     return int(np.random.SeedSequence([seed, worker, len(study.trials)]).generate_state(1)[0])
 
 
-def _sampler(name: str, space: Space, seed: int | None) -> optuna.samplers.BaseSampler:
+def _sampler(name: str, seed: int | None, num_trials: int) -> optuna.samplers.BaseSampler:
     if name == "tpe":
-        return optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
-    if name == "random":
-        return optuna.samplers.RandomSampler(seed=seed)
-    points = grid_points(space)
-    values = {key: list(dict.fromkeys(point[key] for point in points)) for key in space}
-    return optuna.samplers.GridSampler(values, seed=0)  # all workers must see the same grid
+        at_random = min(_AT_RANDOM, max(1, num_trials // 3))
+        return optuna.samplers.TPESampler(
+            n_startup_trials=at_random, multivariate=True, constant_liar=True, seed=seed
+        )
+    return optuna.samplers.RandomSampler(seed=seed)  # the grid's points are waiting in the study

@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from optuna.trial import FrozenTrial, Trial, TrialState
@@ -133,25 +134,16 @@ def search(options: TuneOptions, plan: Plan, stop: threading.Event, say: Say) ->
     study = studies.open_study(options, plan, options.sampler)
     if again := studies.take_over(study, plan, options.sampler):
         say(f"{again} trials that were ended are made again")
-    failures: list[BaseException] = []
-
-    def work(number: int) -> None:
+    if options.sampler == "grid":
+        studies.enqueue_grid(study, plan, options.num_trials)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        workers = [
+            pool.submit(lambda number: Worker(options, plan, number, stop, say).work(), number)
+            for number in range(options.jobs)
+        ]
         try:
-            Worker(options, plan, number, stop, say).work()
-        except BaseException as error:
-            failures.append(error)
+            for worker in wait(workers, return_when=FIRST_EXCEPTION).done:
+                worker.result()
+        except BaseException:
             stop.set()
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(options.jobs)]
-    for thread in threads:
-        thread.start()
-    try:
-        for thread in threads:
-            thread.join()
-    except KeyboardInterrupt:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        raise
-    if failures:
-        raise failures[0]
+            raise
