@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
 from hackmatrix.tuning.options import TuneOptions
 
@@ -38,7 +39,8 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
     from hackmatrix.tuning.worker import search
 
     def say(text: str) -> None:
-        print(text, file=sys.stderr if options.json else sys.stdout, flush=True)
+        if not options.json:
+            print(text, flush=True)
 
     plan = plan_of(options)
     plan.write()
@@ -54,6 +56,9 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
         print(json.dumps(report.as_dict()))
     else:
         print(f"{report.text()}\nwritten {', '.join(files)}")
+    if not winners:
+        print(f"{command}: error: no trial has finished without a critical alarm", file=sys.stderr)
+        return FAILED
     return 0
 
 

@@ -81,7 +81,7 @@ def curves_of(run: Run, metric: str) -> list[Curve]:
     each has an equal part.
 
     Raises:
-        UserError: an agent has fewer than two values of the metric.
+        UserError: the run has no values of the metric.
     """
     if not run.has(metric):
         names = {name for row in run.rows for name, x in row.items() if isinstance(x, float)}
@@ -95,8 +95,6 @@ def curves_of(run: Run, metric: str) -> list[Curve]:
     first = int(run.settings["seed"])
     curves = []
     for seed, points in sorted(found.items()):
-        if len(points) < 2:
-            raise UserError(f"{run.path}: seed {seed} has only one value of {metric}")
         steps, spent, values = (np.array(column, float) for column in zip(*points, strict=True))
         curves.append(Curve(run.path, run.environment, seed, first, steps, spent, values))
     return curves

@@ -81,12 +81,16 @@ def groups_of(runs: Sequence[Run], named: Mapping[str, Sequence[Run]], metric: s
     """The groups, in the order in which their first runs were given.
 
     Raises:
-        UserError: a run lacks the metric, or groups are not of the same environments.
+        UserError: a run lacks the metric or has one value of it, or groups are not of the same
+            environments.
     """
     parts = named or _by_settings(runs)
     groups = []
     for name, members in parts.items():
         curves = [curve for run in members for curve in curves_of(run, metric)]
+        for curve in curves:
+            if len(curve.values) < 2:
+                raise UserError(f"{curve.run}: seed {curve.seed} has only one value of {metric}")
         curves.sort(key=lambda curve: (curve.environment, curve.seed))
         groups.append(Group(name, tuple(curves)))
     first = groups[0]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -103,9 +102,13 @@ def _folded(
     path: Path, params: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """The params with the feature normalisation in their first layer."""
-    from hackmatrix.agents.normalisation import FeatureScale  # imports JAX
+    import jax.numpy as jnp
 
-    scale: Any = FeatureScale(*(arrays[_SCALE + name] for name in ("count", "mean", "variance")))
+    from hackmatrix.agents.normalisation import FeatureScale
+
+    scale = FeatureScale(
+        *(jnp.asarray(arrays[_SCALE + name]) for name in ("count", "mean", "variance"))
+    )
     return dict(flat(scale.folded(exported(path, params, {}).params)))
 
 

@@ -151,7 +151,7 @@ def _dtype(made: Any) -> "np.dtype[Any]":
     if not isinstance(name, str) or not _DTYPE.fullmatch(name):
         raise UnreadableError(f"holds an array of {name!r:.40}, which are no numbers")
     order = made.state[1] if isinstance(made.state, list) and len(made.state) > 1 else "="
-    return np.dtype(name).newbyteorder(order if order in ("<", ">") else "=")
+    return np.dtype((order if order in ("<", ">") else "=") + name[-2:])
 
 
 def _bytes(data: Any) -> bytes:

@@ -39,7 +39,9 @@ class TuneOptions:
         at_most=1024,
     )
     jobs: int = option(1, "trials at once, each a process", at_least=1, at_most=256)
-    seed: int | None = option(None, "seed of the sampler; another each time unless given")
+    seed: int | None = option(
+        None, "seed of the sampler; another each time unless given", at_least=0
+    )
     storage: str | None = option(
         None, "URL of a database for workers on several machines, instead of a file in the folder"
     )

@@ -7,6 +7,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from hackmatrix.charts import Bars, Line, Panel, Points, picture
+from hackmatrix.charts.marks import Mark
 from hackmatrix.tuning.study import STOPPED
 
 _LEAST = 6  # finished trials for an importance
@@ -77,18 +78,13 @@ def _pareto(studies: Mapping[str, optuna.Study], metric: str) -> str:
         stopped = [trial for trial in trials if STOPPED in trial.user_attrs]
         whole = [trial for trial in trials if STOPPED not in trial.user_attrs]
         front = sorted(study.best_trials, key=lambda trial: trial.values[1])
-        marks = [
-            Points(
-                label,
-                [trial.values[1] for trial in some],
-                [trial.values[0] for trial in some],
-                _notes(some),
-            )
-            for label, some in (("a trial", whole), ("stopped early", stopped))
-        ]
+        marks: list[Mark] = []
+        for label, some in (("a trial", whole), ("stopped early", stopped)):
+            xs, ys = [trial.values[1] for trial in some], [trial.values[0] for trial in some]
+            marks.append(Points(label, xs, ys, _notes(some)))
         xs, ys = [trial.values[1] for trial in front], [trial.values[0] for trial in front]
-        panel = Panel(name, "seconds", metric, [*marks, Line("the front", xs, ys)], log_x=True)
-        panels.append(panel)
+        marks.append(Line("the front", xs, ys))
+        panels.append(Panel(name, "seconds", metric, marks, log_x=True))
     return picture(f"{metric} against seconds of training", panels)
 
 

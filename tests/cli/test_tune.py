@@ -25,7 +25,7 @@ Said = dict[str, Any]
 
 SPACE = """\
 training:
-  learning_rate: {low: 1.0e-4, high: 1.0e-2, log: true}
+  learning_rate: {low: 1.0e-4, high: 1.0e-2, log: true, points: 2}
   n_epochs: [1, 2, 4]
 """
 
@@ -51,7 +51,9 @@ def use(monkeypatch: pytest.MonkeyPatch, value: Any, configs: list[TrainConfig])
 def tuned(capsys: pytest.CaptureFixture[str], *argv: str) -> Said:
     base = ["tune", "--config", "base.yaml", "--search-space", "space.yaml", "--seed", "1"]
     assert main([*base, "--num-seeds", "2", "--fresh-seeds", "3", "--json", *argv]) == 0
-    said: Said = json.loads(capsys.readouterr().out)
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    said: Said = json.loads(captured.out)
     return said
 
 
@@ -106,10 +108,10 @@ def test_random_and_grid_stand_beside_tpe(
     assert {name: each["trials"] for name, each in said["samplers"].items()} == {
         "tpe": 3,
         "random": 3,
-        "grid": 12,  # 4 points x 3 choices, each once
+        "grid": 6,  # 2 points x 3 choices, each once
     }
     in_grid = [config for config in made if config.num_seeds == 2][6:]
-    assert len({(config.lr, config.update_epochs) for config in in_grid}) == 12
+    assert len({(config.lr, config.update_epochs) for config in in_grid}) == 6
     scores = {name: said["fresh"][name]["score"][0] for name in said["samplers"]}
     assert said["chosen"] == max(scores, key=scores.__getitem__)
 
@@ -121,10 +123,23 @@ def test_failures_are_recorded_and_go_on(
         return math.nan if config.update_epochs == 2 else peak(config, share)
 
     use(monkeypatch, failing, made)
-    said = tuned(capsys, "--sampler", "grid", "--num-trials", "12", "--no-pruning")
+    said = tuned(capsys, "--sampler", "grid", "--no-pruning")
     found = said["samplers"]["grid"]
-    assert found["trials_by_state"] == {"complete": 8, "fail": 4}
+    assert found["trials_by_state"] == {"complete": 4, "fail": 2}
     assert set(found["failures"].values()) == {"out of memory"}
+
+
+def test_a_search_without_a_winner_fails(
+    made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, lambda *_: math.nan, made)
+    assert main(["tune", "--config", "base.yaml", "--num-trials", "2"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == (
+        "hackmatrix tune: error: no trial has finished without a critical alarm\n"
+    )
+    assert "2 trials (2 fail)" in captured.out
+    assert not Path("tuning/base/best.yaml").exists()
 
 
 @pytest.mark.usefixtures("made")
@@ -148,8 +163,8 @@ def test_a_run_with_a_critical_alarm_is_not_the_best(
         return peak(config, share)
 
     use(monkeypatch, collapsing, made)
-    said = tuned(capsys, "--sampler", "grid", "--num-trials", "12", "--no-pruning")
-    assert said["samplers"]["grid"]["trials_by_state"] == {"complete": 12}
+    said = tuned(capsys, "--sampler", "grid", "--no-pruning")
+    assert said["samplers"]["grid"]["trials_by_state"] == {"complete": 6}
     assert said["samplers"]["grid"]["best"]["params"]["training.n_epochs"] != "4"
     assert said["samplers"]["grid"]["best"]["values"][0] < 11
 
@@ -264,7 +279,14 @@ def trials() -> list[optuna.trial.FrozenTrial]:
 
 
 @pytest.mark.usefixtures("made")
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
 def test_a_search_that_is_ended_goes_on_with_the_same_settings(
     how: signal.Signals,
 ) -> None:
@@ -292,6 +314,7 @@ def test_a_search_that_is_ended_goes_on_with_the_same_settings(
     assert settings[0] == settings[1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("made")
 def test_searches_of_several_processes_share_the_trials() -> None:
     processes = [start("--num-trials", "6", "--jobs", "2") for _ in range(2)]
