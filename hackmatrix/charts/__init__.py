@@ -1,6 +1,6 @@
-"""Plots as SVG files that stand alone: panels with axes, lines with bands, points and bars."""
+"""Plots as SVG files that stand alone: panels with axes, lines with bands, points, bars, fields."""
 
-from hackmatrix.charts.marks import Bars, Line, Points
+from hackmatrix.charts.marks import Bars, Field, Line, Mark, Points
 from hackmatrix.charts.picture import Panel, picture
 
-__all__ = ["Bars", "Line", "Panel", "Points", "picture"]
+__all__ = ["Bars", "Field", "Line", "Mark", "Panel", "Points", "picture"]

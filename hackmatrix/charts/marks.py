@@ -1,8 +1,9 @@
-"""What is drawn in a panel: lines with bands, points and horizontal bars, as SVG elements."""
+"""What is drawn in a panel, as SVG elements: lines with bands, points, bars, shaded fields."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
+from itertools import pairwise
 from typing import NamedTuple
 
 COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#805ad5", "#b83280", "#718096", "#975a16", "#0987a0")
@@ -91,7 +92,31 @@ class Bars(NamedTuple):
             yield f'<text x="{left + 6:.1f}" y="{middle:.1f}">{text}</text>'
 
 
-Mark = Line | Points | Bars
+class Field(NamedTuple):
+    """A grid of shaded cells between edges along x and along y; `shades` has a row for each y."""
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    shades: Sequence[Sequence[float]]  # 0 is white, 1 the full colour
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """All numbers along x and along y."""
+        return list(self.xs), list(self.ys)
+
+    def draw(self, at: At, colour: str) -> Iterator[str]:
+        """The elements of the cells."""
+        for (low, high), row in zip(pairwise(self.ys), self.shades, strict=True):
+            for (start, end), shade in zip(pairwise(self.xs), row, strict=True):
+                left, top = at(start, high)
+                right, bottom = at(end, low)
+                yield (
+                    f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+                    f'height="{bottom - top:.1f}" fill="{colour}" fill-opacity="{shade:.2f}"/>'
+                )
+
+
+Mark = Line | Points | Bars | Field
 
 
 def _finite(at: At, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:

@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import optuna
+from numpy.typing import NDArray
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from hackmatrix.charts import Bars, Line, Panel, Points, picture
-from hackmatrix.charts.marks import Mark
+from hackmatrix.charts import Bars, Field, Line, Mark, Panel, Points, picture
 from hackmatrix.tuning.study import STOPPED
 
+_CELLS, _NEAR = 24, 0.05  # of the plane of two settings, along each side; within which all is equal
 _LEAST = 6  # finished trials for an importance
+
+
+Values = NDArray[np.float64]
 
 
 def plots(studies: Mapping[str, optuna.Study], metric: str, objective: str) -> dict[str, str]:
@@ -29,8 +34,7 @@ def plots(studies: Mapping[str, optuna.Study], metric: str, objective: str) -> d
     maps = [_map(studies[name], list(each)[:2], name) for name, each in shares.items()]
     drawn = [panel for panel in maps if panel is not None]
     if drawn:
-        title = f"{metric} by the two settings that matter most: the darker, the higher"
-        found["contour.svg"] = picture(title, drawn)
+        found["contour.svg"] = picture(f"{metric} by two settings", drawn)
     return found
 
 
@@ -89,20 +93,37 @@ def _pareto(studies: Mapping[str, optuna.Study], metric: str) -> str:
 
 
 def _map(study: optuna.Study, keys: list[str], name: str) -> Panel | None:
-    """The trials at the values of two settings, shaded by score; None if one has no numbers."""
+    """Two settings against each other, shaded by score; None if one has no numbers."""
     trials = _finished(study)
     if len(keys) < 2:
         return None
     columns = [[_number(trial.params[key]) for trial in trials] for key in keys]
-    if any(value is None for column in columns for value in column):
+    logs = [_is_log(trials[0], key) for key in keys]
+    scores = np.array([trial.values[0] for trial in trials])
+    shades = (scores - scores.min()) / (np.ptp(scores) or 1.0)
+    try:
+        xs, ys = (np.array(column, float) for column in columns)
+    except TypeError:  # a setting that is no number
         return None
-    xs, ys = ([float(value or 0) for value in column] for column in columns)
-    scores = [trial.values[0] for trial in trials]
-    low, high = min(scores), max(scores)
-    shades = [(score - low) / ((high - low) or 1.0) for score in scores]
-    log_x, log_y = (_is_log(trials[0], key) for key in keys)
-    points = Points(name, xs, ys, _notes(trials), shades)
-    return Panel(name, keys[0], keys[1], [points], log_x, log_y)
+    field = _field(xs, ys, shades, logs)
+    points = Points("a trial", list(xs), list(ys), _notes(trials))
+    return Panel(name, keys[0], keys[1], [field, points], *logs)
+
+
+def _field(xs: Values, ys: Values, shades: Values, logs: list[bool]) -> Field:
+    """The shades of points spread over the plane: each cell has those near it."""
+    places, edges = [], []
+    for values, log in zip((xs, ys), logs, strict=True):
+        scaled = np.log(values) if log else values
+        low, room = scaled.min(), np.ptp(scaled) or 1.0
+        places.append((scaled - low) / room)
+        along = low + room * np.linspace(0, 1, _CELLS + 1)
+        edges.append(np.exp(along) if log else along)
+    middles = (np.arange(_CELLS) + 0.5) / _CELLS
+    across, up = middles[None, :, None] - places[0], middles[:, None, None] - places[1]
+    weights = 1 / (across**2 + up**2 + _NEAR**2)
+    spread = (weights * shades).sum(axis=-1) / weights.sum(axis=-1)
+    return Field("darker is more", edges[0].tolist(), edges[1].tolist(), spread.tolist())
 
 
 def _number(value: object) -> float | None:

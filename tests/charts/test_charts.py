@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hackmatrix.charts import Bars, Line, Panel, Points, picture
+from hackmatrix.charts import Bars, Field, Line, Panel, Points, picture
 from hackmatrix.charts.axis import Axis, in_short
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -59,3 +59,13 @@ def test_a_picture_is_xml_with_all_that_is_finite_inside_its_frame() -> None:
     assert all(58 <= float(circle.attrib["cx"]) <= 406 for circle in circles)
     assert [float(rect.attrib["width"]) > 0 for rect in root.iter(f"{NAMESPACE}rect")]
     assert "<a>" in [text.text for text in root.iter(f"{NAMESPACE}text")]
+
+
+def test_a_field_shades_each_cell_between_its_edges() -> None:
+    field = Field("f", [1.0, 10.0, 100.0], [0.0, 1.0], [[0.0, 0.5]])
+    root = ElementTree.fromstring(picture("", [Panel("", "", "", [field], log_x=True)]))
+    _, left, right = root.iter(f"{NAMESPACE}rect")  # the first is the ground
+    assert [cell.attrib["fill-opacity"] for cell in (left, right)] == ["0.00", "0.50"]
+    ends = float(left.attrib["x"]) + float(left.attrib["width"]), float(right.attrib["x"])
+    assert ends[0] == pytest.approx(ends[1], abs=0.2)
+    assert left.attrib["width"] == right.attrib["width"]  # decades are equally wide
