@@ -54,7 +54,7 @@ class TuneOptions:
         check(self)
         if self.storage is not None and "://" not in self.storage:
             raise UserError(
-                f"--storage {self.storage}: must be a URL, such as postgresql://user@host/name"
+                f"--storage {self.storage}: must be a URL, such as postgresql+psycopg://user@host/name"
             )
 
     @property

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 import numpy as np
 import optuna
 from filelock import FileLock, Timeout
-from optuna.storages import JournalStorage
+from optuna.storages import JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.exc import IntegrityError, ProgrammingError, SQLAlchemyError
 
 from hackmatrix.errors import UserError
 from hackmatrix.tuning.options import TuneOptions
@@ -23,7 +25,7 @@ from hackmatrix.tuning.space import grid_points
 SAMPLERS = ("tpe", "random", "grid")
 TRIALS = "trials"
 
-HOST, REASON, SECONDS, STOPPED = "host", "reason", "wall_seconds", "stopped"  # of a trial
+PLACE, REASON, SECONDS, STOPPED = "host", "reason", "wall_seconds", "stopped"  # of a trial
 
 _JOURNAL = "journal.log"
 _STARTUP, _WARMUP = 5, 20  # trials, and percent of a trial, before any is pruned
@@ -40,19 +42,16 @@ def open_study(options: TuneOptions, plan: Plan, sampler: str, worker: int = 0) 
         UserError: the storage can't be reached.
     """
     pareto = plan.objective == "pareto"
-    try:
-        study = optuna.create_study(
-            storage=_storage(options, plan),
-            study_name=f"{plan.folder.name}-{sampler}",
-            directions=["maximize", "minimize"] if pareto else ["maximize"],
-            load_if_exists=True,
-            pruner=optuna.pruners.MedianPruner(_STARTUP, _WARMUP)
-            if options.pruning and not pareto
-            else optuna.pruners.NopPruner(),
-        )
-    except (ImportError, OSError, optuna.exceptions.StorageInternalError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"--storage {options.storage or plan.folder}: {reason}") from None
+    prunes = options.pruning and not pareto
+    study = optuna.create_study(
+        storage=_storage(options, plan),
+        study_name=f"{plan.folder.name}-{sampler}",
+        directions=["maximize", "minimize"] if pareto else ["maximize"],
+        load_if_exists=True,
+        pruner=optuna.pruners.MedianPruner(_STARTUP, _WARMUP)
+        if prunes
+        else optuna.pruners.NopPruner(),
+    )
     seed = _seed(options.seed, worker, study)
     study.sampler = _sampler(sampler, seed, options.num_trials)
     return study
@@ -99,6 +98,11 @@ def run_of(plan: Plan, sampler: str, number: int) -> Path:
     return plan.folder / TRIALS / f"{sampler}-{number}"
 
 
+def place_of(plan: Plan) -> str:
+    """The machine and the folder in which a worker keeps its locks."""
+    return f"{socket.gethostname()}:{plan.folder.resolve()}"
+
+
 def lock_of(plan: Plan, sampler: str, number: int) -> FileLock:
     """The lock that a worker holds while it trains a trial."""
     run = run_of(plan, sampler, number)
@@ -113,10 +117,10 @@ def give_up(study: optuna.Study, number: int, params: dict[str, Any]) -> None:
 
 
 def take_over(study: optuna.Study, plan: Plan, sampler: str) -> int:
-    """Gives up the trials of this machine whose worker is gone; returns their number."""
+    """Gives up the trials of this folder whose worker is gone; returns their number."""
     found = 0
     for frozen in study.get_trials(states=(TrialState.RUNNING,)):
-        if frozen.user_attrs.get(HOST) != socket.gethostname():
+        if frozen.user_attrs.get(PLACE) != place_of(plan):
             continue
         with contextlib.suppress(Timeout), lock_of(plan, sampler, frozen.number):
             give_up(study, frozen.number, frozen.params)
@@ -145,10 +149,32 @@ class _JournalLock:
 
 def _storage(options: TuneOptions, plan: Plan) -> Any:
     if options.storage is not None:
-        return options.storage
+        return _database(options.storage)
     path = plan.folder / _JOURNAL
     lock: Any = _JournalLock(path)  # has the methods of Optuna's, whose class is not public
     return JournalStorage(JournalFileBackend(str(path), lock))
+
+
+def _database(url: str) -> RDBStorage:
+    """The database of this URL; its tables are made if there are none.
+
+    Raises:
+        UserError: it can't be reached, or its driver is not installed.
+    """
+    for patience in (0.5, 2.0, 0.0):
+        try:
+            return RDBStorage(url)
+        except (IntegrityError, ProgrammingError) as error:
+            if not patience:
+                raise UserError(f"--storage {url}: {_in_short(error)}") from None
+            time.sleep(patience)  # another worker is making the tables
+        except (SQLAlchemyError, ImportError) as error:
+            raise UserError(f"--storage {url}: {_in_short(error)}") from None
+    raise AssertionError
+
+
+def _in_short(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def _seed(seed: int | None, worker: int, study: optuna.Study) -> int | None:

@@ -1,6 +1,5 @@
 """A worker of a search: asks for trials, trains them, and tells how they went."""
 
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -49,7 +48,7 @@ class Worker:
             if trial is None:
                 return
             with studies.lock_of(self._plan, sampler, trial.number):
-                trial.set_user_attr(studies.HOST, socket.gethostname())
+                trial.set_user_attr(studies.PLACE, studies.place_of(self._plan))
                 began = time.monotonic()
                 told = self._make(trial)
                 trial_seconds = time.monotonic() - began

@@ -3,10 +3,13 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -212,6 +215,8 @@ def test_pareto_measures_seconds_too_and_stops_what_is_hopeless(
     [
         (["--search-space", "nowhere.yaml"], "--search-space nowhere.yaml: no such file"),
         (["--storage", "journal.log"], "--storage journal.log: must be a URL"),
+        (["--storage", "postgresql+psycopg://me@/x?host=/nowhere"], "--storage postgresql+psycopg"),
+        (["--storage", "nothing://x"], "--storage nothing://x: "),
         (["--sampler", "tpee"], "must be one of tpe, random, grid"),
         (["--output-dir", "base.yaml"], "--output-dir base.yaml: "),
     ],
@@ -323,3 +328,48 @@ def test_searches_of_several_processes_share_the_trials() -> None:
     assert {trial.state.name for trial in found} <= {"COMPLETE", "PRUNED"}
     assert 6 <= len(found) <= 7  # both may ask for the last one at the same moment
     assert len({str(trial.params) for trial in found}) == len(found)
+
+
+@pytest.fixture
+def database() -> Iterator[str]:
+    """The URL of an empty database of a PostgreSQL server that is started for the test."""
+    pytest.importorskip("psycopg")
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    if not programs:
+        pytest.skip("there is no PostgreSQL server")
+    folder = tempfile.mkdtemp()  # pytest's folders can be entered by their owner alone
+    as_user: list[str] = []
+    if os.geteuid() == 0:  # the server refuses to run as root
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        shutil.chown(folder, "postgres", "postgres")
+
+    def server(program: str, *arguments: str) -> None:
+        command = [*as_user, str(programs[-1] / program), *arguments]
+        subprocess.run(command, check=True, capture_output=True, cwd=folder)
+
+    data, log = f"{folder}/data", f"{folder}/log"
+    server("initdb", "-D", data, "-U", "me", "-A", "trust", "--no-sync")
+    server("pg_ctl", "-D", data, "-l", log, "-w", "-o", f"-k {folder} -h ''", "start")
+    try:
+        yield f"postgresql+psycopg://me@/postgres?host={folder}"
+    finally:
+        server("pg_ctl", "-D", data, "-m", "fast", "-w", "stop")
+        shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("made")
+def test_a_database_holds_the_trials_of_workers_in_several_folders(database: str) -> None:
+    shared = ["--num-trials", "6", "--storage", database]
+    folders = [Path("one/base"), Path("two/base")]  # as on two machines, under one name
+    processes = [start(*shared, "--output-dir", str(folder)) for folder in folders]
+    assert [process.wait(300) for process in processes] == [0, 0]
+    storage = optuna.storages.RDBStorage(database)
+    found = optuna.load_study(study_name="base-tpe", storage=storage).trials
+    storage.engine.dispose()
+    assert {trial.state.name for trial in found} <= {"COMPLETE", "PRUNED"}
+    assert 6 <= len(found) <= 7
+    made_there = [len(list((folder / "trials").glob("tpe-*.log"))) for folder in folders]
+    assert sum(made_there) == len(found)
+    reports = [json.loads((folder / "report.json").read_text()) for folder in folders]
+    assert all(report["samplers"]["tpe"]["best"] is not None for report in reports)
