@@ -69,7 +69,8 @@ def _history(studies: Mapping[str, optuna.Study], metric: str) -> str:
         xs = [float(trial.number) for trial in trials]
         ys = [trial.values[0] for trial in trials]
         best = [max(ys[: i + 1]) for i in range(len(ys))]
-        marks = [Points("a trial", xs, ys, _notes(trials)), Line("the best so far", xs, best)]
+        marks: list[Mark] = [Points("a trial", xs, ys, _notes(trials))]
+        marks.append(Line("the best so far", xs, best))
         panels.append(Panel(name, "trial", metric, marks))
     return picture(f"{metric} of the trials", panels)
 
