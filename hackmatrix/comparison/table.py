@@ -21,7 +21,7 @@ def table(comparison: Comparison) -> str:
 
 def _part(comparison: Comparison, standing: Standing) -> list[str]:
     in_seconds = standing.name == "seconds"
-    places = [f"{x:,.0f} s" if in_seconds else in_short(x) for x in standing.places]
+    places = [_seconds(x) if in_seconds else in_short(x) for x in standing.places]
     rows = [[f"at equal {standing.name}", "seeds", *places]]
     for group in comparison.groups:
         shown = [_shown(each, "{:.4g}") for each in standing.groups[group.name]]
@@ -41,3 +41,7 @@ def _shown(value: Estimate, form: str) -> str:
     if not math.isfinite(value.low):
         return mean
     return f"{mean} [{form.format(value.low)}, {form.format(value.high)}]"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f} s" if value >= 100 else f"{value:.3g} s"

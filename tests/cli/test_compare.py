@@ -51,6 +51,8 @@ def test_at_equal_seconds_the_faster_run_is_further(
     assert iqms(said, "seconds", "fast")[-1] == 10.0
     assert said["seconds"]["shortest"] == str(fast)
     assert said["seconds"]["groups"]["fast"][0]["low"] is None  # one seed has no interval
+    assert main(["compare", f"slow={slow}", f"fast={fast}"]) == 0
+    assert "1.25 s  2.5 s  3.75 s  5 s" in capsys.readouterr().out
 
 
 def test_each_of_many_agents_has_its_share_of_the_seconds(
