@@ -16,7 +16,7 @@ from hackmatrix.environments.registry import make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment
 from hackmatrix.rules.observation import FEATURE_SIZE
-from hackmatrix.runs.params import load_params
+from hackmatrix.runs.params import Exported, load_params
 from hackmatrix.version import ENVIRONMENT_ID
 
 
@@ -57,7 +57,15 @@ def load_policy(path: Path) -> Policy:
     Raises:
         UserError: the file is missing, damaged, or holds something else.
     """
-    exported = load_params(path)
+    return policy_of(load_params(path))
+
+
+def policy_of(exported: Exported) -> Policy:
+    """The policy of params and the settings of their network.
+
+    Raises:
+        UserError: the settings are of no network of this version, or the params of another one.
+    """
     about = exported.about
     environment = str(about.get("environment", ENVIRONMENT_ID))
     observation = str(about.get("observation", "full"))

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple, TypeVar
 
+from hackmatrix.charts.marks import COLOURS
+
 _T = TypeVar("_T")
 
-COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#805ad5", "#b83280", "#718096", "#975a16", "#0987a0")
 _WIDTH, _HEIGHT = 640, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 16, 44
 

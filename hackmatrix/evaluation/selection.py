@@ -1,10 +1,12 @@
 """Evaluates params during training, to choose the best ones."""
 
+from collections.abc import Callable
+
 from hackmatrix.agents.network import Network
 from hackmatrix.evaluation.games import SELECTION, Games, Limits
 from hackmatrix.evaluation.players import network_player
-from hackmatrix.evaluation.report import report_on
-from hackmatrix.interface.environment import Environment
+from hackmatrix.evaluation.report import Report, report_on
+from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.training.loop import Evaluate
 
@@ -15,6 +17,14 @@ def make_evaluate(env: Environment, network: Network, config: TrainConfig) -> Ev
     It plays `config.eval_episodes` games with sampled actions, always the same ones: neither games
     of the training nor those of `hackmatrix evaluate`.
     """
+    report = make_report(env, network, config)
+    return lambda params: report(params).means()
+
+
+def make_report(
+    env: Environment, network: Network, config: TrainConfig
+) -> Callable[[PyTree], Report]:
+    """The function that plays the games of `make_evaluate` with some params and reports on them."""
     player = network_player("", network, None, greedy=False)
     games = Games(env, player, Limits(config.eval_episodes, config.seed, first=SELECTION))
-    return lambda params: report_on(env, games.play(params)).means()
+    return lambda params: report_on(env, games.play(params))

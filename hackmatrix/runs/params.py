@@ -45,7 +45,7 @@ def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any])
         OSError: a file can't be written; older ones are left unchanged.
     """
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **dict(_flat(params)))
+    np.savez(buffer, allow_pickle=False, **dict(flat(params)))
     facts = json.dumps({"format": FORMAT, **about}, indent=2) + "\n"
     write_pair(path, buffer.getvalue(), path.with_suffix(".json"), facts.encode())
 
@@ -63,13 +63,26 @@ def load_params(path: Path) -> Exported:
         raise UserError(f"{path}: has {len(folders)} agents: choose one, such as {folders[0]}")
     if path.is_dir():
         path = newest_params(path) or path / f"{FINAL}.npz"
-    arrays = _read_arrays(path)
+    return exported(path, _read_arrays(path), _read_facts(path.with_suffix(".json")))
+
+
+def exported(path: Path, arrays: Mapping[str, np.ndarray], about: Any) -> Exported:
+    """Params from arrays by name, such as `params.Dense_0.kernel`.
+
+    Args:
+        path: where they are from.
+        arrays: by name.
+        about: facts about them, as a JSON object; empty if there are none.
+
+    Raises:
+        UserError: an array is not of finite floats, or the facts are no object of this format.
+    """
     for name, array in arrays.items():
         if not np.issubdtype(array.dtype, np.floating):
             raise UserError(f"{path}: {name} holds {array.dtype}, not floats")
         if not np.isfinite(array).all():
             raise UserError(f"{path}: {name} holds NaN or infinite values")
-    return Exported(path, _nested(path, arrays), _read_facts(path.with_suffix(".json")))
+    return Exported(path, _nested(path, arrays), _checked_facts(path, about) if about else {})
 
 
 def newest_params(run: Path) -> Path | None:
@@ -156,6 +169,10 @@ def _read_facts(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: is no JSON file, or a damaged one ({error})") from None
+    return _checked_facts(path, facts)
+
+
+def _checked_facts(path: Path, facts: Any) -> dict[str, Any]:
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise UserError(f"{path}: is no description of params in format {FORMAT}")
     if not isinstance(facts.get("config", {}), dict):
@@ -163,15 +180,16 @@ def _read_facts(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
+def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays of nested dicts, by their keys joined by dots."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat(value, f"{prefix}{name}.")
         else:
             yield prefix + name, np.asarray(value)
 
 
-def _nested(path: Path, arrays: Arrays) -> dict[str, Any]:
+def _nested(path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for name, array in arrays.items():
         *parents, leaf = name.split(".")

@@ -66,11 +66,9 @@ def read_config(path: Path) -> Settings:
     """
     settings: Settings = {}
     named: dict[str, str] = {}
-    for key, value in _entries(path):
-        if key not in _KNOWN:
-            raise UserError(f"{path}: unknown setting {_shown(key)}, {_nearest(key)}")
+    for key, value in entries(path):
         try:
-            found = _converted(key, value)
+            found = converted(key, value)
         except ValueError as error:
             raise UserError(f"{path}: {key} {error}") from None
         for name in found:
@@ -112,27 +110,47 @@ def dump_config(config: TrainConfig) -> str:
     return yaml.safe_dump(sections, sort_keys=False)
 
 
-def _entries(path: Path) -> list[tuple[str, Any]]:
-    """The file's keys as "section.name", with their values."""
+def entries(path: Path) -> list[tuple[str, Any]]:
+    """The file's keys as "section.name", all of them known, with their values as YAML has them.
+
+    Raises:
+        UserError: the file can't be read or is not YAML of this form, or a name is unknown.
+    """
     try:
         sections = read_yaml(path)
     except OSError as error:
         raise UserError(f"--config {path}: {error.strerror}") from None
-    entries: list[tuple[str, Any]] = []
+    found: list[tuple[str, Any]] = []
     for section, keys in sections.items():
         if section not in _SECTIONS:
             raise UserError(f"{path}: unknown section {_shown(section)}, {_nearest(str(section))}")
         for name, value in mapping_of(path, f"section {section}", keys).items():
-            entries.append((f"{section}.{name}", value))
-    return entries
+            key = f"{section}.{name}"
+            if key not in _KNOWN:
+                raise UserError(f"{path}: unknown setting {_shown(key)}, {_nearest(key)}")
+            found.append((key, value))
+    return found
 
 
-def _converted(key: str, value: Any) -> Settings:
+def converted(key: str, value: Any) -> Settings:
+    """The fields of `TrainConfig` that a known key sets.
+
+    Raises:
+        ValueError: the value is not valid; the message continues a sentence that begins with the
+            key.
+    """
     if key in _CONVERSIONS:
         return _CONVERSIONS[key](value)
     name = _KNOWN[key]
     assert name is not None
     return {name: OPTIONS[name].convert(value)}
+
+
+def number_kind(key: str) -> type | None:
+    """The type of the numbers of a range, int or float, that a known key takes; else None."""
+    name = _KNOWN[key]
+    kind = int if key == f"training.{BATCH_SIZE}" else name and OPTIONS[name].kind
+    return kind if kind in (int, float) else None
 
 
 def _nearest(key: str) -> str:

@@ -24,7 +24,8 @@ from hackmatrix.settings.config_file import Settings, read_config, with_num_mini
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.storage.manifest import DamagedError
 
-_ORIGINAL = re.compile(r"checkpoint(?:_(?P<update>\d+))?\.(pkl|pt)")
+# Names of checkpoints in the original; `.pt` is that of other trainers.
+ORIGINAL = re.compile(r"checkpoint(?:_(?P<update>\d+))?\.(pkl|pt)")
 
 
 class Source(NamedTuple):
@@ -124,9 +125,9 @@ def _checkpoint(path: Path) -> Checkpoint | None:
     if path.is_file():
         raise UserError(
             f"--resume {path}: is neither a run's folder, nor a checkpoint, nor exported params "
-            "(.npz); pickles are not read, because they can run code"
+            "(.npz); `hackmatrix checkpoint convert` makes params of a pickle"
         )
-    if match := _ORIGINAL.fullmatch(path.name):
+    if match := ORIGINAL.fullmatch(path.name):
         run = path.parent.parent if path.parent.name == FOLDER else path.parent
         if match["update"] is None:
             return _newest(run, path)

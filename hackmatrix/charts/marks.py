@@ -1,0 +1,128 @@
+"""What is drawn in a panel, as SVG elements: lines with bands, points, bars, shaded fields."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from itertools import pairwise
+from typing import NamedTuple
+
+COLOURS = ("#2b6cb0", "#c05621", "#2f855a", "#805ad5", "#b83280", "#718096", "#975a16", "#0987a0")
+
+At = Callable[[float, float], tuple[float, float]]  # where a pair of values lies, in pixels
+
+
+class Line(NamedTuple):
+    """A line through points, with the bounds of their intervals if there are any.
+
+    Points that are not finite are left out.
+    """
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    lows: Sequence[float] = ()
+    highs: Sequence[float] = ()
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """All numbers along x and along y."""
+        return list(self.xs), [*self.ys, *self.lows, *self.highs]
+
+    def draw(self, at: At, colour: str) -> Iterator[str]:
+        """The elements of the band and the line."""
+        if self.lows:
+            up = _finite(at, self.xs, self.highs)
+            down = _finite(at, self.xs, self.lows)
+            band = _joined([*up, *reversed(down)])
+            yield f'<polygon points="{band}" fill="{colour}" opacity="0.18"/>'
+        path = _joined(_finite(at, self.xs, self.ys))
+        yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+
+
+class Points(NamedTuple):
+    """Points, each with a text that shows when the pointer is over it."""
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    notes: Sequence[str] = ()
+    shades: Sequence[float] = ()  # 0 is pale, 1 the full colour; all full if there are none
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """All numbers along x and along y."""
+        return list(self.xs), list(self.ys)
+
+    def draw(self, at: At, colour: str) -> Iterator[str]:
+        """The elements of the points."""
+        for place, (x, y) in enumerate(zip(self.xs, self.ys, strict=True)):
+            if not (math.isfinite(x) and math.isfinite(y)):
+                continue
+            across, down = at(x, y)
+            opacity = 0.15 + 0.85 * self.shades[place] if self.shades else 0.85
+            note = f"<title>{escape(self.notes[place])}</title>" if self.notes else ""
+            yield (
+                f'<circle cx="{across:.1f}" cy="{down:.1f}" r="4" fill="{colour}" '
+                f'fill-opacity="{opacity:.2f}" stroke="{colour}" stroke-opacity="0.4">{note}'
+                "</circle>"
+            )
+
+
+class Bars(NamedTuple):
+    """Horizontal bars from 0, one below the other, each with its name and value."""
+
+    name: str
+    labels: Sequence[str]
+    sizes: Sequence[float]
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """All numbers along x and along y."""
+        return [0.0, *self.sizes], [0.0, float(len(self.sizes))]
+
+    def draw(self, at: At, colour: str) -> Iterator[str]:
+        """The elements of the bars."""
+        count = len(self.sizes)
+        for place, (label, size) in enumerate(zip(self.labels, self.sizes, strict=True)):
+            left, top = at(0.0, count - place - 0.15)
+            right, bottom = at(size, count - place - 0.85)
+            yield (
+                f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+                f'height="{bottom - top:.1f}" fill="{colour}" opacity="0.5"/>'
+            )
+            middle = (top + bottom) / 2 + 4
+            text = f"{escape(label)} {size:.2f}"
+            yield f'<text x="{left + 6:.1f}" y="{middle:.1f}">{text}</text>'
+
+
+class Field(NamedTuple):
+    """A grid of shaded cells between edges along x and along y; `shades` has a row for each y."""
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    shades: Sequence[Sequence[float]]  # 0 is white, 1 the full colour
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """All numbers along x and along y."""
+        return list(self.xs), list(self.ys)
+
+    def draw(self, at: At, colour: str) -> Iterator[str]:
+        """The elements of the cells."""
+        for (low, high), row in zip(pairwise(self.ys), self.shades, strict=True):
+            for (start, end), shade in zip(pairwise(self.xs), row, strict=True):
+                left, top = at(start, high)
+                right, bottom = at(end, low)
+                yield (
+                    f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
+                    f'height="{bottom - top:.1f}" fill="{colour}" fill-opacity="{shade:.2f}"/>'
+                )
+
+
+Mark = Line | Points | Bars | Field
+
+
+def _finite(at: At, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:
+    pairs = zip(xs, ys, strict=True)
+    return [at(x, y) for x, y in pairs if math.isfinite(x) and math.isfinite(y)]
+
+
+def _joined(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

@@ -1,0 +1,174 @@
+"""`hackmatrix checkpoint`: lists, checks and converts checkpoints and files of params."""
+
+import dataclasses
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.main import FAILED
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+
+_HELP = """\
+usage: hackmatrix checkpoint {list,verify,convert} ...
+
+  list     the checkpoints and files of params of runs
+  verify   check them: checksums, shapes, finite numbers, the network, the recorded evaluation
+  convert  write params in another format: .npz, .safetensors, .onnx
+
+`hackmatrix checkpoint verify --help` explains one of them and shows an example.
+"""
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """The options of `list`."""
+
+    runs: tuple[Path, ...] = option(dataclasses.MISSING, "folders of runs")
+    json: bool = option(False, "print one JSON object")
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """The options of `verify`."""
+
+    paths: tuple[Path, ...] = option(
+        dataclasses.MISSING, "checkpoints, files of params, or runs, of which all are checked"
+    )
+    evaluate: bool = option(True, "play the games of the recorded evaluation again")
+    json: bool = option(False, "print one JSON object")
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """The options of `convert`."""
+
+    source: Path = option(
+        dataclasses.MISSING,
+        "a checkpoint, a run, or a file: .npz, .safetensors, .onnx, or .pkl of the original",
+    )
+    target: Path = option(
+        dataclasses.MISSING, "the new file; its ending is its format: .npz, .safetensors, .onnx"
+    )
+    agent: int = option(0, "which agent of a checkpoint of many, from 0 on", at_least=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command."""
+    name, *rest = argv or [""]
+    commands = {"list": list_, "verify": verify, "convert": convert}
+    if name in commands:
+        return commands[name](rest)
+    if name in ("-h", "--help"):
+        print(_HELP, end="")
+        return 0
+    there = ", ".join(commands)
+    raise UserError(f"expected one of {there}, got {name!r}: see `hackmatrix checkpoint --help`")
+
+
+def list_(argv: list[str]) -> int:
+    """`hackmatrix checkpoint list`."""
+    options = parse(
+        ListOptions,
+        argv,
+        command="hackmatrix checkpoint list",
+        purpose="Lists the checkpoints and files of params of runs.",
+        example="  hackmatrix checkpoint list checkpoints/my-run",
+    )
+    from hackmatrix.exchange.contents import found_at
+    from hackmatrix.exchange.listing import listed, table
+
+    rows = [row for run in options.runs for row in listed(found_at(run), run)]
+    if options.json:
+        print(json.dumps({"checkpoints": [row.as_dict() for row in rows]}))
+    else:
+        print(table(rows))
+    return 0
+
+
+def verify(argv: list[str], command: str = "hackmatrix checkpoint verify") -> int:
+    """`hackmatrix checkpoint verify`; the exit code is 1 if a check fails."""
+    options = parse(
+        VerifyOptions,
+        argv,
+        command=command,
+        purpose="Checks checkpoints and params: checksums, shapes, finite numbers, the network's "
+        "answers, and the recorded evaluation, whose games are played again.",
+        example=f"  {command} checkpoints/my-run --no-evaluate",
+    )
+    from hackmatrix.exchange.contents import found_at
+    from hackmatrix.exchange.verification import verify as checks_of
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+
+    paths = [found for path in options.paths for found in found_at(path)]
+    enable_compilation_cache()
+    told, failed = {}, False
+    for path in paths:
+        checks = []
+        if not options.json:
+            print(path)
+        for each in checks_of(path, evaluate=options.evaluate):
+            checks.append(each)
+            said = {True: "ok", False: "FAILED", None: "-"}[each.passed]
+            if not options.json:
+                print(f"  {each.name:<16}{said:<8}{each.text}", flush=True)
+        failed |= any(each.passed is False for each in checks)
+        told[str(path)] = [each._asdict() for each in checks]
+    if options.json:
+        print(json.dumps({"passed": not failed, "checks": told}))
+    return FAILED if failed else 0
+
+
+def convert(argv: list[str], command: str = "hackmatrix checkpoint convert") -> int:
+    """`hackmatrix checkpoint convert`."""
+    options = parse(
+        ConvertOptions,
+        argv,
+        command=command,
+        purpose="Writes params in another format. Pickles are read as data: nothing in them runs.",
+        example=f"  {command} checkpoints/my-run my-agent.onnx\n"
+        f"  {command} checkpoint_100.pkl my-agent.npz",
+    )
+    from hackmatrix.exchange.contents import params_chosen
+    from hackmatrix.exchange.formats import check_new, write_params
+
+    check_new(options.target)
+    agent = params_chosen(options.source, options.agent)
+    write_params(options.target, agent.params, agent.about)
+    print(f"{options.target}: the params of {agent.path}")
+    return 0
+
+
+def script(name: str) -> int:
+    """The scripts `verify_checkpoint` and `convert_checkpoint`, which have flags for the paths."""
+    from hackmatrix.cli.main import exit_code
+
+    command, flags = {
+        "verify_checkpoint": (verify, ["--checkpoint"]),
+        "convert_checkpoint": (convert, ["--input", "--output"]),
+    }[name]
+    shown = f"{name}.py"
+    return exit_code(shown, lambda: command(_in_places(sys.argv[1:], flags), shown))
+
+
+def _in_places(words: list[str], flags: list[str]) -> list[str]:
+    """The words with the values of these flags in front, in the order of the flags."""
+    words = [part for word in words for part in _halves(word, flags)]
+    values = []
+    for flag in flags:
+        if flag in words[:-1]:
+            at = words.index(flag)
+            values.append(words[at + 1])
+            del words[at : at + 2]
+    return [*values, *words]
+
+
+def _halves(word: str, flags: list[str]) -> list[str]:
+    """`--input=FILE` as two words."""
+    name, sign, value = word.partition("=")
+    return [name, value] if sign and name in flags else [word]

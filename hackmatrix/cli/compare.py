@@ -1,0 +1,63 @@
+"""`hackmatrix compare`: runs against runs, over their seeds."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+
+_EXAMPLE = """\
+  hackmatrix compare checkpoints/a-0 checkpoints/a-1 checkpoints/b-0 checkpoints/b-1
+      runs whose settings differ in the seed alone are one group; the groups are compared
+  hackmatrix compare old=checkpoints/a-0,checkpoints/a-1 new=checkpoints/b-0,checkpoints/b-1
+      names the groups; the first is what the others are compared with"""
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """The command's options."""
+
+    runs: tuple[str, ...] = option(
+        dataclasses.MISSING,
+        "folders of runs, or groups of them, as NAME=RUN,RUN",
+    )
+    metric: str | None = option(
+        None,
+        "what to compare, a name in metrics.jsonl; unless given eval/mean_return, or the return "
+        "in training if a run has no evaluations",
+    )
+    plot: Path | None = option(None, "write the curves to this file (.svg)")
+    json: bool = option(False, "print one JSON object")
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.plot is not None and not self.plot.parent.is_dir():
+            raise UserError(f"--plot {self.plot}: there is no folder {self.plot.parent}")
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command."""
+    options = parse(
+        CompareOptions,
+        argv,
+        command="hackmatrix compare",
+        purpose="Compares runs by interquartile means over their seeds, with bootstrap intervals, "
+        "at equal steps and at equal seconds of training.",
+        example=_EXAMPLE,
+    )
+    from hackmatrix.comparison.curves import shared_metric
+    from hackmatrix.comparison.groups import groups_of, read_named
+    from hackmatrix.comparison.report import Comparison
+    from hackmatrix.comparison.table import table
+    from hackmatrix.storage.files import write_atomically
+
+    runs, named = read_named(options.runs)
+    metric = options.metric or shared_metric(runs)
+    comparison = Comparison(metric, groups_of(runs, named, metric))
+    if options.plot is not None:
+        write_atomically(options.plot, comparison.plot().encode())
+    print(json.dumps(comparison.as_dict()) if options.json else table(comparison))
+    return 0

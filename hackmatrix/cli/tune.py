@@ -1,0 +1,81 @@
+"""`hackmatrix tune`: searches for settings of training."""
+
+import contextlib
+import importlib.util
+import json
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.main import FAILED
+from hackmatrix.errors import UserError
+from hackmatrix.tuning.options import TuneOptions
+
+_EXAMPLE = """\
+  hackmatrix tune --config configs/cartpole_best.yaml --search-space space.yaml --num-trials 30
+      30 trials with Optuna's TPE; the same command goes on after a kill
+  hackmatrix tune --config configs/cartpole_best.yaml --search-space space.yaml --sampler random
+      random search beside it, in the same folder and the same report"""
+
+
+def main(argv: list[str], command: str = "hackmatrix tune") -> int:
+    """Runs the command."""
+    options = parse(
+        TuneOptions,
+        argv,
+        command=command,
+        purpose="Searches for settings of training, trains the winner again with fresh seeds, and "
+        "writes the best settings as a file for `hackmatrix train --config`.",
+        example=_EXAMPLE,
+    )
+    if importlib.util.find_spec("optuna") is None:
+        raise UserError("needs Optuna: pip install 'hackmatrix[tune]'")
+    from hackmatrix.tuning.fresh import best_of, retrain
+    from hackmatrix.tuning.plan import plan_of
+    from hackmatrix.tuning.report import Report
+    from hackmatrix.tuning.study import studies
+    from hackmatrix.tuning.worker import search
+
+    def say(text: str) -> None:
+        if not options.json:
+            print(text, flush=True)
+
+    plan = plan_of(options)
+    plan.write()
+    stop = threading.Event()
+    with _ended_by_sigterm():
+        search(options, plan, stop, say)
+        found = dict(studies(options, plan))
+        winners = {name: best for name, study in found.items() if (best := best_of(study, plan))}
+        fresh = retrain(plan, winners, stop, say) if plan.fresh_seeds and winners else {}
+    report = Report(plan, found, winners, fresh)
+    files = report.write()
+    if options.json:
+        print(json.dumps(report.as_dict()))
+    else:
+        print(f"{report.text()}\nwritten {', '.join(files)}")
+    if not winners:
+        print(f"{command}: error: no trial has finished without a critical alarm", file=sys.stderr)
+        return FAILED
+    return 0
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends the search as Ctrl+C does: trainings are stopped, trials are made again."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def script(name: str) -> int:
+    """The scripts of the original: `hyperparameter_search` (a grid) and `optuna_search`."""
+    from hackmatrix.cli.main import exit_code
+
+    sampler = {"hyperparameter_search": "grid", "optuna_search": "tpe"}[name]
+    shown = f"{name}.py"
+    return exit_code(shown, lambda: main(["--sampler", sampler, *sys.argv[1:]], shown))

@@ -1,0 +1,131 @@
+"""A metric of each agent of a run, against its steps and against its seconds of training."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hackmatrix.errors import UserError
+from hackmatrix.reporting.health import RETURN, SPEED
+from hackmatrix.reporting.rows import AGENTS, SEED
+from hackmatrix.runs.folder import CONFIG
+from hackmatrix.runs.rows import read_metrics
+from hackmatrix.settings.config_file import Settings, read_config, with_num_minibatches
+
+EVALUATED = "eval/"  # before the names of metrics of evaluations
+
+Values = NDArray[np.float64]
+
+
+class Run(NamedTuple):
+    """What is read of a run: its settings and its rows of metrics."""
+
+    path: Path
+    settings: Settings
+    rows: list[dict[str, Any]]
+
+    @property
+    def environment(self) -> str:
+        """The environment that it was trained on."""
+        return str(self.settings["env"])
+
+    def has(self, metric: str) -> bool:
+        """Whether a row has a value of this metric."""
+        return any(row.get(metric) is not None for row in self.rows)
+
+
+class Curve(NamedTuple):
+    """One agent's values of a metric, in the order of training."""
+
+    run: Path
+    environment: str
+    seed: int
+    games: int  # seed of the games of its evaluations
+    steps: Values  # [n] actions of the agent
+    seconds: Values  # [n] seconds of training, without compiling, evaluating and saving
+    values: Values  # [n]
+
+    def at(self, places: Values, *, seconds: bool) -> Values:
+        """The values at some steps or seconds, between two rows on the straight line."""
+        return np.interp(places, self.seconds if seconds else self.steps, self.values)
+
+
+def read_run(path: Path) -> Run:
+    """Reads a run's settings and metrics.
+
+    Raises:
+        UserError: the folder is no run, or has no metrics yet.
+    """
+    if not (path / CONFIG).is_file():
+        raise UserError(f"{path}: is no folder of a run, it holds no {CONFIG}")
+    rows = list(read_metrics(path))
+    if not rows:
+        raise UserError(f"{path}: has no metrics yet")
+    return Run(path, with_num_minibatches(read_config(path / CONFIG)), rows)
+
+
+def shared_metric(runs: list[Run]) -> str:
+    """The return in evaluations if all runs have it, else that of the games trained on."""
+    evaluated = f"{EVALUATED}mean_return"
+    return evaluated if all(run.has(evaluated) for run in runs) else RETURN
+
+
+def curves_of(run: Run, metric: str) -> list[Curve]:
+    """The curve of each agent of a run. Rows without a finite value are left out.
+
+    An agent's seconds are its share of those of the run: of many agents that one program trains,
+    each has an equal part.
+
+    Raises:
+        UserError: the run has no values of the metric.
+    """
+    if not run.has(metric):
+        names = {name for row in run.rows for name, x in row.items() if isinstance(x, float)}
+        raise UserError(f"{run.path}: has no metric {metric}; it has {', '.join(sorted(names))}")
+    seconds = _seconds(run.rows)
+    found: dict[int, list[tuple[int, float, float]]] = {}
+    for row in run.rows:
+        at = float(row["timesteps"])
+        for seed, value in _of_agents(run, row, metric):
+            found.setdefault(seed, []).append((row["timesteps"], seconds(at), value))
+    first = int(run.settings["seed"])
+    curves = []
+    for seed, points in sorted(found.items()):
+        steps, spent, values = (np.array(column, float) for column in zip(*points, strict=True))
+        curves.append(Curve(run.path, run.environment, seed, first, steps, spent, values))
+    return curves
+
+
+def _of_agents(run: Run, row: Mapping[str, Any], metric: str) -> list[tuple[int, float]]:
+    """Seed and value of each agent that has a finite one in this row."""
+    alone = {SEED: run.settings["seed"], metric: row.get(metric)}
+    agents = row.get(AGENTS, [alone])
+    values = [(int(agent[SEED]), agent.get(metric)) for agent in agents]
+    return [(seed, float(x)) for seed, x in values if x is not None and math.isfinite(x)]
+
+
+def _seconds(rows: list[dict[str, Any]]) -> Callable[[float], float]:
+    """A function from steps of an agent to its seconds, by the speeds in the rows."""
+    steps, seconds = [0.0], [0.0]
+    speed = math.nan
+    for row in rows:
+        if row.get(SPEED):
+            speed = float(row[SPEED])
+            seconds.append(seconds[-1] + (row["timesteps"] - steps[-1]) / speed)
+            steps.append(float(row["timesteps"]))
+
+    def seconds_at(step: float) -> float:
+        beyond = max(0.0, step - steps[-1])
+        return float(np.interp(step, steps, seconds)) + (beyond / speed if beyond else 0.0)
+
+    return seconds_at
+
+
+def settings_key(run: Run, left_out: frozenset[str]) -> str:
+    """A run's settings, without some, as a text that is equal for equal settings."""
+    kept = {name: value for name, value in run.settings.items() if name not in left_out}
+    return json.dumps(kept, sort_keys=True, default=str)

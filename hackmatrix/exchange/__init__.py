@@ -1,0 +1,1 @@
+"""Params in the formats of others, and checks of what a checkpoint holds."""

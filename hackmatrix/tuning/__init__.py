@@ -1,0 +1,1 @@
+"""Searches for settings of training: grid, random and Optuna's samplers."""

@@ -1,0 +1,64 @@
+"""The options of `hackmatrix tune`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+
+FOLDER = Path("tuning")
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """What is searched, how, and where it is kept."""
+
+    config: Path | None = option(None, "settings from a YAML file; the search changes some of them")
+    search_space: Path | None = option(
+        None, "YAML file of the settings to search, see docs/tuning.md; unless given those of PPO"
+    )
+    num_trials: int = option(20, "trials of this search, those before a kill included", at_least=1)
+    sampler: Literal["tpe", "random", "grid"] = option("tpe", "how settings are chosen")
+    objective: Literal["score", "pareto"] = option(
+        "score",
+        "the best score after the same steps, or the best score for each number of seconds",
+    )
+    metric: str | None = option(
+        None,
+        "the score, a name in metrics.jsonl; unless given eval/mean_return with --eval-interval "
+        "in the file, else the return in training",
+    )
+    pruning: bool = option(True, "end trials early that are worse than half of the others")
+    num_seeds: int = option(3, "agents of each trial", at_least=1, at_most=1024)
+    fresh_seeds: int = option(
+        5,
+        "agents with which the winner and the settings of the file are trained at the end, with "
+        "seeds that no trial has had; 0 for none",
+        at_least=0,
+        at_most=1024,
+    )
+    jobs: int = option(1, "trials at once, each a process", at_least=1, at_most=256)
+    seed: int | None = option(
+        None, "seed of the sampler; another each time unless given", at_least=0
+    )
+    storage: str | None = option(
+        None, "URL of a database for workers on several machines, instead of a file in the folder"
+    )
+    output_dir: Path | None = option(
+        None, f"folder of the search; {FOLDER}/ and the name of the file of settings unless given"
+    )
+    json: bool = option(False, "print one JSON object at the end")
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.storage is not None and "://" not in self.storage:
+            raise UserError(
+                f"--storage {self.storage}: must be a URL, such as postgresql+psycopg://user@host/name"
+            )
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the search."""
+        name = "search" if self.config is None else self.config.stem
+        return self.output_dir or FOLDER / name

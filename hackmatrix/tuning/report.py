@@ -1,0 +1,126 @@
+"""What searches have found: a table, JSON, plots, and the best settings as YAML."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.trial import FrozenTrial, TrialState
+
+from hackmatrix.storage.files import write_atomically
+from hackmatrix.tuning.fresh import DEFAULT, Fresh
+from hackmatrix.tuning.plan import Plan, best_yaml
+from hackmatrix.tuning.plots import importances, plots
+from hackmatrix.tuning.study import REASON, SECONDS, STOPPED, counts
+
+BEST = "best.yaml"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The searches of a folder, one for each sampler, and their winners with fresh seeds."""
+
+    plan: Plan
+    studies: dict[str, optuna.Study]
+    winners: dict[str, FrozenTrial]
+    fresh: dict[str, Fresh]
+
+    @property
+    def chosen(self) -> str | None:
+        """The sampler whose winner is best: with fresh seeds, or in the search without them."""
+        known = [name for name in self.winners if name in self.fresh] or list(self.winners)
+
+        def score(name: str) -> float:
+            fresh = self.fresh.get(name)
+            return float(self.winners[name].values[0]) if fresh is None else fresh.mean.mean
+
+        return max(known, key=score, default=None)
+
+    def write(self) -> list[str]:
+        """Writes the report into the search's folder; returns the names of the files."""
+        files = plots(self.studies, self.plan.metric, self.plan.objective)
+        files["report.json"] = json.dumps(self.as_dict(), indent=1) + "\n"
+        if self.chosen is not None:
+            trial = self.winners[self.chosen]
+            about = f"Trial {trial.number} of {self.chosen}: {self._verdict(self.chosen)}"
+            files[BEST] = best_yaml(self.plan, trial.params, about)
+        for name, text in files.items():
+            write_atomically(self.plan.folder / name, text.encode())
+        return sorted(files)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, for `--json`."""
+        return {
+            "metric": self.plan.metric,
+            "objective": self.plan.objective,
+            "num_seeds": self.plan.num_seeds,
+            "chosen": self.chosen,
+            "samplers": {name: self._of(name) for name in self.studies},
+            "fresh": {name: each.as_dict() for name, each in self.fresh.items()},
+        }
+
+    def text(self) -> str:
+        """The figures as text."""
+        lines = [f"{self.plan.folder}: {self.plan.metric}, {self.plan.num_seeds} agents a trial"]
+        for name in self.studies:
+            found = self._of(name)
+            ends = ", ".join(
+                f"{count} {state}" for state, count in found["trials_by_state"].items()
+            )
+            hours = f"{found['hours']:.2f} h of trials"
+            lines.append(f"{name:<8}{found['trials']} trials ({ends}), {hours}")
+            if name not in self.winners:
+                lines.append("        none finished without a critical alarm")
+                continue
+            trial = self.winners[name]
+            lines.append(f"        best: trial {trial.number}, {self._values(trial)}")
+            lines += [f"          {key} {value}" for key, value in trial.params.items()]
+            lines.append(f"        {self._verdict(name)}")
+        if DEFAULT in self.fresh:
+            lines.append(f"the file's settings, fresh seeds: {self.fresh[DEFAULT].mean}")
+        if self.chosen is not None:
+            lines.append(f"next    hackmatrix train --config {self.plan.folder / BEST}")
+        return "\n".join(lines)
+
+    def _of(self, name: str) -> dict[str, Any]:
+        study = self.studies[name]
+        trials = [trial for trial in study.trials if counts(trial)]
+        states = Counter(trial.state.name.lower() for trial in trials)
+        if stopped := sum(STOPPED in trial.user_attrs for trial in trials):
+            states["stopped early"] = stopped
+        winner = self.winners.get(name)
+        front = study.best_trials if self.plan.objective == "pareto" else []
+        return {
+            "trials": len(trials),
+            "trials_by_state": dict(states),
+            "hours": sum(trial.user_attrs.get(SECONDS, 0.0) for trial in trials) / 3600,
+            "best": None if winner is None else _told(winner),
+            "front": [_told(trial) for trial in front],
+            "importances": importances(study, self.plan.objective),
+            "failures": {
+                str(trial.number): trial.user_attrs[REASON]
+                for trial in trials
+                if trial.state == TrialState.FAIL
+            },
+        }
+
+    def _values(self, trial: FrozenTrial) -> str:
+        score = f"{trial.values[0]:.4g} in the search"
+        return f"{score}, {trial.values[1]:.1f} s" if len(trial.values) > 1 else score
+
+    def _verdict(self, name: str) -> str:
+        """What fresh seeds say about a winner."""
+        if name not in self.fresh:
+            return "not trained with fresh seeds: its score in the search is too high"
+        fresh = self.fresh[name]
+        said = f"{len(fresh.scores)} fresh seeds: {fresh.mean}"
+        if fresh.better_by is None:
+            return said
+        low, high = fresh.better_by.low, fresh.better_by.high
+        verdict = "better" if low > 0 else "worse" if high < 0 else "neither better nor worse"
+        return f"{said}, {verdict} than the file's settings: {fresh.better_by}"
+
+
+def _told(trial: FrozenTrial) -> dict[str, Any]:
+    return {"number": trial.number, "values": list(trial.values), "params": trial.params}
