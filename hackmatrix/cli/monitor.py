@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.cli.play import ServedOptions, serve_page
+from hackmatrix.cli.play import MAX_PORT, ServedOptions, serve_page
 from hackmatrix.errors import UserError
 from hackmatrix.options import option
 
@@ -26,6 +26,7 @@ class MonitorOptions(ServedOptions):
         "them; by default the newest run in --log-dir",
         positional=True,
     )
+    port: int = option(8643, "port of the page, 0 for any free one", at_least=0, at_most=MAX_PORT)
     log_dir: Path = option(Path("checkpoints"), "folder of runs")
     refresh_interval: float = option(
         5.0, "seconds between two looks at the files", at_least=0.2, at_most=3600

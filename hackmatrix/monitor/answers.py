@@ -44,6 +44,7 @@ class Wanted(NamedTuple):
 def overview(runs: Runs) -> Answer:
     """All but the curves: runs and their groups, metrics, alarms, checkpoints."""
     groups = runs.groups()
+    in_turn = [(i, run) for i, group in enumerate(groups) for run in group.runs]
     return {
         "version": runs.version,
         "problem": runs.problem,
@@ -53,10 +54,8 @@ def overview(runs: Runs) -> Answer:
             {"title": title, "metrics": [_metric(metric, groups) for metric in metrics]}
             for title, metrics in in_groups(_names(runs.runs)).items()
         ],
-        "alarms": [each for i, g in enumerate(groups) for run in g.runs for each in _alarms(i, run)],
-        "checkpoints": [
-            each for i, g in enumerate(groups) for run in g.runs for each in _checkpoints(i, run)
-        ],
+        "alarms": [alarm for i, run in in_turn for alarm in _alarms(i, run)],
+        "checkpoints": [saved for i, run in in_turn for saved in _checkpoints(i, run)],
         "ends": {axis: max((_end(run, axis) for run in runs.runs), default=0.0) for axis in AXES},
     }
 
@@ -170,8 +169,7 @@ def _of_group(group: Group, name: str, wanted: Wanted) -> Answer | None:
     ranges = [visible_range(one.curve.y, one.calm) for one in drawn]
     answer: Answer = {
         "lines": [
-            {"run": one.run, "seed": one.seed, **_points(one.curve, wanted.pixels)}
-            for one in drawn
+            {"run": one.run, "seed": one.seed, **_points(one.curve, wanted.pixels)} for one in drawn
         ],
         "range": [_short(min(low for low, _ in ranges)), _short(max(high for _, high in ranges))],
         "full": [_short(float(everything.min())), _short(float(everything.max()))],

@@ -1,8 +1,8 @@
 """The runs that are monitored: found by name, read on in turns, grouped by what they try."""
 
-import os
 import threading
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -138,5 +138,6 @@ def _name(runs: Sequence[Run]) -> str:
     names = [run.name for run in runs]
     if len(names) == 1:
         return names[0]
-    common = os.path.commonprefix(names)
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    common = "".join(letters[0] for letters in alike)
     return f"{common}*" if common else f"{names[0]} and {len(names) - 1} more"

@@ -23,6 +23,7 @@ from hackmatrix.page.guard import Guard
 _MOST_METRICS = 100  # of one answer
 _MOST_ROWS = 100_000  # that smoothing is over
 _MOST_PIXELS = 4000
+_BREATH = 0.01  # seconds between two pieces of a long file, in which pages are answered
 _SHARED = ("style.css",)  # files of the game's page
 _TYPES = {
     "css": "text/css",
@@ -51,23 +52,24 @@ def make_app(
             return Response("no such file\n", 404, media_type="text/plain")
         return Response(files[name], media_type=_TYPES[name.rsplit(".", 1)[-1]])
 
-    def told(request: Request) -> Any:
+    def told() -> Any:
         with runs.lock:
             return overview(runs) | {"interval": interval}
 
-    def drawn(request: Request) -> Any:
-        wanted = _wanted(request.query_params)
+    def drawn(wanted: Wanted) -> Any:
         with runs.lock:
             return {"version": runs.version, "curves": curves(runs.groups(), wanted)}
 
     async def tell(request: Request) -> Response:
-        answer = {"/overview": told, "/curves": drawn}[request.url.path]
-        return JSONResponse(await asyncio.to_thread(answer, request))
+        return JSONResponse(await asyncio.to_thread(told))
+
+    async def draw(request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(drawn, _wanted(request.query_params)))
 
     routes = [
         Route("/", file),
         Route("/overview", tell),
-        Route("/curves", tell),
+        Route("/curves", draw),
         Route("/{name}", file),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, token=token, host=host)])
@@ -78,7 +80,8 @@ def keep_reading(runs: Runs, interval: float) -> None:
 
     def read() -> None:
         while True:
-            runs.read_all()
+            while runs.read():
+                time.sleep(_BREATH)
             time.sleep(interval)
             runs.find_more()
 

@@ -1,4 +1,4 @@
-"""Where a run stands: its position, whether it goes on, how long it will take, how healthy it is."""
+"""Where a run stands: how far it is, whether it goes on, for how long, how healthy it is."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -70,9 +70,7 @@ def places(run: Run, updates: Sequence[int]) -> list[dict[str, float]]:
     if not len(rows):
         return [dict.fromkeys(AXES, 0.0) for _ in updates]
     found = {axis: np.interp(updates, rows, positions(run, axis)) for axis in AXES}
-    return [
-        {axis: float(f"{found[axis][i]:.9g}") for axis in AXES} for i in range(len(updates))
-    ]
+    return [{axis: float(f"{found[axis][i]:.9g}") for axis in AXES} for i in range(len(updates))]
 
 
 def standing(run: Run) -> Standing:
@@ -88,9 +86,7 @@ def standing(run: Run) -> Standing:
     else:
         late = silent is None or silent > _LEAST_PATIENCE + _PATIENCE * _row_seconds(run, speed)
         condition = Condition.SILENT if late else Condition.RUNNING
-    return Standing(
-        condition, run.table.updates[-1], steps, run.total, left, silent, health(run)
-    )
+    return Standing(condition, run.table.updates[-1], steps, run.total, left, silent, health(run))
 
 
 def health(run: Run) -> Severity | None:

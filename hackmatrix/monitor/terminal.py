@@ -11,7 +11,6 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from hackmatrix.interface.metric import Metric, Severity
-from hackmatrix.monitor.curves import visible_range, without_spikes
 from hackmatrix.monitor.metrics import health_of, in_groups, in_words, label_of
 from hackmatrix.monitor.run import Raised, Run
 from hackmatrix.monitor.runs import Runs
@@ -153,7 +152,7 @@ def _line(metric: Metric, runs: Sequence[Run], width: int) -> list[Text]:
 
 
 def sparkline(values: Numbers, width: int, metric: Metric) -> Text:
-    """Values as blocks over their own range, each the mean of a part, in the colour of its health.
+    """Values as blocks over their own range, each the median of a part, coloured by its health.
 
     Args:
         values: float64[rows], finite.
@@ -163,12 +162,13 @@ def sparkline(values: Numbers, width: int, metric: Metric) -> Text:
     text = Text(no_wrap=True)
     if not len(values):
         return text
-    low, high = visible_range(values, without_spikes(values))
-    for part in np.array_split(values, min(width, len(values))):
-        mean = float(part.mean())
-        share = (mean - low) / (high - low) if high > low else 0.0
-        block = _BLOCKS[min(max(int(share * len(_BLOCKS)), 0), len(_BLOCKS) - 1)]
-        text.append(block, _STYLES[health_of(metric, mean)] or "bright_blue")
+    parts = np.array_split(values, min(width, len(values)))
+    medians = [float(np.median(part)) for part in parts]
+    low, high = min(medians), max(medians)
+    for median in medians:
+        share = (median - low) / (high - low) if high > low else 0.0
+        block = _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
+        text.append(block, _STYLES[health_of(metric, median)] or "bright_blue")
     return text
 
 
@@ -237,5 +237,3 @@ def _alarms(runs: Sequence[Run]) -> list[Text]:
     if len(raised) > _ALARMS:
         lines.append(Text(f"  and {len(raised) - _ALARMS} earlier alarms", "dim"))
     return lines
-
-

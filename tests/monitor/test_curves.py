@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -33,6 +33,7 @@ def slowly_smoothed(column: np.ndarray, rows: float) -> np.ndarray:
     return result
 
 
+@settings(max_examples=30)
 @given(columns, windows)
 def test_smoothing_is_the_weighted_mean_around_each_row(column: np.ndarray, rows: float) -> None:
     column[::7] = np.nan
@@ -41,18 +42,19 @@ def test_smoothing_is_the_weighted_mean_around_each_row(column: np.ndarray, rows
     )
 
 
+@settings(max_examples=30)
 @given(columns, windows)
-def test_smoothing_the_mirror_image_gives_the_mirror_image(
-    column: np.ndarray, rows: float
-) -> None:
+def test_smoothing_the_mirror_image_gives_the_mirror_image(column: np.ndarray, rows: float) -> None:
     np.testing.assert_allclose(smoothed(column[::-1], rows), smoothed(column, rows)[::-1])
 
 
+@settings(max_examples=30)
 @given(columns)
 def test_smoothing_over_one_row_changes_nothing(column: np.ndarray) -> None:
     assert (smoothed(column, 1) == column).all()
 
 
+@settings(max_examples=30)
 @given(columns, windows)
 def test_smoothing_keeps_a_constant_and_stays_between_the_extremes(
     column: np.ndarray, rows: float
@@ -74,6 +76,7 @@ def test_values_that_are_not_finite_stay_and_count_for_nothing() -> None:
     np.testing.assert_array_equal(smoothed(column, 10), column)
 
 
+@settings(max_examples=30)
 @given(columns, st.integers(1, 20))
 def test_thinning_keeps_the_extremes_of_every_pixel(column: np.ndarray, pixels: int) -> None:
     x = np.arange(len(column), dtype=float)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hackmatrix.monitor import follow
@@ -33,6 +33,7 @@ def test_each_line_is_read_once_and_only_when_it_is_complete(path: Path) -> None
     assert follower.read().lines == [b"bc", b"d"]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.binary(max_size=6)), st.data())
 def test_pieces_of_a_file_give_its_lines(pieces: list[bytes], data: st.DataObject) -> None:
     import tempfile

@@ -5,6 +5,7 @@ import { drawHealth, drawMarks } from "./marks.js";
 import { said, short } from "./numbers.js";
 import { colourOf, isDashed, isShown, span, view } from "./view.js";
 
+const MOST_VALUES = 5; // beside the name of a plot
 const cards = new Map(); // by metric
 const visible = new Set(); // cards near the window
 let wake = () => {}, moved = () => {}, zoomed = () => {};
@@ -54,10 +55,11 @@ export function showCards(groups) {
 
 function makeCard(metric) {
   const title = make("button", { type: "button", textContent: metric.label, title: `${metric.name}: ${metric.meaning}. Click to enlarge.` });
-  const card = { metric, plot: null, answer: null, key: "", values: make("span", { className: "values" }), healthy: make("span", { className: "healthy" }), picture: make("div", { className: "picture" }) };
+  const card = { metric, plot: null, answer: null, fit: null, key: "", values: make("span", { className: "values" }), healthy: make("span", { className: "healthy" }), picture: make("div", { className: "picture" }) };
   card.element = make("article", { className: "card" }, make("h3", {}, title, card.healthy, card.values), card.picture);
   card.element.dataset.metric = metric.name;
   card.picture.setAttribute("role", "img");
+  card.picture.setAttribute("aria-label", metric.label);
   title.onclick = () => { card.element.classList.toggle("large"); card.plot?.setSize(sizeOf(card)); card.key = ""; wake(); };
   cards.set(metric.name, card);
   near.observe(card.element);
@@ -155,7 +157,7 @@ function optionsOf(card, lines) {
     hooks: {
       drawClear: [(u) => drawHealth(u, card.metric)],
       draw: [(u) => drawMarks(u, card)],
-      setCursor: [(u) => u.cursor.event && u.cursor.left >= 0 && moved(u.posToVal(u.cursor.left, "x"))],
+      setCursor: [(u) => u.cursor.event && u.cursor.left >= 0 && moved(nearest(u, u.cursor.left))],
       setSelect: [(u) => {
         if (u.select.width < 6) return;
         zoomed([u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")]);
@@ -165,16 +167,20 @@ function optionsOf(card, lines) {
   };
 }
 
-/** The range of y: of the groups that are shown, without spikes unless they are wanted. */
+/** The range of y: of the groups that are shown, or of the chosen one; without spikes unless they are wanted. */
 function rangeOf(card) {
-  const ranges = card.answer.filter((group, i) => group && isShown(i)).map((group) => (view.outliers ? group.full : group.range));
+  const shown = card.answer.filter((group, i) => group && isShown(i)), chosen = isShown(card.fit ?? 0) && card.answer[card.fit];
+  const ranges = (chosen ? [chosen] : shown).map((group) => (view.outliers ? group.full : group.range));
   let low = Math.min(...ranges.map(([each]) => each)), high = Math.max(...ranges.map(([, each]) => each));
   const room = high > low ? 0.07 * (high - low) : Math.abs(low) * 0.1 || 0.5;
   return [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
 }
 
+/** The row that is nearest to a pixel of a plot, as a place on the axis. */
+const nearest = (plot, left) => plot.data[0][plot.posToIdx(left)] ?? null;
+
 function listenToTouch(plot) {
-  const touch = (event) => event.pointerType !== "mouse" && moved(plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x"));
+  const touch = (event) => event.pointerType !== "mouse" && moved(nearest(plot, event.clientX - plot.over.getBoundingClientRect().left));
   plot.over.addEventListener("pointerdown", touch);
   plot.over.addEventListener("pointermove", touch);
 }
@@ -195,13 +201,23 @@ function showValues(card) {
   for (const line of card.lines ?? []) {
     if (line.kind === "seed" && card.answer[line.group].mean) continue;
     const value = valueAt(line, view.cursor), text = said(value, card.metric.fraction);
-    const part = make("b", { textContent: text, title: view.overview.groups[line.group].name });
-    part.style.color = colourOf(line.group);
-    if (parts.length < 5) parts.push(part);
+    if (parts.length < MOST_VALUES) parts.push([line.group, text]);
     words.push(`${view.overview.groups[line.group].name} ${text}`);
   }
-  card.values.replaceChildren(...parts);
+  parts.forEach(([group, text], i) => showValue(card, card.values.children[i] ?? card.values.appendChild(make("button", { type: "button" })), group, text));
+  while (card.values.children.length > parts.length) card.values.lastChild.remove();
   card.picture.setAttribute("aria-label", `${card.metric.label}: ${words.join(", ") || "nothing measured"}`);
+}
+
+/** A group's value; a click fits the plot to this group alone, another click to all. */
+function showValue(card, button, group, text) {
+  const name = view.overview.groups[group].name;
+  button.textContent = text;
+  button.title = `${name}: click to fit the plot to it`;
+  button.setAttribute("aria-label", `${name} ${text}, fit the plot to it`);
+  button.setAttribute("aria-pressed", card.fit === group);
+  button.style.color = colourOf(group);
+  button.onclick = () => { card.fit = card.fit === group ? null : group; draw(card); };
 }
 
 /** The point of a line that is nearest to a place; none past its ends. */
