@@ -65,10 +65,10 @@ def main(argv: list[str]) -> int:
 
 
 def _serve(runs: "Runs", options: MonitorOptions) -> int:
-    def make(**served: str | None) -> "Starlette":
+    def make(token: str | None, host: str) -> "Starlette":
         from hackmatrix.monitor.server import keep_reading, make_app
 
         keep_reading(runs, options.refresh_interval)
-        return make_app(runs, options.refresh_interval, **served)
+        return make_app(runs, options.refresh_interval, token=token, host=host)
 
     return serve_page(options, make)

@@ -78,20 +78,20 @@ def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
         run(session())
         return 0
 
-    def make(**served: str | None) -> "Starlette":
+    def make(token: str | None, host: str) -> "Starlette":
         from hackmatrix.page.server import make_app
 
-        return make_app(session, **served)
+        return make_app(session, token=token, host=host)
 
     return serve_page(options, make)
 
 
-def serve_page(options: ServedOptions, make_app: "Callable[..., Starlette]") -> int:
+def serve_page(options: ServedOptions, make_app: "Callable[[str | None, str], Starlette]") -> int:
     """Serves an application and opens it in a browser.
 
     Args:
         options: where.
-        make_app: makes the application, given `token` and `host`.
+        make_app: makes the application, given its token and host.
 
     Raises:
         UserError: the address can't be used, or the extra `page` is not installed.
@@ -114,5 +114,5 @@ def serve_page(options: ServedOptions, make_app: "Callable[..., Starlette]") -> 
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    serve(make_app(token=options.token, host=options.host), listening)
+    serve(make_app(options.token, options.host), listening)
     return 0

@@ -4,7 +4,7 @@ Smoothing sees every row, and only what is drawn is thinned: to the extremes wit
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from hackmatrix.monitor.table import Numbers
 _NEGLIGIBLE = 1e-9  # weight of a row
 _SPIKE = 5  # rows of the running median that spikes vanish in
 _ROOM = 0.25  # of the range without spikes, left on either side
+
+Points = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 
 
 class Curve(NamedTuple):
@@ -113,7 +115,7 @@ def within(x: Numbers, low: float | None, high: float | None) -> slice:
     return slice(first, last)
 
 
-def thinned(x: Numbers, columns: Sequence[Numbers], pixels: int) -> Numbers:
+def thinned(x: Numbers, columns: Sequence[Numbers], pixels: int) -> Points:
     """Which points to draw: of each pixel's width the lowest and the highest of each column.
 
     The first and the last point stay. At most `2 * pixels * columns + 2` points do.

@@ -1,7 +1,7 @@
 """One run as it is monitored: its rows, alarms, checkpoints and settings, read from its folder."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,8 @@ from hackmatrix.runs.rows import METRICS, Row, parse_row
 
 _RULES = {rule.name: rule for rule in alarms_of(LEARNER_METRICS)}
 _MARKED = {"throughput_falling": SPEED}  # the plot that an alarm is marked in, else the return's
-_NOT_OF_CONFIG = ("seed", "num_seeds", "checkpoint_dir", "project", "entity", "device")
+_NAMED = {"final": FINAL, "best": "best_params"}  # files of params without a number
+_NOT_COMPARED = ("seed", "num_seeds", "checkpoint_dir", "project", "entity", "device")
 
 
 class Raised(NamedTuple):
@@ -87,7 +88,8 @@ class Run:
         for agent in agents:
             seed = agent.pop(SEED)
             self.agents.setdefault(seed, Table()).add(update, agent)
-        self.alarms += [_raised(name, update, row) for name in names]
+        seen = {} if agents else row  # the row of many agents has means, which raise no alarm
+        self.alarms += [_raised(name, update, seen) for name in names]
 
     def _read_config(self) -> None:
         path = self.path / CONFIG
@@ -112,14 +114,16 @@ class Run:
     @property
     def kind(self) -> str:
         """The same text for runs that differ in their seeds alone."""
-        settings = {k: v for k, v in self.config.items() if k not in _NOT_OF_CONFIG}
+        settings = {k: v for k, v in self.config.items() if k not in _NOT_COMPARED}
         return repr(sorted(settings.items(), key=str)) if settings else str(self.path)
 
     def tables(self, metric: str) -> dict[int | None, Table]:
         """The tables with a metric: of each agent by seed, or the one that they share."""
-        of_agents = {seed: table for seed, table in self.agents.items() if metric in table}
-        if of_agents:
-            return dict(of_agents)
+        found: dict[int | None, Table] = {
+            seed: table for seed, table in self.agents.items() if metric in table
+        }
+        if found:
+            return found
         return {None: self.table} if metric in self.table else {}
 
     def silent_seconds(self) -> float | None:
@@ -131,18 +135,20 @@ class Run:
 
     def saved(self) -> list[Saved]:
         """The params in the run's folder, the newest first; the best and the final are named."""
-        found = []
-        for folder in agent_folders(self.path) or [self.path]:
-            seed = seed_of(folder) if folder != self.path else None
-            labels = {update_of_params(folder, FINAL): "final"}
-            labels[update_of_params(folder, "best_params")] = "best"
-            for update, path in numbered_params(folder).items():
-                found.append(Saved(path, update, seed, labels.pop(update, "")))
-            named = {"final": FINAL, "best": "best_params"}
-            for update, label in labels.items():  # its numbered file was removed
-                if update is not None:
-                    found.append(Saved(folder / f"{named[label]}.npz", update, seed, label))
+        found = list(_saved_in(self.path, None))
+        for folder in agent_folders(self.path):
+            found += _saved_in(folder, seed_of(folder))
         return sorted(found, key=lambda each: (-each.update, each.seed or 0))
+
+
+def _saved_in(folder: Path, seed: int | None) -> Iterator[Saved]:
+    labels: dict[int, str] = {}
+    paths: dict[int, Path] = {}
+    for label, name in _NAMED.items():
+        if (update := update_of_params(folder, name)) is not None:
+            labels[update], paths[update] = label, folder / f"{name}.npz"
+    for update, path in (paths | numbered_params(folder)).items():
+        yield Saved(path, update, seed, labels.get(update, ""))
 
 
 def _raised(name: str, update: int, row: Mapping[str, Any]) -> Raised:

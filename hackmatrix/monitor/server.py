@@ -60,7 +60,7 @@ def make_app(
         with runs.lock:
             return {"version": runs.version, "curves": curves(runs.groups(), wanted)}
 
-    async def tell(request: Request) -> Response:
+    async def tell(_: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(told))
 
     async def draw(request: Request) -> Response:
