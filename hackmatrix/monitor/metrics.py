@@ -37,7 +37,7 @@ def label_of(metric: Metric) -> str:
     """A metric's name within its group: the console's, else made from its full name."""
     if metric.shown is None:
         return metric.name.rpartition("/")[2].removeprefix("mean_").replace("_", " ")
-    return metric.shown.label.replace("- of random", "entropy, of random")
+    return metric.shown.label.replace("- of random", "rel. entropy")
 
 
 def in_groups(names: Iterable[str]) -> dict[str, list[Metric]]:

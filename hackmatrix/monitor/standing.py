@@ -24,6 +24,7 @@ class Condition(Enum):
     WAITING = "no rows yet"
     RUNNING = "running"
     SILENT = "silent"
+    GONE = "its metrics are gone"
     FINISHED = "finished"
 
 
@@ -81,10 +82,12 @@ def standing(run: Run) -> Standing:
     steps = int(positions(run, "steps")[-1])
     speed = float(np.median(_speeds(run)[-10:])) if len(_speeds(run)) else 0.0
     left = max(0, run.total - steps) * run.num_seeds / speed if run.total and speed else None
-    if run.total and steps >= run.total:
+    if silent is None:
+        condition = Condition.GONE
+    elif run.total and steps >= run.total:
         condition = Condition.FINISHED
     else:
-        late = silent is None or silent > _LEAST_PATIENCE + _PATIENCE * _row_seconds(run, speed)
+        late = silent > _LEAST_PATIENCE + _PATIENCE * _row_seconds(run, speed)
         condition = Condition.SILENT if late else Condition.RUNNING
     return Standing(condition, run.table.updates[-1], steps, run.total, left, silent, health(run))
 

@@ -211,7 +211,8 @@ def _condition(at: Standing) -> Text:
         return Text(f"running, {duration(at.seconds_left)} left", "green")
     if at.condition is Condition.SILENT and at.silent_seconds is not None:
         return Text(f"no row for {duration(at.silent_seconds)}", "yellow")
-    return Text(at.condition.value, "dim" if at.condition is Condition.WAITING else "green")
+    styles = {Condition.WAITING: "dim", Condition.GONE: "red"}
+    return Text(at.condition.value, styles.get(at.condition, "green"))
 
 
 def duration(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -168,6 +169,10 @@ def test_where_a_run_stands(tmp_path: Path) -> None:
     append(path, row_of(20, steps_per_second=100.0))
     run.read()
     assert standing(run).condition is Condition.FINISHED
+    shutil.rmtree(path)
+    run.read()
+    assert standing(run).condition is Condition.GONE
+    assert standing(run).update == 20
 
 
 def test_updates_have_places_on_every_axis(tmp_path: Path) -> None:

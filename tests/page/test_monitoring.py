@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     runs = [str(folder / name) for name in ("best-0", "best-1", "other")]
-    with served("monitor", *runs, "--page", "--refresh-interval", "0.3") as it:
+    with served("monitor", *runs, "--page", "--refresh-interval", "60") as it:
         yield it
 
 
@@ -83,20 +83,20 @@ def test_one_cursor_is_over_all_plots_and_leads_to_a_checkpoint(browser: Any, ad
     with opened(browser, address) as page:
         box = page.locator(f"{RETURN} .u-over").bounding_box()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
-        page.wait_for_function("monitor.view.cursor !== null")
+        page.wait_for_function("() => monitor.view.cursor !== null")
         assert page.inner_text("#where") == "step 200,000"
         assert len(cursors(page)) == 1
         assert "-10px" not in next(iter(cursors(page)))
         page.mouse.move(0, 0)
         page.focus("#cursor")
         page.keyboard.press("Home")
-        page.wait_for_function("monitor.view.cursor === 0")
+        page.wait_for_function("() => monitor.view.cursor === 0")
         page.click("#watch-here")
         assert page.input_value("#command").startswith("hackmatrix watch /")
         assert page.input_value("#command").endswith("params_200.npz")
         page.keyboard.press("Escape")
         page.click("#alarms button")
-        page.wait_for_function("monitor.view.cursor === 400000")
+        page.wait_for_function("() => monitor.view.cursor === 400000")
 
 
 def test_a_part_is_chosen_by_dragging(browser: Any, address: str) -> None:
@@ -106,7 +106,7 @@ def test_a_part_is_chosen_by_dragging(browser: Any, address: str) -> None:
         page.mouse.down()
         page.mouse.move(box["x"] + 150, box["y"] + 20, steps=4)
         page.mouse.up()
-        page.wait_for_function("monitor.view.zoom !== null")
+        page.wait_for_function("() => monitor.view.zoom !== null")
         low, high = page.evaluate("monitor.view.zoom")
         assert high - low == pytest.approx(400_000 * 100 / box["width"], rel=0.05)
         page.click("#reset")
@@ -143,5 +143,5 @@ def test_a_phone_has_it_all(browser: Any, address: str, width: int, height: int)
         page.locator(f"{KL} canvas").scroll_into_view_if_needed()
         box = page.locator(f"{KL} .u-over").bounding_box()
         page.touchscreen.tap(box["x"] + 60, box["y"] + 30)
-        page.wait_for_function("monitor.view.cursor !== null")
+        page.wait_for_function("() => monitor.view.cursor !== null")
         assert page.evaluate("document.scrollingElement.scrollWidth") <= width

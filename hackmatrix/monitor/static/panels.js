@@ -55,7 +55,7 @@ function stateOf(run) {
 
 /** Lists the alarms of the runs that are shown; a click moves the cursor there by `go(x, metric)`. */
 export function showAlarms(go) {
-  const alarms = view.overview.alarms.filter((alarm) => isShown(alarm.group)).reverse();
+  const alarms = view.overview.alarms.filter((alarm) => isShown(alarm.group)).sort((a, b) => b.update - a.update);
   $("alarm-count").textContent = alarms.length || "none";
   $("alarms").hidden = !alarms.length;
   fill($("alarms"), [alarms, view.axis], () => alarms.map((alarm) => {
