@@ -34,9 +34,9 @@ def find_runs(words: Sequence[str], log_dir: Path) -> list[Path]:
         UserError: there is no such run.
     """
     if not words:
-        if _is_run(log_dir):
-            return [log_dir]
-        return runs_in(log_dir)[:1]
+        if log_dir.name == "logs" and not log_dir.exists() and _is_run(log_dir.parent):
+            return [log_dir.parent]  # other trainers have a folder of logs in a run's
+        return [log_dir] if _is_run(log_dir) else runs_in(log_dir)[:1]
     found = [run for word in words for run in _meant(word, log_dir)]
     return list(dict.fromkeys(found))[:MOST_RUNS]
 

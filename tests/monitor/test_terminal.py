@@ -2,6 +2,7 @@
 
 import os
 import pty
+import runpy
 import select
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from monitored_runs import append, row_of, write_run
+from paths import ROOT
 from rich.console import Console
 
 from hackmatrix.cli.main import main
@@ -98,6 +100,18 @@ def test_a_pipe_gets_the_table_once(run: Path, capsys: pytest.CaptureFixture[str
     assert "kl_high" in capsys.readouterr().out
     assert main(["monitor", "my-run", "--once", "--log-dir", str(run.parent)]) == 0
     assert "kl_high" in capsys.readouterr().out
+
+
+def test_the_script_of_other_trainers_is_understood(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    words = ["monitor_training.py", "--log-dir", str(run / "logs"), "--refresh-interval", "5"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "scripts" / "monitor_training.py"), run_name="__main__")
+    assert ended.value.code == 0
+    assert "my-run" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
