@@ -41,6 +41,7 @@ function showOverview() {
   showCheckpoints();
   showCards(view.overview.metrics);
   const waiting = !view.overview.metrics.length;
+  if (waiting && !view.overview.unread) document.body.dataset.ready = "true"; // there is nothing to draw
   if (waiting) $("empty").textContent = view.overview.unread ? "Reading the runs …" : "No metrics yet: the first row comes after --log-interval updates.";
   $("empty").hidden = !waiting;
   if ($("filter").value) filter($("filter").value);
