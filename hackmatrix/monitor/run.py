@@ -98,7 +98,7 @@ class Run:
             if changed != self._config_time:
                 self._config_time, self.config = changed, _flat(yaml.safe_load(path.read_text()))
                 self.version += 1
-        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        except (OSError, ValueError, yaml.YAMLError):
             return  # it can be drawn without
 
     @property
@@ -127,7 +127,7 @@ class Run:
         return {None: self.table} if metric in self.table else {}
 
     def silent_seconds(self) -> float | None:
-        """Seconds since the last row was written; None without rows."""
+        """Seconds since the last row was written; None without a file of rows."""
         try:
             return max(0.0, time.time() - (self.path / METRICS).stat().st_mtime)
         except OSError:

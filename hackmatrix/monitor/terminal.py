@@ -39,6 +39,7 @@ def follow(runs: Runs, interval: float) -> None:
     hint = Text(f"every {interval:g} s; Ctrl+C ends; --page shows plots", "dim")
     with Live(console=console, screen=True, auto_refresh=False) as live:
         try:
+            live.update(Text("reading …", "dim"), refresh=True)
             while True:
                 runs.read_all()
                 height = console.height - 1
@@ -133,7 +134,8 @@ def _chosen(metrics: Sequence[Metric], runs: Sequence[Run]) -> list[Metric]:
     """The metrics of a group, of ranked ones only those that are largest now."""
 
     def size(metric: Metric) -> float:
-        return max(abs(last[1]) for run in runs if (last := run.table.last(metric.name)))
+        lasts = (run.table.last(metric.name) for run in runs)
+        return max((abs(last[1]) for last in lasts if last is not None), default=0.0)
 
     ranked = [metric for metric in metrics if metric.shown and metric.shown.ranked]
     largest = sorted(ranked, key=size, reverse=True)[:_LARGEST]
@@ -202,8 +204,8 @@ def _bar(at: Standing) -> Text:
 def _progress(at: Standing) -> Text:
     if not at.total:
         return Text(f"update {at.update:,}  {at.steps:,} steps")
-    share = min(1.0, at.steps / at.total)
-    return Text(f"{share:4.0%}  update {at.update:,}  {at.steps:,} of {at.total:,} steps")
+    percent = min(100, 100 * at.steps // at.total)
+    return Text(f"{percent:3}%  update {at.update:,}  {at.steps:,} of {at.total:,} steps")
 
 
 def _condition(at: Standing) -> Text:

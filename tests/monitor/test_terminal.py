@@ -91,6 +91,12 @@ def test_durations_are_said_in_two_units() -> None:
     assert said == ["5 s", "2 min", "1 h 2 min", "2 days"]
 
 
+def test_what_a_rewound_run_no_longer_has_is_a_dash(tmp_path: Path) -> None:
+    rows = [row_of(10, **{"reward/kills": 1.0}), row_of(5, entropy=0.5)]
+    lines = [line.split() for line in shown([write_run(tmp_path / "run", rows)]).splitlines()]
+    assert ["kills", "-"] in [line[-2:] for line in lines]
+
+
 def test_a_run_without_rows_waits(tmp_path: Path) -> None:
     assert "no rows yet" in shown([write_run(tmp_path / "run")])
 
