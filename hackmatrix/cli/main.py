@@ -31,6 +31,7 @@ COMMANDS = {
     "watch": Command("watch", "watch an agent play, and think along"),
     "replay": Command("replay", "show a saved game, or write it as a film"),
     "train": Command("train", "train an agent by PPO"),
+    "monitor": Command("monitor", "show the metrics of runs, live"),
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
     "tune": Command("tune", "search for settings of training"),
     "compare": Command("compare", "compare runs over their seeds"),

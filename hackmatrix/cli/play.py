@@ -9,23 +9,31 @@ from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from hackmatrix.page.session import Session
 
 MAX_PORT = 65_535
 
 
 @dataclass(frozen=True)
-class PageOptions:
-    """Where the page is served."""
+class ServedOptions:
+    """Where a page is served."""
 
     port: int = option(8642, "port of the page, 0 for any free one", at_least=0, at_most=MAX_PORT)
     host: str = option("127.0.0.1", "address to serve at; others than this machine's want --token")
     token: str | None = option(None, "what a browser must give, as in http://host:port/?token=...")
     open: bool = option(True, "open the page in a browser")
-    terminal: bool = option(False, "in this terminal instead of a browser")
 
     def __post_init__(self) -> None:
         check(self)
+
+
+@dataclass(frozen=True)
+class PageOptions(ServedOptions):
+    """Where a game is shown."""
+
+    terminal: bool = option(False, "in this terminal instead of a browser")
 
 
 @dataclass(frozen=True)
@@ -69,8 +77,27 @@ def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
 
         run(session())
         return 0
+
+    def make(token: str | None, host: str) -> "Starlette":
+        from hackmatrix.page.server import make_app
+
+        return make_app(session, token=token, host=host)
+
+    return serve_page(options, make)
+
+
+def serve_page(options: ServedOptions, make_app: "Callable[[str | None, str], Starlette]") -> int:
+    """Serves an application and opens it in a browser.
+
+    Args:
+        options: where.
+        make_app: makes the application, given its token and host.
+
+    Raises:
+        UserError: the address can't be used, or the extra `page` is not installed.
+    """
     try:
-        from hackmatrix.page.server import bind, is_loopback, make_app, serve
+        from hackmatrix.page.server import bind, is_loopback, serve
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("hackmatrix"):
             raise
@@ -87,5 +114,5 @@ def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    serve(make_app(session, token=options.token, host=options.host), listening)
+    serve(make_app(options.token, options.host), listening)
     return 0

@@ -25,12 +25,17 @@ def read_metrics(run: Path) -> Iterator[Row]:
         return
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if _is_row(row) and type(row.get("update")) is int:
+            if (row := parse_row(line)) is not None:
                 yield row
+
+
+def parse_row(line: str | bytes) -> Row | None:
+    """The row in a line of metrics.jsonl; None if it was truncated or is no row."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if _is_row(row) and type(row.get("update")) is int else None
 
 
 def _is_row(row: Any) -> bool:

@@ -73,7 +73,8 @@ def test_bounded_numbers_are_the_same() -> None:
 def test_importing_starts_no_device() -> None:
     """Nothing is put on a device before something is asked of it."""
     code = (
-        "import hackmatrix.jaxgame, jax._src.xla_bridge as b; assert not b._backends, b._backends"
+        "import hackmatrix.jaxgame.env, jax._src.xla_bridge as bridge\n"
+        "assert not bridge._backends, bridge._backends"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     assert jax.devices()

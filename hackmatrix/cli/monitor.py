@@ -1,0 +1,74 @@
+"""`hackmatrix monitor`: the metrics of runs, live, in this terminal or as a page."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.play import MAX_PORT, ServedOptions, serve_page
+from hackmatrix.errors import UserError
+from hackmatrix.options import option
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from hackmatrix.monitor.runs import Runs
+
+
+@dataclass(frozen=True)
+class MonitorOptions(ServedOptions):
+    """The command's options."""
+
+    runs: tuple[str, ...] = option(
+        (),
+        "folders of runs, or names of runs in --log-dir; a folder that holds runs means all of "
+        "them; by default the newest run in --log-dir",
+        positional=True,
+    )
+    port: int = option(8643, "port of the page, 0 for any free one", at_least=0, at_most=MAX_PORT)
+    log_dir: Path = option(Path("checkpoints"), "folder of runs")
+    refresh_interval: float = option(
+        5.0, "seconds between two looks at the files", at_least=0.2, at_most=3600
+    )
+    page: bool = option(False, "as a page with plots, in a browser")
+    once: bool = option(False, "print the table once and end")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.page and self.once:
+            raise UserError("give only one of --page and --once")
+
+
+def main(argv: list[str]) -> int:
+    """Shows the runs until Ctrl+C, or once."""
+    options = parse(
+        MonitorOptions,
+        argv,
+        command="hackmatrix monitor",
+        purpose="Show the metrics, alarms and checkpoints of runs, live or finished.",
+        example="  hackmatrix monitor checkpoints/my-run --page\n"
+        "      opens a page with plots that follow the run",
+    )
+    from hackmatrix.monitor.runs import Runs
+
+    runs = Runs(options.runs, options.log_dir)
+    if options.page:
+        return _serve(runs, options)
+    from hackmatrix.monitor.terminal import follow, show_once
+
+    if options.once or not sys.stdout.isatty():
+        show_once(runs)
+    else:
+        follow(runs, options.refresh_interval)
+    return 0
+
+
+def _serve(runs: "Runs", options: MonitorOptions) -> int:
+    def make(token: str | None, host: str) -> "Starlette":
+        from hackmatrix.monitor.server import keep_reading, make_app
+
+        keep_reading(runs, options.refresh_interval)
+        return make_app(runs, options.refresh_interval, token=token, host=host)
+
+    return serve_page(options, make)

@@ -1,0 +1,61 @@
+"""Follows a file of lines that another process appends to, cuts off or replaces."""
+
+import os
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+MOST_BYTES = 2**22  # of one reading, so that a long file is read in pieces
+_REMEMBERED = 256  # bytes before the place up to which the file was read
+
+
+class News(NamedTuple):
+    """What one reading found."""
+
+    anew: bool  # the file was cut off or replaced: the lines of earlier readings no longer count
+    lines: list[bytes]  # complete ones, without their ends
+    unread: int  # bytes that the next reading will find
+
+
+class Follower:
+    """Remembers up to which place a file was read; the file need not exist yet."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._place = 0
+        self._before = b""  # what stands before that place
+        self._identity: tuple[int, int] | None = None
+
+    def read(self) -> News:
+        """Reads complete lines from the place of the last reading on, or from the beginning.
+
+        A last line without its end waits until it is complete. A file that is missing has no news.
+
+        Raises:
+            OSError: the file can't be read.
+        """
+        try:
+            file = self._path.open("rb")
+        except (FileNotFoundError, NotADirectoryError):
+            return News(False, [], 0)
+        with file:
+            status = os.fstat(file.fileno())
+            identity = (status.st_dev, status.st_ino)
+            anew = self._identity is not None and not self._continues(file, identity)
+            if anew:
+                self._place, self._before = 0, b""
+            self._identity = identity
+            file.seek(self._place)
+            data = file.read(MOST_BYTES)
+        is_endless = len(data) == MOST_BYTES and b"\n" not in data  # no row of metrics
+        end = len(data) if is_endless else data.rfind(b"\n") + 1
+        self._place += end
+        self._before = (self._before + data[:end])[-_REMEMBERED:]
+        unread = max(0, status.st_size - self._place) if end else 0
+        return News(anew, data[:end].splitlines(), unread)
+
+    def _continues(self, file: BinaryIO, identity: tuple[int, int]) -> bool:
+        """Whether the file still begins with what was read of it, as far as one can tell."""
+        if identity != self._identity:
+            return False
+        file.seek(self._place - len(self._before))
+        return file.read(len(self._before)) == self._before

@@ -1,0 +1,108 @@
+// The lists at the side: runs, alarms, checkpoints.
+
+import { duration, place, said, short } from "./numbers.js";
+import { colourOf, isDashed, isShown, view } from "./view.js";
+
+const $ = (id) => document.getElementById(id);
+const make = (name, attributes = {}, ...children) => {
+  const made = Object.assign(document.createElement(name), attributes);
+  made.append(...children);
+  return made;
+};
+
+/** Shows a list anew unless it would be the same, so that focus and scrolling stay. */
+function fill(list, content, items) {
+  const text = JSON.stringify(content);
+  if (list.dataset.content === text) return;
+  list.dataset.content = text;
+  const focused = [...list.querySelectorAll("button, input")].indexOf(document.activeElement);
+  list.replaceChildren(...items());
+  if (focused >= 0) list.querySelectorAll("button, input")[focused]?.focus();
+}
+
+/** Shows the runs in their groups; `changed()` is told when one is hidden or shown. */
+export function showRuns(changed) {
+  const { groups, unread } = view.overview;
+  $("reading").textContent = unread ? `reading, ${Math.ceil(unread / 2 ** 20)} MB left` : "";
+  const told = groups.map((group) => [group.name, group.runs.map((run) => [{ ...run, silent_seconds: 0 }, stateOf(run)])]);
+  fill($("runs"), [told, [...view.hidden]], () => groups.map((group, i) => {
+    const box = make("input", { type: "checkbox", checked: isShown(i) });
+    box.onchange = () => { if (box.checked) view.hidden.delete(group.name); else view.hidden.add(group.name); changed(); };
+    const swatch = make("span", { className: isDashed(i) ? "swatch dashed" : "swatch" });
+    swatch.style.background = colourOf(i);
+    const seeds = group.runs.reduce((sum, run) => sum + run.seeds, 0);
+    return make("li", {},
+      make("label", {}, box, swatch, make("span", { textContent: group.name }), make("small", { className: "quiet", textContent: seeds > 1 ? `${seeds} seeds` : "" })),
+      ...group.runs.map((run) => runLine(run, group)));
+  }));
+}
+
+function runLine(run, group) {
+  const progress = make("progress", { max: run.total || 1, value: run.total ? run.steps : run.update ? 1 : 0 });
+  progress.setAttribute("aria-label", `progress of ${run.name}`);
+  const done = run.total ? `${Math.min(100, Math.floor((100 * run.steps) / run.total))}% of ${short(run.total)} steps` : `${short(run.steps)} steps`;
+  return make("div", { className: `run ${run.condition.split(" ")[0]}`, title: run.path },
+    make("b", { textContent: group.runs.length > 1 ? run.name : `update ${run.update.toLocaleString("en")}` }),
+    make("span", { className: "state", textContent: stateOf(run) }),
+    progress, make("span", { textContent: done }));
+}
+
+function stateOf(run) {
+  if (run.condition === "running") return run.seconds_left === null ? "running" : `${duration(run.seconds_left)} left`;
+  if (run.condition === "silent") return `no row for ${duration(run.silent_seconds)}`;
+  return run.condition;
+}
+
+/** Lists the alarms of the runs that are shown; a click moves the cursor there by `go(x, metric)`. */
+export function showAlarms(go) {
+  const alarms = view.overview.alarms.filter((alarm) => isShown(alarm.group)).sort((a, b) => b.update - a.update);
+  $("alarm-count").textContent = alarms.length || "none";
+  $("alarms").hidden = !alarms.length;
+  fill($("alarms"), [alarms, view.axis], () => alarms.map((alarm) => {
+    const button = make("button", { type: "button" }, make("b", { textContent: alarm.name.replaceAll("_", " ") }),
+      ` ${alarm.run}, ${place(alarm.at[view.axis], view.axis)}`, make("small", { textContent: alarm.message }));
+    button.onclick = () => go(alarm.at[view.axis], alarm.metric);
+    return make("li", { className: alarm.severity }, button);
+  }));
+}
+
+/** Lists the checkpoints of the runs that are shown. */
+export function showCheckpoints() {
+  const saved = view.overview.checkpoints.filter((each) => isShown(each.group));
+  $("checkpoints-panel").hidden = !saved.length;
+  fill($("checkpoints"), saved, () => saved.map((each) => {
+    const dot = make("i");
+    dot.style.background = colourOf(each.group);
+    const button = make("button", { type: "button", textContent: "Watch", title: "Watch this one: shows the command" });
+    button.setAttribute("aria-label", `Watch ${nameOf(each)}`);
+    button.onclick = () => showCommand(each);
+    const score = each.score === null ? "" : `return ${said(each.score, false)}`;
+    return make("li", {}, dot, make("span", {}, `${each.run} ${each.update.toLocaleString("en")} `, make("em", { textContent: each.label })), make("small", { textContent: score }), button);
+  }));
+}
+
+const nameOf = (each) => `${each.run}${each.seed === null ? "" : ` seed ${each.seed}`} update ${each.update.toLocaleString("en")}`;
+
+/** Says where the cursor is, and offers the checkpoint that is nearest to it. */
+export function showCursor() {
+  const end = view.overview.ends[view.axis], x = view.cursor ?? end;
+  $("where").textContent = view.cursor === null ? `last: ${place(end, view.axis)}` : place(x, view.axis);
+  const saved = view.overview.checkpoints.filter((each) => isShown(each.group));
+  const distance = (each) => Math.abs(each.at[view.axis] - x);
+  const nearest = saved.reduce((best, each) => (best && distance(best) <= distance(each) ? best : each), null);
+  $("watch-here").hidden = !nearest;
+  if (!nearest) return;
+  $("watch-here").textContent = `Watch ${nameOf(nearest)}`;
+  $("watch-here").onclick = () => showCommand(nearest);
+}
+
+function showCommand(saved) {
+  $("watch-title").textContent = `Watch ${nameOf(saved)}`;
+  $("command").value = saved.command;
+  $("copy").textContent = "Copy";
+  $("copy").onclick = async () => {
+    try { await navigator.clipboard.writeText(saved.command); } catch { $("command").select(); document.execCommand("copy"); }
+    $("copy").textContent = "Copied";
+  };
+  $("watch").showModal();
+}
