@@ -11,7 +11,7 @@ from typing import Any
 from hackmatrix.engine.actions import valid_actions
 from hackmatrix.engine.observation import observe
 from hackmatrix.errors import UserError
-from hackmatrix.page.agents import Agent, Opinion, opinion
+from hackmatrix.page.agents import Agent, Opinion, RecurrentPolicy, opinion
 from hackmatrix.page.facts import facts_of, facts_of_action
 from hackmatrix.page.replay import GameId, Replay
 from hackmatrix.page.tree import Node, Tree
@@ -170,6 +170,7 @@ class Session:
         self.tree = Tree(game)
         self.at = 0
         self.opinions: dict[int, Opinion] = {}
+        self.memories: dict[tuple[str, int], Any] = {}  # after a node, by agent
 
     def _load(self, replay: Replay) -> None:
         self._open(replay.game)
@@ -205,9 +206,22 @@ class Session:
         return self.opinions[number]
 
     def _ask(self, agent: Agent, number: int) -> Opinion:
+        if not isinstance(agent.policy, RecurrentPolicy):
+            return self._ask_here(agent, number, None)
+        unknown, memory = [number], None  # and the nodes before it that it does not remember
+        while (parent := self.tree.nodes[unknown[-1]].parent) >= 0:
+            if (memory := self.memories.get((agent.name, parent))) is not None:
+                break
+            unknown.append(parent)
+        for node in reversed(unknown):
+            view = self._ask_here(agent, node, memory)
+            memory = self.memories[agent.name, node] = view.memory
+        return view
+
+    def _ask_here(self, agent: Agent, number: int, memory: Any) -> Opinion:
         state = self.tree.state(number)
         valid = set(valid_actions(state))
-        return opinion(agent, observe(state), [a in valid for a in range(NUM_ACTIONS)])
+        return opinion(agent, observe(state), [a in valid for a in range(NUM_ACTIONS)], memory)
 
     def _brief(self, number: int) -> list[Any]:
         """Of an opinion what graphs show: node, value, probability of the best action."""
