@@ -9,7 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.agents.architectures import NetworkConfig
-from hackmatrix.agents.cells_forward import CHANNELS_SHARE, REACH, Backend, forward, shapes_of
+from hackmatrix.agents.cells_forward import (
+    CHANNELS_SHARE,
+    EPSILON,
+    REACH,
+    Backend,
+    forward,
+    shapes_of,
+)
 from hackmatrix.agents.cells_reading import Reading, reading_of
 from hackmatrix.agents.feature_network import FeatureNetwork
 from hackmatrix.agents.network import Network
@@ -52,7 +59,8 @@ class Cells:
     def __init__(self, reading: Reading, config: NetworkConfig) -> None:
         self._reading = reading
         self._config = config
-        self._backend = Backend(jnp, functools.partial(product, dtype=jnp.dtype(config.dtype)))
+        dot = functools.partial(product, dtype=jnp.dtype(config.dtype))
+        self._backend = Backend(jnp, dot, norm)
 
     def init(self, key: Array, features: Array) -> PyTree:
         """Fresh params: nested dicts of float32 arrays."""
@@ -72,10 +80,37 @@ class Cells:
         return forward(params, features, self._reading, self._config.activation, self._backend)
 
 
+@jax.custom_vjp
+def norm(inputs: Array) -> Array:
+    """float32[C, ..., B] shifted and scaled to mean 0 and deviation 1 over C.
+
+    The derivative is written out, and means are products: both are faster on CPU.
+    """
+    return _norm(inputs)[0]
+
+
+def _norm(inputs: Array) -> tuple[Array, tuple[Array, Array]]:
+    centred = inputs - _mean(inputs)
+    scale = jax.lax.rsqrt(_mean(centred**2) + EPSILON)
+    return centred * scale, (centred * scale, scale)
+
+
+def _norm_backward(saved: tuple[Array, Array], gradient: Array) -> tuple[Array]:
+    result, scale = saved
+    return (scale * (gradient - _mean(gradient) - result * _mean(gradient * result)),)
+
+
+norm.defvjp(_norm, _norm_backward)
+
+
+def _mean(inputs: Array) -> Array:
+    """float32[..., B] of float32[C, ..., B]."""
+    weights = jnp.full((1, len(inputs)), 1 / len(inputs), inputs.dtype)
+    return (weights @ inputs.reshape(len(inputs), -1)).reshape(inputs.shape[1:])
+
+
 def _first(key: Array, name: tuple[str, ...], shape: tuple[int, ...]) -> Array:
     match name[-1]:
-        case "scale":
-            return jnp.ones(shape)
         case "bias":
             return jnp.zeros(shape)
         case "spread":

@@ -4,17 +4,18 @@ Arrays have the axis of games last: a number of a cell is then a row of games, c
 products with matrices of cells, and all that is left are elementwise operations over games.
 
     board   ->  residual blocks, each: norm, spread over the cells, dense, activation, dense
-    whole   ->  trunk: dense, norm, activation; reads the game's numbers, the board's mean and
-                maximum, and the player's cell and its neighbours
+    whole   ->  trunk: dense, norm, bias, activation; reads the game's numbers, the mean over the
+                cells, and the player's cell and its neighbours
     actions ->  for each: activation of (what it reads) W + (trunk) V + e, times w; and a part that
                 is a head on the trunk, as in an MLP. What a direction reads is the cell that it
                 leads to, what siphoning reads the player's cell, what a program reads its features.
 
 `spread` is a depthwise convolution whose kernel reaches from any cell to any other, so one block
-sees a whole row; it is computed as a product with the 36 x 36 matrix that it amounts to.
+sees a whole row; it is computed as a product with the 36 x 36 matrix that it amounts to. `norm` is
+a layer norm without a scale and a shift of its own: what follows has them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -32,29 +33,38 @@ Shapes = dict[tuple[str, ...], tuple[int, ...]]
 
 CHANNELS_SHARE = 8  # a cell has this part of `hidden_dim` as channels
 REACH = 2 * SIZE - 1  # rows or columns from one cell to another: -5 to 5
-EPSILON = 1e-6  # added to variances, as in flax's LayerNorm
+EPSILON = 1e-6  # added to variances, as in flax
 
 _PLAYER = channel_starts(PLAYER_CHANNELS)
 _CELL = np.arange(CELLS)
 _ROWS, _COLS = row(_CELL), col(_CELL)  # type: ignore[arg-type]
-# OFFSET[c, d]: index of the kernel's weight from cell d to cell c.
-OFFSET = (_ROWS[:, None] - _ROWS + SIZE - 1) * REACH + (_COLS[:, None] - _COLS + SIZE - 1)
-# CAME_FROM[direction, c]: the cell from which the direction leads to c; CELLS where none does.
-CAME_FROM = np.full((NUM_DIRECTIONS, CELLS), CELLS)
+_OFFSET = (_ROWS[:, None] - _ROWS + SIZE - 1) * REACH + (_COLS[:, None] - _COLS + SIZE - 1)
+# WEIGHT_OF[k, c * 36 + d]: 1 where weight k of a kernel is that from cell d to cell c.
+WEIGHT_OF = (_OFFSET.reshape(-1) == np.arange(REACH**2)[:, None]).astype(np.float32)
+# REACHED[p * 36 + c, d]: 1 where a player on cell d has cell c at place p: its own, then those that
+# the directions lead to.
+REACHED = np.zeros((1 + NUM_DIRECTIONS, CELLS, CELLS), np.float32)
 for _cell, _neighbours in enumerate(NEIGHBOUR):
-    for _direction, _next in enumerate(_neighbours):
-        if _next is not None:
-            CAME_FROM[_direction, _next] = _cell
+    for _place, _other in enumerate((_cell, *_neighbours)):
+        if _other is not None:
+            REACHED[_place, _other, _cell] = 1
+REACHED = REACHED.reshape(-1, CELLS)
 
 
 class Backend(NamedTuple):
-    """NumPy or JAX."""
+    """What differs between NumPy and JAX."""
 
     xp: ModuleType
     dot: Callable[[Any, Any], Any]  # of matrices
+    norm: Callable[[Any], Any]  # float32[C, ..., B] with mean 0 and deviation 1 over C
 
 
-NUMPY = Backend(np, np.matmul)
+def _norm(inputs: Any) -> Any:
+    centred = inputs - inputs.mean(axis=0)
+    return centred / np.sqrt((centred**2).mean(axis=0) + EPSILON)
+
+
+NUMPY = Backend(np, np.matmul, _norm)
 
 
 def shapes_of(reading: Reading, config: NetworkConfig) -> Shapes:
@@ -62,36 +72,32 @@ def shapes_of(reading: Reading, config: NetworkConfig) -> Shapes:
     hidden, channels = config.hidden_dim, config.hidden_dim // CHANNELS_SHARE
     shapes: Shapes = {}
 
-    def dense(*name: str, inputs: int, outputs: int) -> None:
+    def dense(*name: str, inputs: int, outputs: int, bias: bool = True) -> None:
         shapes[(*name, "kernel")] = (inputs, outputs)
-        shapes[(*name, "bias")] = (outputs,)
-
-    def norm(*name: str, size: int) -> None:
-        shapes[(*name, "scale")] = (size,)
-        shapes[(*name, "bias")] = (size,)
+        if bias:
+            shapes[(*name, "bias")] = (outputs,)
 
     inputs, of_cell = len(reading.game), 0
-    if reading.board is not None:
-        dense("cells", inputs=len(reading.board) + 1, outputs=channels)
+    if reading.board:
+        dense("cells", inputs=sum(count for _, count in reading.board) + 1, outputs=channels)
         for number in range(config.num_layers):
             block = f"block_{number}"
-            norm(block, "norm", size=channels)
             shapes[block, "spread"] = (channels, REACH, REACH)
             dense(block, "first", inputs=channels, outputs=channels)
-            dense(block, "second", inputs=channels, outputs=channels)
-        norm("norm", size=channels)
-        inputs, of_cell = inputs + (3 + NUM_DIRECTIONS) * channels, channels
+            dense(block, "second", inputs=channels, outputs=channels, bias=False)
+        dense("near", inputs=channels, outputs=channels, bias=False)
+        dense("mean", inputs=channels, outputs=channels, bias=False)
+        inputs, of_cell = inputs + (2 + NUM_DIRECTIONS) * channels, channels
     for number in range(config.num_layers):
         dense(f"trunk_{number}", inputs=inputs, outputs=hidden)
-        norm(f"trunk_{number}", "norm", size=hidden)
         inputs = hidden
     for kind, count, size in (
         ("directions", NUM_DIRECTIONS, len(reading.directions) + of_cell),
         ("siphon", 1, len(reading.siphon) + of_cell),
         ("programs", len(PROGRAMS), len(reading.programs)),
     ):
-        shapes[kind, "own", "kernel"] = (size, channels)
-        shapes[kind, "trunk", "kernel"] = (hidden, channels)
+        dense(kind, "own", inputs=size, outputs=channels, bias=False)
+        dense(kind, "trunk", inputs=hidden, outputs=channels, bias=False)
         shapes[kind, "embedding"] = (channels, count)
         shapes[kind, "head"] = (channels, count)
     dense("logits", inputs=hidden, outputs=NUM_ACTIONS)
@@ -106,16 +112,16 @@ def forward(
     xp = backend.xp
     layers, columns = params["params"], features.T
     act = xp.tanh if activation == "tanh" else lambda x: xp.maximum(x, 0)
-    near, whole = None, columns[reading.game]
-    if reading.board is not None:
-        board = _board(layers, columns, reading.board, act, backend)
+    near, whole = None, columns
+    if reading.board:
+        board = _board(layers, columns, reading, act, backend)
         near = around(board, player_cell(columns, xp), xp)
-        pooled = [board.mean(axis=1), board.max(axis=1), near.reshape(-1, near.shape[-1])]
-        whole = xp.concatenate([whole, *pooled])
-    number = 0
-    while (layer := layers.get(f"trunk_{number}")) is not None:
-        whole = act(_normalised(_dense(layer, whole, backend), layer["norm"]))
-        number += 1
+        near = backend.norm(_product(layers["near"]["kernel"], near, backend))
+        mean = backend.norm(_product(layers["mean"]["kernel"], board.mean(axis=1), backend))
+        whole = xp.concatenate([columns[reading.game], mean, near.reshape(-1, near.shape[-1])])
+    for layer in _numbered(layers, "trunk"):
+        sums = backend.norm(_product(layer["kernel"], whole, backend))
+        whole = act(sums + layer["bias"][:, None])
     own = _own(columns, near, reading, xp)
     parts = [_of_actions(layers[kind], own[kind], whole, act, backend) for kind in own]
     logits = xp.concatenate(parts) + _dense(layers["logits"], whole, backend)
@@ -136,30 +142,43 @@ def around(board: Any, here: Any, xp: ModuleType) -> Any:
         here: float32[36, B], 1 at the player's cell.
         xp: jnp or NumPy.
     """
-    nowhere = xp.zeros_like(here[:1])
-    reached = xp.concatenate([here, nowhere])[CAME_FROM]
-    places = xp.concatenate([here[None], reached])
-    return xp.sum(board[:, None] * places, axis=2)
+    places = (REACHED @ here).reshape(-1, *here.shape)
+    # One sum for each place: XLA on CPU takes long for the derivative of a sum over all at once.
+    return xp.stack([(board * place).sum(axis=1) for place in places], axis=1)
 
 
 def _board(
-    layers: Params, columns: Any, indices: Indices, act: Callable[[Any], Any], backend: Backend
+    layers: Params, columns: Any, reading: Reading, act: Callable[[Any], Any], backend: Backend
 ) -> Any:
     """The cells after all blocks, float32[C, 36, B]."""
-    here = player_cell(columns, backend.xp)[None]
-    board = _dense(layers["cells"], backend.xp.concatenate([columns[indices], here]), backend)
-    number = 0
-    while (block := layers.get(f"block_{number}")) is not None:
-        seen = spread(_normalised(board, block["norm"]), block["spread"], backend.xp)
+    xp = backend.xp
+    shown = xp.concatenate([cells_of(columns, reading, xp), player_cell(columns, xp)[None]])
+    board = _dense(layers["cells"], shown, backend)
+    for block in _numbered(layers, "block"):
+        seen = spread(backend.norm(board), block["spread"], xp)
         seen = act(_dense(block["first"], seen, backend))
-        board = board + _dense(block["second"], seen, backend)
+        board = board + _product(block["second"]["kernel"], seen, backend)
+    return board
+
+
+def _numbered(layers: Params, name: str) -> Iterator[Params]:
+    number = 0
+    while (layer := layers.get(f"{name}_{number}")) is not None:
+        yield layer
         number += 1
-    return _normalised(board, layers["norm"])
+
+
+def cells_of(columns: Any, reading: Reading, xp: ModuleType) -> Any:
+    """float32[K, 36, B]: the features of each cell, of features float32[F, B]."""
+    parts = [columns[first : first + CELLS * count] for first, count in reading.board]
+    parts = [part.reshape(CELLS, -1, part.shape[-1]) for part in parts]
+    return xp.swapaxes(xp.concatenate(parts, axis=1), 0, 1)
 
 
 def spread(board: Any, kernel: Any, xp: ModuleType) -> Any:
     """The depthwise convolution of a board float32[C, 36, B] with a kernel float32[C, 11, 11]."""
-    matrices = kernel.reshape(len(kernel), -1)[:, OFFSET]
+    # A product, because the derivative of picking weights by index is slow.
+    matrices = (kernel.reshape(len(kernel), -1) @ WEIGHT_OF).reshape(-1, CELLS, CELLS)
     return xp.matmul(matrices, board)
 
 
@@ -201,12 +220,3 @@ def _dense(layer: Params, inputs: Any, backend: Backend) -> Any:
 def _product(kernel: Any, inputs: Any, backend: Backend) -> Any:
     sums = backend.dot(kernel.T, inputs.reshape(len(kernel), -1))
     return sums.reshape(-1, *inputs.shape[1:])
-
-
-def _normalised(inputs: Any, layer: Params) -> Any:
-    """float32[C, ..., B] with mean 0 and deviation 1 over C, then scaled and shifted."""
-    per_channel = (-1, *[1] * (inputs.ndim - 1))
-    centred = inputs - inputs.mean(axis=0)
-    variance = (centred**2).mean(axis=0)
-    scale, bias = layer["scale"].reshape(per_channel), layer["bias"].reshape(per_channel)
-    return centred * (variance + EPSILON) ** -0.5 * scale + bias

@@ -22,10 +22,12 @@ NOWHERE = -1  # the index of a feature that an action does not have: it reads 0
 
 
 class Reading(NamedTuple):
-    """Indices of a layout's features, by what they are about."""
+    """Places of a layout's features, by what they are about."""
 
     size: int  # number of features
-    board: Indices | None  # int[K, 36], K features of each cell; None: the layout has no board
+    # The first feature of cell 0 and the number of features of a cell, of each stretch of the
+    # layout that has some of all cells one after another; empty: the layout has no board.
+    board: tuple[tuple[int, int], ...]
     game: Indices  # int[G], those of the whole game
     directions: Indices  # int[J, 4], what J features say of each direction
     siphon: Indices  # int[J', 1], of siphoning
@@ -40,17 +42,16 @@ def reading_of(layout: str) -> Reading:
 def _raw(*, full: bool) -> Reading:
     """The raw layouts show the board; of directions and siphoning its cells tell."""
     size = FEATURE_SIZE["full" if full else "classic"]
-    cells, programs = np.arange(CELLS), np.arange(len(PROGRAMS))
-    first = PLAYER_FEATURES + len(PROGRAMS)
-    board = first + CELL_FEATURES * cells + np.arange(CELL_FEATURES)[:, None]
+    programs = np.arange(len(PROGRAMS))
+    board = [(PLAYER_FEATURES + len(PROGRAMS), CELL_FEATURES)]
     of_programs = [PLAYER_FEATURES + programs]  # owned
     if full:
-        extra = CLASSIC_SIZE + EXTRA_CELL_FEATURES * cells + np.arange(EXTRA_CELL_FEATURES)[:, None]
-        board = np.concatenate([board, extra])
+        board.append((CLASSIC_SIZE, EXTRA_CELL_FEATURES))
         of_programs.append(size - len(PROGRAMS) + programs)  # owned and affordable
-    game = np.setdiff1d(np.arange(size), board)
+    of_cells = [np.arange(first, first + CELLS * count) for first, count in board]
+    game = np.setdiff1d(np.arange(size), np.concatenate(of_cells))
     nothing = np.zeros((0, NUM_DIRECTIONS), int)
-    return Reading(size, board, game, nothing, nothing[:, :1], np.array(of_programs))
+    return Reading(size, tuple(board), game, nothing, nothing[:, :1], np.array(of_programs))
 
 
 def _tactical() -> Reading:
@@ -74,4 +75,4 @@ def _tactical() -> Reading:
         programs.append(row)
     size = FEATURE_SIZE["tactical"]
     read = map(np.array, (directions, siphon, programs))
-    return Reading(size, None, np.arange(size), *read)
+    return Reading(size, (), np.arange(size), *read)

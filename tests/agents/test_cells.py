@@ -12,7 +12,15 @@ import pytest
 from lockstep_starts import rich
 
 from hackmatrix.agents.architectures import NetworkConfig
-from hackmatrix.agents.cells_forward import NUMPY, around, forward, player_cell, shapes_of, spread
+from hackmatrix.agents.cells_forward import (
+    NUMPY,
+    around,
+    cells_of,
+    forward,
+    player_cell,
+    shapes_of,
+    spread,
+)
 from hackmatrix.agents.cells_reading import NOWHERE, reading_of
 from hackmatrix.agents.network import Network, make_network
 from hackmatrix.engine.observation import (
@@ -60,14 +68,13 @@ def answers(params: Any, layout: str, rows: list[list[float]]) -> tuple[np.ndarr
 @pytest.mark.parametrize("layout", ["classic", "full"])
 def test_every_cell_is_read_where_the_layout_has_it(layout: str) -> None:
     reading = reading_of(layout)
-    assert reading.board is not None
     for record in records(3):
-        numbers = np.array(features(record, layout))
-        for cell, got in enumerate(numbers[reading.board].T):
+        columns = np.array(features(record, layout))[:, None]
+        for cell, got in enumerate(cells_of(columns, reading, np)[..., 0].T):
             shown = CellBytes(*record[cell : 6 * CELLS : CELLS])
             extra = extra_cell_features(shown) if layout == "full" else ()
             assert tuple(got) == cell_features(shown) + extra
-    every = np.concatenate([reading.board.ravel(), reading.game])
+    every = [*reading.game, *cells_of(np.arange(reading.size)[:, None], reading, np).ravel()]
     assert sorted(every) == list(range(FEATURE_SIZE[layout]))
 
 
@@ -151,8 +158,6 @@ def changed_logits(layout: str, before: list[float], after: list[float]) -> set[
 
 
 def test_a_changed_cell_changes_the_action_that_leads_to_it() -> None:
-    reading = reading_of("full")
-    assert reading.board is not None
     for record in records(20):
         here = number_of(record, "cell")
         before = features(record, "full")
@@ -160,7 +165,7 @@ def test_a_changed_cell_changes_the_action_that_leads_to_it() -> None:
         acts[here] = SIPHON
         for cell in range(CELLS):
             after = list(before)
-            after[reading.board[0, cell]] += 1
+            after[33 + 42 * cell] += 1  # its first feature
             expected = {acts[cell]} if cell in acts else set()
             assert changed_logits("full", before, after) == expected
 
