@@ -47,9 +47,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 class NetworksOptions(Options):
     """The options of the command."""
 
-    seconds: float = option(
-        420.0, "processor time that each learns for, without compiling", above=0
-    )
+    seconds: float = option(420.0, "processor time that each learns for, after compiling", above=0)
     seeds: int = option(2, "agents of each", at_least=1, at_most=100)
     episodes: int = option(1_000, "games that each of them plays at the end", at_least=2)
     networks: str = option("; ".join(NETWORKS), "which, with semicolons between")

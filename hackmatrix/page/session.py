@@ -170,7 +170,7 @@ class Session:
         self.tree = Tree(game)
         self.at = 0
         self.opinions: dict[int, Opinion] = {}
-        self.memories: dict[tuple[str, int], Any] = {}  # after a node, by agent
+        self.remembered: dict[tuple[str, int], Opinion] = {}  # of agents with memory, by name
 
     def _load(self, replay: Replay) -> None:
         self._open(replay.game)
@@ -208,15 +208,15 @@ class Session:
     def _ask(self, agent: Agent, number: int) -> Opinion:
         if not isinstance(agent.policy, RecurrentPolicy):
             return self._ask_here(agent, number, None)
-        unknown, memory = [number], None  # and the nodes before it that it does not remember
-        while (parent := self.tree.nodes[unknown[-1]].parent) >= 0:
-            if (memory := self.memories.get((agent.name, parent))) is not None:
-                break
-            unknown.append(parent)
+        unknown, node = [], number
+        while node >= 0 and (agent.name, node) not in self.remembered:
+            unknown.append(node)
+            node = self.tree.nodes[node].parent
         for node in reversed(unknown):
-            view = self._ask_here(agent, node, memory)
-            memory = self.memories[agent.name, node] = view.memory
-        return view
+            parent = self.remembered.get((agent.name, self.tree.nodes[node].parent))
+            memory = parent.memory if parent else None
+            self.remembered[agent.name, node] = self._ask_here(agent, node, memory)
+        return self.remembered[agent.name, number]
 
     def _ask_here(self, agent: Agent, number: int, memory: Any) -> Opinion:
         state = self.tree.state(number)

@@ -267,11 +267,10 @@ def test_an_agent_with_memory_remembers_the_line_that_led_to_a_position() -> Non
     assert back["agent"]["value"] == 2
     other = next(a for a in valid(back) if a != session.tree.nodes[3].action)
     assert session.handle({"do": "act", "action": other})["agent"]["value"] == 3
-    line = [2, session.at]
-    assert [session.memories["memory", n][:3] for n in line] == [
-        session.memories["memory", 2],
-        session.memories["memory", 2],
-    ]
+    before, here = (session.remembered["memory", node].memory for node in (2, session.at))
+    assert here[:3] == before
+    assert len(here) == 4
+    assert len(asked) == 8
     assert session.handle({"do": "others"})["others"][1][3] == 3
     session.handle({"do": "new", "seed": "9"})
     assert session.handle({"do": "hello"})["agent"]["value"] == 0
