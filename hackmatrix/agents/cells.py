@@ -37,7 +37,7 @@ def make(env: Environment, config: NetworkConfig) -> Network:
     Raises:
         UserError: it is another environment, or the width is too small.
     """
-    layout = getattr(env, "layout", None)
+    layout = getattr(env, "layout", "")
     if FEATURE_SIZE.get(layout) != env.feature_size:
         raise UserError(
             "--architecture cells reads the board of HackMatrix; for other environments take mlp "

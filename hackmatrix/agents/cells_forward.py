@@ -24,7 +24,7 @@ import numpy as np
 from hackmatrix.agents.architectures import NetworkConfig
 from hackmatrix.agents.cells_reading import NOWHERE, Indices, Reading
 from hackmatrix.rules.actions import NUM_ACTIONS, NUM_DIRECTIONS
-from hackmatrix.rules.board import CELLS, NEIGHBOUR, SIZE, col, row
+from hackmatrix.rules.board import CELLS, NEIGHBOUR, SIZE
 from hackmatrix.rules.observation import PLAYER_CHANNELS, channel_starts
 from hackmatrix.rules.programs import PROGRAMS
 
@@ -37,18 +37,17 @@ EPSILON = 1e-6  # added to variances, as in flax
 
 _PLAYER = channel_starts(PLAYER_CHANNELS)
 _CELL = np.arange(CELLS)
-_ROWS, _COLS = row(_CELL), col(_CELL)  # type: ignore[arg-type]
+_ROWS, _COLS = _CELL // SIZE, _CELL % SIZE
 _OFFSET = (_ROWS[:, None] - _ROWS + SIZE - 1) * REACH + (_COLS[:, None] - _COLS + SIZE - 1)
 # WEIGHT_OF[k, c * 36 + d]: 1 where weight k of a kernel is that from cell d to cell c.
 WEIGHT_OF = (_OFFSET.reshape(-1) == np.arange(REACH**2)[:, None]).astype(np.float32)
 # REACHED[p * 36 + c, d]: 1 where a player on cell d has cell c at place p: its own, then those that
 # the directions lead to.
-REACHED = np.zeros((1 + NUM_DIRECTIONS, CELLS, CELLS), np.float32)
+REACHED = np.zeros(((1 + NUM_DIRECTIONS) * CELLS, CELLS), np.float32)
 for _cell, _neighbours in enumerate(NEIGHBOUR):
     for _place, _other in enumerate((_cell, *_neighbours)):
         if _other is not None:
-            REACHED[_place, _other, _cell] = 1
-REACHED = REACHED.reshape(-1, CELLS)
+            REACHED[_place * CELLS + _other, _cell] = 1
 
 
 class Backend(NamedTuple):

@@ -1,6 +1,7 @@
 """The network `mlp`: an MLP from features to logits and value."""
 
 import math
+from typing import Any
 
 import flax.linen as nn
 import jax
@@ -77,7 +78,7 @@ def trunk(
 ) -> Array:
     """float32[..., F] -> float32[..., hidden_dim], by layers of the module that calls it."""
     act = {"relu": nn.relu, "tanh": nn.tanh}[activation]
-    hidden = features
+    hidden: Any = features
     for _ in range(num_layers):
         hidden = Dense(hidden_dim, math.sqrt(2), dtype)(hidden)
         hidden = act(nn.LayerNorm()(hidden) if layer_norm else hidden)

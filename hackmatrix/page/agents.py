@@ -66,6 +66,7 @@ def opinion(agent: Agent, record: bytes, mask: Sequence[bool], memory: Any = Non
     Raises:
         UserError: its numbers are not finite.
     """
+    value: float | None
     if isinstance(agent.policy, RecurrentPolicy):
         logits, value, memory = agent.policy.step(record, memory)
     else:
