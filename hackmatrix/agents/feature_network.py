@@ -23,13 +23,14 @@ class FeatureNetwork:
 
         Args:
             env: environment whose observations the network reads.
-            module: maps features float32[B, F] or `SparseFeatures` to logits [B, A] and values [B].
-            reads_features: whether the layer `Dense_0` alone reads the features.
+            module: maps features float32[B, F] to logits [B, A] and values [B].
+            reads_features: whether the layer `Dense_0` alone reads the features. It is then given
+                `SparseFeatures` where those are faster.
         """
         self.num_actions = env.num_actions
         self.reads_features = reads_features
         self.module = module
-        self.features = _features(env)
+        self.features = _features(env, sparse=reads_features)
         self._integers = getattr(env, "feature_integers", None)
         self._feature_size = env.feature_size
         self._apply: Callable[..., Any] = module.apply
@@ -54,11 +55,11 @@ class FeatureNetwork:
         return logits, values, carry
 
 
-def _features(env: Environment) -> Callable[[PyTree], Array | SparseFeatures]:
+def _features(env: Environment, *, sparse: bool) -> Callable[[PyTree], Array | SparseFeatures]:
     """A function from B encoded observations to features, in the backend's fastest form."""
     if (integers := getattr(env, "feature_integers", None)) is not None:
         return lambda numbers: numbers.astype(jnp.float32) * integers.scales
-    table = getattr(env, "feature_rows", None)
+    table = getattr(env, "feature_rows", None) if sparse else None
     if table is None or jax.default_backend() != "cpu":
         return jax.vmap(env.features)
     split = jax.vmap(table)

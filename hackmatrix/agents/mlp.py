@@ -1,6 +1,7 @@
 """The network `mlp`: an MLP from features to logits and value."""
 
 import math
+from typing import Any
 
 import flax.linen as nn
 import jax
@@ -25,6 +26,7 @@ def make(env: Environment, config: NetworkConfig) -> Network:
         config.num_layers,
         activation=config.activation,
         dtype=jnp.dtype(config.dtype),
+        layer_norm=config.layer_norm,
     )
     return FeatureNetwork(env, module, reads_features=True)
 
@@ -38,7 +40,8 @@ class ActorCritic(nn.Module):
     https://arxiv.org/abs/2006.05990).
 
     `activation` is "relu" (the original's) or "tanh". `dtype` is the precision of the inputs of
-    matrix products; params and results are float32.
+    matrix products; params and results are float32. With `layer_norm` the sums of trunk layer i are
+    normalised by `LayerNorm_i` (Ba et al. 2016, https://arxiv.org/abs/1607.06450).
     """
 
     num_actions: int
@@ -46,17 +49,40 @@ class ActorCritic(nn.Module):
     num_layers: int = 2
     dtype: DTypeLike = jnp.float32
     activation: str = "relu"
+    layer_norm: bool = False
 
     @nn.compact
     def __call__(self, features: Array | SparseFeatures) -> tuple[Array, Array]:
         """float32[..., F] -> logits float32[..., num_actions], value float32[...]."""
-        hidden = features
-        activation = {"relu": nn.relu, "tanh": nn.tanh}[self.activation]
-        for _ in range(self.num_layers):
-            hidden = activation(Dense(self.hidden_dim, math.sqrt(2), self.dtype)(hidden))
+        hidden = trunk(
+            features,
+            self.hidden_dim,
+            self.num_layers,
+            dtype=self.dtype,
+            activation=self.activation,
+            layer_norm=self.layer_norm,
+        )
         logits = Dense(self.num_actions, 0.01, self.dtype)(hidden)
         value = Dense(1, 1.0, self.dtype)(hidden)
         return logits, value[..., 0]
+
+
+def trunk(
+    features: Array | SparseFeatures,
+    hidden_dim: int,
+    num_layers: int,
+    *,
+    dtype: DTypeLike,
+    activation: str,
+    layer_norm: bool,
+) -> Array:
+    """float32[..., F] -> float32[..., hidden_dim], by layers of the module that calls it."""
+    act = {"relu": nn.relu, "tanh": nn.tanh}[activation]
+    hidden: Any = features
+    for _ in range(num_layers):
+        hidden = Dense(hidden_dim, math.sqrt(2), dtype)(hidden)
+        hidden = act(nn.LayerNorm()(hidden) if layer_norm else hidden)
+    return hidden
 
 
 class Dense(nn.Module):

@@ -20,7 +20,9 @@ class Network(Protocol):
     carry of other networks is the empty tree `()`.
 
     A network may have a method `encode(observations)`: rollouts then store what it returns instead
-    of the observations, and the network is called with it.
+    of the observations, and the network is called with it. A recurrent one may have a method
+    `unroll(params, observations, starts, carry)`, which is called instead of the function below, to
+    compute for all steps at once what does not depend on the carry.
     """
 
     num_actions: int
@@ -123,6 +125,8 @@ def unroll(
         starts: bool[T, B], whether a step is the first of its episode.
         carry: the carry before the first step.
     """
+    if (all_at_once := getattr(network, "unroll", None)) is not None:
+        return all_at_once(params, observations, starts, carry)
 
     def step(carry: PyTree, now: tuple[PyTree, Array]) -> tuple[PyTree, tuple[Array, Array]]:
         observation, starting = now

@@ -3,14 +3,13 @@
 For files without settings, such as the original's, an `mlp` is inferred from the arrays' shapes.
 """
 
-import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
+from hackmatrix.agents.architectures import NetworkConfig
 from hackmatrix.agents.network import Network, make_network
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.errors import UserError
@@ -71,31 +70,13 @@ def policy_of(exported: Exported) -> Policy:
     observation = str(about.get("observation", "full"))
     settings = about.get("config")
     if isinstance(settings, dict):
-        config = _network_of(exported.path.with_suffix(".json"), settings)
+        config = NetworkConfig.read(exported.path.with_suffix(".json"), settings)
         observation = str(settings.get("observation", observation))
     else:
         config, num_features = _recognised(exported.path, exported.params)
         if environment == ENVIRONMENT_ID:
             observation = _layout(exported.path, num_features)
     return Policy(exported.path, exported.params, config, environment, observation, about)
-
-
-def _network_of(path: Path, settings: dict[str, Any]) -> NetworkConfig:
-    """The settings of the network in a file of facts.
-
-    Raises:
-        UserError: one has the wrong type, or this version has no such network.
-    """
-    config = NetworkConfig.of(settings)
-    for field in dataclasses.fields(config):
-        value, kind = getattr(config, field.name), type(field.default)
-        if type(value) is not kind:
-            raise UserError(f"{path}: {field.name} must be {kind.__name__}, got {value!r:.60}")
-    if config.architecture not in ARCHITECTURES:
-        raise UserError(
-            f"{path}: is of the network {config.architecture!r}, which this version lacks"
-        )
-    return config
 
 
 def _recognised(path: Path, params: dict[str, Any]) -> tuple[NetworkConfig, int]:

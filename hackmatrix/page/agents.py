@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hackmatrix.errors import UserError
 from hackmatrix.page.replay import GameId
@@ -13,11 +13,21 @@ from hackmatrix.page.replay import GameId
 PolicyFunction = Callable[[bytes, Sequence[bool]], tuple[Sequence[float], float | None]]
 
 
+class RecurrentPolicy(NamedTuple):
+    """A policy with memory.
+
+    `step(record, memory)` returns 28 logits, the value and what it remembers of the game from then
+    on; the memory is that of the position before, None at a game's start.
+    """
+
+    step: Callable[[bytes, Any], tuple[Sequence[float], float, Any]]
+
+
 class Agent(NamedTuple):
-    """An agent: a function of what the player sees."""
+    """An agent: a function of what the player sees, or also of what it remembers."""
 
     name: str
-    policy: PolicyFunction
+    policy: PolicyFunction | RecurrentPolicy
 
 
 class Opinion(NamedTuple):
@@ -25,6 +35,7 @@ class Opinion(NamedTuple):
 
     probabilities: tuple[float, ...]  # of the 28 actions; 0 exactly where invalid
     value: float | None
+    memory: Any = None  # what an agent with memory remembers from then on
 
     @property
     def entropy(self) -> float:
@@ -43,13 +54,23 @@ class Opinion(NamedTuple):
         return rng.choices(range(len(weights)), weights)[0]
 
 
-def opinion(agent: Agent, record: bytes, mask: Sequence[bool]) -> Opinion:
+def opinion(agent: Agent, record: bytes, mask: Sequence[bool], memory: Any = None) -> Opinion:
     """What an agent says of a position with at least one valid action.
+
+    Args:
+        agent: whom to ask.
+        record: the compact record of the position.
+        mask: the valid actions.
+        memory: of an agent with memory, that of its opinion of the position before.
 
     Raises:
         UserError: its numbers are not finite.
     """
-    logits, value = agent.policy(record, mask)
+    value: float | None
+    if isinstance(agent.policy, RecurrentPolicy):
+        logits, value, memory = agent.policy.step(record, memory)
+    else:
+        logits, value = agent.policy(record, mask)
     if not all(map(math.isfinite, [*logits, value or 0.0])):
         raise UserError(f"{agent.name}: its network's answer is not finite")
     top = max(float(x) for x, valid in zip(logits, mask, strict=True) if valid)
@@ -57,6 +78,5 @@ def opinion(agent: Agent, record: bytes, mask: Sequence[bool]) -> Opinion:
         math.exp(float(x) - top) if valid else 0.0 for x, valid in zip(logits, mask, strict=True)
     ]
     total = sum(weights)
-    return Opinion(
-        tuple(weight / total for weight in weights), None if value is None else float(value)
-    )
+    probabilities = tuple(weight / total for weight in weights)
+    return Opinion(probabilities, None if value is None else float(value), memory)

@@ -1,23 +1,25 @@
 """Agents to watch: built-in ones, and policies from files, computed with NumPy where that can.
 
-Only networks other than the MLP on features that the Python engine makes load JAX, when they are
-first asked.
+Only networks that `hackmatrix/agents/plain.py` does not have load JAX, when they are first asked.
 """
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hackmatrix.agents.architectures import ARCHITECTURES
+from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
 from hackmatrix.engine.observation import features
 from hackmatrix.errors import UserError
-from hackmatrix.page.agents import Agent, PolicyFunction
+from hackmatrix.page.agents import Agent, PolicyFunction, RecurrentPolicy
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.board import NEIGHBOUR
 from hackmatrix.rules.observation import FEATURE_SIZE, FIELD, PLANE, number_of
 from hackmatrix.version import ENVIRONMENT_ID
+
+if TYPE_CHECKING:
+    from hackmatrix.runs.params import Exported
 
 Make = Callable[[], Agent]
 Features = Callable[[bytes], Sequence[float]]
@@ -73,7 +75,7 @@ def from_file(path: Path, name: str) -> Make:
     return make
 
 
-def load(path: Path) -> PolicyFunction:
+def load(path: Path) -> PolicyFunction | RecurrentPolicy:
     """The policy of a file of params.
 
     Raises:
@@ -88,14 +90,12 @@ def load(path: Path) -> PolicyFunction:
         raise UserError(f"{exported.path}: plays {environment!s:.60}, not {ENVIRONMENT_ID}")
     settings = about.get("config") or {}
     layers = _mlp_layers(exported.params)
-    architecture = ARCHITECTURES.get(settings.get("architecture", "mlp"))
-    if architecture is not None and architecture.recurrent:
-        raise UserError(f"{exported.path}: networks with memory can't be watched yet")
     layout = settings.get("observation") or _layout_of(layers)
     if layout not in FEATURE_SIZE:
         raise UserError(f"{exported.path}: reads {layout!s:.60}, which this version lacks")
-    if layers is None or architecture != ARCHITECTURES["mlp"] or layout not in FEATURES:
-        return _with_jax(exported.path)
+    config = NetworkConfig.read(exported.path.with_suffix(".json"), settings)
+    if layers is None or config.architecture != "mlp" or layout not in FEATURES:
+        return _other(exported, config, layout)
     if FEATURE_SIZE[layout] != len(layers[0][0]):
         raise UserError(
             f"{exported.path}: reads {len(layers[0][0])} features, not those of {layout}"
@@ -148,28 +148,53 @@ def _mlp(
     return answer, float((hidden @ value[0] + value[1])[0])
 
 
-def _with_jax(path: Path) -> PolicyFunction:
-    """The policy of any network without memory; JAX is loaded when it is first asked."""
-    forward = cache(lambda: _forward(path))
+def _other(
+    exported: "Exported", config: NetworkConfig, layout: str
+) -> PolicyFunction | RecurrentPolicy:
+    """The policy of any network, with NumPy if there is a forward pass for that."""
+    from hackmatrix.agents.plain import forward_pass
 
-    def answer(record: bytes, mask: Sequence[bool]) -> tuple[Sequence[float], float]:
+    step = _with_jax(exported.path)
+    if layout in FEATURES and (forward := forward_pass(config, layout, exported.params)):
+        step = partial(_step, forward, FEATURES[layout])
+    if ARCHITECTURES[config.architecture].recurrent:
+        return RecurrentPolicy(step)
+    return lambda record, _: step(record, None)[:2]
+
+
+def _step(
+    forward: Any, features_of: Features, record: bytes, memory: Any
+) -> tuple[Sequence[float], float, Any]:
+    logits, value, memory = forward(features_of(record), memory)
+    return logits.tolist(), value, memory
+
+
+def _with_jax(path: Path) -> Callable[[bytes, Any], tuple[Sequence[float], float, Any]]:
+    """What any network says, and its carry; JAX is loaded when it is first asked."""
+    made = cache(lambda: _forward(path))
+
+    def step(record: bytes, memory: Any) -> tuple[Sequence[float], float, Any]:
         import numpy as np
 
-        del mask
-        logits, value = forward()(np.frombuffer(record, np.uint8)[None])
-        return np.asarray(logits[0]).tolist(), float(value[0])
+        forward, first = made()
+        records = np.frombuffer(record, np.uint8)[None]
+        logits, value, carry = forward(records, first if memory is None else memory)
+        return np.asarray(logits[0]).tolist(), float(value[0]), carry
 
-    return answer
+    return step
 
 
-def _forward(path: Path) -> Callable[[Any], Any]:
-    """From records uint8[N, RECORD_SIZE] to logits and values."""
+def _forward(path: Path) -> tuple[Callable[[Any, Any], Any], Any]:
+    """From records uint8[N, RECORD_SIZE] and a carry to logits, values, carry; the first carry."""
     import jax
 
+    from hackmatrix.agents.network import encoded
     from hackmatrix.agents.policy import load_policy
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
     policy = load_policy(path)
     _, network = policy.make()
-    return jax.jit(lambda records: network(policy.params, records, ())[:2])
+    params = policy.params
+    forward = jax.jit(lambda records, carry: network(params, encoded(network, records), carry))
+    return forward, network.initial_carry(1)

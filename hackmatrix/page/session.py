@@ -11,7 +11,7 @@ from typing import Any
 from hackmatrix.engine.actions import valid_actions
 from hackmatrix.engine.observation import observe
 from hackmatrix.errors import UserError
-from hackmatrix.page.agents import Agent, Opinion, opinion
+from hackmatrix.page.agents import Agent, Opinion, RecurrentPolicy, opinion
 from hackmatrix.page.facts import facts_of, facts_of_action
 from hackmatrix.page.replay import GameId, Replay
 from hackmatrix.page.tree import Node, Tree
@@ -170,6 +170,7 @@ class Session:
         self.tree = Tree(game)
         self.at = 0
         self.opinions: dict[int, Opinion] = {}
+        self.remembered: dict[tuple[str, int], Opinion] = {}  # of agents with memory, by name
 
     def _load(self, replay: Replay) -> None:
         self._open(replay.game)
@@ -205,9 +206,22 @@ class Session:
         return self.opinions[number]
 
     def _ask(self, agent: Agent, number: int) -> Opinion:
+        if not isinstance(agent.policy, RecurrentPolicy):
+            return self._ask_here(agent, number, None)
+        unknown, node = [], number
+        while node >= 0 and (agent.name, node) not in self.remembered:
+            unknown.append(node)
+            node = self.tree.nodes[node].parent
+        for node in reversed(unknown):
+            parent = self.remembered.get((agent.name, self.tree.nodes[node].parent))
+            memory = parent.memory if parent else None
+            self.remembered[agent.name, node] = self._ask_here(agent, node, memory)
+        return self.remembered[agent.name, number]
+
+    def _ask_here(self, agent: Agent, number: int, memory: Any) -> Opinion:
         state = self.tree.state(number)
         valid = set(valid_actions(state))
-        return opinion(agent, observe(state), [a in valid for a in range(NUM_ACTIONS)])
+        return opinion(agent, observe(state), [a in valid for a in range(NUM_ACTIONS)], memory)
 
     def _brief(self, number: int) -> list[Any]:
         """Of an opinion what graphs show: node, value, probability of the best action."""

@@ -80,6 +80,9 @@ class TrainConfig:
         "precision of the network's matrix products; params and loss stay float32",
         section=MODEL,
     )
+    layer_norm: bool = option(
+        False, "normalize the sums of each dense layer before its activation", section=MODEL
+    )
 
     env: str = option(
         "HackMatrix",

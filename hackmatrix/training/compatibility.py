@@ -76,8 +76,8 @@ def check_shapes(
         if ours.get(name) != theirs.get(name):
             raise UserError(
                 f"{path}: {name} is {theirs.get(name, 'missing')}, the network of this "
-                f"configuration wants {ours.get(name, 'none')}; see --hidden-dim, --num-layers and "
-                "--observation"
+                f"configuration wants {ours.get(name, 'none')}; see --hidden-dim, --num-layers, "
+                "--layer-norm and --observation"
             )
 
 

@@ -11,20 +11,26 @@ from paths import DOCS
 
 from hackmatrix.agents.architectures import ARCHITECTURES, Architecture, NetworkConfig
 from hackmatrix.agents.network import make_network
+from hackmatrix.environments.registry import make_environment
+from hackmatrix.interface.environment import Environment
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.settings.config import TrainConfig
 
 
+def environment_for(name: str) -> Environment:
+    return make_environment("HackMatrix-v1") if name == "cells" else probes.Grid()
+
+
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_an_architecture_makes_a_network(name: str) -> None:
-    env = probes.Grid()
+    env = environment_for(name)
     network = make_network(env, NetworkConfig(name, hidden_dim=8, num_layers=1))
     assert network.recurrent == ARCHITECTURES[name].recurrent
     assert network.num_actions == env.num_actions
     observation, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 3))
     params = network.init(jax.random.key(1))
     logits, values, carry = network(params, observation, network.initial_carry(3))
-    assert (logits.shape, values.shape) == ((3, 4), (3,))
+    assert (logits.shape, values.shape) == ((3, env.num_actions), (3,))
     assert jax.tree.structure(carry) == jax.tree.structure(network.initial_carry(3))
 
 
@@ -47,6 +53,6 @@ def test_every_architecture_is_documented() -> None:
 
 
 def test_settings_of_a_run_hold_those_of_its_network() -> None:
-    config = TrainConfig(hidden_dim=8, activation="tanh")
-    assert config.network == NetworkConfig("mlp", 8, 2, "tanh", "float32")
+    config = TrainConfig(hidden_dim=8, activation="tanh", layer_norm=True)
+    assert config.network == NetworkConfig("mlp", 8, 2, "tanh", "float32", layer_norm=True)
     assert NetworkConfig.of(config.as_dict()) == config.network

@@ -33,3 +33,28 @@ def test_the_first_policy_is_nearly_uniform_and_weights_are_orthogonal() -> None
             kernel.T @ kernel, gain**2 * np.eye(kernel.shape[1]), atol=1e-4 * gain**2
         )
         assert (np.asarray(params["params"][name]["bias"]) == 0).all()
+
+
+def test_layer_norm_makes_the_scale_of_a_layer_irrelevant() -> None:
+    network = ActorCritic(28, 16, 2, layer_norm=True)
+    features = jax.random.normal(jax.random.key(1), (5, 40))
+    params = network.init(jax.random.key(0), features)
+    assert sorted(params["params"]) == [
+        *(f"Dense_{i}" for i in range(4)),
+        "LayerNorm_0",
+        "LayerNorm_1",
+    ]
+    larger = jax.tree.map(jnp.array, params)
+    for name in ("Dense_0", "Dense_1"):
+        larger["params"][name]["kernel"] *= 7
+    for found, expected in zip(
+        network.apply(larger, features), network.apply(params, features), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+    plain = ActorCritic(28, 16, 2)
+    without = {name: layer for name, layer in params["params"].items() if name[0] == "D"}
+    _, value = plain.apply({"params": without}, features)
+    _, larger_value = plain.apply(
+        {"params": {name: larger["params"][name] for name in without}}, features
+    )
+    assert np.abs(np.asarray(larger_value - value)).max() > 1

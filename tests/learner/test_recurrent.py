@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,6 +12,7 @@ import numpy as np
 import probe_environments as probes
 import pytest
 from memory_network import MemoryNetwork
+from small_runs import run_of
 
 from hackmatrix.agents.network import unroll
 from hackmatrix.errors import UserError
@@ -21,7 +24,9 @@ from hackmatrix.learner.keys import UpdateKeys
 from hackmatrix.learner.rollout import play
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.reporting.metrics import LEARNER_METRICS, summarise
+from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.settings.config import TrainConfig
+from hackmatrix.settings.options import TrainOptions
 from hackmatrix.training.snapshots import arrays_of
 
 CONFIG = TrainConfig(num_envs=32, num_steps=16, num_minibatches=2, lr=5e-3, gamma=0.9, ent_coef=0.0)
@@ -56,13 +61,25 @@ def trainer_of_memory() -> Trainer:
     return Trainer(env, CONFIG, network=MemoryNetwork(env))
 
 
+GRU = dataclasses.replace(CONFIG, architecture="gru", hidden_dim=16, num_layers=1)
+
+
+@functools.cache
+def trainer_of_gru() -> Trainer:
+    return Trainer(Recall(), GRU)
+
+
 def trained(updates: int) -> tuple[Trainer, TrainState]:
     trainer = trainer_of_memory()
     return trainer, trainer.run(trainer.init(0), updates)
 
 
-def test_what_was_shown_is_remembered_in_training_and_in_evaluation() -> None:
-    trainer, state = trained(120)
+@pytest.mark.parametrize("trainer_of", [trainer_of_memory, trainer_of_gru])
+def test_what_was_shown_is_remembered_in_training_and_in_evaluation(
+    trainer_of: Callable[[], Trainer],
+) -> None:
+    trainer = trainer_of()
+    state = trainer.run(trainer.init(0), 120)
     state, _ = trainer.take_sums(state)
     state, sums = trainer.take_sums(trainer.run(state, 10))
     row = summarise(jax.device_get(sums), LEARNER_METRICS)
@@ -135,3 +152,24 @@ def test_observations_that_it_does_not_read_as_features_are_not_normalised() -> 
     config = dataclasses.replace(CONFIG, normalize_observations=True)
     with pytest.raises(UserError, match="--normalize-observations works with networks"):
         Trainer(env, config, network=MemoryNetwork(env))
+
+
+def test_a_resumed_run_goes_on_with_what_it_remembered(tmp_path: Path) -> None:
+    settings = {"architecture": "gru", "num_minibatches": 2, "env": Recall()}
+    run_of(tmp_path / "whole", total_timesteps=6 * 64, save_interval=3, **settings)
+    run_of(tmp_path / "stopped", total_timesteps=3 * 64, **settings)
+    folder = tmp_path / "stopped" / "mine"
+    arrays, _ = load_checkpoint(folder / "checkpoints" / "3")
+    assert np.abs(arrays["games.carry"]).max() > 0
+    run_of(
+        tmp_path / "stopped",
+        TrainOptions(resume=str(folder)),
+        total_timesteps=6 * 64,
+        env=settings["env"],
+    )
+    arrays, expected = (
+        load_checkpoint(tmp_path / name / "mine" / "checkpoints" / "6")[0]
+        for name in ("stopped", "whole")
+    )
+    for name in arrays:
+        assert arrays[name].tobytes() == expected[name].tobytes(), name

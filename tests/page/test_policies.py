@@ -1,21 +1,26 @@
 """The policies of the page are those of training: the same probabilities and values."""
 
+import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from hackmatrix.agents.architectures import NetworkConfig
+from hackmatrix.agents.network import make_network
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.engine import Game
 from hackmatrix.engine.observation import features
+from hackmatrix.environments.registry import make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.players import exit_player
 from hackmatrix.page import policies
+from hackmatrix.page.agents import RecurrentPolicy
 from hackmatrix.page.casting import cast
 from hackmatrix.page.policies import exit_policy, load
 from hackmatrix.runs.params import save_params
@@ -62,8 +67,66 @@ def test_the_forward_pass_is_the_networks(layout: str, activation: str, tmp_path
         found, worth = ours(record, [True] * 28)
         np.testing.assert_allclose(found, logits[0], rtol=1e-4, atol=1e-4)
         assert worth == pytest.approx(float(value[0]), rel=1e-4, abs=1e-4)
-    with_jax = policies._with_jax(path)(record, [True] * 28)
+    with_jax = policies._with_jax(path)(record, None)
     np.testing.assert_allclose(with_jax[0], found, rtol=1e-4, atol=1e-4)
+
+
+def watch(path: Path) -> str:
+    """A program that watches an agent for five steps and tells whether JAX was loaded."""
+    return f"""
+import sys
+from pathlib import Path
+from hackmatrix.page.casting import cast
+from hackmatrix.page.replay import GameId
+from hackmatrix.page.session import Session
+session = Session(GameId(0), cast({str(path)!r}, None, ()))
+print(len(session.handle({{"do": "agent", "steps": 5}})["added"]), "jax" in sys.modules)
+"""
+
+
+NETWORKS = [
+    NetworkConfig("mlp", 8, 2, "tanh", layer_norm=True),
+    NetworkConfig("cells", 16, 2),
+    NetworkConfig("gru", 8, 1),
+    NetworkConfig("gru", 8, 2, layer_norm=True),
+]
+
+
+def saved(path: Path, config: NetworkConfig, layout: str) -> Path:
+    """A file of fresh params of a network, with some weight in its heads."""
+    network = make_network(make_environment("HackMatrix-v1", layout), config)
+    params = jax.tree.map(lambda x: 3 * np.asarray(x), network.init(jax.random.key(0)))
+    save_params(path, params, about(**config.__dict__, observation=layout))
+    return path
+
+
+@pytest.mark.parametrize("config", NETWORKS, ids=str)
+@pytest.mark.parametrize("layout", ["full", "tactical"])
+def test_the_forward_pass_of_every_network_is_the_networks(
+    config: NetworkConfig, layout: str, tmp_path: Path
+) -> None:
+    ours = load(saved(tmp_path / "params.npz", config, layout))
+    theirs = policies._with_jax(tmp_path / "params.npz")
+    memory = carry = None
+    game, rng = Game.new(3), random.Random(0)
+    for _ in range(6):
+        record = game.observation()
+        logits, value, carry = theirs(record, carry)
+        if isinstance(ours, RecurrentPolicy):
+            found, worth, memory = ours.step(record, memory)
+            assert memory is not None
+        else:
+            found, worth = ours(record, [True] * 28)
+        np.testing.assert_allclose(found, logits, rtol=1e-3, atol=1e-3)
+        assert worth == pytest.approx(value, rel=1e-3, abs=1e-3)
+        game.step(rng.choice(game.valid_actions()))
+
+
+@pytest.mark.parametrize("config", NETWORKS[1:3], ids=str)
+def test_watching_other_networks_loads_no_jax(config: NetworkConfig, tmp_path: Path) -> None:
+    path = saved(tmp_path / "params.npz", config, "full")
+    result = subprocess.run([sys.executable, "-c", watch(path)], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("5 False\n", "")
 
 
 def test_exit_walks_as_the_player_of_evaluations() -> None:
@@ -80,16 +143,7 @@ def test_exit_walks_as_the_player_of_evaluations() -> None:
 def test_watching_an_mlp_loads_no_jax(tmp_path: Path) -> None:
     path = tmp_path / "params.npz"
     save_params(path, random_params("full"), about())
-    code = f"""
-import sys
-from pathlib import Path
-from hackmatrix.page.casting import cast
-from hackmatrix.page.replay import GameId
-from hackmatrix.page.session import Session
-session = Session(GameId(0), cast({str(path)!r}, None, ()))
-print(len(session.handle({{"do": "agent", "steps": 5}})["added"]), "jax" in sys.modules)
-"""
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", watch(path)], capture_output=True, text=True)
     assert (result.stdout, result.stderr) == ("5 False\n", "")
 
 

@@ -12,7 +12,7 @@ from strategies import legal_states
 from hackmatrix.engine import Game
 from hackmatrix.engine.actions import valid_actions
 from hackmatrix.engine.state import State
-from hackmatrix.page.agents import Agent
+from hackmatrix.page.agents import Agent, RecurrentPolicy
 from hackmatrix.page.copying import copied
 from hackmatrix.page.facts import facts_of
 from hackmatrix.page.preview import previews
@@ -248,3 +248,29 @@ def test_nobody_is_hit_more_often_than_foreseen(data: dict[str, Any], pick: int)
 
 def test_every_program_has_words() -> None:
     assert list(PROGRAM_WORDS) == [program.name for program in PROGRAMS]
+
+
+def test_an_agent_with_memory_remembers_the_line_that_led_to_a_position() -> None:
+    asked = []
+
+    def step(record: bytes, memory: tuple[bytes, ...] | None) -> Any:
+        asked.append(record)
+        return [0.0] * 28, float(len(memory or ())), (*(memory or ()), record)
+
+    agent = Agent("memory", RecurrentPolicy(step))
+    session = Session(GameId(7), {"uniform": lambda: UNIFORM, "memory": lambda: agent})
+    played(session, 6)
+    assert asked == []
+    assert session.handle({"do": "control", "agent": "memory"})["agent"]["value"] == 6
+    assert len(asked) == 7  # each position once
+    back = session.handle({"do": "go", "node": 2})
+    assert back["agent"]["value"] == 2
+    other = next(a for a in valid(back) if a != session.tree.nodes[3].action)
+    assert session.handle({"do": "act", "action": other})["agent"]["value"] == 3
+    before, here = (session.remembered["memory", node].memory for node in (2, session.at))
+    assert here[:3] == before
+    assert len(here) == 4
+    assert len(asked) == 8
+    assert session.handle({"do": "others"})["others"][1][3] == 3
+    session.handle({"do": "new", "seed": "9"})
+    assert session.handle({"do": "hello"})["agent"]["value"] == 0

@@ -139,7 +139,7 @@ def test_a_saved_configuration_is_read_back_as_it_was(
         ("training: {lr: [1]}", "training.lr must be a number, got [1]"),
         ("training: {lr: null}", "training.lr must be a number, got None"),
         ("training: {device: gpus}", "training.device must be one of auto, cpu, gpu, tpu, got"),
-        ("model: {architecture: cnn}", "model.architecture must be one of mlp, got 'cnn'"),
+        ("model: {architecture: cnn}", "architecture must be one of mlp, cells, gru, got 'cnn'"),
         ("training: {lr: -1}", "training.lr must be above 0, got -1.0"),
         ("model: {hidden_sizes: [256, 128]}", "must be a list of equal widths, as [256, 256]"),
         ("model: {hidden_sizes: 256}", "must be a list of equal widths"),

@@ -1,0 +1,105 @@
+"""The recurrent network: what its unit computes, that it remembers, and that it can start anew."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import probe_environments as probes
+import pytest
+
+from hackmatrix.agents.architectures import NetworkConfig
+from hackmatrix.agents.gru import GruNetwork
+from hackmatrix.agents.network import unroll
+
+STEPS, GAMES, SIZE = 6, 3, 8
+
+
+def network_of(**settings: Any) -> GruNetwork:
+    return GruNetwork(probes.Grid(), NetworkConfig("gru", SIZE, **{"num_layers": 1} | settings))
+
+
+def cells(*shape: int) -> jax.Array:
+    return jax.random.randint(jax.random.key(3), (*shape, 1), 0, 25).astype(jnp.uint8)
+
+
+def stepwise(network: GruNetwork, *args: Any) -> Any:
+    """`unroll` of a network that has none of its own: one step after another."""
+
+    class OneByOne:
+        recurrent = True
+        initial_carry = network.initial_carry
+        __call__ = staticmethod(network.__call__)
+
+    return unroll(OneByOne(), *args)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("settings", [{}, {"num_layers": 2, "layer_norm": True}])
+def test_all_steps_at_once_are_the_steps_one_by_one(settings: dict[str, Any]) -> None:
+    network = network_of(**settings)
+    params = network.init(jax.random.key(0))
+    starts = jax.random.bernoulli(jax.random.key(1), 0.4, (STEPS, GAMES))
+    assert not starts[0].all()
+    carry = jax.random.normal(jax.random.key(2), (GAMES, SIZE))
+    args = params, cells(STEPS, GAMES), starts, carry
+
+    def loss(how: Any, params: Any) -> jax.Array:
+        logits, values = how(network, params, *args[1:])
+        return jnp.sum(logits**2) + jnp.sum(values**3)
+
+    for found, expected in zip(unroll(network, *args), stepwise(network, *args), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    grads = [jax.grad(lambda p, how=how: loss(how, p))(params) for how in (unroll, stepwise)]
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4), *grads)
+
+
+def test_a_start_forgets_and_nothing_else_does() -> None:
+    network = network_of()
+    params = network.init(jax.random.key(0))
+    observations = cells(STEPS, GAMES)
+    starts = jnp.zeros((STEPS, GAMES), bool).at[2].set(True)
+    known, other = jax.random.normal(jax.random.key(2), (2, GAMES, SIZE))
+    found = unroll(network, params, observations, starts, known)[0]
+    changed = unroll(network, params, observations, starts, other)[0]
+    fresh = unroll(network, params, observations[2:], starts[2:], network.initial_carry(GAMES))[0]
+    assert (np.abs(found[:2] - changed[:2]).max(axis=(1, 2)) > 1e-6).all()
+    np.testing.assert_array_equal(found[2:], changed[2:])
+    np.testing.assert_allclose(found[2:], fresh, rtol=1e-6)
+
+
+def params_with(network: GruNetwork, gates: list[float]) -> Any:
+    """Params whose layer to the gates r, z and n is these biases alone."""
+    params = jax.tree.map(jnp.zeros_like, network.init(jax.random.key(0)))
+    params["params"]["Dense_1"]["bias"] = jnp.repeat(jnp.array(gates), SIZE)
+    return params
+
+
+@pytest.mark.parametrize(
+    ("gates", "expected"),
+    [
+        ([0.0, 0.0, 0.0], 0.5 * 0.8),  # half of the old, half of tanh(0)
+        ([0.0, 50.0, 3.0], 0.8),  # keeps all
+        ([0.0, -50.0, 3.0], np.tanh(3.0)),  # keeps nothing
+        ([0.0, np.log(3), 3.0], 0.75 * 0.8 + 0.25 * np.tanh(3.0)),
+    ],
+)
+def test_the_update_gate_mixes_old_and_new(gates: list[float], expected: float) -> None:
+    network = network_of()
+    carry = jnp.full((GAMES, SIZE), 0.8)
+    _, _, after = network(params_with(network, gates), cells(GAMES), carry)
+    np.testing.assert_allclose(after, np.full((GAMES, SIZE), expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("reset", "expected"), [(0.0, np.tanh(0.4)), (50.0, np.tanh(0.8))])
+def test_the_reset_gate_weighs_what_the_memory_adds(reset: float, expected: float) -> None:
+    network = network_of()
+    params = params_with(network, [reset, -50.0, 0.0])
+    params["params"]["memory"] = params["params"]["memory"].at[:, 2 * SIZE :].set(jnp.eye(SIZE))
+    _, _, after = network(params, cells(GAMES), jnp.full((GAMES, SIZE), 0.8))
+    np.testing.assert_allclose(after, np.full((GAMES, SIZE), expected), rtol=1e-6)
+
+
+def test_the_matrix_of_each_gate_is_orthogonal() -> None:
+    kernel = network_of().init(jax.random.key(0))["params"]["memory"]
+    for gate in np.split(np.asarray(kernel), 3, axis=1):
+        np.testing.assert_allclose(gate.T @ gate, np.eye(SIZE), atol=1e-5)
