@@ -1,4 +1,4 @@
-"""Agents to watch: built-in ones, and policies from files, computed with NumPy where that can.
+"""Agents from files of params, computed with NumPy where that can.
 
 Only networks other than the MLP on features that the Python engine makes load JAX, when they are
 first asked.
@@ -8,16 +8,18 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.agents.architectures import ARCHITECTURES
 from hackmatrix.engine.observation import features
 from hackmatrix.errors import UserError
 from hackmatrix.page.agents import Agent, PolicyFunction
 from hackmatrix.rules.actions import NUM_ACTIONS
-from hackmatrix.rules.board import NEIGHBOUR
-from hackmatrix.rules.observation import FEATURE_SIZE, FIELD, PLANE, number_of
+from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.version import ENVIRONMENT_ID
+
+if TYPE_CHECKING:
+    from hackmatrix.runs.params import Exported
 
 Make = Callable[[], Agent]
 Features = Callable[[bytes], Sequence[float]]
@@ -29,35 +31,13 @@ FEATURES: dict[str, Features] = {
     "tactical": partial(features, layout="tactical"),
 }
 
-_NEVER = -1e9  # a logit
 
+class Mlp(NamedTuple):
+    """An MLP on features that the Python engine makes."""
 
-def random_policy(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
-    """Every valid action is equally likely."""
-    del record
-    return [0.0] * len(mask), None
-
-
-def exit_policy(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
-    """Walks the shortest way to the exit and attacks what stands there; else any valid action."""
-    around = NEIGHBOUR[number_of(record, "cell")]
-    distances = {
-        direction: FIELD["exit_distance"].of(record[PLANE["resource"] + cell])
-        for direction, cell in enumerate(around)
-        if cell is not None and mask[direction]
-    }
-    if not distances:
-        return [-_NEVER * (action == mask.index(True)) for action in range(len(mask))], None
-    nearest = min(distances, key=distances.__getitem__)
-    return [0.0 if action == nearest else _NEVER for action in range(len(mask))], None
-
-
-BUILT_IN = {"exit": exit_policy, "random": random_policy}
-
-
-def built_in(name: str) -> Make:
-    """What makes a built-in agent."""
-    return lambda: Agent(name, BUILT_IN[name])
+    layers: list[tuple[Any, Any]]  # kernel and bias of each: the trunk's, logits, value
+    layout: str  # of FEATURES
+    activation: str  # relu or tanh
 
 
 def from_file(path: Path, name: str) -> Make:
@@ -82,6 +62,18 @@ def load(path: Path) -> PolicyFunction:
     from hackmatrix.runs.params import load_params
 
     exported = load_params(path)
+    mlp = mlp_of(exported)
+    if mlp is None:
+        return _with_jax(exported.path)
+    return partial(_mlp, mlp.layers, FEATURES[mlp.layout], mlp.activation)
+
+
+def mlp_of(exported: "Exported") -> Mlp | None:
+    """The MLP in a file of params; None for another network without memory.
+
+    Raises:
+        UserError: the file is of another game, or of a network with memory.
+    """
     about = exported.about
     environment = about.get("environment", ENVIRONMENT_ID)
     if environment != ENVIRONMENT_ID:
@@ -95,12 +87,12 @@ def load(path: Path) -> PolicyFunction:
     if layout not in FEATURE_SIZE:
         raise UserError(f"{exported.path}: reads {layout!s:.60}, which this version lacks")
     if layers is None or architecture != ARCHITECTURES["mlp"] or layout not in FEATURES:
-        return _with_jax(exported.path)
+        return None
     if FEATURE_SIZE[layout] != len(layers[0][0]):
         raise UserError(
             f"{exported.path}: reads {len(layers[0][0])} features, not those of {layout}"
         )
-    return partial(_mlp, layers, FEATURES[layout], settings.get("activation", "relu"))
+    return Mlp(layers, layout, settings.get("activation", "relu"))
 
 
 def _layout_of(layers: list[tuple[Any, Any]] | None) -> str:

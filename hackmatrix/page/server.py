@@ -5,8 +5,6 @@ import contextlib
 import json
 import socket
 from collections.abc import Callable
-from importlib import resources
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -17,15 +15,10 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from hackmatrix.drawing.look import LOOK
 from hackmatrix.errors import UserError
 from hackmatrix.page.guard import LOOPBACK, Guard
 from hackmatrix.page.session import Session
-from hackmatrix.page.words import PROGRAM_KEYS, PROGRAM_WORDS
-from hackmatrix.rules.actions import ACTION_NAMES
-from hackmatrix.rules.board import CROSS, NEIGHBOUR
-from hackmatrix.rules.programs import PROGRAMS
-from hackmatrix.rules.stages import LAST_STAGE, MAX_HP
+from hackmatrix.page.tables import page_files
 
 MOST_SESSIONS = 64
 MOST_BYTES = 2**20  # of a message to the server
@@ -50,7 +43,7 @@ def make_app(
         token: what a browser has to know; None on the machine itself.
         host: a further name by which the server is called.
     """
-    files = {"look.json": _look(), **_static_files()}
+    files = page_files()
 
     async def file(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -96,32 +89,6 @@ async def _converse(websocket: WebSocket, session: Session) -> None:
         if isinstance(message, dict) and isinstance(message.get("id"), int):
             answer["id"] = message["id"]
         await websocket.send_text(json.dumps(answer, separators=(",", ":"), allow_nan=False))
-
-
-def _static_files() -> dict[str, bytes]:
-    folder = resources.files("hackmatrix.page") / "static"
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
-
-
-def _look() -> bytes:
-    """The table of shapes and colours, and the game's tables that the page shows."""
-    programs = [
-        {
-            **program._asdict(),
-            "does": PROGRAM_WORDS[program.name][0],
-            "key": PROGRAM_KEYS[program.name],
-        }
-        for program in PROGRAMS
-    ]
-    tables: dict[str, Any] = {
-        "actions": ACTION_NAMES,
-        "programs": programs,
-        "neighbours": NEIGHBOUR,
-        "cross": CROSS,
-        "stages": LAST_STAGE,
-        "hp": MAX_HP,
-    }
-    return json.dumps(LOOK | tables).encode()
 
 
 def bind(host: str, port: int) -> socket.socket:

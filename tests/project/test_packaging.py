@@ -76,8 +76,8 @@ def files_of_wheel() -> set[str]:
 def test_the_wheel_holds_the_package_alone() -> None:
     files = files_of_wheel()
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "hackmatrix").rglob("*.py")}
-    static = (ROOT / "hackmatrix" / "page" / "static").iterdir()
-    page = {str(path.relative_to(ROOT)) for path in static}
+    folders = [ROOT / "hackmatrix" / "page" / name for name in ("static", "exported")]
+    page = {str(path.relative_to(ROOT)) for folder in folders for path in folder.iterdir()}
     agent = {f"hackmatrix/agents/shipped/final_params.{kind}" for kind in ("npz", "json")}
     assert files == package | page | agent | {"hackmatrix/py.typed"}
     assert "hackmatrix/bench/env.py" in files

@@ -1,0 +1,69 @@
+"""An agent that searches with a network. JAX is loaded behind the page, not before it."""
+
+import math
+import threading
+import zlib
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hackmatrix.page.agents import Agent
+
+if TYPE_CHECKING:
+    from hackmatrix.search.analysis import Analyst
+
+_UNTRIED = -50.0  # a logit
+
+
+class Searching:
+    """Makes the agent; its first answer waits until the search is compiled."""
+
+    def __init__(self, params: Path, simulations: int) -> None:
+        self._params = params
+        self._simulations = simulations
+        self._analyst: Future[Analyst] = Future()
+        self._started = threading.Lock()
+
+    def __call__(self) -> Agent:
+        """The agent."""
+        self.prepare()
+        return Agent(self.name, self._policy, searches=True)
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return f"search {self._simulations}"
+
+    def prepare(self) -> None:
+        """Begins to load and compile in a thread, once."""
+        if self._started.acquire(blocking=False):
+            threading.Thread(target=self._load, daemon=True).start()
+
+    def _load(self) -> None:
+        try:
+            self._analyst.set_result(_ready_analyst(self._params, self._simulations))
+        except BaseException as error:  # who waits for it is told
+            self._analyst.set_exception(error)
+
+    def _policy(self, record: bytes, mask: Sequence[bool]) -> tuple[list[float], float]:
+        """Logits of the shares of the simulations, the largest for what the search chooses."""
+        analysis = self._analyst.result().analyse_seen(record, mask, zlib.crc32(record))
+        logits = [_UNTRIED] * len(mask)
+        for choice in analysis.choices:
+            is_chosen = choice.action == analysis.search
+            if choice.visits or is_chosen:
+                logits[choice.action] = math.log(choice.visits + is_chosen / 2)
+        return logits, analysis.value
+
+
+def _ready_analyst(params: Path, simulations: int) -> "Analyst":
+    from hackmatrix.agents.policy import load_policy
+    from hackmatrix.engine import Game
+    from hackmatrix.search.analysis import Analyst
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+
+    enable_compilation_cache()
+    analyst = Analyst(load_policy(params), simulations)
+    analyst.analyse(Game.new(0))  # compiles
+    return analyst
