@@ -64,7 +64,8 @@ async (seconds) => {
     const moving = document.body.classList.contains("moving");
     if (moving && before !== null) frames.push(now - before);
     before = moving ? now : null;
-    if (!hackmatrix.busy) document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
+    const enter = new KeyboardEvent("keydown", { key: "Enter", bubbles: true });
+    if (!hackmatrix.busy) document.body.dispatchEvent(enter);
   }
   return frames;
 }"""

@@ -5,6 +5,7 @@ import threading
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ _UNTRIED = -50.0  # a logit
 
 
 class Searching:
-    """Makes the agent; its first answer waits until the search is compiled."""
+    """Makes the agent; whoever asks for it waits until the search is compiled."""
 
     def __init__(self, params: Path, simulations: int) -> None:
         self._params = params
@@ -26,9 +27,13 @@ class Searching:
         self._started = threading.Lock()
 
     def __call__(self) -> Agent:
-        """The agent."""
+        """The agent.
+
+        Raises:
+            UserError: its network can't be searched with.
+        """
         self.prepare()
-        return Agent(self.name, self._policy, searches=True)
+        return Agent(self.name, partial(_shares, self._analyst.result()), searches=True)
 
     @property
     def name(self) -> str:
@@ -46,15 +51,16 @@ class Searching:
         except BaseException as error:  # who waits for it is told
             self._analyst.set_exception(error)
 
-    def _policy(self, record: bytes, mask: Sequence[bool]) -> tuple[list[float], float]:
-        """Logits of the shares of the simulations, the largest for what the search chooses."""
-        analysis = self._analyst.result().analyse_seen(record, mask, zlib.crc32(record))
-        logits = [_UNTRIED] * len(mask)
-        for choice in analysis.choices:
-            is_chosen = choice.action == analysis.search
-            if choice.visits or is_chosen:
-                logits[choice.action] = math.log(choice.visits + is_chosen / 2)
-        return logits, analysis.value
+
+def _shares(analyst: "Analyst", record: bytes, mask: Sequence[bool]) -> tuple[list[float], float]:
+    """Logits of the actions' shares of the simulations, the largest for the one chosen."""
+    analysis = analyst.analyse_seen(record, mask, zlib.crc32(record))
+    logits = [_UNTRIED] * len(mask)
+    for choice in analysis.choices:
+        is_chosen = choice.action == analysis.search
+        if choice.visits or is_chosen:
+            logits[choice.action] = math.log(choice.visits + is_chosen / 2)
+    return logits, analysis.value
 
 
 def _ready_analyst(params: Path, simulations: int) -> "Analyst":

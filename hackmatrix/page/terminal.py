@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -163,15 +164,16 @@ def best(probabilities: list[float]) -> list[tuple[int, float]]:
     return [each for each in ranked[:9] if each[1] > 0]
 
 
-def show_replay(replay: Replay, seconds: float) -> None:
+def show_replay(replay: Replay, seconds: float, start: int = 0) -> None:
     """Shows a replay, each step for a while; where the output is no terminal, as plain text."""
     console = Console()
+    states = islice(replay.states(), start, None)
     if not console.is_terminal:
-        for step, state in enumerate(replay.states()):
+        for step, state in enumerate(states, start):
             print(f"step {step}", *drawing(view(state)), numbers(state).plain, "", sep="\n")
         return
     with Live(console=console, auto_refresh=False) as live:
-        for state in replay.states():
+        for state in states:
             live.update(Group(numbers(state), Text(), board(state)), refresh=True)
             time.sleep(seconds)
     sys.stdout.flush()
