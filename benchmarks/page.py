@@ -1,6 +1,5 @@
-"""How fast the page is in a headless Chromium, what it sends, and what many tabs cost."""
+"""How fast the page is in a headless Chromium, and what it sends."""
 
-import asyncio
 import functools
 import gzip
 import http.server
@@ -21,9 +20,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.command import run_command
+from hackmatrix.agents import shipped
 from hackmatrix.bench.options import Options
+from hackmatrix.engine.actions import valid_actions
 from hackmatrix.errors import UserError
 from hackmatrix.options import option
+from hackmatrix.page.casting import cast
+from hackmatrix.page.export import export
+from hackmatrix.page.replay import GameId
+from hackmatrix.page.session import Session
 from hackmatrix.runs import machine
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -77,8 +82,6 @@ class PageOptions(Options):
 
     repeats: int = option(5, "times that each command is started", at_least=1)
     moves: int = option(100, "moves that are timed", at_least=10)
-    tabs: int = option(50, "connections that watch games at once, 0 for none", at_least=0)
-    seconds: float = option(60.0, "for which they do", at_least=1)
     pyodide: Path | None = option(
         None, "folder of Pyodide's npm package: then the exported page is measured too"
     )
@@ -124,14 +127,13 @@ class PageBench(NamedTuple):
 def measure(options: PageOptions) -> PageBench:
     """Measures all of it, one after the other."""
     figures: dict[str, Figure] = {}
+    figures |= processor_times(options.moves)
     with _browser() as browser:
         for command in ("play", "watch"):
             figures |= _from_the_command(browser, command, options.repeats)
         figures |= _moves(browser, options.moves)
         if options.pyodide is not None:
             figures |= _exported(browser, options)
-    if options.tabs:
-        figures |= _many_tabs(options.tabs, options.seconds)
     return PageBench(figures)
 
 
@@ -150,7 +152,7 @@ def _browser() -> Iterator[Any]:
 
 
 @contextmanager
-def _started(*arguments: str) -> Iterator[tuple[str, int]]:
+def served(*arguments: str) -> Iterator[tuple[str, int]]:
     """`hackmatrix ARGUMENTS`: its address and process id."""
     command = [sys.executable, "-m", "hackmatrix", *arguments, "--port", "0", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -171,7 +173,7 @@ def _from_the_command(browser: Any, command: str, repeats: int) -> dict[str, Fig
     boards, moves, files = [], [], []
     for _ in range(repeats):
         started = time.perf_counter()
-        with _page(browser) as page, _started(command) as (address, _):
+        with _page(browser) as page, served(command) as (address, _):
             page.goto(address)
             page.wait_for_function(_READY)
             boards.append(time.perf_counter() - started)
@@ -190,7 +192,7 @@ def _from_the_command(browser: Any, command: str, repeats: int) -> dict[str, Fig
 def _moves(browser: Any, count: int) -> dict[str, Figure]:
     """Milliseconds of moves, bytes of their messages, and frames while things move."""
     figures = {}
-    with _started("watch") as (address, _), _page(browser) as page:
+    with served("watch") as (address, _), _page(browser) as page:
         messages: list[int] = []
         page.on(
             "websocket", lambda it: it.on("framereceived", lambda text: messages.append(len(text)))
@@ -205,12 +207,45 @@ def _moves(browser: Any, count: int) -> dict[str, Figure]:
         messages.clear()
         figures["a move of the agent"] = _milliseconds(page, "Enter", count)
         figures["its message"] = Figure([n / 1e3 for n in messages], "kB")
-    with _started("play", "--seed", "7") as (address, _), _page(browser) as page:
+    with served("play", "--seed", "7") as (address, _), _page(browser) as page:
         page.goto(address)
         page.wait_for_function(_READY)
         page.select_option("#speed", "0")
         figures["a move by hand"] = _milliseconds(page, None, count)
     return figures
+
+
+def processor_times(count: int) -> dict[str, Figure]:
+    """What the server does, in time of a processor: whatever else the machine does."""
+    starts = []
+    for command in ("play", "watch"):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with served(command):
+            pass
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        starts.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    playing, watching = Session(GameId(7)), Session(GameId(7), cast(None, None))
+    watching.handle({"do": "hello"})  # loads the agent
+    messages = {"a move by hand": (playing, "act"), "a move of the agent": (watching, "agent")}
+    return {
+        "processor: start of `play`": Figure(starts[:1], "s"),
+        "processor: start of `watch`": Figure(starts[1:], "s"),
+        **{
+            f"processor: {name}": Figure([_handled(*it) for _ in range(count)], "ms in the server")
+            for name, it in messages.items()
+        },
+    }
+
+
+def _handled(session: Session, do: str) -> float:
+    """Milliseconds of processor time for a move and the answer about it."""
+    node = session.tree.nodes[session.at]
+    if node.over:
+        session.handle({"do": "new"})
+    action = valid_actions(session.tree.state(session.at))[0]
+    started = time.process_time()
+    json.dumps(session.handle({"do": do, "action": action}))
+    return 1000 * (time.process_time() - started)
 
 
 def _milliseconds(page: Any, key: str | None, count: int) -> Figure:
@@ -226,9 +261,6 @@ def _milliseconds(page: Any, key: str | None, count: int) -> Figure:
 
 def _exported(browser: Any, options: PageOptions) -> dict[str, Figure]:
     """The exported page, from a web server of this machine, with an empty cache each time."""
-    from hackmatrix.agents import shipped
-    from hackmatrix.page.export import export
-
     boards, first = [], []
     with tempfile.TemporaryDirectory() as folder:
         assert options.pyodide is not None
@@ -267,60 +299,6 @@ def _web_server(folder: str) -> Iterator[str]:
         server.shutdown()
 
 
-def _many_tabs(count: int, seconds: float) -> dict[str, Figure]:
-    """Memory of the server while many connections watch games, one after the other."""
-    with _started("watch", "random") as (address, process):
-        rows, moves = asyncio.run(_watch_all(address, process, count, seconds))
-    half = len(rows) // 2
-    return {
-        f"{count} tabs: moves": Figure([moves / seconds], "a second, all together"),
-        f"{count} tabs: memory of the server": Figure(rows, "MB"),
-        f"{count} tabs: growth": Figure(
-            [statistics.mean(rows[half:]) - statistics.mean(rows[half // 2 : half])],
-            "MB from the second quarter to the second half",
-        ),
-    }
-
-
-async def _watch_all(
-    address: str, process: int, count: int, seconds: float
-) -> tuple[list[float], int]:
-    """Resident megabytes of the process, each half second, and how many moves were made."""
-    made, rows, end = 0, list[float](), time.perf_counter() + seconds
-    from websockets.asyncio.client import connect
-
-    async def tab(seed: int) -> None:
-        nonlocal made
-        where = address.replace("http", "ws") + "session"
-        async with connect(where, origin=address.rstrip("/"), max_size=None) as link:
-
-            async def ask(message: dict[str, Any]) -> dict[str, Any]:
-                await link.send(json.dumps(message))
-                return json.loads(await link.recv())
-
-            await ask({"do": "new", "seed": str(seed)})
-            while time.perf_counter() < end:
-                answer = await ask({"do": "agent"})
-                made += 1
-                if answer["seen"]["over"]:
-                    await ask({"do": "new"})
-                await asyncio.sleep(0.25)
-
-    async def watch_memory() -> None:
-        while time.perf_counter() < end:
-            rows.append(resident(process))
-            await asyncio.sleep(0.5)
-
-    await asyncio.gather(watch_memory(), *(tab(seed) for seed in range(count)))
-    return rows, made
-
-
-def resident(process: int) -> float:
-    """Megabytes of memory that a process has."""
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command."""
     return run_command(
@@ -328,7 +306,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         measure,
         PageOptions,
         argv,
-        purpose="Measures the page in a headless Chromium, and the memory of many tabs.",
+        purpose="Measures the page in a headless Chromium.",
         example="--pyodide node_modules/pyodide\n      the exported page too",
     )
 
