@@ -65,9 +65,7 @@ def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
         UserError: the address can't be used, or the extra `page` is not installed.
     """
     if options.terminal:
-        from hackmatrix.page.keyboard import run
-
-        run(session())
+        _terminal()(session())
         return 0
     try:
         from hackmatrix.page.server import bind, is_loopback, make_app, serve
@@ -89,3 +87,17 @@ def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     serve(make_app(session, token=options.token, host=options.host), listening)
     return 0
+
+
+def _terminal() -> "Callable[[Session], None]":
+    """What shows a session in the terminal: with panels and the mouse if Textual is installed."""
+    from hackmatrix.page import keyboard
+
+    keyboard.check_terminal()
+    try:
+        from hackmatrix.page import tui
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("textual"):
+            raise
+        return keyboard.run
+    return tui.run

@@ -36,8 +36,9 @@ def opened(page: str, settings: dict[str, Any], weights: bytes) -> Callable[[str
     def agent() -> Agent:
         return Agent(settings["name"], make_policy(settings, weights))
 
-    agents = {settings["name"]: agent, **{name: built_in(name) for name in BUILT_IN}}
-    return partial(_answer, Session(PAGES[page], agents if page == "watch" else {}))
+    agents: dict[str, Callable[[], Agent]] = {name: built_in(name) for name in BUILT_IN}
+    agents = {settings["name"]: agent, **agents}
+    return partial(_answer, Session(PAGES[page], agents if page == "watch" else None))
 
 
 def _answer(session: Session, text: str) -> str:
