@@ -53,7 +53,7 @@ def programs(owned: Sequence[str], actions: Sequence[dict[str, Any]]) -> Text:
         costs = [(program.credits, "$"), (program.energy, "~")]
         cost = " ".join(f"{sign}{cost}" for cost, sign in costs if cost)
         head = f"{PROGRAM_KEYS[program.name].upper()} {program.name:<6} {cost:<6}"
-        line = Text(head, COLOURS["label"] if why else "bold")
+        line = Text().append(head, COLOURS["label"] if why else "bold")
         lines.append(line.append(f" {why or PROGRAM_WORDS[program.name][0]}", COLOURS["label"]))
     return Text("\n").join(lines or [Text("none yet: siphon a program block", COLOURS["label"])])
 

@@ -29,7 +29,7 @@ from hackmatrix.page.policies import load
 from hackmatrix.page.session import Session
 from hackmatrix.rules.actions import SIPHON
 
-LONG = 240_000  # milliseconds for Python to start, also where other tests take the processor
+SECONDS = 240  # for Python to start, also where other tests take the processor
 MOVES = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 PYODIDE = Path(os.environ.get("HACKMATRIX_PYODIDE", ROOT / "node_modules" / "pyodide"))
 
@@ -150,13 +150,13 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 def test_the_game_is_the_engines(browser: Any, address: str) -> None:
     game, rng = Game.new(*PAGES["play"]), random.Random(2)
     with opened(browser, address) as page:
-        page.set_default_timeout(LONG)
+        page.set_default_timeout(1000 * SECONDS)
         page.select_option("#speed", "0")
         assert page.is_visible("#waking")  # the board is there before Python is
         for step in range(1, 9):
             action = rng.choice([a for a in game.valid_actions() if a <= SIPHON])
             page.keyboard.press("s" if action == SIPHON else MOVES[action])
-            position = settled(page, step)
+            position = settled(page, step, SECONDS)
             outcome = game.step(action)
             assert position["last"]["reward"] == outcome.reward
             assert position["seen"]["player"]["credits"] == game.state.player.credits
@@ -168,11 +168,11 @@ def test_the_game_is_the_engines(browser: Any, address: str) -> None:
 def test_the_agent_plays_as_behind_the_server(browser: Any, address: str) -> None:
     theirs = agents_moves(watching(), 50)
     with opened(browser, f"{address}watch.html") as page:
-        page.set_default_timeout(LONG)
+        page.set_default_timeout(1000 * SECONDS)
         page.select_option("#speed", "0")
         assert page.locator("#bars li").count() >= 1
         page.keyboard.press("Enter")
-        settled(page, 1)
+        settled(page, 1, SECONDS)
         page.keyboard.press("End")
         page.wait_for_function("() => hackmatrix.game.nodes.length > 50")
         ours = page.evaluate("hackmatrix.game.nodes.slice(1, 51).map((node) => node.action)")
