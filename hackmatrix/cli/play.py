@@ -58,14 +58,26 @@ def main(argv: list[str]) -> int:
     return show_page(options, session)
 
 
-def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
+def show_page(
+    options: PageOptions,
+    session: "Callable[[], Session]",
+    at_end: "Callable[[], None]" = lambda: None,
+) -> int:
     """Serves the page and opens it in a browser, or shows a session in the terminal.
+
+    Args:
+        options: where.
+        session: makes the session of a tab.
+        at_end: is called when it ends, so that no thread goes on waiting.
 
     Raises:
         UserError: the address can't be used, or the extra `page` is not installed.
     """
     if options.terminal:
-        _terminal()(session())
+        try:
+            _terminal()(session())
+        finally:
+            at_end()
         return 0
     try:
         from hackmatrix.page.server import bind, is_loopback, make_app, serve
@@ -85,7 +97,7 @@ def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    serve(make_app(session, token=options.token, host=options.host), listening)
+    serve(make_app(session, token=options.token, host=options.host), listening, at_end)
     return 0
 
 

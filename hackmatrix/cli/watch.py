@@ -64,10 +64,15 @@ def main(argv: list[str]) -> int:
     next(iter(agents.values()))()  # a file that is none is told before a page opens
     game = replay.game if replay else GameId.read(options.seed)
 
+    searching = [make for make in agents.values() if isinstance(make, Searching)]
+
     def session() -> Session:
-        for make in agents.values():
-            if isinstance(make, Searching):
-                threading.Timer(_AFTER_PAINT, make.prepare).start()
+        for make in searching:
+            threading.Timer(_AFTER_PAINT, make.prepare).start()
         return Session(game, agents, greedy=options.greedy, episodes=options.episodes, start=replay)
 
-    return show_page(options, session)
+    def at_end() -> None:
+        for make in searching:
+            make.stop()
+
+    return show_page(options, session, at_end)

@@ -1,14 +1,16 @@
 """An agent that searches with a network. JAX is loaded behind the page, not before it."""
 
+import contextlib
 import math
 import threading
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hackmatrix.errors import UserError
 from hackmatrix.page.agents import Agent
 
 if TYPE_CHECKING:
@@ -45,22 +47,38 @@ class Searching:
         if self._started.acquire(blocking=False):
             threading.Thread(target=self._load, daemon=True).start()
 
+    def stop(self) -> None:
+        """Whoever waits for it waits no longer, so that the process can end at once."""
+        self._settle(error=UserError("the search has ended"))
+
     def _load(self) -> None:
         try:
-            self._analyst.set_result(_ready_analyst(self._params, self._simulations))
-        except BaseException as error:  # who waits for it is told
-            self._analyst.set_exception(error)
+            self._settle(_ready_analyst(self._params, self._simulations))
+        except Exception as error:  # whoever waits for it is told
+            self._settle(error=error)
+
+    def _settle(self, analyst: "Analyst | None" = None, error: Exception | None = None) -> None:
+        with contextlib.suppress(InvalidStateError):  # the first word counts
+            if analyst is not None:
+                self._analyst.set_result(analyst)
+            else:
+                self._analyst.set_exception(error)
 
 
 def _shares(analyst: "Analyst", record: bytes, mask: Sequence[bool]) -> tuple[list[float], float]:
-    """Logits of the actions' shares of the simulations, the largest for the one chosen."""
+    """Logits of the actions' shares of the simulations, the largest for the one chosen.
+
+    The value is the mean return of the simulations that began with that one.
+    """
     analysis = analyst.analyse_seen(record, mask, zlib.crc32(record))
-    logits = [_UNTRIED] * len(mask)
+    logits, value = [_UNTRIED] * len(mask), analysis.value
     for choice in analysis.choices:
         is_chosen = choice.action == analysis.search
         if choice.visits or is_chosen:
             logits[choice.action] = math.log(choice.visits + is_chosen / 2)
-    return logits, analysis.value
+        if is_chosen and choice.value is not None:
+            value = choice.value
+    return logits, value
 
 
 def _ready_analyst(params: Path, simulations: int) -> "Analyst":

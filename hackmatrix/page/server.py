@@ -60,7 +60,8 @@ def make_app(
         tabs.add(websocket)
         try:
             await websocket.accept()
-            with contextlib.suppress(WebSocketDisconnect):
+            # Cancelled: the server ends while an agent is still thinking.
+            with contextlib.suppress(WebSocketDisconnect, asyncio.CancelledError):
                 await _converse(websocket, await asyncio.to_thread(new_session))
         finally:
             tabs.discard(websocket)
@@ -107,8 +108,8 @@ def bind(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def serve(app: Starlette, listening: socket.socket) -> None:
-    """Serves until the process is told to stop."""
+def serve(app: Starlette, listening: socket.socket, at_end: Callable[[], None]) -> None:
+    """Serves until the process is told to stop; then `at_end` frees threads that still wait."""
     config = uvicorn.Config(
         app,
         log_level="error",
@@ -117,7 +118,14 @@ def serve(app: Starlette, listening: socket.socket) -> None:
         timeout_graceful_shutdown=1,
         lifespan="off",
     )
-    uvicorn.Server(config).run(sockets=[listening])
+
+    async def served() -> None:
+        try:
+            await uvicorn.Server(config).serve(sockets=[listening])
+        finally:
+            at_end()
+
+    asyncio.run(served())
 
 
 def is_loopback(host: str) -> bool:

@@ -52,9 +52,9 @@ class Analyst:
 
     def analyse(self, game: Game, seed: int = 0) -> Analysis:
         """Searches a running game; what is made up of it depends on the seed."""
-        valid = np.zeros(self._searcher.env.num_actions, bool)
-        valid[game.valid_actions()] = True
-        return self.analyse_seen(game.observation(), valid, seed)
+        valid = game.valid_actions()
+        mask = [action in valid for action in range(self._searcher.env.num_actions)]
+        return self.analyse_seen(game.observation(), mask, seed)
 
     def analyse_seen(self, record: bytes, valid: Sequence[bool], seed: int = 0) -> Analysis:
         """Searches what a player sees: a record (`rules/observation.py`) and the valid actions."""
