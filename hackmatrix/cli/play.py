@@ -66,16 +66,26 @@ def main(argv: list[str]) -> int:
     return show_page(options, session)
 
 
-def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
+def show_page(
+    options: PageOptions,
+    session: "Callable[[], Session]",
+    at_end: "Callable[[], None]" = lambda: None,
+) -> int:
     """Serves the page and opens it in a browser, or shows a session in the terminal.
+
+    Args:
+        options: where.
+        session: makes the session of a tab.
+        at_end: is called when it ends, so that no thread goes on waiting.
 
     Raises:
         UserError: the address can't be used, or the extra `page` is not installed.
     """
     if options.terminal:
-        from hackmatrix.page.keyboard import run
-
-        run(session())
+        try:
+            _terminal()(session())
+        finally:
+            at_end()
         return 0
 
     def make(token: str | None, host: str) -> "Starlette":
@@ -83,15 +93,20 @@ def show_page(options: PageOptions, session: "Callable[[], Session]") -> int:
 
         return make_app(session, token=token, host=host)
 
-    return serve_page(options, make)
+    return serve_page(options, make, at_end)
 
 
-def serve_page(options: ServedOptions, make_app: "Callable[[str | None, str], Starlette]") -> int:
+def serve_page(
+    options: ServedOptions,
+    make_app: "Callable[[str | None, str], Starlette]",
+    at_end: "Callable[[], None]" = lambda: None,
+) -> int:
     """Serves an application and opens it in a browser.
 
     Args:
         options: where.
         make_app: makes the application, given its token and host.
+        at_end: is called when it ends.
 
     Raises:
         UserError: the address can't be used, or the extra `page` is not installed.
@@ -114,5 +129,19 @@ def serve_page(options: ServedOptions, make_app: "Callable[[str | None, str], St
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    serve(make_app(options.token, options.host), listening)
+    serve(make_app(options.token, options.host), listening, at_end)
     return 0
+
+
+def _terminal() -> "Callable[[Session], None]":
+    """What shows a session in the terminal: with panels and the mouse if Textual is installed."""
+    from hackmatrix.page import keyboard
+
+    keyboard.check_terminal()
+    try:
+        from hackmatrix.page import tui
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("textual"):
+            raise
+        return keyboard.run
+    return tui.run

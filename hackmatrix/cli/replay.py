@@ -23,6 +23,7 @@ class ReplayOptions:
     svg: Path | None = option(None, "write a picture of one step")
     terminal: bool = option(False, "show it in the terminal")
     step: int | None = option(None, "the step that --svg shows; otherwise the last", at_least=0)
+    start: int = option(0, "the step with which the others begin", at_least=0)
     width: int = option(600, "of films, in pixels; an even number", at_least=64, at_most=2_160)
     speed: float = option(3.0, "steps per second", at_least=0.1, at_most=50)
 
@@ -49,6 +50,12 @@ def main(argv: list[str]) -> int:
     from hackmatrix.page.replay import load_replay
 
     replay = load_replay(options.file)
+    last = len(replay.actions)
+    for name, step in (("step", options.step), ("start", options.start)):
+        if step is not None and step > last:
+            raise UserError(
+                f"--{name} must be at most {last}, the last step of this game, got {step}"
+            )
     if options.svg is not None:
         _write_svg(replay, options.svg, options.step)
     if options.gif is not None or options.mp4 is not None:
@@ -56,7 +63,7 @@ def main(argv: list[str]) -> int:
     if options.terminal:
         from hackmatrix.page.terminal import show_replay
 
-        show_replay(replay, 1 / options.speed)
+        show_replay(replay, 1 / options.speed, options.start)
     for path in filter(None, (options.svg, options.gif, options.mp4)):
         print(f"{path}: {path.stat().st_size:,} bytes")
     return 0
@@ -68,10 +75,7 @@ def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:
     from hackmatrix.drawing import draw
     from hackmatrix.storage.files import write_atomically
 
-    last = len(replay.actions)
-    if step is not None and step > last:
-        raise UserError(f"--step must be at most {last}, the last step of this game, got {step}")
-    state = next(islice(replay.states(), last if step is None else step, None))
+    state = next(islice(replay.states(), len(replay.actions) if step is None else step, None))
     write_atomically(path, draw(state).encode())
 
 
@@ -80,7 +84,7 @@ def _write_films(replay: "Replay", options: ReplayOptions) -> None:
         from hackmatrix.page.film import frames, write_gif, write_mp4
     except ModuleNotFoundError as error:
         raise UserError(f"films need {error.name}: pip install 'hackmatrix[page]'") from None
-    pictures = frames(replay, options.width)
+    pictures = frames(replay, options.width, options.start)
     if options.gif is not None:
         write_gif(options.gif, pictures, 1 / options.speed)
     if options.mp4 is not None:

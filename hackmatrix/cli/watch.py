@@ -1,5 +1,6 @@
 """`hackmatrix watch`: an agent at the controls, in a browser."""
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,6 +8,8 @@ from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.play import PageOptions, show_page
 from hackmatrix.errors import UserError
 from hackmatrix.options import option
+
+_AFTER_PAINT = 1.0  # seconds from a tab's connection until JAX may take the processor
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class WatchOptions(PageOptions):
         "e0.0", "the first game, such as 7; e0.3 is game 3 that `evaluate --seed 0` plays"
     )
     episodes: int = option(1, "games to play one after the other", at_least=1)
+    search: int | None = option(
+        None, "also a player that searches with the agent's network: simulations", at_least=1
+    )
     greedy: bool = option(False, "always take the most probable action instead of sampling one")
 
     def __post_init__(self) -> None:
@@ -47,16 +53,26 @@ def main(argv: list[str]) -> int:
     )
     from hackmatrix.page.casting import cast
     from hackmatrix.page.replay import GameId, load_replay
+    from hackmatrix.page.searching import Searching
     from hackmatrix.page.session import Session
 
     is_replay = options.agent is not None and options.agent.endswith(".json")
     replay = load_replay(Path(str(options.agent))) if is_replay else None
-    agent = "exit" if is_replay else options.agent
-    agents = cast(agent, options.run, (options.checkpoint_dir,) if options.latest else ())
+    agent = None if is_replay else options.agent  # the one of the package judges a saved game
+    runs = (options.checkpoint_dir,) if options.latest else ()
+    agents = cast(agent, options.run, runs, simulations=options.search)
     next(iter(agents.values()))()  # a file that is none is told before a page opens
     game = replay.game if replay else GameId.read(options.seed)
 
+    searching = [make for make in agents.values() if isinstance(make, Searching)]
+
     def session() -> Session:
+        for make in searching:
+            threading.Timer(_AFTER_PAINT, make.prepare).start()
         return Session(game, agents, greedy=options.greedy, episodes=options.episodes, start=replay)
 
-    return show_page(options, session)
+    def at_end() -> None:
+        for make in searching:
+            make.stop()
+
+    return show_page(options, session, at_end)

@@ -28,6 +28,8 @@ class Agent(NamedTuple):
 
     name: str
     policy: PolicyFunction | RecurrentPolicy
+    # Whether it takes its time: then it is asked of the position shown alone, and plays its best.
+    searches: bool = False
 
 
 class Opinion(NamedTuple):

@@ -4,12 +4,20 @@ from pathlib import Path
 
 from hackmatrix.agents import shipped
 from hackmatrix.errors import UserError
-from hackmatrix.page.policies import BUILT_IN, Make, built_in, from_file
+from hackmatrix.page.built_in import BUILT_IN, built_in
+from hackmatrix.page.policies import Make, from_file
+from hackmatrix.page.searching import Searching
 
 MOST_CHECKPOINTS = 12  # of a run, the newest
 
 
-def cast(agent: str | None, run: Path | None, runs: tuple[Path, ...] = ()) -> dict[str, Make]:
+def cast(
+    agent: str | None,
+    run: Path | None,
+    runs: tuple[Path, ...] = (),
+    *,
+    simulations: int | None = None,
+) -> dict[str, Make]:
     """The agents by name, the first of them at the controls.
 
     Args:
@@ -17,21 +25,34 @@ def cast(agent: str | None, run: Path | None, runs: tuple[Path, ...] = ()) -> di
         run: a run's folder, instead of `agent`.
         runs: folders of runs: if neither is given, the newest run in them; without folders, the
             agent of the package.
+        simulations: of a further agent, which searches with the first one's network.
 
     Raises:
-        UserError: there is no such agent.
+        UserError: there is no such agent, or it has no network to search with.
     """
-    others = {name: built_in(name) for name in BUILT_IN}
+    others: dict[str, Make] = {name: built_in(name) for name in BUILT_IN}
     if agent in BUILT_IN:
+        if simulations is not None:
+            raise UserError(f"--search needs an agent with a network, not {agent}")
         return {agent: others.pop(agent), **others}
+    files = _files(agent, run, runs)
+    cast: dict[str, Make] = {name: from_file(path, name) for name, path in files.items()}
+    if simulations is not None:
+        searching = Searching(next(iter(files.values())), simulations)
+        cast[searching.name] = searching
+    return cast | others
+
+
+def _files(agent: str | None, run: Path | None, runs: tuple[Path, ...]) -> dict[str, Path]:
+    """Files of params by the agents' names, the one asked for first."""
     if agent is None and run is None and not runs:
-        return {"shipped": from_file(shipped.PARAMS, "shipped")} | others
+        return {"shipped": shipped.PARAMS}
     path = run or (Path(agent) if agent else newest_run(runs))
     if path.is_dir():
-        return _of_run(path) | others
+        return {file.stem: file for file in _of_run(path)}
     if not path.exists():
         raise UserError(f"{path}: no such file; built-in agents are {', '.join(BUILT_IN)}")
-    return {path.stem: from_file(path, path.stem)} | others
+    return {path.stem: path}
 
 
 def newest_run(folders: tuple[Path, ...]) -> Path:
@@ -56,7 +77,7 @@ def newest_run(folders: tuple[Path, ...]) -> Path:
     return max(found)[1]
 
 
-def _of_run(run: Path) -> dict[str, Make]:
+def _of_run(run: Path) -> list[Path]:
     from hackmatrix.runs.params import FINAL, agent_folders, newest_params, numbered_params
 
     if folders := agent_folders(run):
@@ -67,5 +88,4 @@ def _of_run(run: Path) -> dict[str, Make]:
     numbered = numbered_params(run)
     latest = [numbered[update] for update in sorted(numbered, reverse=True)[:MOST_CHECKPOINTS]]
     named = [run / f"{name}.npz" for name in (FINAL, "best_params")]
-    paths = dict.fromkeys([newest, *(path for path in named if path.exists()), *latest])
-    return {path.stem: from_file(path, path.stem) for path in paths}
+    return list(dict.fromkeys([newest, *(path for path in named if path.exists()), *latest]))

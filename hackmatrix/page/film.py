@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 from PIL import Image
@@ -19,10 +20,10 @@ _SAMPLES = 12  # frames that the palette is made of
 _END = 2.0  # seconds that the last frame stays
 
 
-def frames(replay: Replay, width: int) -> list[Image.Image]:
-    """A picture of every state, `width` pixels wide."""
-    size = (WIDTH, HEIGHT)
-    return [raster(scene(view(state)), size, width) for state in replay.states()]
+def frames(replay: Replay, width: int, start: int = 0) -> list[Image.Image]:
+    """A picture of every state from step `start` on, `width` pixels wide."""
+    states = islice(replay.states(), start, None)
+    return [raster(scene(view(state)), (WIDTH, HEIGHT), width) for state in states]
 
 
 def write_gif(path: Path, pictures: list[Image.Image], seconds: float) -> None:
@@ -45,7 +46,7 @@ def write_gif(path: Path, pictures: list[Image.Image], seconds: float) -> None:
     times = [round(1000 * seconds)] * len(rest) + [round(1000 * _END)]
     buffer = io.BytesIO()
     first.save(
-        buffer, "GIF", save_all=True, append_images=rest, duration=times, loop=0, optimize=False
+        buffer, "GIF", save_all=True, append_images=rest, duration=times, loop=0, optimize=True
     )
     write_atomically(path, buffer.getvalue())
 

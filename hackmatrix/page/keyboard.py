@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 
 from hackmatrix.errors import UserError
+from hackmatrix.page import travel
 from hackmatrix.page.session import Message, Session
 from hackmatrix.page.terminal import best, screen
 from hackmatrix.page.words import PROGRAM_KEYS
@@ -23,21 +24,24 @@ _SEQUENCES = {
 }  # fmt: skip
 _DIRECTIONS = {"up": 0, "down": 1, "left": 2, "right": 3}
 HELP = (
-    "arrows move, S siphons, letters run programs, , and . look back and on, N new game, "
-    "T threats, Ctrl+C ends"
+    "arrows move, S siphons, letters run programs, , and . look back and on, [ and ] go to other "
+    "variations, N new game, T threats, Ctrl+C ends"
 )
-WATCH_HELP = "Space plays and pauses, Enter one action of the agent, 1-9 its suggestions; " + HELP
+WATCH_HELP = (
+    "Space plays and pauses, Enter one action of the agent, 1-9 its suggestions, / next surprise, "
+    "' next unsure move; " + HELP
+)
+
+
+def check_terminal() -> None:
+    """Raises `UserError` if input or output is no terminal."""
+    if not (sys.stdout.isatty() and sys.stdin.isatty()):
+        raise UserError("--terminal needs a terminal")
 
 
 def run(session: Session) -> None:
-    """Plays or watches until Ctrl+C or the end of the input.
-
-    Raises:
-        UserError: input or output is no terminal.
-    """
+    """Plays or watches until Ctrl+C or the end of the input."""
     console = Console()
-    if not (console.is_terminal and sys.stdin.isatty()):
-        raise UserError("--terminal needs a terminal")
     note = HELP if session.controls is None else WATCH_HELP
     is_playing, threats = False, True
     with _raw_keys(), Live(console=console, auto_refresh=False, screen=True) as live:
@@ -70,10 +74,19 @@ def message_of(session: Session, key: str) -> Message | None:
     for number, letter in enumerate(PROGRAM_KEYS.values()):
         if key == letter:
             return {"do": "act", "action": FIRST_PROGRAM + number}
-    line = list(_onward(session))
-    places = {",": node.parent, "home": 0, ".": line[0] if line else -1, "end": (line or [-1])[-1]}
-    if key in places and places[key] >= 0:
-        return {"do": "go", "node": places[key]}
+    line = travel.line(session)
+    places = {
+        ",": node.parent,
+        ".": line[node.step + 1] if len(line) > node.step + 1 else None,
+        "home": 0,
+        "end": line[-1],
+        "[": travel.variation(session, -1),
+        "]": travel.variation(session, 1),
+        "/": travel.surprise(session),
+        "'": travel.unsure(session),
+    }
+    if (place := places.get(key)) is not None and place not in (-1, session.at):
+        return {"do": "go", "node": place}
     if key == "n":
         return {"do": "new"}
     if session.controls is not None and not node.over:
@@ -84,14 +97,6 @@ def message_of(session: Session, key: str) -> Message | None:
         if key.isdecimal() and key != "0":
             return _suggested(session, int(key))
     return None
-
-
-def _onward(session: Session) -> Iterator[int]:
-    """The nodes after the one that is shown, along the first line."""
-    number = session.at
-    while children := session.tree.nodes[number].children:
-        number = children[0]
-        yield number
 
 
 def _suggested(session: Session, place: int) -> Message | None:

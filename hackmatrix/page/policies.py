@@ -1,4 +1,4 @@
-"""Agents to watch: built-in ones, and policies from files, computed with NumPy where that can.
+"""Agents from files of params, computed with NumPy where that can.
 
 Only networks that `hackmatrix/agents/plain.py` does not have load JAX, when they are first asked.
 """
@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
 from hackmatrix.engine.observation import features
 from hackmatrix.errors import UserError
 from hackmatrix.page.agents import Agent, PolicyFunction, RecurrentPolicy
 from hackmatrix.rules.actions import NUM_ACTIONS
-from hackmatrix.rules.board import NEIGHBOUR
-from hackmatrix.rules.observation import FEATURE_SIZE, FIELD, PLANE, number_of
+from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.version import ENVIRONMENT_ID
 
 if TYPE_CHECKING:
@@ -31,35 +30,13 @@ FEATURES: dict[str, Features] = {
     "tactical": partial(features, layout="tactical"),
 }
 
-_NEVER = -1e9  # a logit
 
+class Mlp(NamedTuple):
+    """An MLP on features that the Python engine makes."""
 
-def random_policy(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
-    """Every valid action is equally likely."""
-    del record
-    return [0.0] * len(mask), None
-
-
-def exit_policy(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
-    """Walks the shortest way to the exit and attacks what stands there; else any valid action."""
-    around = NEIGHBOUR[number_of(record, "cell")]
-    distances = {
-        direction: FIELD["exit_distance"].of(record[PLANE["resource"] + cell])
-        for direction, cell in enumerate(around)
-        if cell is not None and mask[direction]
-    }
-    if not distances:
-        return [-_NEVER * (action == mask.index(True)) for action in range(len(mask))], None
-    nearest = min(distances, key=distances.__getitem__)
-    return [0.0 if action == nearest else _NEVER for action in range(len(mask))], None
-
-
-BUILT_IN = {"exit": exit_policy, "random": random_policy}
-
-
-def built_in(name: str) -> Make:
-    """What makes a built-in agent."""
-    return lambda: Agent(name, BUILT_IN[name])
+    layers: list[tuple[Any, Any]]  # kernel and bias of each: the trunk's, logits, value
+    layout: str  # of FEATURES
+    activation: str  # relu or tanh
 
 
 def from_file(path: Path, name: str) -> Make:
@@ -84,23 +61,40 @@ def load(path: Path) -> PolicyFunction | RecurrentPolicy:
     from hackmatrix.runs.params import load_params
 
     exported = load_params(path)
+    mlp = mlp_of(exported)
+    if mlp is None:
+        return _other(exported)
+    return partial(_mlp, mlp.layers, FEATURES[mlp.layout], mlp.activation)
+
+
+def mlp_of(exported: "Exported") -> Mlp | None:
+    """The MLP in a file of params; None for another network.
+
+    Raises:
+        UserError: the file is of another game, or of a network that this version lacks.
+    """
+    config, layout = _network_of(exported)
+    layers = _mlp_layers(exported.params)
+    if layers is None or config.architecture != "mlp" or layout not in FEATURES:
+        return None
+    if FEATURE_SIZE[layout] != len(layers[0][0]):
+        raise UserError(
+            f"{exported.path}: reads {len(layers[0][0])} features, not those of {layout}"
+        )
+    return Mlp(layers, layout, config.activation)
+
+
+def _network_of(exported: "Exported") -> tuple[NetworkConfig, str]:
+    """The network in a file of params, and the layout that it reads."""
     about = exported.about
     environment = about.get("environment", ENVIRONMENT_ID)
     if environment != ENVIRONMENT_ID:
         raise UserError(f"{exported.path}: plays {environment!s:.60}, not {ENVIRONMENT_ID}")
     settings = about.get("config") or {}
-    layers = _mlp_layers(exported.params)
-    layout = settings.get("observation") or _layout_of(layers)
+    layout = settings.get("observation") or _layout_of(_mlp_layers(exported.params))
     if layout not in FEATURE_SIZE:
         raise UserError(f"{exported.path}: reads {layout!s:.60}, which this version lacks")
-    config = NetworkConfig.read(exported.path.with_suffix(".json"), settings)
-    if layers is None or config.architecture != "mlp" or layout not in FEATURES:
-        return _other(exported, config, layout)
-    if FEATURE_SIZE[layout] != len(layers[0][0]):
-        raise UserError(
-            f"{exported.path}: reads {len(layers[0][0])} features, not those of {layout}"
-        )
-    return partial(_mlp, layers, FEATURES[layout], settings.get("activation", "relu"))
+    return NetworkConfig.read(exported.path.with_suffix(".json"), settings), layout
 
 
 def _layout_of(layers: list[tuple[Any, Any]] | None) -> str:
@@ -148,12 +142,11 @@ def _mlp(
     return answer, float((hidden @ value[0] + value[1])[0])
 
 
-def _other(
-    exported: "Exported", config: NetworkConfig, layout: str
-) -> PolicyFunction | RecurrentPolicy:
+def _other(exported: "Exported") -> PolicyFunction | RecurrentPolicy:
     """The policy of any network, with NumPy if there is a forward pass for that."""
     from hackmatrix.agents.plain import forward_pass
 
+    config, layout = _network_of(exported)
     step = _with_jax(exported.path)
     if layout in FEATURES and (forward := forward_pass(config, layout, exported.params)):
         step = partial(_step, forward, FEATURES[layout])

@@ -5,8 +5,6 @@ import contextlib
 import json
 import socket
 from collections.abc import Callable
-from importlib import resources
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -17,15 +15,10 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from hackmatrix.drawing.look import LOOK
 from hackmatrix.errors import UserError
 from hackmatrix.page.guard import LOOPBACK, Guard
 from hackmatrix.page.session import Session
-from hackmatrix.page.words import PROGRAM_KEYS, PROGRAM_WORDS
-from hackmatrix.rules.actions import ACTION_NAMES
-from hackmatrix.rules.board import CROSS, NEIGHBOUR
-from hackmatrix.rules.programs import PROGRAMS
-from hackmatrix.rules.stages import LAST_STAGE, MAX_HP
+from hackmatrix.page.tables import page_files
 
 MOST_SESSIONS = 64
 MOST_BYTES = 2**20  # of a message to the server
@@ -50,7 +43,7 @@ def make_app(
         token: what a browser has to know; None on the machine itself.
         host: a further name by which the server is called.
     """
-    files = {"look.json": _look(), **_static_files()}
+    files = page_files()
 
     async def file(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -67,7 +60,8 @@ def make_app(
         tabs.add(websocket)
         try:
             await websocket.accept()
-            with contextlib.suppress(WebSocketDisconnect):
+            # Cancelled: the server ends while an agent is still thinking.
+            with contextlib.suppress(WebSocketDisconnect, asyncio.CancelledError):
                 await _converse(websocket, await asyncio.to_thread(new_session))
         finally:
             tabs.discard(websocket)
@@ -98,32 +92,6 @@ async def _converse(websocket: WebSocket, session: Session) -> None:
         await websocket.send_text(json.dumps(answer, separators=(",", ":"), allow_nan=False))
 
 
-def _static_files() -> dict[str, bytes]:
-    folder = resources.files("hackmatrix.page") / "static"
-    return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
-
-
-def _look() -> bytes:
-    """The table of shapes and colours, and the game's tables that the page shows."""
-    programs = [
-        {
-            **program._asdict(),
-            "does": PROGRAM_WORDS[program.name][0],
-            "key": PROGRAM_KEYS[program.name],
-        }
-        for program in PROGRAMS
-    ]
-    tables: dict[str, Any] = {
-        "actions": ACTION_NAMES,
-        "programs": programs,
-        "neighbours": NEIGHBOUR,
-        "cross": CROSS,
-        "stages": LAST_STAGE,
-        "hp": MAX_HP,
-    }
-    return json.dumps(LOOK | tables).encode()
-
-
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket.
 
@@ -140,8 +108,8 @@ def bind(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def serve(app: Starlette, listening: socket.socket) -> None:
-    """Serves until the process is told to stop."""
+def serve(app: Starlette, listening: socket.socket, at_end: Callable[[], None]) -> None:
+    """Serves until the process is told to stop; then `at_end` frees threads that still wait."""
     config = uvicorn.Config(
         app,
         log_level="error",
@@ -150,7 +118,14 @@ def serve(app: Starlette, listening: socket.socket) -> None:
         timeout_graceful_shutdown=1,
         lifespan="off",
     )
-    uvicorn.Server(config).run(sockets=[listening])
+
+    async def served() -> None:
+        try:
+            await uvicorn.Server(config).serve(sockets=[listening])
+        finally:
+            at_end()
+
+    asyncio.run(served())
 
 
 def is_loopback(host: str) -> bool:

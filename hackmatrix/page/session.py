@@ -195,7 +195,9 @@ class Session:
     def _choice(self) -> int:
         view = self._opinion(self.at)
         assert view is not None
-        return view.best if self.greedy else view.sample(self.tree.game, self._node().step)
+        if self.greedy or self._agent().searches:
+            return view.best
+        return view.sample(self.tree.game, self._node().step)
 
     def _opinion(self, number: int) -> Opinion | None:
         """What the agent at the controls says of a node; None at a game's end, or without one."""
@@ -231,11 +233,12 @@ class Session:
         return [number, view.value, max(view.probabilities)]
 
     def _briefs(self) -> list[list[Any]]:
-        """Opinions of all nodes; of the one that is shown if there are too many."""
+        """Opinions of all nodes; only of the one that is shown if that takes too long."""
         if not self.controls:
             return []
         count = len(self.tree.nodes)
-        return [self._brief(n) for n in (range(count) if count <= _BRIEFED else [self.at])]
+        takes_long = count > _BRIEFED or self._agent().searches
+        return [self._brief(n) for n in ([self.at] if takes_long else range(count))]
 
     # --- answers ---------------------------------------------------------------------------------
 

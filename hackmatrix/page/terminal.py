@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -26,7 +27,7 @@ from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
 _SPACED = 32  # lines of a terminal from which on rows stand apart
-_WIDTH = 9  # characters of a cell
+WIDTH = 9  # characters of a cell
 _BLOCKS = ("data", "program", "question")
 _STATUS = {"stunned": "*", "disabled": "=", "from_siphon": "+"}
 
@@ -43,7 +44,7 @@ def board(state: State, *, threats: bool = True, spaced: bool = True) -> Table:
     hits = threat(seen_copy(state)) if threats and not state.over else [0] * CELLS
     grid = Table.grid(padding=(0, 1))
     for _ in range(SIZE):
-        grid.add_column(width=_WIDTH, no_wrap=True)
+        grid.add_column(width=WIDTH, no_wrap=True)
     for r in reversed(range(SIZE)):
         cells = range(r * SIZE, (r + 1) * SIZE)
         grid.add_row(*(_cell(seen, cell, hits[cell]) for cell in cells))
@@ -62,7 +63,7 @@ def _cell(seen: dict[str, Any], cell: int, hits: int) -> Text:
     lines += [Text("")] * (2 - len(lines))
     text = Text(style=f"{COLOURS['text']} on {ground}")
     for line in [*lines, _resources(facts)]:
-        line.truncate(_WIDTH, pad=True)
+        line.truncate(WIDTH, pad=True)
         text.append(line).append("\n")
     text.right_crop(1)
     return text
@@ -81,7 +82,7 @@ def _first_line(facts: dict[str, Any], hits: int) -> Text:
     line = Text(words.get(content, ""), ink)
     spawn = f"^{facts['spawn']}" if "spawn" in facts else ""
     mark = spawn + "!" * hits
-    line.pad_right(max(_WIDTH - len(line) - len(mark), 0))
+    line.pad_right(max(WIDTH - len(line) - len(mark), 0))
     return line.append(mark, COLOURS["danger"])
 
 
@@ -163,15 +164,16 @@ def best(probabilities: list[float]) -> list[tuple[int, float]]:
     return [each for each in ranked[:9] if each[1] > 0]
 
 
-def show_replay(replay: Replay, seconds: float) -> None:
+def show_replay(replay: Replay, seconds: float, start: int = 0) -> None:
     """Shows a replay, each step for a while; where the output is no terminal, as plain text."""
     console = Console()
+    states = islice(replay.states(), start, None)
     if not console.is_terminal:
-        for step, state in enumerate(replay.states()):
+        for step, state in enumerate(states, start):
             print(f"step {step}", *drawing(view(state)), numbers(state).plain, "", sep="\n")
         return
     with Live(console=console, auto_refresh=False) as live:
-        for state in replay.states():
+        for state in states:
             live.update(Group(numbers(state), Text(), board(state)), refresh=True)
             time.sleep(seconds)
     sys.stdout.flush()

@@ -1,5 +1,6 @@
 """What a network and a search with it think of one position."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -51,10 +52,15 @@ class Analyst:
 
     def analyse(self, game: Game, seed: int = 0) -> Analysis:
         """Searches a running game; what is made up of it depends on the seed."""
-        valid = np.zeros(self._searcher.env.num_actions, bool)
-        valid[game.valid_actions()] = True
-        record = jnp.frombuffer(game.observation(), jnp.uint8)
-        results = self._search(self._params, record, jnp.asarray(valid), jnp.uint32(seed))
+        valid = game.valid_actions()
+        mask = [action in valid for action in range(self._searcher.env.num_actions)]
+        return self.analyse_seen(game.observation(), mask, seed)
+
+    def analyse_seen(self, record: bytes, valid: Sequence[bool], seed: int = 0) -> Analysis:
+        """Searches what a player sees: a record (`rules/observation.py`) and the valid actions."""
+        seen = jnp.frombuffer(record, jnp.uint8)
+        mask = jnp.asarray(valid, bool)
+        results = self._search(self._params, seen, mask, jnp.uint32(seed))
         tree, priors, action = jax.device_get(results)
         choices = [_choice(tree, int(each), priors) for each in np.flatnonzero(valid)]
         choices.sort(key=lambda choice: -choice.prior)

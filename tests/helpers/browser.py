@@ -52,7 +52,7 @@ def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
             problems.append(request.url)
 
     page.on("request", asked)
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(60_000)
     page.goto(address)
     page.wait_for_selector("body[data-ready]")
     yield page
@@ -60,12 +60,48 @@ def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
     assert problems == []
 
 
-def settled(page: Any, step: int | None = None) -> dict[str, Any]:
+def settled(page: Any, step: int | None = None, seconds: float = 60) -> dict[str, Any]:
     """The position that the page shows once it has answered and nothing moves."""
-    page.wait_for_function(
-        "step => !hackmatrix.busy && (step === null || "
-        "hackmatrix.game.nodes[hackmatrix.game.at].step === step)",
-        arg=step,
-    )
-    position: dict[str, Any] = page.evaluate("hackmatrix.position")
+    position: dict[str, Any] = page.evaluate(_SETTLED, [step, seconds])
     return position
+
+
+_SETTLED = """
+async ([step, seconds]) => {
+  const end = performance.now() + 1000 * seconds;
+  const isThere = () => step === null || hackmatrix.game.nodes[hackmatrix.game.at]?.step === step;
+  while (hackmatrix.busy || !isThere()) {
+    if (performance.now() > end) throw new Error(`step ${step} is not there`);
+    await new Promise((resolve) => setTimeout(resolve, 4));
+  }
+  return hackmatrix.position;
+}"""
+
+
+def fresh(page: Any, seed: str) -> Any:
+    """The page with its switches as they are at first, nothing moving, and a new game."""
+    page.keyboard.press("Escape")
+    page.mouse.move(0, 0)
+    page.evaluate(_SWITCHES)
+    settled(page)
+    before = page.evaluate_handle("hackmatrix.position")
+    page.fill("#seed", seed)
+    page.click("text=Start")
+    page.wait_for_function("(before) => hackmatrix.position !== before", arg=before)
+    settled(page, 0)
+    return page
+
+
+_SWITCHES = """
+() => {
+  const first = { threat: true, chances: true, guess: false, wasd: false, hidden: false };
+  for (const [id, isOn] of Object.entries(first)) {
+    const box = document.getElementById(id);
+    if (box.checked !== isOn) box.click();
+  }
+  for (const [id, value] of [["speed", "0"], ["pace", "4"]]) {
+    const list = document.getElementById(id);
+    list.value = value;
+    list.dispatchEvent(new Event("change"));
+  }
+}"""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import opened, served, settled
+from browser import fresh, opened, served, settled
 from PIL import Image
 
 from hackmatrix.drawing.board import board
@@ -26,9 +26,22 @@ def address() -> Iterator[str]:
         yield it
 
 
-def still(page: Any) -> Any:
-    page.select_option("#speed", "0")
-    return page
+@pytest.fixture(scope="module")
+def desktop(browser: Any, address: str) -> Iterator[Any]:
+    with opened(browser, address) as page:
+        yield page
+
+
+@pytest.fixture
+def page(desktop: Any) -> Any:
+    return fresh(desktop, "347")
+
+
+@pytest.fixture(scope="module")
+def phone(browser: Any, address: str) -> Iterator[Any]:
+    size = {"width": 390, "height": 844}
+    with opened(browser, address, viewport=size, has_touch=True, is_mobile=True) as page:
+        yield page
 
 
 def program_key(page: Any, action: int) -> str:
@@ -54,171 +67,154 @@ def is_shown(page: Any, game: Game) -> None:
     assert page.locator(".hp small").inner_text().lower() == f"hp {game.state.player.hp} of 3"
 
 
-def test_a_game_by_keyboard_is_the_engines_game(browser: Any, address: str) -> None:
+def test_a_game_by_keyboard_is_the_engines_game(page: Any) -> None:
     game, rng = Game.new(347), random.Random(4)
-    with opened(browser, address) as page:
-        still(page)
-        for step in range(1, 200):
-            valid = game.valid_actions()
-            # Programs and siphons first, so that all kinds of keys are pressed.
-            action = next((a for a in reversed(valid) if a >= SIPHON), rng.choice(valid))
-            key = MOVES[action] if action < SIPHON else "s"
-            page.keyboard.press(key if action <= SIPHON else program_key(page, action))
-            settled(page, step)
-            game.step(action)
-            is_shown(page, game)
-            if game.state.over:
-                break
-        assert game.state.over == "died"
-        assert page.inner_text("#ending").startswith("You died.")
-        page.keyboard.press("ArrowUp")
-        assert "the game is over" in page.inner_text("#said")
+    for step in range(1, 200):
+        valid = game.valid_actions()
+        # Programs and siphons first, so that all kinds of keys are pressed.
+        action = next((a for a in reversed(valid) if a >= SIPHON), rng.choice(valid))
+        key = MOVES[action] if action < SIPHON else "s"
+        page.keyboard.press(key if action <= SIPHON else program_key(page, action))
+        settled(page, step)
+        game.step(action)
+        is_shown(page, game)
+        if game.state.over:
+            break
+    assert game.state.over == "died"
+    assert page.inner_text("#ending").startswith("You died.")
+    page.keyboard.press("ArrowUp")
+    assert "the game is over" in page.inner_text("#said")
 
 
-def test_a_game_by_clicks_with_everything_moving(browser: Any, address: str) -> None:
+def test_a_game_by_clicks_with_everything_moving(page: Any) -> None:
     game, rng = Game.new(3), random.Random(1)
-    with opened(browser, address) as page:
-        page.fill("#seed", "3")
-        page.click("text=Start")
-        page.wait_for_function("() => hackmatrix.game.id === '3'")
-        page.select_option("#speed", "2")
-        for step in range(1, 12):
-            action = rng.choice(game.valid_actions())
-            here = game.state.player.cell
-            cell = (*NEIGHBOUR[here], here)[min(action, SIPHON)]
-            is_on_board = action <= SIPHON
-            page.click(f"[data-cell='{cell}']" if is_on_board else f"[data-action='{action}']")
-            settled(page, step)
-            game.step(action)
-            is_shown(page, game)
-            if game.state.over:
-                break
-        assert page.locator("#picture .piece[data-kind=player]").count() == 1
-        assert page.locator("#picture .sprites > *").count() == 0
+    page.fill("#seed", "3")
+    page.click("text=Start")
+    page.wait_for_function("() => hackmatrix.game.id === '3'")
+    page.select_option("#speed", "2")
+    for step in range(1, 12):
+        action = rng.choice(game.valid_actions())
+        here = game.state.player.cell
+        cell = (*NEIGHBOUR[here], here)[min(action, SIPHON)]
+        is_on_board = action <= SIPHON
+        page.click(f"[data-cell='{cell}']" if is_on_board else f"[data-action='{action}']")
+        settled(page, step)
+        game.step(action)
+        is_shown(page, game)
+        if game.state.over:
+            break
+    assert page.locator("#picture .piece[data-kind=player]").count() == 1
+    assert page.locator("#picture .sprites > *").count() == 0
 
 
-def test_looking_back_and_playing_on_branches_off(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        still(page)
-        first = settled(page)
-        valid = [i for i in range(4) if "why" not in first["actions"][i]]
-        page.keyboard.press(MOVES[valid[0]])
-        settled(page, 1)
-        page.keyboard.press(",")
-        assert settled(page, 0)["board"] == first["board"]
-        page.keyboard.press(MOVES[valid[1]])
-        settled(page, 1)
-        assert page.is_visible("#tree")
-        assert page.evaluate("hackmatrix.game.at") == 2
-        page.keyboard.press("[")
-        page.wait_for_function("() => hackmatrix.game.at === 1")
+def test_looking_back_and_playing_on_branches_off(page: Any) -> None:
+    first = settled(page)
+    valid = [i for i in range(4) if "why" not in first["actions"][i]]
+    page.keyboard.press(MOVES[valid[0]])
+    settled(page, 1)
+    page.keyboard.press(",")
+    assert settled(page, 0)["board"] == first["board"]
+    page.keyboard.press(MOVES[valid[1]])
+    settled(page, 1)
+    assert page.is_visible("#tree")
+    assert page.evaluate("hackmatrix.game.at") == 2
+    page.keyboard.press("[")
+    page.wait_for_function("() => hackmatrix.game.at === 1")
 
 
-def test_a_link_opens_the_same_position_in_another_browser(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        still(page)
-        for step in range(1, 4):
-            entries = settled(page)["actions"]
-            page.keyboard.press(MOVES[next(i for i in range(4) if "why" not in entries[i])])
-            settled(page, step)
-        page.keyboard.press(",")
-        shown = settled(page, 2)
-        page.click("#copy-link")
-        page.wait_for_function("() => location.hash.includes('step=2')")
-        link = page.url
-    with opened(browser, link) as page:
-        there = settled(page, 2)
-        assert there["board"] == shown["board"]
-        assert page.inner_text("#step-number") == "step 2 of 3"
-
-
-def test_a_saved_game_opens_again(browser: Any, address: str, tmp_path: Any) -> None:
-    with opened(browser, address) as page:
-        still(page)
-        page.keyboard.press("s")
-        page.keyboard.press(".")
-        with page.expect_download() as download:
-            page.click("#save")
-        path = tmp_path / "game.json"
-        download.value.save_as(path)
-        before = settled(page)
-        page.click("#next-game")
-        page.wait_for_function("() => hackmatrix.game.id !== '347'")
-        page.set_input_files("#file", path)
-        page.wait_for_function("() => hackmatrix.game.id === '347'")
-        assert settled(page)["board"] == before["board"]
-        bad = tmp_path / "bad.json"
-        bad.write_text("{}")
-        page.set_input_files("#file", bad)
-        page.wait_for_selector("#problem:not([hidden])")
-        assert "not a replay" in page.inner_text("#problem")
-
-
-def test_a_lost_connection_comes_back_with_the_game(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        still(page)
+def test_a_link_opens_the_same_position_in_another_browser(page: Any, browser: Any) -> None:
+    for step in range(1, 4):
         entries = settled(page)["actions"]
         page.keyboard.press(MOVES[next(i for i in range(4) if "why" not in entries[i])])
-        before = settled(page, 1)
-        page.evaluate("hackmatrix.drop()")
-        page.wait_for_selector("body.lost")
-        page.wait_for_selector("body:not(.lost)")
-        assert settled(page, 1)["board"] == before["board"]
-        page.keyboard.press(MOVES[next(i for i in range(4) if "why" not in before["actions"][i])])
-        settled(page, 2)
+        settled(page, step)
+    page.keyboard.press(",")
+    shown = settled(page, 2)
+    page.click("#copy-link")
+    page.wait_for_function("() => location.hash.includes('step=2')")
+    with opened(browser, page.url) as other:
+        there = settled(other, 2)
+        assert there["board"] == shown["board"]
+        assert other.inner_text("#step-number") == "step 2 of 3"
 
 
-def test_cells_can_be_focused_and_have_labels(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        cells = page.get_by_role("gridcell")
-        assert cells.count() == 36
-        labels = [cells.nth(i).get_attribute("aria-label") for i in range(36)]
-        assert len(set(labels)) == 36
-        assert sum("player" in label for label in labels) == 1
-        page.keyboard.press("Shift+ArrowUp")
-        first = page.evaluate("document.activeElement.ariaLabel")
-        assert "player" in first
-        moves = [("Shift+ArrowUp", 0), ("Shift+ArrowDown", 1)]
-        row = settled(page)["seen"]["player"]["row"]
-        page.keyboard.press(moves[row == 5][0])
-        assert page.evaluate("document.activeElement.ariaLabel") != first
-        assert page.inner_text("#info-title")
+def test_a_saved_game_opens_again(page: Any, tmp_path: Any) -> None:
+    page.keyboard.press("s")
+    page.keyboard.press(".")
+    with page.expect_download() as download:
+        page.click("#save")
+    path = tmp_path / "game.json"
+    download.value.save_as(path)
+    before = settled(page)
+    page.click("#next-game")
+    page.wait_for_function("() => hackmatrix.game.id !== '347'")
+    page.set_input_files("#file", path)
+    page.wait_for_function("() => hackmatrix.game.id === '347'")
+    assert settled(page)["board"] == before["board"]
+    bad = tmp_path / "bad.json"
+    bad.write_text("{}")
+    page.set_input_files("#file", bad)
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "not a replay" in page.inner_text("#problem")
 
 
-def test_help_opens_and_closes(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        page.keyboard.press("?")
-        assert "siphon" in page.inner_text("#key-table")
-        assert all(name in page.inner_text("#key-table") for name in ACTION_NAMES[5:])
-        page.keyboard.press("Escape")
-        page.click("#show-rules")
-        assert "Cryptog" in page.inner_text("#rules-body")
+def test_a_lost_connection_comes_back_with_the_game(page: Any) -> None:
+    entries = settled(page)["actions"]
+    page.keyboard.press(MOVES[next(i for i in range(4) if "why" not in entries[i])])
+    before = settled(page, 1)
+    page.evaluate("hackmatrix.drop()")
+    page.wait_for_selector("body.lost")
+    page.wait_for_selector("body:not(.lost)")
+    assert settled(page, 1)["board"] == before["board"]
+    page.keyboard.press(MOVES[next(i for i in range(4) if "why" not in before["actions"][i])])
+    settled(page, 2)
+
+
+def test_cells_can_be_focused_and_have_labels(page: Any) -> None:
+    cells = page.get_by_role("gridcell")
+    assert cells.count() == 36
+    labels = [cells.nth(i).get_attribute("aria-label") for i in range(36)]
+    assert len(set(labels)) == 36
+    assert sum("player" in label for label in labels) == 1
+    page.keyboard.press("Shift+ArrowUp")
+    first = page.evaluate("document.activeElement.ariaLabel")
+    assert "player" in first
+    moves = [("Shift+ArrowUp", 0), ("Shift+ArrowDown", 1)]
+    row = settled(page)["seen"]["player"]["row"]
+    page.keyboard.press(moves[row == 5][0])
+    assert page.evaluate("document.activeElement.ariaLabel") != first
+    assert page.inner_text("#info-title")
+
+
+def test_help_opens_and_closes(page: Any) -> None:
+    page.keyboard.press("?")
+    assert "siphon" in page.inner_text("#key-table")
+    assert all(name in page.inner_text("#key-table") for name in ACTION_NAMES[5:])
+    page.keyboard.press("Escape")
+    page.click("#show-rules")
+    assert "Cryptog" in page.inner_text("#rules-body")
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390), (320, 640)])
-def test_a_phone_plays_by_touch(browser: Any, address: str, width: int, height: int) -> None:
-    size = {"width": width, "height": height}
-    with opened(browser, address, viewport=size, has_touch=True, is_mobile=True) as page:
-        still(page)
-        entries = settled(page)["actions"]
-        action = next(i for i in range(4) if "why" not in entries[i])
-        page.tap(f"#pad [data-action='{action}']")
-        seen = settled(page, 1)["seen"]["player"]
-        cell = NEIGHBOUR[seen["row"] * 6 + seen["col"]][action ^ 1]
-        page.tap(f"#grid [data-cell='{cell}']")
-        settled(page, 2)
-        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
-        for switch in ("#threat", "#speed", "#show-rules", "#wasd"):
-            page.locator(switch).scroll_into_view_if_needed()
-            assert page.is_visible(switch)
+def test_a_phone_plays_by_touch(phone: Any, width: int, height: int) -> None:
+    phone.set_viewport_size({"width": width, "height": height})
+    fresh(phone, "347")
+    entries = settled(phone)["actions"]
+    action = next(i for i in range(4) if "why" not in entries[i])
+    phone.tap(f"#pad [data-action='{action}']")
+    seen = settled(phone, 1)["seen"]["player"]
+    cell = NEIGHBOUR[seen["row"] * 6 + seen["col"]][action ^ 1]
+    phone.tap(f"#grid [data-cell='{cell}']")
+    settled(phone, 2)
+    assert phone.evaluate("document.scrollingElement.scrollWidth") <= width
+    for switch in ("#threat", "#speed", "#show-rules", "#wasd"):
+        phone.locator(switch).scroll_into_view_if_needed()
+        assert phone.is_visible(switch)
 
 
-def test_the_page_draws_what_films_draw(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        still(page)
-        page.uncheck("#threat")
-        page.mouse.move(0, 0)
-        picture = Image.open(BytesIO(page.locator("#picture").screenshot())).convert("RGB")
+def test_the_page_draws_what_films_draw(page: Any) -> None:
+    page.uncheck("#threat")
+    page.mouse.move(0, 0)
+    picture = Image.open(BytesIO(page.locator("#picture").screenshot())).convert("RGB")
     groups = list(board(view(Game.new(347).state)))
     film = raster(groups, (600, 600), 600).resize(picture.size)
     difference = np.abs(np.asarray(picture, float) - np.asarray(film, float))

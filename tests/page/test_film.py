@@ -1,10 +1,12 @@
 """Replays as films and pictures, drawn like the page."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from paths import DOCS, ROOT
 from PIL import Image
 
 from hackmatrix.cli.main import main
@@ -42,6 +44,19 @@ def test_all_formats_are_written(game: Path, capsys: pytest.CaptureFixture[str])
     assert {path.suffix for path in game.parent.iterdir()} == {".json", ".gif", ".mp4", ".svg"}
 
 
+def test_the_film_of_the_readme_is_the_documented_one(tmp_path: Path) -> None:
+    (line,) = re.findall(
+        r"^hackmatrix (replay docs/won.json .*)$", (DOCS / "page.md").read_text(), re.M
+    )
+    words = [str(tmp_path / "won.gif") if word == "docs/won.gif" else word for word in line.split()]
+    assert main([str(ROOT / word) if word == "docs/won.json" else word for word in words]) == 0
+    with Image.open(tmp_path / "won.gif") as film, Image.open(DOCS / "won.gif") as kept:
+        assert (film.n_frames, film.size) == (kept.n_frames, kept.size)
+    assert (DOCS / "won.gif").stat().st_size < 500_000
+    *_, last = load_replay(DOCS / "won.json").states()
+    assert last.over == "won"
+
+
 def test_the_svg_is_of_the_step(game: Path) -> None:
     svg = game.with_suffix(".svg")
     assert main(["replay", str(game), "--svg", str(svg), "--step", "0"]) == 0
@@ -50,9 +65,26 @@ def test_the_svg_is_of_the_step(game: Path) -> None:
     assert "turn 0" in svg.read_text()
 
 
+def test_a_film_begins_at_the_step(game: Path) -> None:
+    gif = game.with_suffix(".gif")
+    assert main(["replay", str(game), "--gif", str(gif), "--width", "64", "--start", "4"]) == 0
+    with Image.open(gif) as film:
+        assert film.n_frames == 3
+        for i, picture in enumerate(frames(load_replay(game), 64, start=4)):
+            film.seek(i)
+            difference = np.asarray(film.convert("RGB"), float) - np.asarray(picture, float)
+            assert np.abs(difference).mean() < 3  # of 255: there is one palette for all
+    assert main(["replay", str(game), "--gif", str(gif), "--start", "7"]) == 2
+
+
 def test_in_a_pipe_every_step_is_text(game: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(game), "--terminal"]) == 0
     assert capsys.readouterr().out.count("step ") == 7
+    assert main(["replay", str(game), "--terminal", "--start", "5"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if "step " in line] == [
+        "step 5",
+        "step 6",
+    ]
 
 
 def test_shapes_have_their_colours_and_places() -> None:

@@ -21,8 +21,9 @@ from hackmatrix.errors import UserError
 from hackmatrix.evaluation.players import exit_player
 from hackmatrix.page import policies
 from hackmatrix.page.agents import RecurrentPolicy
+from hackmatrix.page.built_in import exit_policy
 from hackmatrix.page.casting import cast
-from hackmatrix.page.policies import exit_policy, load
+from hackmatrix.page.policies import load
 from hackmatrix.runs.params import save_params
 
 

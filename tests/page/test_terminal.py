@@ -11,6 +11,8 @@ from rich.console import Console
 
 from hackmatrix.cli.main import main
 from hackmatrix.engine import Game
+from hackmatrix.engine.actions import valid_actions
+from hackmatrix.page.agents import Opinion
 from hackmatrix.page.casting import cast
 from hackmatrix.page.keyboard import message_of
 from hackmatrix.page.replay import GameId
@@ -71,21 +73,50 @@ def test_keys_play_and_look_back() -> None:
     assert "exit: 1 " in drawn(screen(watched, threats=True, height=24))
 
 
+def test_keys_go_to_variations_and_to_moments_of_the_line() -> None:
+    session = Session(GameId(7), cast("random", None))
+    session.handle({"do": "agent", "steps": 4})
+    values, sure = (5.0, 4.9, 3.0, 2.9, 1.5), (0.9, 0.4, 0.9, 0.9, 0.3)
+    session.opinions = {
+        n: Opinion((p, 1 - p), value) for n, (p, value) in enumerate(zip(sure, values, strict=True))
+    }
+
+    def gone(key: str) -> int:
+        message = message_of(session, key)
+        assert message is not None
+        session.handle(message)
+        return session.at
+
+    assert message_of(session, "]") is None  # there is but one line
+    assert [gone(key) for key in ("home", "/", "/", "/")] == [0, 2, 4, 2]
+    session.at = 0
+    session.opinions[1] = Opinion((0.4, 0.3, 0.3), 4.9)
+    session.opinions[4] = Opinion((0.4, 0.3, 0.3), 1.5)
+    assert [gone(key) for key in ("'", "'")] == [1, 4]
+    session.handle({"do": "go", "node": 2})
+    taken = session.tree.nodes[3].action
+    valid = valid_actions(session.tree.state(2))
+    session.handle({"do": "act", "action": next(a for a in valid if a != taken)})
+    assert [gone(key) for key in ("[", "]", ",", ".")] == [3, 5, 2, 3]
+
+
+PLAIN = "import sys; sys.modules['textual'] = None; "
+START = "from hackmatrix.cli.main import main; main(['play', '--terminal', '--seed', '7'])"
+
+
 # Other tests of this process may use JAX; the child runs another program at once.
 @pytest.mark.filterwarnings("ignore:os.fork")
-def test_a_game_in_a_terminal() -> None:
+@pytest.mark.parametrize("code", [PLAIN + START, START], ids=["rich", "textual"])
+def test_a_game_in_a_terminal(code: str) -> None:
     pid, terminal = pty.fork()
     if pid == 0:  # the child, whose terminal this is
         os.environ.update(COLUMNS="90", LINES="40", TERM="xterm")
-        os.execv(
-            sys.executable,
-            [sys.executable, "-m", "hackmatrix", "play", "--terminal", "--seed", "7"],
-        )
+        os.execv(sys.executable, [sys.executable, "-c", code])
     seen = b""
 
     def wait_for(text: bytes) -> None:
         nonlocal seen
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while text not in seen:
             assert time.monotonic() < until, seen[-2000:]
             seen += os.read(terminal, 65536)

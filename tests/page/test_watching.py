@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import opened, served, settled
+from browser import fresh, opened, served, settled
 
 from hackmatrix.runs.params import save_params
 
@@ -26,94 +26,92 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield it
 
 
-def still(page: Any) -> None:
-    page.select_option("#speed", "0")
-
-
-def test_an_agent_plays_and_its_game_can_be_looked_through(browser: Any, address: str) -> None:
+@pytest.fixture(scope="module")
+def desktop(browser: Any, address: str) -> Iterator[Any]:
     with opened(browser, address) as page:
-        still(page)
-        assert page.locator("#bars li").count() >= 2
-        assert page.locator("#picture .chances path").count() >= 1
-        assert "value" in page.inner_text("#agent-numbers")
-        page.keyboard.press("End")
-        page.wait_for_function("() => hackmatrix.position.seen.over")
-        last = settled(page)
-        steps = page.evaluate("hackmatrix.game.nodes.length") - 1
-        assert page.inner_text("#step-number") == f"step {steps} of {steps}"
-        page.keyboard.press("Home")
-        settled(page, 0)
-        page.keyboard.press(".")
-        assert settled(page, 1)["last"]["by"] == "small"
-        page.locator("#scrub").fill(str(steps))
-        assert settled(page, steps)["board"] == last["board"]
-        page.keyboard.press("Home")
-        page.keyboard.press("/")
-        surprise = page.evaluate("hackmatrix.game.nodes[hackmatrix.game.at].step")
-        assert settled(page)["agent"] is not None or surprise == steps
+        yield page
 
 
-def test_taking_over_branches_off_and_the_agent_takes_the_rest(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        still(page)
-        for step in (1, 2, 3):
-            page.keyboard.press("Enter")
-            settled(page, step)
-        page.keyboard.press(",")
-        shown = settled(page, 2)["agent"]
-        ranked = sorted(range(28), key=lambda a: -shown["probabilities"][a])
-        taken = page.evaluate("hackmatrix.game.nodes[3].action")
-        other = next(i for i, a in enumerate(ranked) if a != taken)
-        page.keyboard.press(str(other + 1))
-        mine = settled(page, 3)
-        assert (mine["last"]["by"], mine["last"]["action"]) == ("you", ranked[other])
-        assert "%" in page.inner_text("#verdict")
-        assert page.is_visible("#tree")
-        if not mine["seen"]["over"]:
-            page.keyboard.press("Enter")
-            assert settled(page, 4)["last"]["by"] == "small"
-        page.keyboard.press("[")
-        page.wait_for_function("() => hackmatrix.game.at === 3")
+@pytest.fixture
+def page(desktop: Any) -> Any:
+    desktop.select_option("#controls", "small")
+    return fresh(desktop, "8")
 
 
-def test_play_goes_on_to_the_next_game(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        still(page)
-        page.select_option("#pace", "30")
-        page.keyboard.press("Space")
-        page.wait_for_function("() => hackmatrix.game.id === '8.1'", timeout=30_000)
-        page.keyboard.press("Space")
-        assert page.inner_text("#play") == "Play"
+def test_an_agent_plays_and_its_game_can_be_looked_through(page: Any) -> None:
+    assert page.locator("#bars li").count() >= 2
+    assert page.locator("#picture .chances path").count() >= 1
+    assert "value" in page.inner_text("#agent-numbers")
+    page.keyboard.press("End")
+    page.wait_for_function("() => hackmatrix.position.seen.over")
+    last = settled(page)
+    steps = page.evaluate("hackmatrix.game.nodes.length") - 1
+    assert page.inner_text("#step-number") == f"step {steps} of {steps}"
+    page.keyboard.press("Home")
+    settled(page, 0)
+    page.keyboard.press(".")
+    assert settled(page, 1)["last"]["by"] == "small"
+    page.locator("#scrub").fill(str(steps))
+    assert settled(page, steps)["board"] == last["board"]
+    page.keyboard.press("Home")
+    page.keyboard.press("/")
+    surprise = page.evaluate("hackmatrix.game.nodes[hackmatrix.game.at].step")
+    assert settled(page)["agent"] is not None or surprise == steps
 
 
-def test_opinions_can_be_hidden_and_others_asked(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        still(page)
-        page.check("#guess")
-        assert page.locator("#bars li").count() == 0
-        assert page.locator("#picture .chances path").count() == 0
-        page.uncheck("#guess")
-        assert page.locator("#bars li").count() > 0
-        page.click("#ask-others")
-        page.wait_for_selector("#others li:nth-child(3)")
-        assert [line.split("\n")[0] for line in page.locator("#others li").all_inner_texts()] == [
-            "small",
-            "exit",
-            "random",
-        ]
-        page.select_option("#controls", "random")
-        page.wait_for_function("() => hackmatrix.position.agent.name === 'random'")
-        page.check("#hidden")
-        page.wait_for_function("() => JSON.stringify(hackmatrix.position.board).includes('hidden')")
+def test_taking_over_branches_off_and_the_agent_takes_the_rest(page: Any) -> None:
+    for step in (1, 2, 3):
+        page.keyboard.press("Enter")
+        settled(page, step)
+    page.keyboard.press(",")
+    shown = settled(page, 2)["agent"]
+    ranked = sorted(range(28), key=lambda a: -shown["probabilities"][a])
+    taken = page.evaluate("hackmatrix.game.nodes[3].action")
+    other = next(i for i, a in enumerate(ranked) if a != taken)
+    page.keyboard.press(str(other + 1))
+    mine = settled(page, 3)
+    assert (mine["last"]["by"], mine["last"]["action"]) == ("you", ranked[other])
+    assert "%" in page.inner_text("#verdict")
+    assert page.is_visible("#tree")
+    if not mine["seen"]["over"]:
+        page.keyboard.press("Enter")
+        assert settled(page, 4)["last"]["by"] == "small"
+    page.keyboard.press("[")
+    page.wait_for_function("() => hackmatrix.game.at === 3")
 
 
-def test_nothing_keeps_anybody_out(browser: Any, address: str) -> None:
-    with opened(browser, address) as page:
-        still(page)
-        for show in ("#show-rules", None):
-            if show:
-                page.click(show)
-            result = Axe().run(page).response
-            assert result["passes"]
-            assert [(rule["id"], rule["help"]) for rule in result["violations"]] == []
-            page.keyboard.press("Escape")
+def test_play_goes_on_to_the_next_game(page: Any) -> None:
+    page.select_option("#pace", "30")
+    page.keyboard.press("Space")
+    page.wait_for_function("() => hackmatrix.game.id === '8.1'", timeout=30_000)
+    page.keyboard.press("Space")
+    assert page.inner_text("#play") == "Play"
+
+
+def test_opinions_can_be_hidden_and_others_asked(page: Any) -> None:
+    page.check("#guess")
+    assert page.locator("#bars li").count() == 0
+    assert page.locator("#picture .chances path").count() == 0
+    page.uncheck("#guess")
+    assert page.locator("#bars li").count() > 0
+    page.click("#ask-others")
+    page.wait_for_selector("#others li:nth-child(3)")
+    assert [line.split("\n")[0] for line in page.locator("#others li").all_inner_texts()] == [
+        "small",
+        "exit",
+        "random",
+    ]
+    page.select_option("#controls", "random")
+    page.wait_for_function("() => hackmatrix.position.agent.name === 'random'")
+    page.check("#hidden")
+    page.wait_for_function("() => JSON.stringify(hackmatrix.position.board).includes('hidden')")
+
+
+def test_nothing_keeps_anybody_out(page: Any) -> None:
+    for show in ("#show-rules", None):
+        if show:
+            page.click(show)
+        result = Axe().run(page).response
+        assert result["passes"]
+        assert [(rule["id"], rule["help"]) for rule in result["violations"]] == []
+        page.keyboard.press("Escape")

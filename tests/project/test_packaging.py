@@ -76,8 +76,12 @@ def files_of_wheel() -> set[str]:
 def test_the_wheel_holds_the_package_alone() -> None:
     files = files_of_wheel()
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "hackmatrix").rglob("*.py")}
-    pages = [ROOT / "hackmatrix" / name / "static" for name in ("page", "monitor")]
-    page = {str(path.relative_to(ROOT)) for static in pages for path in static.iterdir()}
+    folders = ["page/static", "page/exported", "monitor/static"]
+    page = {
+        str(path.relative_to(ROOT))
+        for folder in folders
+        for path in (ROOT / "hackmatrix" / folder).iterdir()
+    }
     agent = {f"hackmatrix/agents/shipped/final_params.{kind}" for kind in ("npz", "json")}
     assert files == package | page | agent | {"hackmatrix/py.typed"}
     assert "hackmatrix/bench/env.py" in files

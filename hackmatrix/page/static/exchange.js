@@ -14,12 +14,21 @@ export const isBusy = () => busy || document.body.classList.contains("moving");
 /** Forgets what was asked of a session that is lost. */
 export function forget() { busy = false; wanted = null; }
 
+/** Sends a message; if the answer takes long, the page says so meanwhile. */
+export async function request(message) {
+  const timer = setTimeout(() => document.body.classList.add("asking"), 400);
+  const answer = await ask(message);
+  clearTimeout(timer);
+  document.body.classList.remove("asking");
+  return answer;
+}
+
 /** Sends a message and shows the position that it leads to; one at a time, the newest waiting. */
 export async function send(message, options = {}) {
   if (busy) { wanted = [message, options]; return; }
   busy = true;
   const before = store.position;
-  const answer = await ask(message);
+  const answer = await request(message);
   busy = false;
   if (answer.error) complain(answer.error);
   else if (answer.board) await take(answer, before, options);

@@ -2,9 +2,9 @@
 
 import { makeBoard, moveFocus } from "./board.js";
 import { icon, useLook } from "./draw.js";
-import { forget, isBusy, send } from "./exchange.js";
+import { forget, isBusy, request, send } from "./exchange.js";
 import { actionOf, fillKeys } from "./keys.js";
-import { ask, connect, drop } from "./link.js";
+import { connect, drop } from "./link.js";
 import { showOthers, suggestions } from "./panels.js";
 import { fillRules } from "./rules.js";
 import { copyLink, messageOfLink, replayOfLine, saveFile } from "./share.js";
@@ -50,7 +50,7 @@ function wire() {
   on("new-game", (event) => { event.preventDefault(); newGame($("seed").value); }, "submit");
   on("next-game", () => newGame(""));
   on("copy-link", async () => complain(await copyLink(store.game, lineOf(store.game))));
-  on("save", async () => saveFile((await ask({ do: "save" })).replay));
+  on("save", async () => saveFile((await request({ do: "save" })).replay));
   on("load", () => $("file").click());
   on("file", () => { if ($("file").files[0]) openFile($("file").files[0]); $("file").value = ""; }, "change");
   on("show-rules", () => $("rules").showModal());
@@ -65,7 +65,7 @@ function wire() {
   on("unsure", () => toNext(unsure(store.game, lineOf(store.game))));
   on("scrub", () => { pause(); go(lineOf(store.game)[Number($("scrub").value)]); }, "input");
   on("controls", () => send({ do: "control", agent: $("controls").value }, { still: true }), "change");
-  on("ask-others", async () => { const answer = await ask({ do: "others" }); if (answer.error) complain(answer.error); else showOthers(answer.others, store.look); });
+  on("ask-others", async () => { const answer = await request({ do: "others" }); if (answer.error) complain(answer.error); else showOthers(answer.others, store.look); });
   on("hidden", () => send({ do: "hidden", show: $("hidden").checked }, { still: true }), "change");
   for (const button of document.querySelectorAll("#pad button")) {
     const action = Number(button.dataset.action);

@@ -1,0 +1,53 @@
+"""`hackmatrix page`: the page as static files, for any web server."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """The command's options."""
+
+    export: Path | None = option(None, "folder to write, a new or an empty one")
+    agent: Path | None = option(
+        None, "a file of params or a run's folder; otherwise the agent of the package"
+    )
+    pyodide: Path = option(
+        Path("node_modules/pyodide"),
+        "folder of the npm package of Pyodide, the Python that runs in a browser",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def main(argv: list[str]) -> int:
+    """Writes the files, and says how to look at them."""
+    options = parse(
+        ExportOptions,
+        argv,
+        command="hackmatrix page",
+        purpose="Writes the page as static files: anyone can play, and watch an agent, from any "
+        "web server, without Python.",
+        example="  hackmatrix page --export site\n"
+        "      writes site/index.html to play and site/watch.html with the agent of the package",
+    )
+    if options.export is None:
+        raise UserError("give --export FOLDER")
+    from hackmatrix.agents import shipped
+    from hackmatrix.page.export import export
+
+    params, name = options.agent or shipped.PARAMS, "shipped"
+    if options.agent is not None:
+        name = options.agent.stem
+    export(options.export, params, name, options.pyodide)
+    size = sum(path.stat().st_size for path in options.export.rglob("*") if path.is_file())
+    print(
+        f"{options.export}: {size / 1e6:.1f} MB; to look at it: "
+        f"python -m http.server --directory {options.export}"
+    )
+    return 0

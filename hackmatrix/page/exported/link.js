@@ -1,0 +1,46 @@
+// The connection of an exported page to its session, in a worker; in place of that to a server.
+
+const page = document.body.dataset.page, said = document.getElementById("waking");
+const waiting = new Map();
+let worker, count = 0, failed = null;
+
+/** Does what the server's does; a worker is never lost, so `restore` has nothing to do. */
+export async function connect() {
+  said.textContent = "Python is loading; you can look around, and moves wait for it.";
+}
+
+/** Sends a message; resolves to its answer. The first position is a file, so that it is shown at once. */
+export async function ask(message) {
+  if (message.do === "hello") {
+    const first = await (await fetch(`${page}.json`)).json();
+    setTimeout(start);
+    return first;
+  }
+  if (failed) return { error: failed };
+  const id = ++count;
+  const answer = new Promise((resolve) => waiting.set(id, resolve));
+  worker.postMessage({ id, message });
+  return answer;
+}
+
+function start() {
+  worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name: page });
+  worker.onerror = (event) => fail(event.message ?? "its files are missing");
+  worker.onmessage = ({ data }) => {
+    if (data.ready) said.remove();
+    else if (data.failed) fail(data.failed);
+    else {
+      waiting.get(data.id)(data.answer);
+      waiting.delete(data.id);
+    }
+  };
+}
+
+function fail(reason) {
+  failed = `Python could not be loaded (${reason}): load the page again.`;
+  said.textContent = failed;
+  for (const resolve of waiting.values()) resolve({ error: failed });
+  waiting.clear();
+}
+
+export function drop() { worker.terminate(); }
