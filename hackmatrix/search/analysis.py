@@ -9,6 +9,7 @@ import numpy as np
 from hackmatrix.agents import distribution
 from hackmatrix.agents.policy import Policy
 from hackmatrix.engine.game import Game
+from hackmatrix.search.memory import Memory
 from hackmatrix.search.model import Searcher
 from hackmatrix.search.tree import Tree
 
@@ -54,17 +55,18 @@ class Analyst:
         valid = np.zeros(self._searcher.env.num_actions, bool)
         valid[game.valid_actions()] = True
         record = jnp.frombuffer(game.observation(), jnp.uint8)
-        results = self._search(self._params, record, jnp.asarray(valid), jnp.uint32(seed))
+        memory = Memory.of(game.state)
+        results = self._search(self._params, memory, record, jnp.asarray(valid), jnp.uint32(seed))
         tree, priors, action = jax.device_get(results)
         choices = [_choice(tree, int(each), priors) for each in np.flatnonzero(valid)]
         choices.sort(key=lambda choice: -choice.prior)
         return Analysis(float(tree.values[0]), tuple(choices), int(action))
 
-    def _search_one(self, params: Any, record: Any, valid: Any, seed: Any) -> Any:
+    def _search_one(self, params: Any, memory: Memory, record: Any, valid: Any, seed: Any) -> Any:
         searcher, masks = self._searcher, valid[None]
-        tree = searcher.search(params, record[None], masks, seed[None])
+        tree = searcher.search(params, memory, record[None], masks, seed[None])
         priors = jnp.exp(distribution.log_probabilities(tree.root().logits, masks))
-        action = searcher.choose_from(tree, masks)
+        action = searcher.choose(tree, masks)
         return jax.tree.map(lambda x: x[0], (tree, priors, action))
 
 

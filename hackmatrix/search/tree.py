@@ -52,6 +52,8 @@ class Settings(NamedTuple):
     considered: int = 8  # actions that share the simulations at the root, the most probable ones
     weight: float = 3.0  # logits that a reward of 1 is worth
     exploration: float = 1.0  # PUCT's constant
+    doubt: float = 0.0
+    trust: float = 1.0
     depth: int = 24  # actions after which a simulation stops
 
 
@@ -75,10 +77,12 @@ class Tree(NamedTuple):
         """The roots."""
         return Tree(*(field[:, 0] for field in self))
 
-    def q(self) -> Array:
+    def q(self, doubt: float = 0) -> Array:
         """The mean return of each action; where there is none yet, the node's value."""
-        known = self.totals / jnp.maximum(self.visits, 1)
-        return jnp.where(self.visits > 0, known, self.values[..., None])
+        value = self.values[..., None]
+        weight = self.visits + doubt
+        known = (self.totals + doubt * value) / jnp.maximum(weight, 1e-3)
+        return jnp.where(weight > 0, known, value)
 
 
 def search(model: Model, settings: Settings, observations: PyTree, valid: Array) -> Tree:
@@ -123,6 +127,12 @@ def chosen(tree: Tree, valid: Array, settings: Settings) -> Array:
     return _first_of(_policy_logits(root, settings), valid & most)
 
 
+def improved(tree: Tree, valid: Array, settings: Settings) -> Array:
+    """float32[N, A]: the network's probabilities, improved by what the simulations brought."""
+    logits = _policy_logits(tree.root(), settings)
+    return jax.nn.softmax(jnp.where(valid, logits, _INVALID))
+
+
 def halving_visits(considered: int, simulations: int) -> np.ndarray:
     """int32[considered + 1, simulations]: sequential halving of up to `considered` actions.
 
@@ -143,7 +153,7 @@ def halving_visits(considered: int, simulations: int) -> np.ndarray:
 
 def _policy_logits(node: Tree, settings: Settings) -> Array:
     """float32[N, A]: the network's logits, improved by what the actions brought."""
-    return node.logits + settings.weight * node.q()
+    return settings.trust * node.logits + settings.weight * node.q(settings.doubt)
 
 
 def _first_of(score: Array, candidates: Array) -> Array:
@@ -155,7 +165,7 @@ def _puct(node: Tree, valid: Array, settings: Settings) -> Array:
     prior = jax.nn.softmax(jnp.where(valid, node.logits, _INVALID))
     visits = jnp.sum(node.visits, axis=1, keepdims=True)
     bonus = settings.exploration * prior * jnp.sqrt(visits + 1) / (1 + node.visits)
-    return _first_of(settings.weight * node.q() + bonus, valid)
+    return _first_of(settings.weight * node.q(settings.doubt) + bonus, valid)
 
 
 class _Walk(NamedTuple):
