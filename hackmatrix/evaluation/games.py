@@ -190,9 +190,10 @@ class Games:
             begun = begun.replace(running=begun.number < first + games)
             return jax.tree.map(lambda new, old: _where(ended, new, old), begun, places)
 
-        left = play.next < first + games
         places = places.replace(running=places.running & ~ended)
-        places = jax.lax.cond(jnp.any(ended) & left, begin, lambda places: places, places)
+        if games > self.places:  # else none are left, and nothing needs to be compiled for them
+            due_now = jnp.any(ended) & (play.next < first + games)
+            places = jax.lax.cond(due_now, begin, lambda places: places, places)
         return _Play(places, play.next + jnp.sum(ended), results, history)
 
     def _stepped(

@@ -50,11 +50,9 @@ class Settings(NamedTuple):
     simulations: int
     discount: float  # of the rewards and values that the network was trained on
     considered: int = 8  # actions that share the simulations at the root, the most probable ones
-    weight: float = 3.0  # logits that a reward of 1 is worth
+    weight: float = 30.0  # logits that a reward of 1 is worth
     exploration: float = 1.0  # PUCT's constant
-    doubt: float = 0.0
-    trust: float = 1.0
-    depth: int = 24  # actions after which a simulation stops
+    depth: int = 10  # actions after which a simulation stops
 
 
 class Tree(NamedTuple):
@@ -77,12 +75,10 @@ class Tree(NamedTuple):
         """The roots."""
         return Tree(*(field[:, 0] for field in self))
 
-    def q(self, doubt: float = 0) -> Array:
+    def q(self) -> Array:
         """The mean return of each action; where there is none yet, the node's value."""
-        value = self.values[..., None]
-        weight = self.visits + doubt
-        known = (self.totals + doubt * value) / jnp.maximum(weight, 1e-3)
-        return jnp.where(weight > 0, known, value)
+        known = self.totals / jnp.maximum(self.visits, 1)
+        return jnp.where(self.visits > 0, known, self.values[..., None])
 
 
 def search(model: Model, settings: Settings, observations: PyTree, valid: Array) -> Tree:
@@ -153,7 +149,7 @@ def halving_visits(considered: int, simulations: int) -> np.ndarray:
 
 def _policy_logits(node: Tree, settings: Settings) -> Array:
     """float32[N, A]: the network's logits, improved by what the actions brought."""
-    return settings.trust * node.logits + settings.weight * node.q(settings.doubt)
+    return node.logits + settings.weight * node.q()
 
 
 def _first_of(score: Array, candidates: Array) -> Array:
@@ -165,7 +161,7 @@ def _puct(node: Tree, valid: Array, settings: Settings) -> Array:
     prior = jax.nn.softmax(jnp.where(valid, node.logits, _INVALID))
     visits = jnp.sum(node.visits, axis=1, keepdims=True)
     bonus = settings.exploration * prior * jnp.sqrt(visits + 1) / (1 + node.visits)
-    return _first_of(settings.weight * node.q(settings.doubt) + bonus, valid)
+    return _first_of(settings.weight * node.q() + bonus, valid)
 
 
 class _Walk(NamedTuple):

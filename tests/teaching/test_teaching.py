@@ -1,5 +1,6 @@
 """A search teaches: lessons are the search's opinions of games under way, and networks learn."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_lessons_are_opinions_of_games_under_way() -> None:
 def test_the_command_writes_params_that_can_be_taught_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    about = {"environment": "HackMatrix-v1", "config": RUN | NETWORK._asdict()}
+    about = {"environment": "HackMatrix-v1", "config": RUN | dataclasses.asdict(NETWORK)}
     save_params(tmp_path / "first.npz", policy().params, about)
     small = [
         "--search",
