@@ -23,6 +23,7 @@ from hackmatrix.interface.environment import PyTree
 Array = jax.Array
 
 _INVALID = -1e9
+_DOUBT = 8.0
 NONE = -1  # the action of a game that has come to its leaf
 
 
@@ -124,8 +125,15 @@ def chosen(tree: Tree, valid: Array, settings: Settings) -> Array:
 
 
 def improved(tree: Tree, valid: Array, settings: Settings) -> Array:
-    """float32[N, A]: the network's probabilities, improved by what the simulations brought."""
-    logits = _policy_logits(tree.root(), settings)
+    """float32[N, A]: the network's probabilities, improved by what the simulations brought.
+
+    Means of few simulations say little, so each is taken with the root's value, counted
+    `_DOUBT` times.
+    """
+    root = tree.root()
+    value = root.values[:, None]
+    gain = (root.totals - root.visits * value) / (root.visits + _DOUBT)
+    logits = root.logits + settings.weight * gain
     return jax.nn.softmax(jnp.where(valid, logits, _INVALID))
 
 
