@@ -72,18 +72,15 @@ class Lecturer:
         return jax.lax.scan(move, games, None, length=moves)
 
     def _move(self, params: PyTree, games: Games) -> tuple[Games, Lessons]:
-        searcher, seen, memory = (
-            self._searcher,
-            games.observations,
-            games.memory.after(games.observations),
-        )
+        searcher, seen = self._searcher, games.observations
+        memory = games.memory.after(seen)
         masks = jax.vmap(self._env.action_mask)(games.env_state)
         keys = keys_for(self._seed, Purpose.ACTION, games.time, each=self._numbers)
-        words = jax.vmap(lambda key: jax.random.bits(key, (2,)))(keys)
-        tree = searcher.search(params, memory, seen, masks, words[:, 0])
+        words, uniforms = jax.vmap(jax.random.bits)(keys), jax.vmap(jax.random.uniform)(keys)
+        tree = searcher.search(params, memory, seen, masks, words)
         root, choice = tree.root(), searcher.choose(tree, masks)
         own = distribution.log_probabilities(root.logits, masks)
-        sampled = distribution.sample(own, masks, words[:, 1] / jnp.float32(2**32))
+        sampled = distribution.sample(own, masks, uniforms)
         actions = jnp.where(self._numbers % 2 == 0, choice, sampled)
         keys = keys_for(self._seed, Purpose.ENVIRONMENT, games.time, each=self._numbers)
         stepped: Any = jax.vmap(self._env.step)(keys, games.env_state, actions)
