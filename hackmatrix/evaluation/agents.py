@@ -31,7 +31,7 @@ from hackmatrix.version import ENVIRONMENT_ID
 SCRIPTED = "scripted"
 BUILT_IN = ("random", "exit", SCRIPTED)
 
-_SEARCHED_AT_ONCE = 128  # games; more are no faster, and the last ones take longer
+_SEARCHED_AT_ONCE = 256  # games; with fewer a move costs more, with more the last ones take longer
 
 Play = Callable[[Collection[int]], Report]  # plays without these actions
 
