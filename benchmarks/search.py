@@ -106,6 +106,7 @@ def _played(options: SearchOptions, number: int) -> dict[str, Any]:
         "seed": options.seed,
         "seconds": round(seconds, 1),
         "mean_length": report.means()["mean_length"],
+        "cut_off": report.truncated,
         **machine.machine(),
     }
 
