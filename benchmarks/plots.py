@@ -43,6 +43,34 @@ def line_plot(
     _finish(figure, axes, path, x_label, y_label)
 
 
+def lines_plot(
+    path: Path,
+    lines: Mapping[str, Sequence[tuple[float, float, float, float]]],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+) -> None:
+    """A line for each name, of points (x, y, low, high), over a logarithmic axis that has 0."""
+    figure, axes = _figure(title)
+    for (name, points), color in zip(lines.items(), (_OURS, _OTHERS), strict=False):
+        xs, ys, lows, highs = (list(each) for each in zip(*points, strict=True))
+        errors = [
+            [y - low for y, low in zip(ys, lows, strict=True)],
+            [high - y for y, high in zip(ys, highs, strict=True)],
+        ]
+        axes.errorbar(
+            xs, ys, yerr=errors, color=color, marker="o", markersize=4, capsize=2, label=name
+        )
+    ticks = sorted({x for points in lines.values() for x, *_ in points})
+    axes.set_xscale("symlog", base=2, linthresh=4)
+    axes.set_xticks(ticks, [f"{x:,.0f}" for x in ticks])
+    axes.yaxis.set_major_formatter("{x:.0%}")
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(loc="lower right", frameon=False)
+    _finish(figure, axes, path, x_label, y_label)
+
+
 def bar_plot(
     path: Path, names: Sequence[str], values: Sequence[float], ours: Sequence[bool], *, title: str
 ) -> None:

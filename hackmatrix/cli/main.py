@@ -39,6 +39,7 @@ COMMANDS = {
     "checkpoint": Command("checkpoint", "list, check and convert checkpoints"),
     "sb3": Command("sb3", "train and watch an agent of Stable-Baselines3"),
     "analyse": Command("analyse", "show what a network and a search think of a position"),
+    "teach": Command("teach", "let a search teach the network that it searches with"),
     "conformance": Command("conformance", "check the engine against recorded games"),
     "bench": Command("bench", "measure speed and memory"),
     "cache": Command("cache", "show or empty the programs kept on disk"),

@@ -1,14 +1,14 @@
 """Section 12: the observation, as a compact record and as float features."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from operator import attrgetter, or_
 from typing import Any
 
 from hackmatrix.engine.movement import exit_distances
 from hackmatrix.engine.spawning import line_of_fire
-from hackmatrix.engine.state import Cell, State
+from hackmatrix.engine.state import Cell, Position, State
 from hackmatrix.engine.tactical import tactical_numbers
 from hackmatrix.rules.board import CELLS, Content, col, row
 from hackmatrix.rules.observation import (
@@ -53,6 +53,14 @@ def observe(state: State) -> bytes:
         start, size = BYTE[name], NUMBER[name].size
         record[start : start + size] = number.to_bytes(size, "little")
     return bytes(record)
+
+
+def observe_saved(state: State) -> list[bytes]:
+    """What would be observed at each saved position, to which UNDO leads back; oldest first."""
+    return [
+        observe(replace(state, **{f.name: getattr(position, f.name) for f in fields(Position)}))
+        for position in state.saved
+    ]
 
 
 _facts = attrgetter(*(field.name for field in fields(Cell)))

@@ -31,6 +31,8 @@ from hackmatrix.version import ENVIRONMENT_ID
 SCRIPTED = "scripted"
 BUILT_IN = ("random", "exit", SCRIPTED)
 
+_SEARCHED_AT_ONCE = 256  # games; with fewer a move costs more, with more the last ones take longer
+
 Play = Callable[[Collection[int]], Report]  # plays without these actions
 
 
@@ -60,16 +62,17 @@ def agent_player(
     if search is not None:
         made = make_environment(policy.environment, policy.observation)
         searcher = Searcher.of(policy, search)
-        return _compiled(made, search_player(agent, searcher, policy.params), limits)
+        player = search_player(agent, searcher, policy.params)
+        return _compiled(made, player, limits, _SEARCHED_AT_ONCE)
     made, network = policy.make()
     return _compiled(made, network_player(agent, network, policy.params, greedy=greedy), limits)
 
 
-def _compiled(env: Environment, player: Player, limits: Limits) -> Play:
+def _compiled(env: Environment, player: Player, limits: Limits, places: int | None = None) -> Play:
     if getattr(env, "id", None) != ENVIRONMENT_ID:
-        games = Games(env, player, limits)
+        games = Games(env, player, limits, places=places)
         return lambda forbidden: report_on(env, games.play(player.params, forbidden))
-    recorded = Games(env, player, limits, record=True)
+    recorded = Games(env, player, limits, record=True, places=places)
 
     def play(forbidden: Collection[int]) -> Report:
         games, actions = recorded.play_recorded(player.params, forbidden)

@@ -4,7 +4,8 @@ Game i of seed s is the game (stream 2**31 + s, episode i); training never uses 
 bit set. Games from `SELECTION` on choose params during training; `hackmatrix evaluate` plays those
 from 0 on, so that params are judged on games that did not choose them.
 
-A batch runs until its last game ends, so long games count as much as short ones.
+Where a game ends, the next one starts in its place. All are played to their end, so long games
+count as much as short ones.
 """
 
 from collections.abc import Collection
@@ -18,7 +19,7 @@ from flax import struct
 from hackmatrix.evaluation.players import Player
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.interface.report import PlayedGames
-from hackmatrix.learner.keys import Purpose, keys_for
+from hackmatrix.learner.keys import Purpose, key_for, keys_for
 from hackmatrix.rules.chance import EVALUATION_STREAM
 
 Array = jax.Array
@@ -27,16 +28,24 @@ PLACES = 1024  # games at once
 SELECTION = 2**30  # the first game that chooses params during training
 
 
-class _Play(struct.PyTreeNode):
-    """State of a batch of games; `played` holds each game's results up to its last step."""
+class _Places(struct.PyTreeNode):
+    """Games under way, one in each of N places."""
 
-    time: Array  # int32[], actions taken so far
+    number: Array  # int32[N], which game it is
     running: Array  # bool[N]
     env_state: PyTree
     obs: PyTree
     carry: PyTree  # the player's
-    played: PlayedGames
-    history: Array | None  # uint8[max_steps, N], the actions, if they are recorded
+    played: PlayedGames  # results up to the last step
+
+
+class _Play(struct.PyTreeNode):
+    """All games: those under way, and the results of E games, whether ended or not yet begun."""
+
+    places: _Places
+    next: Array  # int32[], the first game that has not begun
+    results: PlayedGames
+    history: Array | None  # uint8[E, max_steps], the actions, if they are recorded
 
 
 class Limits(NamedTuple):
@@ -53,13 +62,6 @@ def play(env: Environment, player: Player, limits: Limits) -> PlayedGames:
     return Games(env, player, limits).play(player.params)
 
 
-class _Batch(NamedTuple):
-    """What a batch of games leaves."""
-
-    played: PlayedGames
-    history: Any
-
-
 class Recorded(NamedTuple):
     """Played games, and the actions of each in order."""
 
@@ -68,10 +70,16 @@ class Recorded(NamedTuple):
 
 
 class Games:
-    """The games first .. first + episodes - 1 of a seed, in batches, compiled for all params."""
+    """The games first .. first + episodes - 1 of a seed, compiled for all params."""
 
     def __init__(
-        self, env: Environment, player: Player, limits: Limits, *, record: bool = False
+        self,
+        env: Environment,
+        player: Player,
+        limits: Limits,
+        *,
+        record: bool = False,
+        places: int | None = None,
     ) -> None:
         """Prepares the games.
 
@@ -80,13 +88,14 @@ class Games:
             player: who plays.
             limits: which games, and how long.
             record: whether actions are kept, for `play_recorded`; they are numbers below 256 then.
+            places: games at once, by default `PLACES`.
         """
         self.env = env
         self.player = player
         self.limits = limits
         self.record = record
-        self.places = min(limits.episodes, PLACES)
-        self._play = jax.jit(self._play_some)
+        self.places = min(limits.episodes, places or PLACES)
+        self._play = jax.jit(self._play_all)
 
     def play(self, params: PyTree, forbidden: Collection[int] = ()) -> PlayedGames:
         """Plays all games to their end or the step limit; NumPy arrays.
@@ -95,44 +104,50 @@ class Games:
             params: the player's.
             forbidden: actions that are masked wherever another one is valid.
         """
-        batches = [batch.played for batch in self._batches(params, forbidden)]
-        return jax.tree.map(lambda *parts: np.concatenate(parts)[: self.limits.episodes], *batches)
+        return self._played(params, forbidden)[0]
 
     def play_recorded(self, params: PyTree, forbidden: Collection[int] = ()) -> Recorded:
         """Like `play`, with the actions of each game."""
-        batches = self._batches(params, forbidden)
+        games, history = self._played(params, forbidden)
         actions = [
-            row[:length].tobytes()
-            for batch in batches
-            for row, length in zip(batch.history.T, batch.played.lengths, strict=True)
+            row[:length].tobytes() for row, length in zip(history, games.lengths, strict=True)
         ]
-        played = [batch.played for batch in batches]
-        games = jax.tree.map(lambda *parts: np.concatenate(parts)[: self.limits.episodes], *played)
-        return Recorded(games, actions[: self.limits.episodes])
+        return Recorded(games, actions)
 
-    def _batches(self, params: PyTree, forbidden: Collection[int]) -> list[Any]:
-        first, seed = self.limits.first, jnp.uint32(self.limits.seed)
+    def _played(self, params: PyTree, forbidden: Collection[int]) -> tuple[PlayedGames, Any]:
         allowed = np.ones(self.env.num_actions, bool)
         allowed[list(forbidden)] = False
-        return [
-            jax.device_get(self._play(params, jnp.asarray(allowed), seed, jnp.int32(number)))
-            for number in range(first, first + self.limits.episodes, self.places)
-        ]
+        first, seed = jnp.int32(self.limits.first), jnp.uint32(self.limits.seed)
+        played = self._play(params, jnp.asarray(allowed), seed, first)
+        games, history = jax.device_get(played)
+        return games, history
 
-    def _play_some(self, params: PyTree, allowed: Array, seed: Array, first: Array) -> "_Batch":
-        """Plays the games first .. first + places - 1."""
-        numbers = first + jnp.arange(self.places)
-
-        def goes_on(play: _Play) -> Array:
-            return jnp.any(play.running) & (play.time < self.limits.max_steps)
-
+    def _play_all(
+        self, params: PyTree, allowed: Array, seed: Array, first: Array
+    ) -> tuple[PlayedGames, Array | None]:
         def step(play: _Play) -> _Play:
-            return self._step(play, params, allowed, seed, numbers)
+            return self._step(play, params, allowed, seed, first)
 
-        end = jax.lax.while_loop(goes_on, step, self._start(seed, numbers))
-        return _Batch(end.played, end.history)
+        start = self._start(seed, first)
+        end = jax.lax.while_loop(lambda play: jnp.any(play.places.running), step, start)
+        return end.results, end.history
 
-    def _start(self, seed: Array, numbers: Array) -> _Play:
+    def _start(self, seed: Array, first: Array) -> _Play:
+        count, limits = self.limits.episodes, self.limits
+        places = self._begun(seed, first + jnp.arange(self.places))
+
+        def for_each_game(x: Array) -> Array:
+            return jnp.zeros((count, *x.shape[1:]), x.dtype)
+
+        return _Play(
+            places=places,
+            next=first + self.places,
+            results=jax.tree.map(for_each_game, places.played),
+            history=jnp.zeros((count, limits.max_steps), jnp.uint8) if self.record else None,
+        )
+
+    def _begun(self, seed: Array, numbers: Array) -> _Places:
+        """The games with these numbers, before their first action."""
         if hasattr(self.env, "reset_game"):
             stream = jnp.full(self.places, jnp.uint32(EVALUATION_STREAM) + seed)
             obs, env_state = jax.vmap(self.env.reset_game)(stream, numbers.astype(jnp.uint32))
@@ -141,7 +156,7 @@ class Games:
             obs, env_state = jax.vmap(self.env.reset)(keys)
         counts = jnp.zeros(self.places, jnp.int32)
         never = jnp.zeros(self.places, bool)
-        keys = keys_for(seed, Purpose.EVALUATION_STEP, each=numbers)
+        keys = _keys(seed, Purpose.EVALUATION_STEP, counts, numbers)
         info = jax.eval_shape(jax.vmap(self.env.step), keys, env_state, counts)[-1]
         played = PlayedGames(
             returns=jnp.zeros(self.places),
@@ -151,31 +166,50 @@ class Games:
             info=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), _kept(info)),
             final_observation=obs,
         )
-        return _Play(
-            time=jnp.int32(0),
-            running=~never,
-            env_state=env_state,
-            obs=obs,
-            carry=self.player.initial_carry(self.places),
-            played=played,
-            history=jnp.zeros((self.limits.max_steps, self.places), jnp.uint8)
-            if self.record
-            else None,
-        )
+        carry = self.player.initial_carry(self.places)
+        return _Places(numbers, ~never, env_state, obs, carry, played)
 
     def _step(
-        self, play: _Play, params: PyTree, allowed: Array, seed: Array, numbers: Array
+        self, play: _Play, params: PyTree, allowed: Array, seed: Array, first: Array
     ) -> _Play:
-        masks = _allowed(jax.vmap(self.env.action_mask)(play.env_state), allowed)
-        keys = keys_for(seed, Purpose.EVALUATION_ACTION, play.time, each=numbers)
+        places, actions, ended = self._stepped(play.places, params, allowed, seed)
+        times, games = play.places.played.lengths, self.limits.episodes
+        index = places.number - first
+        due = jnp.where(ended, index, games)  # beyond the last: dropped
+        results = jax.tree.map(
+            lambda all_, new: all_.at[due].set(new, mode="drop"), play.results, places.played
+        )
+        history = play.history
+        if history is not None:
+            index = jnp.where(play.places.running, index, games)
+            history = history.at[index, times].set(actions.astype(jnp.uint8), mode="drop")
+
+        def begin(places: _Places) -> _Places:
+            number = play.next + jnp.cumsum(ended) - 1
+            begun = self._begun(seed, jnp.where(ended, number, places.number))
+            begun = begun.replace(running=begun.number < first + games)
+            return jax.tree.map(lambda new, old: _where(ended, new, old), begun, places)
+
+        places = places.replace(running=places.running & ~ended)
+        if games > self.places:  # else none are left, and nothing needs to be compiled for them
+            due_now = jnp.any(ended) & (play.next < first + games)
+            places = jax.lax.cond(due_now, begin, lambda places: places, places)
+        return _Play(places, play.next + jnp.sum(ended), results, history)
+
+    def _stepped(
+        self, places: _Places, params: PyTree, allowed: Array, seed: Array
+    ) -> tuple[_Places, Array, Array]:
+        """The games after an action each, the actions, and which of the games ended by it."""
+        before, numbers = places.played, places.number
+        masks = _allowed(jax.vmap(self.env.action_mask)(places.env_state), allowed)
+        keys = _keys(seed, Purpose.EVALUATION_ACTION, before.lengths, numbers)
         uniforms = jax.vmap(jax.random.uniform)(keys)
-        actions, carry = self.player.choose(params, play.carry, play.obs, masks, uniforms)
-        keys = keys_for(seed, Purpose.EVALUATION_STEP, play.time, each=numbers)
+        actions, carry = self.player.choose(params, places.carry, places.obs, masks, uniforms)
+        keys = _keys(seed, Purpose.EVALUATION_STEP, before.lengths, numbers)
         obs, env_state, reward, terminated, truncated, info = jax.vmap(self.env.step)(
-            keys, play.env_state, actions
+            keys, places.env_state, actions
         )
         taken = jax.nn.one_hot(actions, self.env.num_actions, dtype=jnp.int32)
-        before = play.played
         after = PlayedGames(
             returns=before.returns + reward,
             lengths=before.lengths + 1,
@@ -184,17 +218,14 @@ class Games:
             info=_kept(info),
             final_observation=info["final_observation"],
         )
-        return _Play(
-            time=play.time + 1,
-            running=play.running & ~terminated & ~truncated,
-            env_state=env_state,
-            obs=obs,
-            carry=carry,
-            played=jax.tree.map(lambda new, old: _where(play.running, new, old), after, before),
-            history=None
-            if play.history is None
-            else play.history.at[play.time].set(actions.astype(jnp.uint8)),
-        )
+        ended = terminated | truncated | (after.lengths >= self.limits.max_steps)
+        places = _Places(numbers, places.running, env_state, obs, carry, after)
+        return places, actions, places.running & ended
+
+
+def _keys(seed: Array, purpose: Purpose, times: Array, numbers: Array) -> Array:
+    """N keys, for a step of each game."""
+    return jax.vmap(lambda time, number: key_for(seed, purpose, time, number))(times, numbers)
 
 
 def _allowed(masks: Array, allowed: Array) -> Array:

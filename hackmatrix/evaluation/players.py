@@ -12,6 +12,7 @@ from hackmatrix.agents.network import Network, encoded
 from hackmatrix.interface.environment import PyTree
 from hackmatrix.rules.board import DIRECTIONS, NEIGHBOUR
 from hackmatrix.rules.observation import MAX_DISTANCE, CellBytes, number_of
+from hackmatrix.search.memory import Memory
 from hackmatrix.search.model import Searcher
 
 Array = jax.Array
@@ -47,15 +48,17 @@ def network_player(name: str, network: Network, params: PyTree, *, greedy: bool)
 
 
 def search_player(name: str, searcher: Searcher, params: PyTree) -> Player:
-    """A player that searches on games made up from what it sees (`search/`)."""
+    """A player that searches on games made up from what it sees and has seen (`search/`)."""
 
     def choose(
         params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
     ) -> tuple[Array, PyTree]:
+        memory = carry.after(observations)
         words = jax.lax.bitcast_convert_type(uniforms, jnp.uint32)
-        return searcher.choose(params, observations, masks, words), carry
+        tree = searcher.search(params, memory, observations, masks, words)
+        return searcher.choose(tree, masks), memory
 
-    return Player(name, params, choose)
+    return Player(name, params, choose, Memory.empty)
 
 
 def random_player() -> Player:

@@ -23,13 +23,26 @@ class RecurrentPolicy(NamedTuple):
     step: Callable[[bytes, Any], tuple[Sequence[float], float, Any]]
 
 
+class SearchingPolicy(NamedTuple):
+    """A policy that takes its time: asked of the position shown alone, and it plays its best.
+
+    `search(record, mask, saved)` returns 28 logits and the value; `saved` are the observations to
+    which UNDO would lead back, as the player remembers them.
+    """
+
+    search: Callable[[bytes, Sequence[bool], Sequence[bytes]], tuple[Sequence[float], float]]
+
+
 class Agent(NamedTuple):
     """An agent: a function of what the player sees, or also of what it remembers."""
 
     name: str
-    policy: PolicyFunction | RecurrentPolicy
-    # Whether it takes its time: then it is asked of the position shown alone, and plays its best.
-    searches: bool = False
+    policy: PolicyFunction | RecurrentPolicy | SearchingPolicy
+
+    @property
+    def searches(self) -> bool:
+        """Whether it takes its time."""
+        return isinstance(self.policy, SearchingPolicy)
 
 
 class Opinion(NamedTuple):
@@ -63,7 +76,8 @@ def opinion(agent: Agent, record: bytes, mask: Sequence[bool], memory: Any = Non
         agent: whom to ask.
         record: the compact record of the position.
         mask: the valid actions.
-        memory: of an agent with memory, that of its opinion of the position before.
+        memory: of an agent with memory, that of its opinion of the position before; for one that
+            searches, the observations to which UNDO would lead back.
 
     Raises:
         UserError: its numbers are not finite.
@@ -71,6 +85,8 @@ def opinion(agent: Agent, record: bytes, mask: Sequence[bool], memory: Any = Non
     value: float | None
     if isinstance(agent.policy, RecurrentPolicy):
         logits, value, memory = agent.policy.step(record, memory)
+    elif isinstance(agent.policy, SearchingPolicy):
+        logits, value = agent.policy.search(record, mask, memory)
     else:
         logits, value = agent.policy(record, mask)
     if not all(map(math.isfinite, [*logits, value or 0.0])):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hackmatrix.errors import UserError
-from hackmatrix.page.agents import Agent
+from hackmatrix.page.agents import Agent, SearchingPolicy
 
 if TYPE_CHECKING:
     from hackmatrix.search.analysis import Analyst
@@ -35,7 +35,7 @@ class Searching:
             UserError: its network can't be searched with.
         """
         self.prepare()
-        return Agent(self.name, partial(_shares, self._analyst.result()), searches=True)
+        return Agent(self.name, SearchingPolicy(partial(_shares, self._analyst.result())))
 
     @property
     def name(self) -> str:
@@ -65,12 +65,14 @@ class Searching:
                 self._analyst.set_exception(error)
 
 
-def _shares(analyst: "Analyst", record: bytes, mask: Sequence[bool]) -> tuple[list[float], float]:
+def _shares(
+    analyst: "Analyst", record: bytes, mask: Sequence[bool], saved: Sequence[bytes]
+) -> tuple[list[float], float]:
     """Logits of the actions' shares of the simulations, the largest for the one chosen.
 
     The value is the mean return of the simulations that began with that one.
     """
-    analysis = analyst.analyse_seen(record, mask, zlib.crc32(record))
+    analysis = analyst.analyse_seen(record, saved, mask, zlib.crc32(record))
     logits, value = [_UNTRIED] * len(mask), analysis.value
     for choice in analysis.choices:
         is_chosen = choice.action == analysis.search

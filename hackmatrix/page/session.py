@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hackmatrix.engine.actions import valid_actions
-from hackmatrix.engine.observation import observe
+from hackmatrix.engine.observation import observe, observe_saved
 from hackmatrix.errors import UserError
 from hackmatrix.page.agents import Agent, Opinion, RecurrentPolicy, opinion
 from hackmatrix.page.facts import facts_of, facts_of_action
@@ -208,6 +208,8 @@ class Session:
         return self.opinions[number]
 
     def _ask(self, agent: Agent, number: int) -> Opinion:
+        if agent.searches:
+            return self._ask_here(agent, number, observe_saved(self.tree.state(number)))
         if not isinstance(agent.policy, RecurrentPolicy):
             return self._ask_here(agent, number, None)
         unknown, node = [], number

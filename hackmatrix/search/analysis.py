@@ -10,6 +10,8 @@ import numpy as np
 from hackmatrix.agents import distribution
 from hackmatrix.agents.policy import Policy
 from hackmatrix.engine.game import Game
+from hackmatrix.engine.observation import observe_saved
+from hackmatrix.search.memory import Memory
 from hackmatrix.search.model import Searcher
 from hackmatrix.search.tree import Tree
 
@@ -54,23 +56,32 @@ class Analyst:
         """Searches a running game; what is made up of it depends on the seed."""
         valid = game.valid_actions()
         mask = [action in valid for action in range(self._searcher.env.num_actions)]
-        return self.analyse_seen(game.observation(), mask, seed)
+        return self.analyse_seen(game.observation(), observe_saved(game.state), mask, seed)
 
-    def analyse_seen(self, record: bytes, valid: Sequence[bool], seed: int = 0) -> Analysis:
-        """Searches what a player sees: a record (`rules/observation.py`) and the valid actions."""
-        seen = jnp.frombuffer(record, jnp.uint8)
+    def analyse_seen(
+        self, record: bytes, saved: Sequence[bytes], valid: Sequence[bool], seed: int = 0
+    ) -> Analysis:
+        """Searches what a player sees and remembers.
+
+        Args:
+            record: the observation (`rules/observation.py`).
+            saved: the observations to which UNDO would lead back, oldest first.
+            valid: the valid actions.
+            seed: what is made up depends on it.
+        """
+        seen, memory = jnp.frombuffer(record, jnp.uint8), Memory.of_records(saved)
         mask = jnp.asarray(valid, bool)
-        results = self._search(self._params, seen, mask, jnp.uint32(seed))
+        results = self._search(self._params, memory, seen, mask, jnp.uint32(seed))
         tree, priors, action = jax.device_get(results)
         choices = [_choice(tree, int(each), priors) for each in np.flatnonzero(valid)]
         choices.sort(key=lambda choice: -choice.prior)
         return Analysis(float(tree.values[0]), tuple(choices), int(action))
 
-    def _search_one(self, params: Any, record: Any, valid: Any, seed: Any) -> Any:
+    def _search_one(self, params: Any, memory: Memory, record: Any, valid: Any, seed: Any) -> Any:
         searcher, masks = self._searcher, valid[None]
-        tree = searcher.search(params, record[None], masks, seed[None])
+        tree = searcher.search(params, memory, record[None], masks, seed[None])
         priors = jnp.exp(distribution.log_probabilities(tree.root().logits, masks))
-        action = searcher.choose_from(tree, masks)
+        action = searcher.choose(tree, masks)
         return jax.tree.map(lambda x: x[0], (tree, priors, action))
 
 

@@ -4,9 +4,10 @@ An observation leaves open how the dice will fall, what is in question blocks, w
 will become and where cryptogs hide. Here all that is drawn anew. As nothing but the observation and
 fresh dice goes in, a search on these games can't know more than the player.
 
-What the player could remember, but an observation does not hold, is left out: the positions saved
-for UNDO, turns of a transmission beyond 4, the order of the pieces in their lists, which of them
-came from scheduled spawns, and what else stands on the cell of an enemy.
+The positions that are saved for UNDO are made up likewise, from what the player remembers to have
+seen there (`memory.py`). What else it could remember is left out: turns of a transmission beyond 4,
+the order of the pieces in their lists, which of them came from scheduled spawns, and what else
+stands on the cell of an enemy.
 """
 
 from dataclasses import fields, replace
@@ -22,10 +23,19 @@ from hackmatrix.jaxgame.control_flow import for_all, repeat, where
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.planes import Numbers
 from hackmatrix.jaxgame.records import Records
-from hackmatrix.jaxgame.state import NUM_PLANES, Cells, Ending, Player, Position, State
+from hackmatrix.jaxgame.state import (
+    NUM_PLANES,
+    Cells,
+    Ending,
+    Player,
+    Position,
+    SavedPositions,
+    State,
+)
 from hackmatrix.rules.board import MAX_POINTS
 from hackmatrix.rules.chance import Site
 from hackmatrix.rules.programs import PROGRAMS
+from hackmatrix.search.memory import Memory
 from hackmatrix.search.pieces import enemies_of, transmissions_of
 
 Array = jax.Array
@@ -34,31 +44,18 @@ _SPAWN = np.array([program.spawn for program in PROGRAMS], np.int32)
 _EVERY_PROGRAM = np.uint32((1 << len(PROGRAMS)) - 1)
 
 
-def imagined(records: Array, dice: Dice) -> State:
+def imagined(records: Array, memory: Memory, dice: Dice) -> State:
     """N running games that look like these observations.
 
     Args:
         records: uint8[N, RECORD_SIZE], the observations.
+        memory: what the players remember, these observations included.
         dice: uint32[N] each, the dice of the games. What the observations leave open is drawn from
             them too: their clock should be 0, at which no action is ever taken.
     """
     seen = Records(records)
-    turn, owned = seen.number("turn"), seen.number("owned").astype(jnp.uint32)
-    cells = _cells(seen, dice)
-    enemies, enemies_at = enemies_of(seen, dice)
-    player = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
-    position = Position(
-        player=Player(**{name: seen.number(name) for name in player}),
-        cells=cells,
-        enemies=enemies,
-        transmissions=transmissions_of(seen, dice),
-        owned=owned,
-        acquired=_acquired(owned),
-        turn=turn,
-        show=seen.flag("show"),
-        calm=seen.flag("calm"),
-        atk_uses=seen.number("atk_uses"),
-    )
+    position, enemies_at = _position(seen, dice)
+    turn = position.turn
     state = State(
         **{f.name: getattr(position, f.name) for f in fields(Position)},
         dice=dice,
@@ -70,11 +67,41 @@ def imagined(records: Array, dice: Dice) -> State:
         step=seen.flag("step"),
         enemies_at=enemies_at,
         transmissions_at=seen.cells("transmission"),
-        saved=undo.none_saved(position, turn.shape),
+        saved=_saved(memory, dice),
         over=jnp.int32(Ending.RUNNING),
     )
     rows = state.saved.rows
     return undo.with_rows(for_all(undo.without_rows(state), like=turn), rows)
+
+
+def _saved(memory: Memory, dice: Dice) -> SavedPositions:
+    """The positions saved for UNDO, as the player remembers to have seen them."""
+    games, places, size = memory.records.shape
+    each = Dice(*(jnp.repeat(part, places) for part in dice))
+    position, _ = _position(Records(memory.records.reshape(-1, size)), each)
+    words = undo.snapshot(for_all(position, like=position.turn))
+    rows = jnp.stack(words, axis=-1).reshape(games, places, -1)
+    return SavedPositions(rows, count=memory.saved, newest=jnp.int32(places - 1))
+
+
+def _position(seen: Records, dice: Dice) -> tuple[Position, CellSet]:
+    """The position that is seen, and the cells of its enemies."""
+    owned = seen.number("owned").astype(jnp.uint32)
+    cells = _cells(seen, dice)
+    enemies, enemies_at = enemies_of(seen, dice)
+    player = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
+    return Position(
+        player=Player(**{name: seen.number(name) for name in player}),
+        cells=cells,
+        enemies=enemies,
+        transmissions=transmissions_of(seen, dice),
+        owned=owned,
+        acquired=_acquired(owned),
+        turn=seen.number("turn"),
+        show=seen.flag("show"),
+        calm=seen.flag("calm"),
+        atk_uses=seen.number("atk_uses"),
+    ), enemies_at
 
 
 def _acquired(owned: Array) -> Numbers[Set32]:

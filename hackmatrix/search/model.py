@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from hackmatrix.agents.network import Network, encoded
 from hackmatrix.agents.policy import Policy
@@ -13,16 +12,12 @@ from hackmatrix.interface.environment import PyTree
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.env import HackMatrixEnv
 from hackmatrix.jaxgame.env_state import EnvState
-from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
-from hackmatrix.rules.programs import ProgramId
 from hackmatrix.search.imagine import imagined
-from hackmatrix.search.tree import Model, Settings, Tree, chosen, search
+from hackmatrix.search.memory import Memory
+from hackmatrix.search.tree import Model, Settings, Tree, chosen, improved, search
 from hackmatrix.version import ENVIRONMENT_ID
 
 Array = jax.Array
-
-# UNDO goes back to positions that are not part of an observation.
-_SEARCHED = np.arange(NUM_ACTIONS) != FIRST_PROGRAM + ProgramId.UNDO
 
 
 class Searcher(NamedTuple):
@@ -55,45 +50,43 @@ class Searcher(NamedTuple):
         env = HackMatrixEnv(policy.observation, auto_reset=False, reward=run.get("reward", "game"))
         return cls(env, network, Settings(simulations, gamma))
 
-    def search(self, params: PyTree, observations: Array, masks: Array, words: Array) -> Tree:
-        """The tree of N games; what it knows of them are these observations.
+    def search(
+        self, params: PyTree, memory: Memory, observations: Array, masks: Array, words: Array
+    ) -> Tree:
+        """The tree of N games; what it knows of them are these observations, present and past.
 
         Args:
             params: the network's.
+            memory: what the players remember, these observations included.
             observations: uint8[N, RECORD_SIZE].
-            masks: bool[N, 28], the valid actions; UNDO is not searched.
+            masks: bool[N, 28], the valid actions.
             words: uint32[N], from which hidden facts and dice are drawn.
         """
-        return search(self._model(params, words), self.settings, observations, masks & _SEARCHED)
+        return search(self._model(params, memory, words), self.settings, observations, masks)
 
-    def choose(self, params: PyTree, observations: Array, masks: Array, words: Array) -> Array:
-        """int32[N]: valid actions; arguments as those of `search`."""
-        return self.choose_from(self.search(params, observations, masks, words), masks)
+    def choose(self, tree: Tree, masks: Array) -> Array:
+        """int32[N]: valid actions, by their trees."""
+        return chosen(tree, masks, self.settings)
 
-    def choose_from(self, tree: Tree, masks: Array) -> Array:
-        """int32[N]: the actions of a searched tree."""
-        searched = masks & _SEARCHED
-        # If only UNDO is valid, there is nothing to choose.
-        valid = jnp.where(searched.any(axis=1)[:, None], searched, masks)
-        return chosen(tree, valid, self.settings)
+    def opinion(self, tree: Tree, masks: Array) -> Array:
+        """float32[N, 28]: the network's probabilities, improved by what the simulations brought."""
+        return improved(tree, masks, self.settings)
 
-    def _model(self, params: PyTree, words: Array) -> Model:
+    def _model(self, params: PyTree, memory: Memory, words: Array) -> Model:
         zero = jnp.zeros(words.shape, jnp.int32)
 
         def imagine(observations: Array, number: Array) -> EnvState:
             dice = Dice(words, number, jnp.zeros_like(words))
-            return EnvState(imagined(observations, dice), episode_return=zero, episode_length=zero)
+            games = imagined(observations, memory, dice)
+            return EnvState(games, episode_return=zero, episode_length=zero)
 
         def step(states: EnvState, actions: Array) -> tuple[Array, EnvState, Array, Array]:
             stepped = jax.vmap(self.env.step, (None, 0, 0))(None, states, actions)
             observations, states, rewards, ended, *_ = stepped
             return observations, states, rewards, ended
 
-        def valid(states: EnvState) -> Array:
-            return jax.vmap(self.env.action_mask)(states) & _SEARCHED
-
         def judge(observations: Array) -> tuple[Array, Array]:
             logits, values, _ = self.network(params, encoded(self.network, observations), ())
             return logits, values
 
-        return Model(imagine, step, valid, judge)
+        return Model(imagine, step, jax.vmap(self.env.action_mask), judge)

@@ -23,6 +23,7 @@ from hackmatrix.interface.environment import PyTree
 Array = jax.Array
 
 _INVALID = -1e9
+_DOUBT = 8.0
 NONE = -1  # the action of a game that has come to its leaf
 
 
@@ -50,9 +51,9 @@ class Settings(NamedTuple):
     simulations: int
     discount: float  # of the rewards and values that the network was trained on
     considered: int = 8  # actions that share the simulations at the root, the most probable ones
-    weight: float = 3.0  # logits that a reward of 1 is worth
+    weight: float = 30.0  # logits that a reward of 1 is worth
     exploration: float = 1.0  # PUCT's constant
-    depth: int = 24  # actions after which a simulation stops
+    depth: int = 10  # actions after which a simulation stops
 
 
 class Tree(NamedTuple):
@@ -121,6 +122,19 @@ def chosen(tree: Tree, valid: Array, settings: Settings) -> Array:
     visits = jnp.where(valid, root.visits, -1)
     most = visits == jnp.max(visits, axis=1, keepdims=True)
     return _first_of(_policy_logits(root, settings), valid & most)
+
+
+def improved(tree: Tree, valid: Array, settings: Settings) -> Array:
+    """float32[N, A]: the network's probabilities, improved by what the simulations brought.
+
+    Means of few simulations say little, so each is taken with the root's value, counted
+    `_DOUBT` times.
+    """
+    root = tree.root()
+    value = root.values[:, None]
+    gain = (root.totals - root.visits * value) / (root.visits + _DOUBT)
+    logits = root.logits + settings.weight * gain
+    return jax.nn.softmax(jnp.where(valid, logits, _INVALID))
 
 
 def halving_visits(considered: int, simulations: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 
 from hackmatrix.agents import shipped
 from hackmatrix.agents.policy import load_policy
-from hackmatrix.engine.observation import observe
+from hackmatrix.engine.observation import observe, observe_saved
 from hackmatrix.errors import UserError
 from hackmatrix.page import searching
 from hackmatrix.page.casting import cast
@@ -25,10 +25,12 @@ class Visits:
     """Visits the first valid action three times, others once, and counts what it is asked."""
 
     asked = 0
+    remembered = -1
 
-    def analyse_seen(self, record: bytes, valid: Any, seed: int) -> Analysis:
+    def analyse_seen(self, record: bytes, saved: Any, valid: Any, seed: int) -> Analysis:
         del record, seed
         self.asked += 1
+        self.remembered = len(saved)
         actions = [action for action, is_valid in enumerate(valid) if is_valid]
         choices = [
             Choice(action, 0.1, 3 if i == 0 else 1, 0.5, ()) for i, action in enumerate(actions)
@@ -52,6 +54,7 @@ def test_its_shares_are_the_simulations_and_its_choice_is_played(
     assert asked == 0
     answer = watched.handle({"do": "control", "agent": "search 16"})
     assert analyst.asked == 1  # of this position alone, however long the game is
+    assert analyst.remembered == len(watched.tree.state(watched.at).saved)
     shares = answer["agent"]["probabilities"]
     valid = [action for action, entry in enumerate(answer["actions"]) if "why" not in entry]
     assert sum(p > 0 for p in shares) == len(valid)
@@ -113,10 +116,11 @@ print("board" in session.handle({"do": "hello"}), "jax" in sys.modules)
 def test_it_is_the_search_of_analyse() -> None:
     watched = session()
     answer = watched.handle({"do": "control", "agent": "search 16"})
-    record = observe(watched.tree.state(watched.at))
+    state = watched.tree.state(watched.at)
+    record, saved = observe(state), observe_saved(state)
     valid = ["why" not in entry for entry in answer["actions"]]
     analyst = Analyst(load_policy(shipped.PARAMS), 16)
-    expected = analyst.analyse_seen(record, valid, zlib.crc32(record))
+    expected = analyst.analyse_seen(record, saved, valid, zlib.crc32(record))
     assert answer["agent"]["suggests"] == expected.search
     (chosen,) = [choice for choice in expected.choices if choice.action == expected.search]
     assert answer["agent"]["value"] == pytest.approx(chosen.value)

@@ -20,9 +20,9 @@ from hackmatrix.environments.registry import make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.games import Limits, play
 from hackmatrix.evaluation.players import search_player
-from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
+from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.observation import number_of
-from hackmatrix.rules.programs import ProgramId
+from hackmatrix.search.memory import Memory
 from hackmatrix.search.model import Searcher
 
 NETWORK = NetworkConfig(hidden_dim=4, num_layers=1)
@@ -74,16 +74,18 @@ def test_it_chooses_valid_actions_and_the_same_ones_again() -> None:
     masks = np.zeros((GAMES, NUM_ACTIONS), bool)
     for mask, state in zip(masks, states, strict=True):
         mask[Game(state).valid_actions()] = True
-    undo = FIRST_PROGRAM + ProgramId.UNDO
-    masks[0] = np.arange(NUM_ACTIONS) == undo
     searcher, params = Searcher.of(policy(**RUN), 8), policy(**RUN).params
-    choose = jax.jit(searcher.choose)
-    words = jnp.arange(GAMES, dtype=jnp.uint32)
-    actions = np.asarray(choose(params, records, jnp.asarray(masks), words))
+    memories = [Memory.of(state) for state in states]
+    memory = jax.tree.map(lambda *parts: jnp.concatenate(parts), *memories)
+
+    @jax.jit
+    def choose(records: jax.Array, memory: Memory, masks: jax.Array) -> jax.Array:
+        words = jnp.arange(GAMES, dtype=jnp.uint32)
+        return searcher.choose(searcher.search(params, memory, records, masks, words), masks)
+
+    actions = np.asarray(choose(records, memory, jnp.asarray(masks)))
     assert masks[np.arange(GAMES), actions].all()
-    assert actions[0] == undo
-    assert undo not in actions[1:]
-    again = choose(params, records, jnp.asarray(masks), words)
+    again = choose(records, memory, jnp.asarray(masks))
     np.testing.assert_array_equal(again, actions)
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.search.tree import Model, Settings, Tree, chosen, halving_visits, search
+from hackmatrix.search.tree import Model, Settings, Tree, chosen, halving_visits, improved, search
 
 Array = jax.Array
 
@@ -152,3 +152,16 @@ def test_halving_gives_the_best_most(simulations: int) -> None:
         assert (np.diff(visits) <= 0).all()
         assert visits.min() >= min(1, simulations // number)
         assert visits[0] >= simulations / number
+
+
+def test_the_improved_policy_doubts_means_of_few_simulations() -> None:
+    """Two actions with the same mean, of which one was tried often; and one not valid."""
+    visits = jnp.array([[[100.0, 1.0, 0.0, 50.0]]])
+    zeros = jnp.zeros_like(visits)
+    tree = Tree(zeros.astype(jnp.int32), visits, visits * 1.5, zeros, jnp.ones((1, 1)))
+    valid = jnp.array([[True, True, True, False]])
+    chances = np.asarray(improved(tree, valid, Settings(1, 1, weight=2.0)))[0]
+    often, once, never = np.log(chances[:3])
+    assert often - never == pytest.approx(2 * 0.5 * 100 / 108, abs=1e-3)
+    assert once - never == pytest.approx(2 * 0.5 * 1 / 9, abs=1e-3)
+    assert chances[3] == 0

@@ -1,0 +1,81 @@
+"""`hackmatrix teach`: a tree search teaches the network that it searches with."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+from hackmatrix.settings.config import MAX_SEED
+
+if TYPE_CHECKING:
+    from hackmatrix.teaching.rounds import Round
+
+_EXAMPLE = """\
+  hackmatrix teach checkpoints/my-run taught.npz
+      plays 300,000 positions with search, in three rounds, and learns what the search prefers"""
+
+
+@dataclass(frozen=True)
+class TeachOptions:
+    """The command's options."""
+
+    agent: Path = option(dataclasses.MISSING, "a file of params, or a run's folder")
+    out: Path = option(dataclasses.MISSING, "file of the new params (.npz), written every round")
+    search: int = option(32, "simulations of the teacher before each action", at_least=1)
+    positions: int = option(300_000, "positions that it judges", at_least=1)
+    rounds: int = option(3, "times that the network learns and becomes the teacher's", at_least=1)
+    games: int = option(256, "games at once", at_least=1, at_most=2**16)
+    lr: float = option(3e-4, "learning rate of Adam; falls to 0 in each round", above=0)
+    epochs: int = option(4, "passes over all positions so far in each round", at_least=1)
+    batch: int = option(512, "positions of a gradient step", at_least=1)
+    seed: int = option(0, "random seed", at_least=0, at_most=MAX_SEED)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.out.suffix != ".npz":
+            raise UserError(f"out must end in .npz, got {self.out}")
+        if not self.out.parent.is_dir():
+            raise UserError(f"{self.out}: there is no folder {self.out.parent}")
+        if self.batch > self.positions // self.rounds:
+            raise UserError(
+                f"--batch {self.batch} is more than the {self.positions // self.rounds} positions "
+                "of a round"
+            )
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command."""
+    options = parse(
+        TeachOptions,
+        argv,
+        command="hackmatrix teach",
+        purpose="Lets a tree search teach the network that it searches with (expert iteration).",
+        example=_EXAMPLE,
+    )
+    from hackmatrix.agents.policy import load_policy
+    from hackmatrix.runs.params import save_params
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.teaching.rounds import Plan, teach
+    from hackmatrix.version import __version__
+
+    enable_compilation_cache()
+    policy = load_policy(options.agent)
+    plan = Plan(**{name: getattr(options, name) for name in Plan._fields})
+
+    def after(done: "Round") -> None:
+        kept = ("environment", "config", "observation")
+        about: dict[str, Any] = {name: policy.about[name] for name in kept if name in policy.about}
+        taught = plan._asdict() | {"from": str(policy.path), "positions": done.positions}
+        save_params(options.out, done.params, {**about, "version": __version__, "taught": taught})
+        print(
+            f"round {done.number}: {done.positions:,} positions after {done.seconds:,.0f} s, "
+            f"{done.divergence:.3f} nats from the teacher",
+            flush=True,
+        )
+
+    teach(policy, plan, after)
+    print(f"next        hackmatrix evaluate {options.out}")
+    return 0

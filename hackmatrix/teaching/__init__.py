@@ -1,0 +1,1 @@
+"""Expert iteration: a tree search teaches the network that it searches with."""
