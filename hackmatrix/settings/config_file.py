@@ -1,11 +1,10 @@
-"""Configuration files: YAML with the sections model, environment, training, tpu and logging.
+"""Configuration files: YAML with the sections of `TrainConfig`, model, environment and so on.
 
 A key is the name of a field of `TrainConfig`, in the section of that field, or another trainer's
 name for it (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
 """
 
 import difflib
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,20 @@ import yaml
 from hackmatrix.errors import UserError
 from hackmatrix.options import convert, options_of
 from hackmatrix.settings.config import TrainConfig
+from hackmatrix.yaml_file import read_yaml
 
 Settings = dict[str, Any]
 
-_LONGEST = 200  # characters of a reason
 BATCH_SIZE = "batch_size"  # minibatch size; converted to num_minibatches when the batch is known
 OPTIONS = options_of(TrainConfig)
 
-_NAMES_IN_SECTION = {"env": "name", "tpu": "enabled", "tpu_cores": "num_cores"}
+_NAMES_IN_SECTION = {
+    "env": "name",
+    "curriculum": "levels",
+    "curriculum_start_level": "start_level",
+    "tpu": "enabled",
+    "tpu_cores": "num_cores",
+}
 _FIELDS = {
     f"{option.section}.{_NAMES_IN_SECTION.get(name, name)}": name
     for name, option in OPTIONS.items()
@@ -115,12 +120,7 @@ def dump_config(config: TrainConfig) -> str:
 
 def _entries(path: Path) -> list[tuple[str, Any]]:
     """The file's keys as "section.name", with their values."""
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except OSError as error:
-        raise UserError(f"--config {path}: {error.strerror}") from None
-    except Exception as error:  # PyYAML raises many kinds on odd input, not only its own
-        raise UserError(f"{path}: is not a YAML file ({_one_line(error)})") from None
+    content = read_yaml(path, "--config")
     entries: list[tuple[str, Any]] = []
     for section, keys in _mapping(path, "the file", content).items():
         if section not in _SECTIONS:
@@ -128,37 +128,6 @@ def _entries(path: Path) -> list[tuple[str, Any]]:
         for name, value in _mapping(path, f"section {section}", keys).items():
             entries.append((f"{section}.{name}", value))
     return entries
-
-
-class _Loader(yaml.SafeLoader):
-    """A YAML loader that refuses what YAML would take for something else than it looks like.
-
-    Duplicate keys, of which it would take the last; aliases, of which a few lines can stand for
-    gigabytes; and numbers that are not decimal: 010 would be 8, and 1:30 would be 90.
-    """
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not read")
-        return super().compose_node(parent, index)
-
-    def construct_number(self, node: yaml.ScalarNode) -> Any:
-        if ":" in node.value or re.fullmatch(r"[-+]?0[\d_]+", node.value):
-            raise yaml.YAMLError(f"{node.value} is no decimal number; quote it if it is a text")
-        if node.tag.endswith(":int"):
-            return self.construct_yaml_int(node)
-        return self.construct_yaml_float(node)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for name in names:
-            if names.count(name) > 1:
-                raise yaml.YAMLError(f"{name} is given twice")
-        return super().construct_mapping(node, deep)
-
-
-for _kind in ("int", "float"):
-    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_number)
 
 
 def _mapping(path: Path, what: str, content: Any) -> dict[Any, Any]:
@@ -192,7 +161,3 @@ def _nearest(key: str) -> str:
 
 def _shown(name: Any) -> str:
     return " ".join(str(name).split())[:60]
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:_LONGEST]

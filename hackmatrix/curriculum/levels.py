@@ -1,0 +1,176 @@
+"""The levels of a curriculum, as a YAML file gives them. Imports no JAX."""
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from hackmatrix.errors import UserError
+from hackmatrix.options import Range, convert
+from hackmatrix.rules.board import LIMIT
+from hackmatrix.rules.programs import PROGRAMS
+from hackmatrix.rules.stages import LAST_STAGE
+from hackmatrix.yaml_file import read_yaml
+
+RESULTS = ("stages_cleared", "win_rate")  # what a level may have to reach
+_MAX_GIFT = 99  # the player's numbers saturate far above
+_MAX_LEVELS = 100
+
+
+class Span(tuple[int, int]):
+    """Whole numbers from the first to the second, both included; each is drawn as often."""
+
+    __slots__ = ()
+
+
+def _setting(default: Any, at_least: float, at_most: float) -> Any:
+    return field(default=default, metadata={"limits": Range(at_least=at_least, at_most=at_most)})
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What the games that begin at a level have to reach before the next level comes."""
+
+    result: str  # one of `RESULTS`
+    at_least: float  # their mean
+    games: int = 1000  # finished games, of which the mean is taken
+
+
+@dataclass(frozen=True)
+class Level:
+    """From where games begin at a level. The defaults are the real game.
+
+    Only starts differ: the rules are those of the game at every level.
+    """
+
+    stages: Span = _setting(Span((1, 1)), 1, LAST_STAGE)  # the first stage
+    credits: Span = _setting(Span((0, 0)), 0, _MAX_GIFT)  # besides the start bonus
+    energy: Span = _setting(Span((0, 0)), 0, _MAX_GIFT)  # likewise
+    siphons: Span = _setting(Span((0, 0)), 0, _MAX_GIFT)  # likewise
+    programs: Span = _setting(Span((0, 0)), 0, len(PROGRAMS))  # owned, any of them
+    transmissions: int | None = _setting(None, 0, LAST_STAGE)  # most; None: as the stage has
+    quiet_turns: int | None = _setting(None, 0, LIMIT)  # before the first scheduled spawn
+    share: float = _setting(1.0, 0, 1)  # of new games that begin so; the others are real ones
+    retry: float = _setting(0.0, 0, 1)  # of lost games, share that begins their last stage again
+    advance: Advance | None = None  # None in the last level alone
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """The levels, the first one first."""
+
+    levels: tuple[Level, ...]
+
+    @classmethod
+    def of(cls, setting: Any) -> Self:
+        """A curriculum from the name of its file, or from the list of its levels.
+
+        Raises:
+            UserError: the file can't be read; a name is unknown or a value not valid: the message
+                names the level.
+        """
+        if isinstance(setting, str | Path):
+            return cls._of_file(Path(setting))
+        if not isinstance(setting, list) or not 1 <= len(setting) <= _MAX_LEVELS:
+            raise UserError(f"must be a list of 1 to {_MAX_LEVELS} levels, got {setting!r:.60}")
+        levels = []
+        for number, content in enumerate(setting, start=1):
+            try:
+                levels.append(_level(content, is_last=number == len(setting)))
+            except ValueError as error:
+                raise UserError(f"level {number}: {error}") from None
+        return cls(tuple(levels))
+
+    @classmethod
+    def _of_file(cls, path: Path) -> Self:
+        content = read_yaml(path, "--curriculum")
+        section = content.get("curriculum") if isinstance(content, dict) else None
+        if not isinstance(section, dict) or (*content, *section) != ("curriculum", "levels"):
+            raise UserError(f"{path}: must hold one section, curriculum, with the list levels")
+        try:
+            return cls.of(_list(section["levels"]))
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from None
+
+    def plain(self) -> list[dict[str, Any]]:
+        """The levels as values that JSON and YAML can represent; `of` reads them."""
+        return [_plain(level) for level in self.levels]
+
+
+def _list(levels: Any) -> list[Any]:
+    """A file's levels; a text would be taken for the name of another file."""
+    return levels if isinstance(levels, list) else [levels]
+
+
+def _plain(level: Level) -> dict[str, Any]:
+    settings: dict[str, Any] = {each.name: getattr(level, each.name) for each in fields(level)}
+    if (advance := level.advance) is not None:
+        settings["advance"] = {advance.result: advance.at_least, "games": advance.games}
+    return {name: list(x) if isinstance(x, Span) else x for name, x in settings.items()}
+
+
+def _level(content: Any, *, is_last: bool) -> Level:
+    settings = _named(content, [each.name for each in fields(Level)])
+    level = Level(**{each.name: _read(each, settings) for each in fields(Level)})
+    if is_last and level.advance is not None:
+        raise ValueError("is the last one, so there is nothing to advance to; leave advance out")
+    if not is_last and level.advance is None:
+        raise ValueError("needs advance, such as {stages_cleared: 2}, to go on to the next level")
+    if not is_last and level.share == 0:
+        raise ValueError("has share 0, so that no game could show when to advance")
+    return level
+
+
+def _read(setting: dataclasses.Field[Any], given: Mapping[str, Any]) -> Any:
+    """The value of a field of `Level`; its default if it is not given."""
+    value = given.get(setting.name)
+    if value is None:
+        return setting.default
+    if setting.name == "advance":
+        return _advance(value)
+    limits = setting.metadata["limits"]
+    if not isinstance(setting.default, Span):
+        kind = int if setting.default is None else float
+        return _number(kind, setting.name, value, limits)
+    ends = value if isinstance(value, list) else [value, value]
+    if len(ends) != 2:
+        raise ValueError(f"{setting.name} must be a number or a range [low, high], got {value!r}")
+    low, high = (_number(int, setting.name, end, limits) for end in ends)
+    if low > high:
+        raise ValueError(f"{setting.name} must go from low to high, got {value!r}")
+    return Span((low, high))
+
+
+def _advance(content: Any) -> Advance:
+    settings = _named(content, [*RESULTS, "games"], "advance")
+    results = [name for name in RESULTS if name in settings]
+    if len(results) != 1:
+        raise ValueError(f"advance must name one of {' and '.join(RESULTS)}, got {content!r:.60}")
+    most = {"stages_cleared": LAST_STAGE, "win_rate": 1}[results[0]]
+    at_least = _number(float, f"advance.{results[0]}", settings[results[0]], Range(0, None, most))
+    games = settings.get("games", Advance.games)
+    return Advance(results[0], at_least, _number(int, "advance.games", games, Range(1, None, 1e6)))
+
+
+def _named(content: Any, names: Iterable[str], what: str = "it") -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise ValueError(f"{what} must hold names with values, got {content!r:.60}")
+    names = list(names)
+    for name in content:
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+            raise ValueError(f"unknown setting {str(name)[:60]!r}, {hint}")
+    return content
+
+
+def _number(kind: type, name: str, value: Any, limits: Range) -> Any:
+    try:
+        number = convert(kind, value)
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from None
+    if number not in limits:
+        raise ValueError(f"{name} must be {limits}, got {value!s:.60}")
+    return number
