@@ -1,11 +1,10 @@
 """The levels of a curriculum, as a YAML file gives them. Imports no JAX."""
 
-import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from hackmatrix.errors import UserError
 from hackmatrix.options import Range, convert
@@ -15,18 +14,17 @@ from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.yaml_file import read_yaml
 
 RESULTS = ("stages_cleared", "win_rate")  # what a level may have to reach
-_MAX_GIFT = 99  # the player's numbers saturate far above
 _MAX_LEVELS = 100
 
 
-class Span(tuple[int, int]):
-    """Whole numbers from the first to the second, both included; each is drawn as often."""
+class Span(NamedTuple):
+    """The whole numbers from `low` to `high`, both included; each is drawn as often."""
 
-    __slots__ = ()
+    low: int
+    high: int
 
 
-def _setting(default: Any, at_least: float, at_most: float) -> Any:
-    return field(default=default, metadata={"limits": Range(at_least=at_least, at_most=at_most)})
+_FIRST, _NONE = Span(1, 1), Span(0, 0)
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,31 @@ class Level:
     Only starts differ: the rules are those of the game at every level.
     """
 
-    stages: Span = _setting(Span((1, 1)), 1, LAST_STAGE)  # the first stage
-    credits: Span = _setting(Span((0, 0)), 0, _MAX_GIFT)  # besides the start bonus
-    energy: Span = _setting(Span((0, 0)), 0, _MAX_GIFT)  # likewise
-    siphons: Span = _setting(Span((0, 0)), 0, _MAX_GIFT)  # likewise
-    programs: Span = _setting(Span((0, 0)), 0, len(PROGRAMS))  # owned, any of them
-    transmissions: int | None = _setting(None, 0, LAST_STAGE)  # most; None: as the stage has
-    quiet_turns: int | None = _setting(None, 0, LIMIT)  # before the first scheduled spawn
-    share: float = _setting(1.0, 0, 1)  # of new games that begin so; the others are real ones
-    retry: float = _setting(0.0, 0, 1)  # of lost games, share that begins their last stage again
+    stages: Span = _FIRST  # the first stage
+    credits: Span = _NONE  # besides the start bonus
+    energy: Span = _NONE  # likewise
+    siphons: Span = _NONE  # likewise
+    programs: Span = _NONE  # owned, any of them
+    transmissions: int | None = None  # most on the first board; None: as many as the stage has
+    quiet_turns: int | None = None  # before the first scheduled spawn; None: as the stage has
+    share: float = 1.0  # of new games that begin so; the others are real ones
+    retry: float = 0.0  # of lost games, share after which their last stage begins again
     advance: Advance | None = None  # None in the last level alone
+
+
+_GIFT, _SHARE = Range(at_least=0, at_most=99), Range(at_least=0, at_most=1)
+_GAMES = Range(at_least=1, at_most=2**20)  # a sum of float32 counts so far
+_LIMITS = {
+    "stages": Range(at_least=1, at_most=LAST_STAGE),
+    "credits": _GIFT,
+    "energy": _GIFT,
+    "siphons": _GIFT,
+    "programs": Range(at_least=0, at_most=len(PROGRAMS)),
+    "transmissions": Range(at_least=0, at_most=LAST_STAGE),
+    "quiet_turns": Range(at_least=0, at_most=LIMIT),
+    "share": _SHARE,
+    "retry": _SHARE,
+}
 
 
 @dataclass(frozen=True)
@@ -71,8 +84,10 @@ class Curriculum:
             UserError: the file can't be read; a name is unknown or a value not valid: the message
                 names the level.
         """
-        if isinstance(setting, str | Path):
-            return cls._of_file(Path(setting))
+        return cls._of_file(Path(setting)) if isinstance(setting, str | Path) else cls._of(setting)
+
+    @classmethod
+    def _of(cls, setting: Any) -> Self:
         if not isinstance(setting, list) or not 1 <= len(setting) <= _MAX_LEVELS:
             raise UserError(f"must be a list of 1 to {_MAX_LEVELS} levels, got {setting!r:.60}")
         levels = []
@@ -90,18 +105,13 @@ class Curriculum:
         if not isinstance(section, dict) or (*content, *section) != ("curriculum", "levels"):
             raise UserError(f"{path}: must hold one section, curriculum, with the list levels")
         try:
-            return cls.of(_list(section["levels"]))
+            return cls._of(section["levels"])
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
 
     def plain(self) -> list[dict[str, Any]]:
         """The levels as values that JSON and YAML can represent; `of` reads them."""
         return [_plain(level) for level in self.levels]
-
-
-def _list(levels: Any) -> list[Any]:
-    """A file's levels; a text would be taken for the name of another file."""
-    return levels if isinstance(levels, list) else [levels]
 
 
 def _plain(level: Level) -> dict[str, Any]:
@@ -113,7 +123,7 @@ def _plain(level: Level) -> dict[str, Any]:
 
 def _level(content: Any, *, is_last: bool) -> Level:
     settings = _named(content, [each.name for each in fields(Level)])
-    level = Level(**{each.name: _read(each, settings) for each in fields(Level)})
+    level = Level(**{each.name: _read(each.name, each.default, settings) for each in fields(Level)})
     if is_last and level.advance is not None:
         raise ValueError("is the last one, so there is nothing to advance to; leave advance out")
     if not is_last and level.advance is None:
@@ -123,24 +133,23 @@ def _level(content: Any, *, is_last: bool) -> Level:
     return level
 
 
-def _read(setting: dataclasses.Field[Any], given: Mapping[str, Any]) -> Any:
+def _read(name: str, default: Any, given: Mapping[str, Any]) -> Any:
     """The value of a field of `Level`; its default if it is not given."""
-    value = given.get(setting.name)
+    value = given.get(name)
     if value is None:
-        return setting.default
-    if setting.name == "advance":
+        return default
+    if name == "advance":
         return _advance(value)
-    limits = setting.metadata["limits"]
-    if not isinstance(setting.default, Span):
-        kind = int if setting.default is None else float
-        return _number(kind, setting.name, value, limits)
+    limits = _LIMITS[name]
+    if not isinstance(default, Span):
+        return _number(float if name in ("share", "retry") else int, name, value, limits)
     ends = value if isinstance(value, list) else [value, value]
     if len(ends) != 2:
-        raise ValueError(f"{setting.name} must be a number or a range [low, high], got {value!r}")
-    low, high = (_number(int, setting.name, end, limits) for end in ends)
+        raise ValueError(f"{name} must be a number or a range [low, high], got {value!r:.60}")
+    low, high = (_number(int, name, end, limits) for end in ends)
     if low > high:
-        raise ValueError(f"{setting.name} must go from low to high, got {value!r}")
-    return Span((low, high))
+        raise ValueError(f"{name} must go from low to high, got {value!r:.60}")
+    return Span(low, high)
 
 
 def _advance(content: Any) -> Advance:
@@ -149,9 +158,11 @@ def _advance(content: Any) -> Advance:
     if len(results) != 1:
         raise ValueError(f"advance must name one of {' and '.join(RESULTS)}, got {content!r:.60}")
     most = {"stages_cleared": LAST_STAGE, "win_rate": 1}[results[0]]
-    at_least = _number(float, f"advance.{results[0]}", settings[results[0]], Range(0, None, most))
+    at_least = _number(
+        float, f"advance.{results[0]}", settings[results[0]], Range(at_least=0, at_most=most)
+    )
     games = settings.get("games", Advance.games)
-    return Advance(results[0], at_least, _number(int, "advance.games", games, Range(1, None, 1e6)))
+    return Advance(results[0], at_least, _number(int, "advance.games", games, _GAMES))
 
 
 def _named(content: Any, names: Iterable[str], what: str = "it") -> dict[str, Any]:

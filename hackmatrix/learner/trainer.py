@@ -250,7 +250,7 @@ class Trainer:
     def _advanced(
         self, progress: LevelProgress | None, measured: measures.Measures
     ) -> LevelProgress | None:
-        if progress is None:
+        if progress is None or self._levels is None:
             return None
         return progress.updated(self._levels, measured[self._levels.result])
 
