@@ -50,6 +50,7 @@ class CurriculumEnv(Wrapper):
     began by the start of the level) and `result` (float32, its result).
     """
 
+    env: HackMatrixEnv
     hides = frozenset({"action_bits", "from_text", "observe", "to_text"})  # of the game's states
 
     def __init__(self, env: HackMatrixEnv, levels: tuple[Level, ...], first: int) -> None:
@@ -68,13 +69,13 @@ class CurriculumEnv(Wrapper):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The game's and the curriculum's."""
-        return (*self.env.metrics, *METRICS)  # type: ignore[attr-defined]
+        return (*self.env.metrics, *METRICS)
 
     def measure(self, step: StepRecord) -> dict[str, Any]:
         """The values of one step by metric."""
         info = step.info
         return {
-            **self.env.measure(step),  # type: ignore[attr-defined]
+            **self.env.measure(step),
             "curriculum/level": info["level"],
             "curriculum/result": (jnp.where(info["counts"], info["result"], 0), info["counts"]),
         }

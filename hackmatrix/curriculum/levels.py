@@ -78,12 +78,14 @@ class Curriculum:
 
     @classmethod
     def of(cls, setting: Any) -> Self:
-        """A curriculum from the name of its file, or from the list of its levels.
+        """A curriculum from the name of its file, the list of its levels, or itself.
 
         Raises:
             UserError: the file can't be read; a name is unknown or a value not valid: the message
                 names the level.
         """
+        if isinstance(setting, cls):
+            return setting
         return cls._of_file(Path(setting)) if isinstance(setting, str | Path) else cls._of(setting)
 
     @classmethod

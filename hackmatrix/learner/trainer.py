@@ -242,10 +242,11 @@ class Trainer:
 
     def _games(self, state: TrainState) -> Games:
         """The games, those that begin in this update at the agent's level."""
-        if state.progress is None:
-            return state.games
-        at_level = jax.vmap(self.task.env.at_level, (0, None))  # type: ignore[attr-defined]
-        return state.games.replace(env_state=at_level(state.games.env_state, state.progress.level))
+        env, games = self.task.env, state.games
+        if state.progress is None or not hasattr(env, "at_level"):
+            return games
+        at_level = jax.vmap(env.at_level, (0, None))
+        return games.replace(env_state=at_level(games.env_state, state.progress.level))
 
     def _advanced(
         self, progress: LevelProgress | None, measured: measures.Measures
