@@ -41,7 +41,7 @@ class Option(NamedTuple):
     """A field of a dataclass of options, with its type resolved."""
 
     name: str
-    kind: type  # str, int, float, bool or Path
+    kind: type  # str, int, float, bool, Path, or a class that has `of`
     optional: bool  # whether None is a valid value
     repeated: bool  # whether it is a tuple of values, given one after another
     default: Any  # dataclasses.MISSING for a positional argument
@@ -158,7 +158,7 @@ def check(options: object) -> None:
 
 
 def convert(kind: type, value: Any) -> Any:
-    """Converts a value given as text or by YAML to `kind` (str, int, float, bool or Path).
+    """Converts a value given as text or by YAML to `kind`, see `Option.kind`.
 
     Raises:
         ValueError: see `Option.convert`.
@@ -171,6 +171,8 @@ def convert(kind: type, value: Any) -> Any:
         return _whole_number(value)
     if kind is float:
         return _number(value)
+    if hasattr(kind, "of"):
+        return kind.of(value)
     if not isinstance(value, str | Path):
         raise ValueError(f"must be text, got {value!r:.60}")
     if "\0" in str(value):

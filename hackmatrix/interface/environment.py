@@ -51,6 +51,15 @@ class FeatureIntegers(Protocol):
         """int8[F] of an observation."""
 
 
+class Levels(NamedTuple):
+    """The levels 0..L-1 of an environment, and what the games at each have to reach."""
+
+    result: str  # the metric over chances that has a game's result, where it counts
+    first: int  # level of a new run
+    at_least: np.ndarray  # float32[L], the mean result that leads to the next level; inf: none
+    games: np.ndarray  # float32[L], number of results of which the mean is taken
+
+
 class Environment(Protocol):
     """One game with actions 0..num_actions-1; `jax.vmap` of its methods plays many.
 
@@ -77,6 +86,8 @@ class Environment(Protocol):
       ignored), and a pair (number, chances) with `Over.CHANCES`.
     - `report(games: PlayedGames) -> list[Column | Breakdown]`, what `hackmatrix evaluate` prints
       besides return and length. Columns are metrics of evaluations too: `eval/` and their key.
+    - `levels`, of type `Levels`, and `at_level(state, level) -> state`: how the level of games that
+      begin later is set, int32. The learner sets it, and advances it by their results.
     - `id`, the name with its version, and `observation_space` and `action_space`, each a `Space`.
 
     Environments whose features are mostly zeros may also offer them as table rows: `feature_rows`,

@@ -3,6 +3,7 @@
 All arrays here have a leading axis of games.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -286,18 +287,30 @@ def _begin_next(state: State, due: _Due, skip: jax.Array) -> tuple[State, _Due]:
 
     A few at a time, until none is left; not at all if `skip` (bool) is set.
     """
-    games = due.begins.size
-    few = _few(games, _STAGES_AT_A_TIME)
-    left = (due.begins | due.restarts) & ~skip
 
-    def begin_few(carry: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
-        state, left = carry
-        chosen = _first(few, left)
-        restarts = ~_gather(due.begins, chosen)
-        part = _gather(state, chosen)
+    def begin(part: State, begins: jax.Array) -> State:
         new = game.new_game(part.dice.stream, part.dice.episode + 1)
-        part = _begin_stages(select(restarts, undo.without_rows(new), part))
-        return _scatter(state, chosen, part), left.at[chosen].set(False, mode="drop")
+        return _begin_stages(select(~begins, undo.without_rows(new), part))
 
-    state, _ = lax.while_loop(lambda carry: carry[1].any(), begin_few, (state, left))
+    state = for_few((due.begins | due.restarts) & ~skip, begin, state, due.begins)
     return state, _Due(due.begins & skip, due.restarts & (due.begins | skip))
+
+
+def for_few(due: jax.Array, rule: Callable[..., Any], games: Any, *others: Any) -> Any:
+    """Replaces the games that are due, which are few, by what a rule makes of them.
+
+    Args:
+        due: bool[n].
+        rule: makes some games from them and their `others`, all arrays with the leading axis m.
+        games: a tree of arrays with the leading axis n.
+        others: trees like it, which the rule only reads.
+    """
+    few = _few(due.size, _STAGES_AT_A_TIME)
+
+    def some(carry: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
+        games, left = carry
+        chosen = _first(few, left)
+        made = rule(_gather(games, chosen), *_gather(others, chosen))
+        return _scatter(games, chosen, made), left.at[chosen].set(False, mode="drop")
+
+    return lax.while_loop(lambda carry: carry[1].any(), some, (games, due))[0]

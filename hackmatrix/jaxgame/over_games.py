@@ -1,6 +1,6 @@
 """The primitive through which the batch functions are called for one game, mapped or not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -12,11 +12,9 @@ from jax.interpreters import batching, mlir
 
 from hackmatrix.storage.kept_programs import kept_program
 
-Setting = int | bool | None
-
 
 def over_games(
-    rule: Callable[..., Any], results: Callable[..., Any], **settings: Setting
+    rule: Callable[..., Any], results: Callable[..., Any], **settings: Hashable
 ) -> Callable[..., Any]:
     """Makes a function of n games callable for one game, such that `jax.vmap` of it calls `rule`.
 
@@ -29,7 +27,7 @@ def over_games(
             of arrays with a leading axis of games.
         results: returns the result for one game as a tree of `jax.ShapeDtypeStruct`, from
             arguments of the same kind.
-        settings: keyword arguments of the rule.
+        settings: keyword arguments of the rule, whose text says all that they hold.
     """
 
     def one(*args: Any) -> Any:

@@ -18,6 +18,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.learner import anomalies, measures, mesh, ppo, seeds
 from hackmatrix.learner.keys import Purpose, UpdateKeys, key_for
+from hackmatrix.learner.levels import LevelProgress
 from hackmatrix.learner.reward_scale import RewardScale
 from hackmatrix.learner.rollout import Games, Rollout, new_games, play
 from hackmatrix.learner.task import Task
@@ -39,6 +40,7 @@ class TrainState(struct.PyTreeNode):
     opt_state: optax.OptState
     reward_scale: RewardScale
     feature_scale: FeatureScale | None  # None: features are not normalised
+    progress: LevelProgress | None  # None: the environment has no levels
     games: Games
     sums: measures.Measures  # metrics since the last `take_sums`
     anomaly: Array  # int32[3], the first one found
@@ -89,6 +91,7 @@ class Trainer:
         self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
         self.task = Task(env, network, config, detect_anomaly)
         self.metrics = metrics_of(env)
+        self._levels = getattr(env, "levels", None)
         self._course = course or Course(config.batch_size, config.total_timesteps)
         self._share = config.num_envs // self.mesh.size  # games of one device
         self._over_agents = over_agents or seeds.fastest(self.mesh.devices.flat[0].platform)
@@ -185,6 +188,7 @@ class Trainer:
                 if config.normalize_observations
                 else None
             ),
+            progress=LevelProgress.create(self._levels) if self._levels else None,
             games=new_games(self.task, UpdateKeys(seed, update), self._numbers()),
             sums=measures.zero_sums(self.metrics),
             anomaly=anomalies.nothing_found(),
@@ -203,7 +207,7 @@ class Trainer:
         config, keys = self.config, UpdateKeys(state.seed, state.update)
         network_params = _network_params(state)
         games, rollout = play(
-            self.task, network_params(state.params), state.games, keys, self._numbers()
+            self.task, network_params(state.params), self._games(state), keys, self._numbers()
         )
         reward_scale = state.reward_scale
         if config.normalize_rewards:
@@ -230,10 +234,26 @@ class Trainer:
             opt_state=learned.weights.opt_state,
             reward_scale=reward_scale,
             feature_scale=self._rescaled(state.feature_scale, rollout),
+            progress=self._advanced(state.progress, measured),
             games=games,
             sums=measures.added(state.sums, measured, self.metrics),
             anomaly=self._searched(state, rollout, learned),
         )
+
+    def _games(self, state: TrainState) -> Games:
+        """The games, those that begin in this update at the agent's level."""
+        env, games = self.task.env, state.games
+        if state.progress is None or not hasattr(env, "at_level"):
+            return games
+        at_level = jax.vmap(env.at_level, (0, None))
+        return games.replace(env_state=at_level(games.env_state, state.progress.level))
+
+    def _advanced(
+        self, progress: LevelProgress | None, measured: measures.Measures
+    ) -> LevelProgress | None:
+        if progress is None or self._levels is None:
+            return None
+        return progress.updated(self._levels, measured[self._levels.result])
 
     def _rescaled(self, scale: FeatureScale | None, rollout: Rollout) -> FeatureScale | None:
         """The scale after the rollout's observations; it takes effect with the next update."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
+from hackmatrix.curriculum.levels import Curriculum
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 
@@ -13,9 +14,10 @@ MAX_SEED = 2**31 - 1
 DEFAULT_FOLDER = Path("checkpoints")
 MAX_GROUPS = 64
 
-MODEL, ENVIRONMENT, TRAINING, TPU, LOGGING = (
+MODEL, ENVIRONMENT, CURRICULUM, TRAINING, TPU, LOGGING = (
     "model",
     "environment",
+    "curriculum",
     "training",
     "tpu",
     "logging",
@@ -123,6 +125,15 @@ class TrainConfig:
         True,
         "divide rewards by the root mean square of the returns seen so far",
         section=ENVIRONMENT,
+    )
+
+    curriculum: Curriculum | None = option(
+        None,
+        "YAML file with levels of starts from which games of the training begin",
+        section=CURRICULUM,
+    )
+    curriculum_start_level: int = option(
+        1, "level at which a new run begins", at_least=1, section=CURRICULUM
     )
 
     seed: int = option(
@@ -265,6 +276,12 @@ class TrainConfig:
                 f"--seed {self.seed} with --num-seeds {self.num_seeds} goes beyond the largest "
                 f"seed, {MAX_SEED}"
             )
+        num_levels = 1 if self.curriculum is None else len(self.curriculum.levels)
+        if self.curriculum_start_level > num_levels:
+            raise UserError(
+                f"--curriculum-start-level {self.curriculum_start_level}: "
+                + ("needs --curriculum" if self.curriculum is None else f"of {num_levels} levels")
+            )
         if self.batch_size % self.num_minibatches:
             raise UserError(
                 f"--num-minibatches {self.num_minibatches} must divide num_envs x num_steps = "
@@ -305,6 +322,8 @@ class TrainConfig:
     def as_dict(self) -> dict[str, Any]:
         """The settings by field name, as values that JSON and YAML can represent."""
         settings = dataclasses.asdict(self)
+        if self.curriculum is not None:
+            settings["curriculum"] = self.curriculum.plain()
         return {name: str(v) if isinstance(v, Path) else v for name, v in settings.items()}
 
     @property

@@ -1,4 +1,4 @@
-"""Configuration files: YAML with the sections model, environment, training, tpu and logging.
+"""Configuration files: YAML with the sections of `TrainConfig`, model, environment and so on.
 
 A key is the name of a field of `TrainConfig`, in the section of that field, or another trainer's
 name for it (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
@@ -14,14 +14,20 @@ import yaml
 from hackmatrix.errors import UserError
 from hackmatrix.options import convert, options_of
 from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.yaml_file import mapping_of, read_yaml
+from hackmatrix.yaml_file import mapping_of, read_yaml
 
 Settings = dict[str, Any]
 
 BATCH_SIZE = "batch_size"  # minibatch size; converted to num_minibatches when the batch is known
 OPTIONS = options_of(TrainConfig)
 
-_NAMES_IN_SECTION = {"env": "name", "tpu": "enabled", "tpu_cores": "num_cores"}
+_NAMES_IN_SECTION = {
+    "env": "name",
+    "curriculum": "levels",
+    "curriculum_start_level": "start_level",
+    "tpu": "enabled",
+    "tpu_cores": "num_cores",
+}
 _FIELDS = {
     f"{option.section}.{_NAMES_IN_SECTION.get(name, name)}": name
     for name, option in OPTIONS.items()
@@ -116,12 +122,8 @@ def entries(path: Path) -> list[tuple[str, Any]]:
     Raises:
         UserError: the file can't be read or is not YAML of this form, or a name is unknown.
     """
-    try:
-        sections = read_yaml(path)
-    except OSError as error:
-        raise UserError(f"--config {path}: {error.strerror}") from None
     found: list[tuple[str, Any]] = []
-    for section, keys in sections.items():
+    for section, keys in read_yaml(path, "--config").items():
         if section not in _SECTIONS:
             raise UserError(f"{path}: unknown section {_shown(section)}, {_nearest(str(section))}")
         for name, value in mapping_of(path, f"section {section}", keys).items():

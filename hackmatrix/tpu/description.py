@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option, options_of
-from hackmatrix.settings.yaml_file import read_yaml
 from hackmatrix.tpu.hardware import Slice, slice_of
+from hackmatrix.yaml_file import read_yaml
 
 SECTION = "what the file says, and these flags override"
 _PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
@@ -145,11 +145,7 @@ def read_description(path: Path, flags: dict[str, Any]) -> Description:
     """
     known = options_of(Description)
     given: dict[str, Any] = {}
-    try:
-        content = read_yaml(path)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    for name, value in content.items():
+    for name, value in read_yaml(path).items():
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"

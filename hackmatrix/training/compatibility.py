@@ -31,7 +31,8 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
             agents differs.
     """
     _check_environment(facts.environment, config, path)
-    before = {"num_seeds": facts.num_agents} | facts.config
+    absent = {"num_seeds": facts.num_agents, "curriculum": None, "curriculum_start_level": 1}
+    before = absent | facts.config  # older versions lack some
     settings = config.as_dict()
     now = {name: settings[name] for name in before if name in settings and name != "env"}
     changes = {name: (before[name], now[name]) for name in now if before[name] != now[name]}

@@ -82,7 +82,9 @@ def state_from_checkpoint(
     arrays = checkpoint.read_arrays()
     _tell(console, checkpoint, changes, reset_optimizer=reset_optimizer)
 
-    afresh = {"games"} if "num_envs" in changes else set()
+    afresh = {"games"} if {"num_envs", "curriculum"} & changes.keys() else set()
+    if {"curriculum", "curriculum_start_level"} & changes.keys():
+        afresh.add("progress")
     if reset_optimizer:
         afresh.add("opt_state")
     if afresh:
@@ -100,7 +102,10 @@ def _tell(
 ) -> None:
     console.say(f"resuming {checkpoint.path}, after update {checkpoint.facts.update:,}")
     for name, (then, now) in changes.items():
-        console.say(f"changed since: {name} {then} -> {now}")
+        values = "" if name == "curriculum" else f" {then} -> {now}"
+        console.say(f"changed since: {name}{values}")
+    if "curriculum" in changes:
+        console.say("the games are others and start anew, at the curriculum's start level")
     if "num_envs" in changes:
         console.say(
             "params, optimizer and normalisation carry over; the games are others and start anew"

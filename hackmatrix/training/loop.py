@@ -16,6 +16,7 @@ from typing import NamedTuple
 import jax
 
 from hackmatrix.agents.network import Network
+from hackmatrix.curriculum.env import with_curriculum
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.learner import seeds
@@ -105,7 +106,8 @@ def train(
             config.env, config.observation, config.max_episode_steps, config.reward
         )
         course = _course(config, source)
-        trainer = Trainer(env, config, devices, course, detect_anomaly=options.detect_anomaly)
+        trained = _with_curriculum(env, config)
+        trainer = Trainer(trained, config, devices, course, detect_anomaly=options.detect_anomaly)
         run = stack.enter_context(open_run_folder(config, options, source))
         with StopRequest(partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)) as stop:
             first = _compiled(trainer, source, options, console)
@@ -210,6 +212,13 @@ def _devices(config: TrainConfig, options: TrainOptions, console: Console) -> li
     if options.debug:
         console.say(f"devices: {', '.join(map(str, chosen))} of {len(jax.devices())}")
     return chosen
+
+
+def _with_curriculum(env: Environment, config: TrainConfig) -> Environment:
+    """The environment to train on; evaluations always play the real game."""
+    if config.curriculum is None:
+        return env
+    return with_curriculum(env, config.curriculum, config.curriculum_start_level)
 
 
 def _course(config: TrainConfig, source: Source | Path | None) -> Course:

@@ -1,13 +1,14 @@
 """Tiny environments with known answers; each isolates one thing that a learner can get wrong."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
-from hackmatrix.interface.environment import Step
+from hackmatrix.interface.environment import Levels, Step, StepRecord
+from hackmatrix.interface.metric import Metric, Over
 
 Array = jax.Array
 
@@ -173,3 +174,51 @@ class Grid(Probe):
                 values = (following * valid).sum(axis=1) / valid.sum(axis=1)
             values[self.goal] = 0.0
         return values
+
+
+class LadderState(NamedTuple):
+    rung: Array  # int32[], the level at which the game began
+    level: Array  # int32[], of the next one
+
+
+class Ladder(Probe):
+    """One step; at level n the right action is n % 2, so that each level has to be learned anew."""
+
+    last = 3
+    feature_size = 4
+    levels = Levels(
+        result="ladder/right",
+        first=0,
+        at_least=np.float32([0.8, 0.8, 0.8, np.inf]),
+        games=np.float32([100, 100, 100, 1]),
+    )
+    metrics = (
+        Metric("ladder/level", Over.HIGHEST, "highest level"),
+        Metric("ladder/right", Over.CHANCES, "fraction of right actions"),
+    )
+
+    def measure(self, step: StepRecord) -> dict[str, Any]:
+        return {name: step.info[name] for name in ("ladder/level", "ladder/right")}
+
+    def at_level(self, state: LadderState, level: Array) -> LadderState:
+        return state._replace(level=level)
+
+    def action_mask(self, state: LadderState) -> Array:
+        return jnp.ones(self.num_actions, bool)
+
+    def features(self, observation: Array) -> Array:
+        return jax.nn.one_hot(observation[0], self.feature_size)
+
+    def reset(self, key: Array) -> tuple[Array, LadderState]:
+        return jnp.zeros(1, jnp.uint8), LadderState(jnp.int32(0), jnp.int32(0))
+
+    def step(self, key: Array, state: LadderState, action: Array) -> Step:
+        right = action == state.rung % 2
+        info = {
+            "final_observation": state.rung.astype(jnp.uint8)[None],
+            "ladder/level": state.level,
+            "ladder/right": (right, state.rung == state.level),
+        }
+        obs = state.level.astype(jnp.uint8)[None]
+        after = LadderState(state.level, state.level)
+        return obs, after, right.astype(jnp.float32), jnp.bool_(True), jnp.bool_(False), info

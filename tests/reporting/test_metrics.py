@@ -11,6 +11,7 @@ import pytest
 from paths import DOCS
 
 import hackmatrix
+from hackmatrix.curriculum.metric_table import METRICS as OF_CURRICULUM
 from hackmatrix.interface.environment import StepRecord
 from hackmatrix.interface.metric import Limit, Metric, Over, Severity
 from hackmatrix.jaxgame.metric_table import METRICS
@@ -178,6 +179,7 @@ def table(header: str, rows: Iterable[Iterable[str]]) -> str:
         (LEARNER_METRICS, "train"),
         (LEARNER_METRICS, "eval"),
         *((METRICS, group) for group in ("stats", "actions", "reward", "eval")),
+        (OF_CURRICULUM, "curriculum"),
     ],
 )
 def test_the_page_has_the_metrics_as_they_are(metrics: Sequence[Metric], group: str) -> None:
@@ -199,4 +201,7 @@ def test_the_page_has_the_alarms_as_they_are() -> None:
 
 def test_the_page_has_nothing_else() -> None:
     names = re.findall(r"^\| `([^`]+)` \|", PAGE, flags=re.MULTILINE)
-    assert sorted(names) == sorted([m.name for m in ALL] + [rule.name for rule in alarms_of(ALL)])
+    metrics = (*ALL, *OF_CURRICULUM)
+    assert sorted(names) == sorted(
+        [m.name for m in metrics] + [rule.name for rule in alarms_of(ALL)]
+    )

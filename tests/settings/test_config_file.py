@@ -123,7 +123,7 @@ def test_a_saved_configuration_is_read_back_as_it_was(
         ("model: {hiden_sizes: [1]}", "did you mean model.hidden_sizes?"),
         ("model: {clip_range: 1}", "model.clip_range, did you mean training.clip_range?"),
         ("trainng: {lr: 1}", "unknown section trainng, did you mean training?"),
-        ("lr: 1", "unknown section lr, there are model, environment, training, tpu, logging"),
+        ("lr: 1", "unknown section lr, there are model, environment, curriculum, training, tpu"),
         ("training: {zzzzzz: 1}", "unknown setting training.zzzzzz, see `hackmatrix train --help`"),
         ("training: {lr: 1, learning_rate: 1}", "training.lr and training.learning_rate mean"),
         ("training: {lr: 1, lr: 2}", "is not a YAML file (lr is given twice)"),

@@ -11,19 +11,24 @@ from hackmatrix.errors import UserError
 _LONGEST = 200  # characters of a reason
 
 
-def read_yaml(path: Path) -> dict[Any, Any]:
+def read_yaml(path: Path, option: str = "") -> dict[Any, Any]:
     """The mapping that a file holds; an empty one for an empty file.
 
+    Args:
+        path: the file.
+        option: the option that names it, for error messages.
+
     Raises:
-        OSError: the file can't be read.
-        UserError: it is not YAML, holds what `_Loader` refuses, or something else than a mapping.
+        UserError: it can't be read, is not YAML, holds what `_Loader` refuses, or something else
+            than a mapping.
     """
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
-    except OSError:
-        raise
+    except OSError as error:
+        raise UserError(f"{option} {path}: {error.strerror}".strip()) from None
     except Exception as error:  # PyYAML raises many kinds on odd input, not only its own
-        raise UserError(f"{path}: is not a YAML file ({_one_line(error)})") from None
+        reason = " ".join(str(error).split())[:_LONGEST]
+        raise UserError(f"{path}: is not a YAML file ({reason})") from None
     return mapping_of(path, "the file", content)
 
 
@@ -65,7 +70,3 @@ class _Loader(yaml.SafeLoader):
 
 for _kind in ("int", "float"):
     _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_number)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:_LONGEST]

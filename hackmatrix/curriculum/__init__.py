@@ -1,0 +1,1 @@
+"""Curricula: levels of starts from which an agent trains, and how it rises through them."""
