@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-MOST_BYTES = 2**22  # of one reading, so that a long file is read in pieces
+MOST_BYTES = 2**20  # of one reading, so that a long file is read in pieces
+LONGEST_LINE = 2**26  # bytes; a row of a thousand agents has a few million
 _REMEMBERED = 256  # bytes before the place up to which the file was read
 
 
@@ -46,7 +47,9 @@ class Follower:
             self._identity = identity
             file.seek(self._place)
             data = file.read(MOST_BYTES)
-        is_endless = len(data) == MOST_BYTES and b"\n" not in data  # no row of metrics
+            if b"\n" not in data:
+                data += file.readline(LONGEST_LINE)
+        is_endless = len(data) > LONGEST_LINE and b"\n" not in data  # no row of metrics
         end = len(data) if is_endless else data.rfind(b"\n") + 1
         self._place += end
         self._before = (self._before + data[:end])[-_REMEMBERED:]

@@ -23,7 +23,7 @@ from hackmatrix.page.guard import Guard
 _MOST_METRICS = 100  # of one answer
 _MOST_ROWS = 100_000  # that smoothing is over
 _MOST_PIXELS = 4000
-_BREATH = 0.01  # seconds between two pieces of a long file, in which pages are answered
+_BREATH = 0.002  # seconds between two pieces of a long file, in which pages are answered
 _SHARED = ("style.css",)  # files of the game's page
 _TYPES = {
     "css": "text/css",

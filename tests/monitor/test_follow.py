@@ -100,7 +100,8 @@ def test_a_long_file_is_read_in_pieces(path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_line_without_end_is_passed_over(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "MOST_BYTES", 10)
-    path.write_bytes(b"x" * 25 + b"\nrow\n")
+    monkeypatch.setattr(follow, "LONGEST_LINE", 20)
+    path.write_bytes(b"x" * 50 + b"\n" + b"y" * 19 + b"\nrow\n")
     follower = Follower(path)
     lines = [line for _ in range(5) for line in follower.read().lines]
-    assert lines[-1] == b"row"
+    assert lines[-2:] == [b"y" * 19, b"row"]

@@ -31,7 +31,7 @@ async function look() {
     complain("The monitor does not answer: was it stopped?");
   }
   if (view.overview) showOverview();
-  const seconds = view.overview?.unread ? 0.4 : view.overview?.interval ?? 2;
+  const seconds = view.overview?.unread ? 1 : view.overview?.interval ?? 2;
   timer = setTimeout(look, document.hidden ? 60_000 : 1000 * seconds);
 }
 
@@ -49,14 +49,14 @@ function showOverview() {
   wake();
 }
 
-/** What the curves depend on: those with another key are asked for anew. */
-const key = () => JSON.stringify([view.overview.version, view.axis, view.rows, view.zoom]);
-
-/** Asks for the curves of the plots in sight that are not up to date, a few at a time. */
+/**
+ * Asks for the curves of the plots in sight that are not up to date, a few at a time. Rows that come
+ * meanwhile wait for the next look, so that each plot has its turn while a long run is being read.
+ */
 async function wake() {
   if (asking || !view.overview) return;
   asking = true;
-  let drawn = false;
+  const { version } = view.overview, key = () => JSON.stringify([version, view.axis, view.rows, view.zoom]);
   try {
     for (let names; (names = wanting(key()).slice(0, 12)).length;) {
       const wanted = key(), query = new URLSearchParams({ axis: view.axis, rows: view.rows, pixels: 500 });
@@ -65,10 +65,9 @@ async function wake() {
       const answer = await json(`curves?${query}`).catch(() => null);
       if (!answer) break; // `look` says that the server is gone
       drawCurves(answer.curves, wanted);
-      drawn = true;
+      document.body.dataset.ready = "true";
     }
   } finally { asking = false; }
-  if (drawn) document.body.dataset.ready = "true";
   if (view.cursor !== null) moveCursor(view.cursor);
 }
 
