@@ -83,7 +83,7 @@ def show_page(
     """
     if options.terminal:
         try:
-            _terminal()(session())
+            _terminal()(session(), at_end)
         finally:
             at_end()
         return 0
@@ -133,7 +133,7 @@ def serve_page(
     return 0
 
 
-def _terminal() -> "Callable[[Session], None]":
+def _terminal() -> "Callable[[Session, Callable[[], None]], None]":
     """What shows a session in the terminal: with panels and the mouse if Textual is installed."""
     from hackmatrix.page import keyboard
 
@@ -143,5 +143,5 @@ def _terminal() -> "Callable[[Session], None]":
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("textual"):
             raise
-        return keyboard.run
+        return lambda session, _: keyboard.run(session)
     return tui.run

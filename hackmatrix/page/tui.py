@@ -1,8 +1,10 @@
 """The game in a terminal with panels, a course of the game to click on, and the mouse: Textual."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -74,9 +76,10 @@ class Watch(App[None]):
         *(Binding(name, f"press({key!r})", show=False) for name, key in _HIDDEN.items()),
     ]
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, at_end: Callable[[], None] = lambda: None) -> None:
         super().__init__()
         self.session = session
+        self.at_end = at_end
         self.answer: dict[str, Any] = {}  # the last one with a position
         self.threats = True
         self.is_playing = False
@@ -109,6 +112,10 @@ class Watch(App[None]):
         """Begins."""
         self.set_interval(PACE, self._play_on)
         self.call_after_refresh(self._ask, {"do": "hello"})
+
+    def on_unmount(self) -> None:
+        """Ends; the process waits for threads that still ask."""
+        self.at_end()
 
     def on_resize(self) -> None:
         """Draws it anew in the new size."""
@@ -183,7 +190,9 @@ class Watch(App[None]):
 
     def action_keys(self) -> None:
         """Tells the keys."""
-        self.notify(WATCH_HELP if self.session.controls else HELP, title="Keys", timeout=12)
+        self.notify(
+            WATCH_HELP if self.session.controls else HELP, title="Keys", timeout=12, markup=False
+        )
 
     # --- the session -----------------------------------------------------------------------------
 
@@ -209,7 +218,7 @@ class Watch(App[None]):
             self._show()
         told = self.answer["last"]["told"] if self.answer["last"] else []
         words = answer.get("error") or self.answer["ending"] or ", ".join(told)
-        self.query_one("#told", Static).update(words)
+        self.query_one("#told", Static).update(Text(words))
 
     # --- the screen ------------------------------------------------------------------------------
 
@@ -234,6 +243,6 @@ class Watch(App[None]):
             self.query_one(f"#{name}", Static).update(what)
 
 
-def run(session: Session) -> None:
-    """Plays or watches until Ctrl+C."""
-    Watch(session).run()
+def run(session: Session, at_end: Callable[[], None]) -> None:
+    """Plays or watches until Ctrl+C; then `at_end` frees threads that still wait."""
+    Watch(session, at_end).run()

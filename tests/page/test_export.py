@@ -165,14 +165,14 @@ def test_the_game_is_the_engines(browser: Any, address: str) -> None:
         page.wait_for_function("() => hackmatrix.game.id !== '7'")
 
 
-def test_the_agent_plays_as_behind_the_server(browser: Any, address: str) -> None:
+def test_the_agent_plays_as_behind_the_server_also_from_a_link(browser: Any, address: str) -> None:
     theirs = agents_moves(watching(), 50)
-    with opened(browser, f"{address}watch.html") as page:
+    letter = "abcdefghijklmnopqrstuvwxyzAB"[theirs[0]]
+    with opened(browser, f"{address}watch.html#seed=e0.0&line={letter}") as page:
         page.set_default_timeout(1000 * SECONDS)
         page.select_option("#speed", "0")
-        assert page.locator("#bars li").count() >= 1
-        page.keyboard.press("Enter")
         settled(page, 1, SECONDS)
+        assert page.locator("#bars li").count() >= 1
         page.keyboard.press("End")
         page.wait_for_function("() => hackmatrix.game.nodes.length > 50")
         ours = page.evaluate("hackmatrix.game.nodes.slice(1, 51).map((node) => node.action)")

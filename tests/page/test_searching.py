@@ -85,6 +85,16 @@ def test_it_is_prepared_once_and_who_asks_meanwhile_waits(monkeypatch: pytest.Mo
     assert (len(answers), made) == (1, [1])
 
 
+def test_nobody_waits_for_it_when_the_page_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+    monkeypatch.setattr(searching, "_ready_analyst", lambda *_: goes_on.wait(60))
+    make = Searching(Path("x.npz"), 4)
+    threading.Timer(0.1, make.stop).start()
+    with pytest.raises(UserError, match="has ended"):
+        make()
+    goes_on.set()
+
+
 def test_a_network_that_can_not_be_searched_is_told_to_who_asks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

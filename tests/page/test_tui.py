@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -29,7 +30,8 @@ def driven(session: Session, script: Callable[[Watch, Any], Awaitable[None]]) ->
             await until(pilot, lambda: bool(app.answer))
             await script(app, pilot)
 
-    asyncio.run(drive())
+    with ThreadPoolExecutor(1) as thread:  # the browser of other tests has a loop in this one
+        thread.submit(asyncio.run, drive()).result()
     return app
 
 
@@ -75,6 +77,8 @@ def test_a_game_by_keys_and_clicks_is_the_engines() -> None:
 def test_an_agent_plays_pauses_and_hands_over() -> None:
     async def script(app: Watch, pilot: Any) -> None:
         assert "1 " in shown(app, "suggestions")
+        await pilot.press("question_mark")
+        await until(pilot, lambda: len(app._notifications) == 1)
         await pilot.press("enter")
         await until(pilot, at(app, 1))
         assert "exit" in shown(app, "last")

@@ -13,17 +13,19 @@ export async function connect() {
 export async function ask(message) {
   if (message.do === "hello") {
     const first = await (await fetch(`${page}.json`)).json();
-    setTimeout(start);
+    setTimeout(started);
     return first;
   }
   if (failed) return { error: failed };
   const id = ++count;
   const answer = new Promise((resolve) => waiting.set(id, resolve));
-  worker.postMessage({ id, message });
+  started().postMessage({ id, message });
   return answer;
 }
 
-function start() {
+/** The worker; it is begun after the first picture, or when it is first asked. */
+function started() {
+  if (worker) return worker;
   worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name: page });
   worker.onerror = (event) => fail(event.message ?? "its files are missing");
   worker.onmessage = ({ data }) => {
@@ -34,6 +36,7 @@ function start() {
       waiting.delete(data.id);
     }
   };
+  return worker;
 }
 
 function fail(reason) {
