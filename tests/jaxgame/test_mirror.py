@@ -37,6 +37,7 @@ JAX_FILES = {  # for arrays
     "metrics.py": "the same, of one step",
     "over_games.py": "the primitive that calls a batch for one game",
     "planes.py": "numbers as bit planes",
+    "records.py": "observations read as sets",
     "report.py": "what an evaluation reports of the game",
     "training_reward.py": "another reward for learners",
 }
@@ -69,7 +70,7 @@ NAMES = {
         "a search goes on from call to call, a few rounds in each",
     ),
     "observation.py": Differences(
-        "observe",
+        "observe observe_saved",
         "record_words scaled",
         "the record is made plane by plane, not cell by cell",
     ),
