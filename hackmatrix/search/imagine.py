@@ -1,7 +1,7 @@
 """Makes up whole games that look to the player exactly as a given observation.
 
 An observation leaves open how the dice will fall, what is in question blocks, what transmissions
-will become and where cryptogs hide. Here all that is drawn anew. As nothing but the observation and
+will become and where cryptogs hide. Here all that is drawn anew. As nothing but observations and
 fresh dice goes in, a search on these games can't know more than the player.
 
 The positions that are saved for UNDO are made up likewise, from what the player remembers to have

@@ -23,7 +23,7 @@ from hackmatrix.interface.environment import PyTree
 Array = jax.Array
 
 _INVALID = -1e9
-_DOUBT = 8.0
+_DOUBT = 8.0  # simulations as which the root's value counts in the improved policy
 NONE = -1  # the action of a game that has come to its leaf
 
 
