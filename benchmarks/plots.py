@@ -1,6 +1,7 @@
 """Plots of the figures, with matplotlib (the extra `bench`)."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,9 @@ def lines_plot(
         )
     ticks = sorted({x for points in lines.values() for x, *_ in points})
     axes.set_xscale("symlog", base=2, linthresh=4)
-    axes.set_xticks(ticks, [f"{x:,.0f}" for x in ticks])
+    # A label would cover one that is nearer than a quarter.
+    shown = [f"{x:,.0f}" if x > 1.25 * y or not x else "" for y, x in pairwise([-1, *ticks])]
+    axes.set_xticks(ticks, shown)
     axes.yaxis.set_major_formatter("{x:.0%}")
     axes.grid(axis="y", alpha=0.3)
     axes.legend(loc="lower right", frameon=False)
