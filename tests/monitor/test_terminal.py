@@ -161,7 +161,11 @@ def test_a_terminal_follows_the_run_until_ctrl_c(run: Path) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "hackmatrix", "monitor", str(run), "--refresh-interval", "0.2"]
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, env=environment) as process:
+    # A suite started in the background ignores SIGINT, and the process would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, env=environment)
+    signal.signal(signal.SIGINT, before)
+    with process:
         os.close(theirs)
         read_until(ours, b"2.50")
         append(run, row_of(30, mean_episode_return=7.25))
