@@ -67,8 +67,8 @@ STUDY: dict[str, dict[str, dict[str, Any]]] = {
     },
     "hidden layers": {
         "256, 256": {},
-        "64, 64": {"hidden_sizes": (64, 64)},
-        "512, 512": {"hidden_sizes": (512, 512)},
+        "64, 64": {"hidden_dim": 64},
+        "512, 512": {"hidden_dim": 512},
     },
 }
 

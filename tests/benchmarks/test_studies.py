@@ -1,0 +1,19 @@
+"""The studies of the recipe and of networks: each variation is a config that differs as it says."""
+
+from typing import Any
+
+import pytest
+from paths import CONFIGS
+
+from benchmarks.networks import NETWORKS
+from benchmarks.recipe import STUDY
+from hackmatrix.settings.config_file import read_config
+from hackmatrix.settings.resolve import resolve
+
+VARIATIONS = [changed for group in (*STUDY.values(), NETWORKS) for changed in group.values()]
+
+
+@pytest.mark.parametrize("changed", VARIATIONS, ids=str)
+def test_a_variation_is_a_config(changed: dict[str, Any]) -> None:
+    settings, _ = resolve(dict(changed), read_config(CONFIGS / "best.yaml"))
+    assert {name: getattr(settings, name) for name in changed} == changed
