@@ -68,9 +68,15 @@ class Searcher(NamedTuple):
         """int32[N]: valid actions, by their trees."""
         return chosen(tree, masks, self.settings)
 
-    def opinion(self, tree: Tree, masks: Array) -> Array:
-        """float32[N, 28]: the network's probabilities, improved by what the simulations brought."""
-        return improved(tree, masks, self.settings)
+    def opinion(self, tree: Tree, masks: Array, weight: float) -> tuple[Array, Array]:
+        """The network's probabilities float32[N, 28] and values float32[N], improved.
+
+        Args:
+            tree: of N games.
+            masks: bool[N, 28], the valid actions.
+            weight: logits that a reward of 1 is worth.
+        """
+        return improved(tree, masks, weight)
 
     def _model(self, params: PyTree, memory: Memory, words: Array) -> Model:
         zero = jnp.zeros(words.shape, jnp.int32)

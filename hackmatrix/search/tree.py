@@ -124,17 +124,25 @@ def chosen(tree: Tree, valid: Array, settings: Settings) -> Array:
     return _first_of(_policy_logits(root, settings), valid & most)
 
 
-def improved(tree: Tree, valid: Array, settings: Settings) -> Array:
-    """float32[N, A]: the network's probabilities, improved by what the simulations brought.
+def improved(tree: Tree, valid: Array, weight: float) -> tuple[Array, Array]:
+    """The network's policy and value, improved by what the simulations brought.
 
     Means of few simulations say little, so each is taken with the root's value, counted
     `_DOUBT` times.
+
+    Args:
+        tree: of N games.
+        valid: bool[N, A], the actions to choose from.
+        weight: logits that a reward of 1 is worth.
+
+    Returns:
+        Probabilities float32[N, A], and the return float32[N] of who acts by them.
     """
     root = tree.root()
     value = root.values[:, None]
     gain = (root.totals - root.visits * value) / (root.visits + _DOUBT)
-    logits = root.logits + settings.weight * gain
-    return jax.nn.softmax(jnp.where(valid, logits, _INVALID))
+    policy = jax.nn.softmax(jnp.where(valid, root.logits + weight * gain, _INVALID))
+    return policy, root.values + jnp.sum(policy * gain, axis=1)
 
 
 def halving_visits(considered: int, simulations: int) -> np.ndarray:

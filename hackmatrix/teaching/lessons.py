@@ -26,7 +26,7 @@ class Lessons(NamedTuple):
     observations: PyTree  # as the network reads them
     mask: Array  # uint32[B], the valid actions
     policy: Array  # float16[B, A], the teacher's probabilities
-    value: Array  # float32[B], the return that the teacher expects
+    value: Array  # float32[B], the return that the teacher expects of these probabilities
 
 
 class Games(NamedTuple):
@@ -41,9 +41,10 @@ class Games(NamedTuple):
 class Lecturer:
     """Plays games of training streams and has a search judge their positions; compiled once."""
 
-    def __init__(self, searcher: Searcher, games: int, seed: int) -> None:
-        """Prepares this number of games."""
+    def __init__(self, searcher: Searcher, games: int, weight: float, seed: int) -> None:
+        """Prepares this number of games; `weight` logits are worth a reward of 1 in lessons."""
         self._searcher = searcher
+        self._weight = weight
         self._env = HackMatrixEnv(searcher.env.layout, reward=searcher.env.reward)
         self._numbers = jnp.arange(games)
         self._seed = seed
@@ -84,10 +85,11 @@ class Lecturer:
         actions = jnp.where(self._numbers % 2 == 0, choice, sampled)
         keys = keys_for(self._seed, Purpose.ENVIRONMENT, games.time, each=self._numbers)
         stepped: Any = jax.vmap(self._env.step)(keys, games.env_state, actions)
+        policy, value = searcher.opinion(tree, masks, self._weight)
         lesson = Lessons(
             encoded(searcher.network, seen),
             distribution.pack_mask(masks),
-            searcher.opinion(tree, masks).astype(jnp.float16),
-            jnp.take_along_axis(root.q(), choice[:, None], axis=1)[:, 0],
+            policy.astype(jnp.float16),
+            value,
         )
         return Games(games.time + 1, stepped[1], stepped[0], memory), lesson

@@ -20,6 +20,7 @@ class Plan(NamedTuple):
     """How much is taught, and how."""
 
     search: int  # simulations
+    weight: float  # logits that a reward of 1 is worth in a lesson
     rounds: int
     positions: int  # in all rounds
     games: int  # at once
@@ -46,7 +47,7 @@ def teach(policy: Policy, plan: Plan, after: Callable[[Round], None]) -> None:
         UserError: the policy's network can't be searched with.
     """
     searcher = Searcher.of(policy, plan.search)
-    lecturer = Lecturer(searcher, plan.games, plan.seed)
+    lecturer = Lecturer(searcher, plan.games, plan.weight, plan.seed)
     games, params, parts = lecturer.begin(), policy.params, []
     calls = -(-plan.positions // (plan.rounds * plan.games * _MOVES))
     began = time.monotonic()

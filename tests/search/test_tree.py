@@ -160,8 +160,10 @@ def test_the_improved_policy_doubts_means_of_few_simulations() -> None:
     zeros = jnp.zeros_like(visits)
     tree = Tree(zeros.astype(jnp.int32), visits, visits * 1.5, zeros, jnp.ones((1, 1)))
     valid = jnp.array([[True, True, True, False]])
-    chances = np.asarray(improved(tree, valid, Settings(1, 1, weight=2.0)))[0]
+    policy, value = improved(tree, valid, 2.0)
+    chances = np.asarray(policy)[0]
     often, once, never = np.log(chances[:3])
     assert often - never == pytest.approx(2 * 0.5 * 100 / 108, abs=1e-3)
     assert once - never == pytest.approx(2 * 0.5 * 1 / 9, abs=1e-3)
     assert chances[3] == 0
+    assert value[0] == pytest.approx(1 + chances[0] * 0.5 * 100 / 108 + chances[1] * 0.5 / 9)

@@ -71,7 +71,7 @@ def test_the_divergence_from_oneself_is_zero() -> None:
 @pytest.mark.slow
 def test_lessons_are_opinions_of_games_under_way() -> None:
     mine = policy()
-    lecturer = Lecturer(Searcher.of(mine, 4), GAMES, seed=3)
+    lecturer = Lecturer(Searcher.of(mine, 4), GAMES, weight=3.0, seed=3)
     games, first = lecturer.give(mine.params, lecturer.begin(), MOVES)
     _, second = lecturer.give(mine.params, games, MOVES)
     for lessons in (first, second):
