@@ -3,7 +3,9 @@
 import shlex
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 
@@ -56,8 +58,14 @@ def overview(runs: Runs) -> Answer:
         ],
         "alarms": [alarm for i, run in in_turn for alarm in _alarms(i, run)],
         "checkpoints": [saved for i, run in in_turn for saved in _checkpoints(i, run)],
+        "pictures": [_picture(*named) for named in runs.pictures().items()],
         "ends": {axis: max((_end(run, axis) for run in runs.runs), default=0.0) for axis in AXES},
     }
+
+
+def _picture(name: str, path: Path) -> Answer:
+    """A plot, whose address changes when its file does."""
+    return {"name": name, "address": f"picture/{quote(name)}?{path.stat().st_mtime_ns}"}
 
 
 def _names(runs: Iterable[Run]) -> set[str]:

@@ -12,6 +12,7 @@ from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.rows import METRICS
 
 MOST_RUNS = 24  # the newest of a folder
+TRIALS = "trials"  # the runs in the folder of a search (`hackmatrix tune`)
 
 
 class Group(NamedTuple):
@@ -25,9 +26,9 @@ def find_runs(words: Sequence[str], log_dir: Path) -> list[Path]:
     """The folders of runs that are meant.
 
     Args:
-        words: each a run's folder, its `metrics.jsonl`, the name of a run in `log_dir`, or a folder
-            of runs, of which the newest are taken. Without words the newest run in `log_dir`, which
-            may also be a run itself.
+        words: each a run's folder, its `metrics.jsonl`, the name of a run in `log_dir`, a folder of
+            runs, of which the newest are taken, or the folder of a search, for its trials. Without
+            words the newest run in `log_dir`, which may also be a run itself.
         log_dir: folder of runs.
 
     Raises:
@@ -66,6 +67,8 @@ def _meant(word: str, log_dir: Path) -> list[Path]:
         path = log_dir / word
     if _is_run(path):
         return [path]
+    if (path / TRIALS).is_dir():
+        path = path / TRIALS
     if path.is_dir():
         return runs_in(path)
     known = sorted(each.name for each in log_dir.iterdir()) if log_dir.is_dir() else []
@@ -125,6 +128,13 @@ class Runs:
         with self.lock:
             known = {run.path for run in self.runs}
             self.runs += [Run(path) for path in found if path not in known]
+
+    def pictures(self) -> dict[str, Path]:
+        """The plots of the searches that are monitored, by name."""
+        folders = [Path(word) for word in self._words if (Path(word) / TRIALS).is_dir()]
+        found = [path for folder in folders for path in sorted(folder.glob("*.svg"))]
+        alone = len(folders) == 1
+        return {path.stem if alone else f"{path.parent.name} {path.stem}": path for path in found}
 
     def groups(self) -> list[Group]:
         """The runs in groups, in the order of their first runs."""

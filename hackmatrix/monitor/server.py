@@ -1,4 +1,4 @@
-"""The server of the monitor's page: its files, and two answers in JSON."""
+"""The server of the monitor's page: its files, two answers in JSON, plots of searches."""
 
 import asyncio
 import math
@@ -66,8 +66,15 @@ def make_app(
     async def draw(request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(drawn, _wanted(request.query_params)))
 
+    def picture(request: Request) -> Response:
+        path = runs.pictures().get(request.path_params["name"])
+        if path is None:
+            return Response("no such picture\n", 404, media_type="text/plain")
+        return Response(path.read_bytes(), media_type="image/svg+xml")
+
     routes = [
         Route("/", file),
+        Route("/picture/{name}", picture),
         Route("/overview", tell),
         Route("/curves", draw),
         Route("/{name}", file),

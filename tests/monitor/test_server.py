@@ -122,3 +122,27 @@ def test_other_machines_need_the_token(runs: Runs) -> None:
         assert client.get("/overview").status_code == 403
         assert client.get("/?token=secret").status_code == 200
         assert client.get("/overview").status_code == 200
+
+
+def test_the_folder_of_a_search_shows_its_trials_and_its_plots(tmp_path: Path) -> None:
+    folder = tmp_path / "search"
+    write_run(folder / "trials" / "tpe-0", [row_of(10)])
+    runs = Runs([str(folder)], tmp_path)
+    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as client:
+        assert client.get("/overview").json()["pictures"] == []
+        (folder / "history.svg").write_text("<svg/>")
+        told = client.get("/overview").json()
+        (picture,) = told["pictures"]
+        assert [run["name"] for group in told["groups"] for run in group["runs"]] == ["tpe-0"]
+        assert picture["name"] == "history"
+        answer = client.get(picture["address"])
+        assert (answer.text, answer.headers["content-type"]) == ("<svg/>", "image/svg+xml")
+        assert client.get("/picture/..%2Fhistory").status_code == 404
+
+
+def test_plots_of_several_searches_have_the_names_of_their_folders(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_run(tmp_path / name / "trials" / "0", [row_of(10)])
+        (tmp_path / name / "history.svg").write_text("<svg/>")
+    runs = Runs([str(tmp_path / "a"), str(tmp_path / "b")], tmp_path)
+    assert list(runs.pictures()) == ["a history", "b history"]

@@ -1,6 +1,6 @@
 // The monitor's page: asks the server again and again, and draws what is in sight.
 
-import { showAlarms, showCheckpoints, showCursor, showRuns } from "./panels.js";
+import { showAlarms, showCheckpoints, showCursor, showPictures, showRuns } from "./panels.js";
 import { drawCurves, filter, listen, moveCursor, redraw, showCards, wanting } from "./plots.js";
 import { span, view } from "./view.js";
 
@@ -39,6 +39,7 @@ function showOverview() {
   showRuns(changed);
   showAlarms(goTo);
   showCheckpoints();
+  showPictures();
   showCards(view.overview.metrics);
   const waiting = !view.overview.metrics.length;
   if (waiting && !view.overview.unread) document.body.dataset.ready = "true"; // there is nothing to draw

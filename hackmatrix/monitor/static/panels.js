@@ -1,4 +1,4 @@
-// The lists at the side: runs, alarms, checkpoints.
+// The lists at the side, runs, alarms, checkpoints, and the plots of searches.
 
 import { duration, place, said, short } from "./numbers.js";
 import { colourOf, isDashed, isShown, view } from "./view.js";
@@ -79,6 +79,13 @@ export function showCheckpoints() {
     const score = each.score === null ? "" : `return ${said(each.score, false)}`;
     return make("li", {}, dot, make("span", {}, `${each.run} ${each.update.toLocaleString("en")} `, make("em", { textContent: each.label })), make("small", { textContent: score }), button);
   }));
+}
+
+/** Shows the plots of searches. */
+export function showPictures() {
+  const { pictures } = view.overview;
+  $("search").hidden = !pictures.length;
+  fill($("pictures"), pictures, () => pictures.map((each) => make("img", { src: each.address, alt: `Plot of the search: ${each.name}` })));
 }
 
 const nameOf = (each) => `${each.run}${each.seed === null ? "" : ` seed ${each.seed}`} update ${each.update.toLocaleString("en")}`;

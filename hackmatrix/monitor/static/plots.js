@@ -81,7 +81,7 @@ function showHealth(card) {
 export function filter(text) {
   const wanted = text.trim().toLowerCase();
   for (const card of cards.values()) card.element.hidden = !`${card.metric.name} ${card.metric.label}`.toLowerCase().includes(wanted);
-  for (const section of document.querySelectorAll("#plots details")) {
+  for (const section of document.querySelectorAll("#plots details:has(.cards)")) {
     const found = [...section.querySelectorAll(".card")].some((card) => !card.hidden);
     section.hidden = !found;
     if (wanted && found) section.open = true;
