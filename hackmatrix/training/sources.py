@@ -18,7 +18,7 @@ from hackmatrix.runs.checkpoints import (
 )
 from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.folder import CONFIG
-from hackmatrix.runs.params import FINAL, newest_params
+from hackmatrix.runs.params import newest_params
 from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.config_file import Settings, read_config, with_num_minibatches
 from hackmatrix.settings.options import TrainOptions
@@ -151,8 +151,8 @@ def _newest(run: Path, named: Path) -> Checkpoint | None:
 def _none_there(run: Path, what: str) -> str:
     there = [str(checkpoint.update) for checkpoint in checkpoints_of(run)]
     hint = f"there are {', '.join(there)}" if there else ""
-    if not there and (final := run / f"{FINAL}.npz").exists():
-        hint = f"a new run can start from its params: --resume {final}"
+    if not there and (params := newest_params(run)) is not None:
+        hint = f"a new run can start from its params: --resume {params}"
     return f"{run} has {what}" + (f"; {hint}" if hint else "")
 
 

@@ -593,6 +593,16 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(tmp_path
     assert_same_run(tmp_path / "whole" / "mine", folder, 7)
 
 
+def test_params_of_a_run_without_checkpoints_are_offered(tmp_path: Path) -> None:
+    folder = run_of(tmp_path).run
+    shutil.rmtree(folder / "checkpoints")
+    for params in ("final_params.npz", "params_7.npz"):
+        options = TrainOptions(resume=str(folder), run_name="other")
+        with pytest.raises(UserError, match=f"no checkpoint; .*: --resume .*{params}"):
+            run_of(tmp_path, options)
+        (folder / params).unlink()
+
+
 def test_checkpoints_come_by_the_clock(tmp_path: Path) -> None:
     run_of(tmp_path, save_interval_minutes=1e-9, keep_checkpoints=100)
     assert updates_of(tmp_path / "mine") == [1, 2, 3, 4, 5, 6, 7]
