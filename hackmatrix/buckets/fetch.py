@@ -92,15 +92,12 @@ def fetch_run(bucket: Bucket, run: Path, say: Say) -> None:
         say(f"{run} is as new as {bucket.address}: nothing is fetched")
         return
     say(f"fetching {bucket.address} to {run}")
-    others = {name: there for name, there in objects.items() if not prunable(name)}
+    others = {n: o for n, o in objects.items() if not prunable(n) or params_update(n) in whole}
     fetch_files(bucket, others, run)
     for update in whole:  # the newest last: while it is missing, a next try fetches the rest
         of_one = {name: o for name, o in objects.items() if checkpoint_of(name) == update}
         _fetch_checkpoint(bucket, of_one, run / FOLDER / str(update), say)
-    kept = {c.update for c in checkpoints_of(run) if c.update in whole}
-    params = {name: o for name, o in objects.items() if params_update(name) in kept}
-    fetch_files(bucket, params, run)
-    _remove_others(run, objects.keys())
+    _remove_others(run, set(whole))
 
 
 def _fetch_checkpoint(bucket: Bucket, objects: Mapping[str, Object], path: Path, say: Say) -> None:
@@ -129,14 +126,15 @@ def _is_like(path: Path, objects: Mapping[str, Object]) -> bool:
     return checksum((path / MANIFEST).read_bytes()) == there.crc32c
 
 
-def _remove_others(run: Path, names: Collection[str]) -> None:
-    """Removes checkpoints and params that the bucket no longer has: they were pruned."""
+def _remove_others(run: Path, whole: Collection[int]) -> None:
+    """Removes checkpoints that the bucket no longer has, and params without a checkpoint."""
     for checkpoint in checkpoints_of(run):
-        if f"{FOLDER}/{checkpoint.update}/{MANIFEST}" not in names:
+        if checkpoint.update not in whole:
             shutil.rmtree(checkpoint.path, ignore_errors=True)
+    kept = {checkpoint.update for checkpoint in checkpoints_of(run)}
     for path in [*run.glob("params_*"), *run.glob("seed_*/params_*")]:
-        name = path.relative_to(run).as_posix()
-        if params_update(name) is not None and name not in names:
+        update = params_update(path.relative_to(run).as_posix())
+        if update is not None and update not in kept:
             path.unlink(missing_ok=True)
 
 

@@ -106,6 +106,7 @@ class _Refused(Exception):
 def _handler(bucket: FakeBucket) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else each answer takes 40 ms
 
         def log_message(self, format: str, *arguments: Any) -> None:
             pass
