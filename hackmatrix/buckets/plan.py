@@ -17,6 +17,7 @@ from hackmatrix.runs.rows import METRICS
 from hackmatrix.storage.manifest import NAME as MANIFEST
 
 HOME = "bucket.json"  # names the bucket in the local folder
+_OF_WANDB = "wandb"  # folder of what Weights & Biases uploads itself
 _CHECKPOINT = re.compile(rf"{FOLDER}/(\d+)/.+")
 _PARAMS = re.compile(r"(?:seed_\d+/)?params_(\d+)\.(?:npz|json)")
 
@@ -59,9 +60,9 @@ def params_update(name: str) -> int | None:
 
 def is_mirrored(name: str) -> bool:
     """Whether a file of a run's folder belongs in the bucket: none that is hidden or half saved."""
-    return name not in (lease.NAME, HOME) and not any(
-        part.startswith(".") for part in name.split("/")
-    )
+    parts = name.split("/")
+    is_own = name in (lease.NAME, HOME) or parts[0] == _OF_WANDB
+    return not is_own and not any(part.startswith(".") for part in parts)
 
 
 def is_growing(name: str) -> bool:

@@ -21,7 +21,6 @@ from hackmatrix.errors import UserError
 CREDENTIAL_SECONDS = 4.0  # the library itself looks for credentials for up to a minute
 PATIENCE = 60.0  # seconds in which a request is made again
 FIRST_PATIENCE = 12.0  # of the first request of a command, which a person waits for
-_CONNECT_SECONDS, _READ_SECONDS = 5.0, 30.0
 _CHUNK = 8 * 2**20  # bytes; larger objects are sent in pieces, and a lost piece alone is sent again
 
 _URL = re.compile(r"gs:/{1,2}(?P<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?P<path>/.*)?")
@@ -43,7 +42,8 @@ class Address(NamedTuple):
         found = _URL.fullmatch(str(text))
         parts = [part for part in (found["path"] or "").split("/") if part] if found else []
         if found is None or {".", ".."} & set(parts):
-            raise UserError(f"{text}: must have the form gs://BUCKET/FOLDER")
+            shown = re.sub("^gs:/+", "gs://", str(text))
+            raise UserError(f"{shown}: must have the form gs://BUCKET/FOLDER")
         return cls(found["bucket"], "/".join(parts))
 
     def __str__(self) -> str:
@@ -126,9 +126,8 @@ class Bucket:
     def _options(self) -> dict[str, Any]:
         from google.cloud.storage.retry import DEFAULT_RETRY
 
-        within = (min(_CONNECT_SECONDS, self.patience), min(_READ_SECONDS, self.patience))
         retry = DEFAULT_RETRY.with_delay(initial=0.2, maximum=8).with_timeout(self.patience)
-        return {"timeout": within, "retry": retry}
+        return {"timeout": self.patience / 2, "retry": retry}  # a piece is sent within that time
 
     def objects(self, prefix: str = "") -> dict[str, Object]:
         """All objects, or those whose names have a prefix; none whose name is no path."""
@@ -258,13 +257,13 @@ def _client(address: Address) -> Any:
     from google.cloud import storage
 
     if os.environ.get("STORAGE_EMULATOR_HOST"):
-        return storage.Client()
+        return storage.Client(project=None)
     found: list[Any] = []
     problems: list[Exception] = []
 
     def find() -> None:
         try:
-            found.append(storage.Client())
+            found.append(storage.Client(project=None))  # objects need none
         except Exception as error:  # several kinds, also of files that are none
             problems.append(error)
 

@@ -149,6 +149,20 @@ def test_only_checkpoints_and_their_params_are_ever_removed(
     assert left == {"tpu/finished-1", "notes.md", "best_params.npz", "profiles/x"}
 
 
+def test_what_is_missing_at_one_look_alone_stays(fake: FakeBucket, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", 20, 30)
+    put_run(fake, run)
+    mirror = Mirror(run, Bucket(RUN, 2), Held(), print, print)  # type: ignore[arg-type]
+    away = tmp_path / "away"
+    for _ in range(2):  # as while somebody removes or moves the folder
+        (run / "checkpoints" / "20").rename(away)
+        mirror._look(ending=False)
+        away.rename(run / "checkpoints" / "20")
+        mirror._look(ending=False)
+    assert stored(fake) == contents(run)
+    assert not [call for call in fake.calls if call.startswith("DELETE")]
+
+
 def test_a_folder_that_is_deleted_deletes_nothing_in_the_bucket(
     fake: FakeBucket, tmp_path: Path
 ) -> None:

@@ -115,6 +115,8 @@ def test_checkpoints_count_by_their_manifests() -> None:
         ("checkpoints/.saving-3-77/facts.json", False, False, False),
         ("lease.json", False, False, False),
         ("bucket.json", False, False, False),
+        ("wandb/debug.log", False, False, True),
+        ("wandb.json", True, False, False),
         ("checkpoints/3/arrays/d/1", True, True, False),
         ("seed_1/params_3.npz", True, True, False),
         ("params_3.json", True, True, False),

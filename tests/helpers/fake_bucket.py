@@ -69,6 +69,7 @@ class FakeBucket:
     delay: float = 0.0  # seconds before each answer
     is_down: bool = False  # every connection is lost
     clock: timedelta = timedelta()  # what the server's clock is ahead
+    has_failed: bool = False  # whether there were faults
     _generation: int = 0
     _uploads: dict[str, tuple[str, bytearray, int | None]] = field(default_factory=dict)
     lock: Any = field(default_factory=threading.RLock)
@@ -90,6 +91,7 @@ class FakeBucket:
         with self.lock:
             for fault in self.faults:
                 if fault.method in ("", method) and fault.name in name:
+                    self.has_failed = True
                     fault.times -= 1
                     if fault.times <= 0:
                         self.faults.remove(fault)
@@ -143,6 +145,7 @@ def _handler(bucket: FakeBucket) -> type[BaseHTTPRequestHandler]:
             if method == "POST" and not name and (told := re.search(rb'"name": ?"([^"]+)"', head)):
                 name = told[1].decode()
             if bucket.is_down:
+                bucket.has_failed = True
                 self._reset()
                 return
             fault = bucket.fault_of(method, name)
@@ -323,4 +326,5 @@ def emulated(patch: pytest.MonkeyPatch) -> Iterator[FakeBucket]:
     with served(bucket) as url:
         patch.setenv("STORAGE_EMULATOR_HOST", url)
         yield bucket
-    gc.collect()
+    if bucket.has_failed:
+        gc.collect()
