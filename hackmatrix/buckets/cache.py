@@ -28,8 +28,15 @@ Objects = dict[str, Object]
 
 
 def cache_folder() -> Path:
-    """The folder of all copies."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    """The folder of all copies.
+
+    Raises:
+        UserError: the user has no home.
+    """
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        raise UserError("there is no home folder for copies: set XDG_CACHE_HOME") from None
     return home / "hackmatrix" / "buckets"
 
 

@@ -87,7 +87,8 @@ class Mirror:
         self._ending.set()
         self._thread.join(_QUIET_SECONDS)
         if self._thread.is_alive():
-            self._say(f"uploading what is left to {self._bucket.address}, for {END_SECONDS:.0f} s")
+            limit = f"for at most {END_SECONDS:.0f} s"
+            self._say(f"uploading what is left to {self._bucket.address}, {limit}")
             self._thread.join(END_SECONDS)
         if self._thread.is_alive():
             self._warn(f"{self._what_is_left()} not in {self._bucket.address} yet: {self._again()}")
@@ -126,8 +127,8 @@ class Mirror:
             return True  # the run has not started, or its folder is gone: what is uploaded stays
         self._lease.check()
         if self._remote is None:
-            self._remote = self._bucket.objects()
             write_home(self._run, self._bucket.address)
+            self._remote = self._bucket.objects()
         local = self._local(ending)
         gone = self._gone(local)
         self._left = steps(
@@ -200,12 +201,15 @@ class Mirror:
     def _gone(self, local: dict[str, str | None]) -> set[str]:
         """Objects of checkpoints and params that the folder no longer has.
 
-        None if it has no checkpoint any more, as then somebody removes the folder.
+        None if it has no checkpoint any more, as then somebody removes the folder; and none of a
+        checkpoint whose manifest is there, as files may vanish while a folder is listed.
         """
         assert self._remote is not None
-        if not whole_checkpoints(local):
+        here = set(whole_checkpoints(local))
+        if not here:
             return set()
-        return {name for name in self._remote if prunable(name) and name not in local}
+        absent = {name for name in self._remote if prunable(name) and name not in local}
+        return {name for name in absent if checkpoint_of(name) not in here}
 
     def _what_is_left(self) -> str:
         names = [step.name for step in list(self._left) if step.verb == "write"]
@@ -222,12 +226,15 @@ def write_home(run: Path, address: Address) -> None:
 
 
 def home_of(run: Path) -> Address | None:
-    """The address of the bucket that a run's folder goes to; None if it goes to none."""
+    """The address of the bucket that a run's folder goes to; None if it goes to none.
+
+    A copy under another name goes to none: it is another run.
+    """
     try:
-        found = json.loads((run / HOME).read_text(encoding="utf-8"))["url"]
+        home = Address.of(json.loads((run / HOME).read_text(encoding="utf-8"))["url"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Address.of(found)
+    return home if home.name == run.resolve().name else None
 
 
 def _stamps(run: Path) -> dict[str, _Stamp]:

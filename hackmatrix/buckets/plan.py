@@ -84,17 +84,15 @@ def steps(local: Mapping[str, str], remote: Mapping[str, str], doomed: Iterable[
         doomed: objects to delete; done last, when the newest checkpoint is whole in the bucket.
     """
     changed = {name for name, crc in local.items() if remote.get(name) != crc}
-    seals = {seal for name in changed if (seal := _seal(name)) is not None and seal != name}
+    begun = {update for name in changed if (update := checkpoint_of(name)) is not None}
+    strays = [n for n in remote if n not in local and checkpoint_of(n) in begun]
+    changing = [*strays, *changed]
+    seals = {seal for name in changing if (seal := _seal(name)) is not None and seal != name}
     broken = seals & remote.keys()
-    found = []
-    for name in sorted(changed | (broken & local.keys()), key=_order):
-        seal = _seal(name)
-        if seal is not None and seal in broken:
-            broken.remove(seal)
-            found.append(Step("delete", seal))
-        found.append(Step("write", name))
-    seals_first = sorted(doomed, key=lambda name: (_seal(name) != name, name))
-    return found + [Step("delete", name) for name in seals_first]
+    found = [Step("delete", name) for name in sorted({*strays, *broken}, key=_seals_first)]
+    writes = sorted(changed | (broken & local.keys()), key=_order)
+    found += [Step("write", name) for name in writes]
+    return found + [Step("delete", name) for name in sorted(doomed, key=_seals_first)]
 
 
 def rank(name: str) -> int:
@@ -115,6 +113,10 @@ def _order(name: str) -> tuple[int, int, str, bool, str]:
     """Newest checkpoint first, seals after what they seal."""
     seal = _seal(name)
     return rank(name), -(checkpoint_of(name) or 0), seal or name, name == seal, name
+
+
+def _seals_first(name: str) -> tuple[bool, str]:
+    return _seal(name) != name, name
 
 
 def _seal(name: str) -> str | None:

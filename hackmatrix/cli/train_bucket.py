@@ -130,6 +130,11 @@ def leased(places: Places) -> "Iterator[Lease | None]":
     from hackmatrix.buckets.lease import take_lease
     from hackmatrix.runs.folder import CONFIG
 
+    if not places.goes_on and places.folder is not None and (places.folder / CONFIG).exists():
+        raise UserError(
+            f"the run {places.folder} exists: choose another --run-name, or "
+            f"--resume {places.folder}"
+        )
     bucket = _opened(places.target)
     if not places.goes_on and bucket.find(CONFIG) is not None:
         raise UserError(

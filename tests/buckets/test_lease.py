@@ -22,13 +22,13 @@ HELD = PREFIX + lease.NAME
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Leases of a second; those of this test are given back at its end."""
+    """Leases of 1.5 seconds; those of this test are given back at its end."""
     for name, seconds in {
-        "SECONDS": 1.0,
+        "SECONDS": 1.5,
         "RENEW_SECONDS": 0.2,
         "_LOOK_SECONDS": 0.05,
-        "_PATIENCE": 0.3,
-        "_PATIENCE_AT_END": 0.3,
+        "_PATIENCE": 2.0,
+        "_PATIENCE_AT_END": 2.0,
     }.items():
         monkeypatch.setattr(lease, name, seconds)
     taken = []
@@ -46,7 +46,7 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def bucket() -> Bucket:
-    return Bucket(RUN, patience=2)
+    return Bucket(RUN, patience=4)
 
 
 def holder(fake: FakeBucket) -> dict[str, object]:

@@ -69,6 +69,18 @@ def test_a_seal_goes_before_what_it_seals_changes_and_comes_back_after_it() -> N
     assert told(RUN, RUN | {"params_100.json": "old"}) == ["write params_100.json"]
 
 
+def test_strangers_among_the_files_of_a_checkpoint_go_before_it_is_written() -> None:
+    old = {"checkpoints/20/arrays/old": "x", "checkpoints/20/manifest.json": "old"}
+    there = {n: crc for n, crc in RUN.items() if not n.startswith("checkpoints/20")} | old
+    assert told(RUN, there) == [
+        "delete checkpoints/20/manifest.json",
+        "delete checkpoints/20/arrays/old",
+        "write checkpoints/20/arrays/d",
+        "write checkpoints/20/facts.json",
+        "write checkpoints/20/manifest.json",
+    ]
+
+
 def test_removals_come_last_and_seals_first_among_them() -> None:
     old = ("checkpoints/5/arrays/d", "checkpoints/5/facts.json", "checkpoints/5/manifest.json")
     there = {name: crc for name, crc in RUN.items() if name != "log.txt"}

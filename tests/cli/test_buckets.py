@@ -100,13 +100,15 @@ def test_where_runs_are(
 
 def test_a_folder_here_remembers_its_bucket(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x", 20)
-    write_home(run, RUN)
-    expected = Places(target=RUN, folder=run, goes_on=True)
+    write_home(run, RUNS / "x")
+    expected = Places(target=RUNS / "x", folder=run, goes_on=True)
     for named in (run, run / "checkpoints", run / "checkpoints" / "20"):
         assert places_of({}, {"resume": str(named)}) == expected
     for other in ({"run_suffix": "y"}, {"run_name": "y"}, {"output_dir": tmp_path / "y"}):
         assert places_of({}, {"resume": str(run), **other}) == Places()
     assert places_of({}, {"resume": str(run / "params_20.npz")}) == Places()
+    copy = run.rename(tmp_path / "copy")
+    assert places_of({}, {"resume": str(copy)}) == Places()
 
 
 def test_folders_here_stand_for_those_in_buckets() -> None:
@@ -190,6 +192,11 @@ def test_a_run_that_is_in_the_bucket_is_not_overwritten(
         )
     assert trained == []
     assert stored(fake) == {"config.yaml": b""}
+    del fake.objects[f"{PREFIX}config.yaml"]
+    make_run(HERE / "mine", 20)
+    code, line = fails(["train", "--checkpoint-dir", URL, "--run-name", "mine"], capsys)
+    assert (code, line.partition(":")[0]) == (2, f"the run {HERE}/mine exists")
+    assert fake.names() == []
 
 
 def test_a_run_goes_on_from_its_bucket(
