@@ -17,7 +17,8 @@ from hackmatrix.buckets.plan import checkpoint_of, half_checkpoints, is_mirrored
 from hackmatrix.errors import UserError
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.rows import METRICS
-from hackmatrix.storage.bucket import FIRST_PATIENCE, PATIENCE, Address, Bucket, Missing, Object
+from hackmatrix.storage.address import Address
+from hackmatrix.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing, Object
 
 MOST_RUNS = 24  # of a folder of runs, the newest
 

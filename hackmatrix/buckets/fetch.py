@@ -146,7 +146,8 @@ def _append(bucket: Bucket, name: str, there: Object, path: Path, here: bytes) -
         return False
     if checksum(more, checksum(here)) != there.crc32c:
         return False
-    with path.open("ab") as file:
+    with path.open("r+b") as file:
+        file.seek(len(here))  # another command may write the same there at the same time
         file.write(more)
     _dated(path, there)
     return True

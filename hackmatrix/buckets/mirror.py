@@ -25,7 +25,8 @@ from hackmatrix.buckets.plan import (
     whole_checkpoints,
 )
 from hackmatrix.runs.folder import CONFIG
-from hackmatrix.storage.bucket import Address, Bucket, Changed, Object, checksum
+from hackmatrix.storage.address import Address
+from hackmatrix.storage.bucket import Bucket, Changed, Object, checksum
 from hackmatrix.storage.files import write_atomically
 
 LOOK_SECONDS = 3.0  # between two looks at the folder
@@ -83,6 +84,7 @@ class Mirror:
         trace: TracebackType | None,
     ) -> None:
         if kind is KeyboardInterrupt:  # a second Ctrl+C waits for nothing
+            self._leave()
             return
         self._ending.set()
         self._thread.join(_QUIET_SECONDS)
@@ -92,6 +94,11 @@ class Mirror:
             self._thread.join(END_SECONDS)
         if self._thread.is_alive():
             self._warn(f"{self._what_is_left()} not in {self._bucket.address} yet: {self._again()}")
+            self._leave()
+
+    def _leave(self) -> None:
+        """Leaves the thread behind; it ends with its lease or the process."""
+        self._say = self._warn = lambda _: None
 
     def _work(self) -> None:
         pause, is_well = LOOK_SECONDS, True

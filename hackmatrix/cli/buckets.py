@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from hackmatrix.storage.address import Address, is_address
+
 AnyPath = TypeVar("AnyPath", str, Path)
 
 
@@ -19,12 +21,9 @@ def local(path: AnyPath, *, checkpoints: bool = False) -> AnyPath:
         UserError: there is nothing at the address.
         BucketError: the bucket can't be read.
     """
-    from hackmatrix.storage.bucket import is_address
-
     if not is_address(path):
         return path
     from hackmatrix.buckets.cache import fetched
-    from hackmatrix.storage.bucket import Address
 
     return type(path)(_told(path, lambda: fetched(Address.of(path), checkpoints=checkpoints)))
 
@@ -36,12 +35,9 @@ def local_runs(path: AnyPath, seconds: float | None = None) -> AnyPath:
         path: a run, or a folder of runs, here or in a bucket.
         seconds: fetch again so often; None: once.
     """
-    from hackmatrix.storage.bucket import is_address
-
     if not is_address(path):
         return path
     from hackmatrix.buckets.cache import fetched_runs, keep_fetching
-    from hackmatrix.storage.bucket import Address
 
     address = Address.of(path)
     copy = _told(path, lambda: fetched_runs(address))
@@ -53,13 +49,11 @@ def local_runs(path: AnyPath, seconds: float | None = None) -> AnyPath:
 def local_newest(path: Path) -> Path:
     """For the address of a folder of runs the copy of the run whose params are newest."""
     from hackmatrix.buckets.cache import fetched, newest_with_params
-    from hackmatrix.storage.bucket import Address
 
     return _told(path, lambda: fetched(newest_with_params(Address.of(path))))
 
 
 def _told(path: str | Path, fetch: Callable[[], Path]) -> Path:
-    from hackmatrix.storage.bucket import Address
 
     print(f"fetching {Address.of(path)} ...", file=sys.stderr, flush=True)
     return fetch()

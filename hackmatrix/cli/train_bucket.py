@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hackmatrix.errors import UserError
 from hackmatrix.reporting.console import Console
 from hackmatrix.settings.config import DEFAULT_FOLDER
-from hackmatrix.storage.bucket import FIRST_PATIENCE, PATIENCE, Address, Bucket, Missing, is_address
+from hackmatrix.storage.address import Address, is_address
+from hackmatrix.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing
 
 if TYPE_CHECKING:
     from hackmatrix.buckets.lease import Lease

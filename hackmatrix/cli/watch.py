@@ -9,7 +9,7 @@ from hackmatrix.cli.buckets import local, local_newest
 from hackmatrix.cli.play import PageOptions, show_page
 from hackmatrix.errors import UserError
 from hackmatrix.options import option
-from hackmatrix.storage.bucket import is_address
+from hackmatrix.storage.address import is_address
 
 _AFTER_PAINT = 1.0  # seconds from a tab's connection until JAX may take the processor
 

@@ -1,4 +1,4 @@
-"""Objects in Google Cloud Storage: addresses, and a folder of a bucket to read and write.
+"""Objects in Google Cloud Storage: a folder of a bucket to read and write.
 
 `google-cloud-storage` does the work (extra `bucket`); STORAGE_EMULATOR_HOST names another server.
 Requests that fail for a moment are made again, with growing pauses, until a deadline.
@@ -13,63 +13,15 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from hackmatrix.errors import UserError
+from hackmatrix.storage.address import Address
 
 CREDENTIAL_SECONDS = 4.0  # the library itself looks for credentials for up to a minute
 PATIENCE = 60.0  # seconds in which a request is made again
 FIRST_PATIENCE = 12.0  # of the first request of a command, which a person waits for
 _CHUNK = 8 * 2**20  # bytes; larger objects are sent in pieces, and a lost piece alone is sent again
-
-_URL = re.compile(r"gs:/{1,2}(?P<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?P<path>/.*)?")
-
-
-class Address(NamedTuple):
-    """The address of an object or a folder: gs://{bucket}/{path}."""
-
-    bucket: str
-    path: str  # parts joined by slashes; "" for the whole bucket
-
-    @classmethod
-    def of(cls, text: str | Path) -> Self:
-        """Reads gs://BUCKET/PATH; also gs:/BUCKET/PATH, which a `Path` makes of it.
-
-        Raises:
-            UserError: it has another form.
-        """
-        found = _URL.fullmatch(str(text))
-        parts = [part for part in (found["path"] or "").split("/") if part] if found else []
-        if found is None or {".", ".."} & set(parts):
-            shown = re.sub("^gs:/+", "gs://", str(text))
-            raise UserError(f"{shown}: must have the form gs://BUCKET/FOLDER")
-        return cls(found["bucket"], "/".join(parts))
-
-    def __str__(self) -> str:
-        return f"gs://{self.bucket}/{self.path}".rstrip("/")
-
-    def __truediv__(self, name: str) -> "Address":
-        return Address(self.bucket, f"{self.path}/{name}".strip("/"))
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rpartition("/")[2]
-
-    @property
-    def parent(self) -> "Address":
-        """The folder that it lies in."""
-        return Address(self.bucket, self.path.rpartition("/")[0])
-
-    def below(self, folder: Path) -> Path:
-        """The place of this address under a local folder."""
-        return folder.joinpath(self.bucket, *filter(None, self.path.split("/")))
-
-
-def is_address(text: str | Path | None) -> bool:
-    """Whether a path names something in a bucket."""
-    return text is not None and str(text).startswith("gs:")
 
 
 class BucketError(OSError):

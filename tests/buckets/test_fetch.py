@@ -26,7 +26,8 @@ from hackmatrix.buckets.cache import (
 from hackmatrix.buckets.fetch import fetch_run
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import checkpoints_of
-from hackmatrix.storage.bucket import Address, Bucket, Unreachable
+from hackmatrix.storage.address import Address
+from hackmatrix.storage.bucket import Bucket, Unreachable
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
 

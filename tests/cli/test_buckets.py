@@ -16,7 +16,7 @@ from hackmatrix.buckets.mirror import home_of, write_home
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train_bucket import Places, localised, places_of
 from hackmatrix.runs.names import next_name
-from hackmatrix.storage.bucket import Address
+from hackmatrix.storage.address import Address
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
 

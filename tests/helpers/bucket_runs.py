@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fake_bucket import BUCKET, FakeBucket
 
-from hackmatrix.storage.bucket import Address
+from hackmatrix.storage.address import Address
 from hackmatrix.storage.manifest import write_manifest
 
 RUN = Address(BUCKET, "runs/mine")

@@ -12,16 +12,8 @@ import pytest
 from fake_bucket import BUCKET, LEFT_SOCKETS, FakeBucket, Fault, emulated
 
 from hackmatrix.errors import UserError
-from hackmatrix.storage.bucket import (
-    Address,
-    Bucket,
-    Changed,
-    Forbidden,
-    Missing,
-    Unreachable,
-    checksum,
-    is_address,
-)
+from hackmatrix.storage.address import Address, is_address
+from hackmatrix.storage.bucket import Bucket, Changed, Forbidden, Missing, Unreachable, checksum
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
 
@@ -169,7 +161,8 @@ def test_a_bucket_that_is_not_there_is_missing(fake: FakeBucket) -> None:
 
 NO_CREDENTIALS = """
 import time
-from hackmatrix.storage.bucket import Address, Bucket, Forbidden, check_installed
+from hackmatrix.storage.address import Address
+from hackmatrix.storage.bucket import Bucket, Forbidden, check_installed
 check_installed(Address("my-bucket", "x"))
 began = time.monotonic()
 try:
