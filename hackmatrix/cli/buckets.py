@@ -54,6 +54,5 @@ def local_newest(path: Path) -> Path:
 
 
 def _told(path: str | Path, fetch: Callable[[], Path]) -> Path:
-
     print(f"fetching {Address.of(path)} ...", file=sys.stderr, flush=True)
     return fetch()
