@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
@@ -26,7 +27,7 @@ usage: hackmatrix checkpoint {list,verify,convert} ...
 class ListOptions:
     """The options of `list`."""
 
-    runs: tuple[Path, ...] = option(dataclasses.MISSING, "folders of runs")
+    runs: tuple[Path, ...] = option(dataclasses.MISSING, "folders of runs, here or as gs://...")
     json: bool = option(False, "print one JSON object")
 
 
@@ -35,7 +36,8 @@ class VerifyOptions:
     """The options of `verify`."""
 
     paths: tuple[Path, ...] = option(
-        dataclasses.MISSING, "checkpoints, files of params, or runs, of which all are checked"
+        dataclasses.MISSING,
+        "checkpoints, files of params, or runs, of which all are checked; here or as gs://...",
     )
     evaluate: bool = option(True, "play the games of the recorded evaluation again")
     json: bool = option(False, "print one JSON object")
@@ -47,7 +49,8 @@ class ConvertOptions:
 
     source: Path = option(
         dataclasses.MISSING,
-        "a checkpoint, a run, or a file: .npz, .safetensors, .onnx, or .pkl of the original",
+        "a checkpoint, a run, or a file: .npz, .safetensors, .onnx, or .pkl of the original; here "
+        "or as gs://...",
     )
     target: Path = option(
         dataclasses.MISSING, "the new file; its ending is its format: .npz, .safetensors, .onnx"
@@ -83,7 +86,8 @@ def list_(argv: list[str]) -> int:
     from hackmatrix.exchange.contents import found_at
     from hackmatrix.exchange.listing import listed, table
 
-    rows = [row for run in options.runs for row in listed(found_at(run), run)]
+    runs = [local(run, checkpoints=True) for run in options.runs]
+    rows = [row for run in runs for row in listed(found_at(run), run)]
     if options.json:
         print(json.dumps({"checkpoints": [row.as_dict() for row in rows]}))
     else:
@@ -105,7 +109,8 @@ def verify(argv: list[str], command: str = "hackmatrix checkpoint verify") -> in
     from hackmatrix.exchange.verification import verify as checks_of
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
-    paths = [found for path in options.paths for found in found_at(path)]
+    named = [local(path, checkpoints=True) for path in options.paths]
+    paths = [found for path in named for found in found_at(path)]
     enable_compilation_cache()
     told, failed = {}, False
     for path in paths:
@@ -138,7 +143,7 @@ def convert(argv: list[str], command: str = "hackmatrix checkpoint convert") -> 
     from hackmatrix.exchange.formats import check_new, write_params
 
     check_new(options.target)
-    agent = params_chosen(options.source, options.agent)
+    agent = params_chosen(local(options.source, checkpoints=True), options.agent)
     write_params(options.target, agent.params, agent.about)
     print(f"{options.target}: the params of {agent.path}")
     return 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.buckets import local_runs
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 
@@ -22,7 +23,7 @@ class CompareOptions:
 
     runs: tuple[str, ...] = option(
         dataclasses.MISSING,
-        "folders of runs, or groups of them, as NAME=RUN,RUN",
+        "folders of runs, here or as gs://..., or groups of them, as NAME=RUN,RUN",
     )
     metric: str | None = option(
         None,
@@ -54,10 +55,16 @@ def main(argv: list[str]) -> int:
     from hackmatrix.comparison.table import table
     from hackmatrix.storage.files import write_atomically
 
-    runs, named = read_named(options.runs)
+    runs, named = read_named([_local(word) for word in options.runs])
     metric = options.metric or shared_metric(runs)
     comparison = Comparison(metric, groups_of(runs, named, metric))
     if options.plot is not None:
         write_atomically(options.plot, comparison.plot().encode())
     print(json.dumps(comparison.as_dict()) if options.json else table(comparison))
     return 0
+
+
+def _local(word: str) -> str:
+    """A run or NAME=RUN,RUN with folders here in place of those in buckets."""
+    name, sign, runs = word.rpartition("=")
+    return name + sign + ",".join(local_runs(run) for run in runs.split(","))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
@@ -39,7 +40,8 @@ class EvaluateOptions:
 
     agents: tuple[str, ...] = option(
         (),
-        "files of params, runs' folders (the agents of one run are ranked, if it has many), or "
+        "files of params, runs' folders (the agents of one run are ranked, if it has many), here "
+        "or as gs://..., or "
         "built-in players: `random` takes random valid actions, `exit` walks to the exit, "
         "`scripted` plays well by rules of thumb; the agent of this package, if none is named",
         positional=True,
@@ -141,7 +143,7 @@ def _evaluate(options: EvaluateOptions) -> "tuple[Sequence[str], Report | Rankin
 
     enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
-    agents = options.agents or (str(shipped.PARAMS),)
+    agents = [local(agent) for agent in options.agents] or [str(shipped.PARAMS)]
     for agent in agents:
         folders = agent_folders(Path(agent))
         alone = len(agents) == 1 and not (options.forbid or options.report or options.search)

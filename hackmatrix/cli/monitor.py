@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.buckets import local_runs
 from hackmatrix.cli.play import MAX_PORT, ServedOptions, serve_page
 from hackmatrix.errors import UserError
 from hackmatrix.options import option
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from hackmatrix.monitor.runs import Runs
 
 
+_BUCKET_SECONDS = 15.0  # between two looks at a bucket, where rows come every half minute
+
+
 @dataclass(frozen=True)
 class MonitorOptions(ServedOptions):
     """The command's options."""
@@ -23,7 +27,7 @@ class MonitorOptions(ServedOptions):
     runs: tuple[str, ...] = option(
         (),
         "folders of runs, or names of runs in --log-dir; a folder that holds runs means all of "
-        "them; by default the newest run in --log-dir",
+        "them; by default the newest run in --log-dir; all here or as gs://...",
         positional=True,
     )
     port: int = option(8643, "port of the page, 0 for any free one", at_least=0, at_most=MAX_PORT)
@@ -52,7 +56,10 @@ def main(argv: list[str]) -> int:
     )
     from hackmatrix.monitor.runs import Runs
 
-    runs = Runs(options.runs, options.log_dir)
+    again = None if options.once else max(options.refresh_interval, _BUCKET_SECONDS)
+    words = [local_runs(word, again) for word in options.runs]
+    log_dir = options.log_dir if words else local_runs(options.log_dir, again)
+    runs = Runs(words, log_dir)
     if options.page:
         return _serve(runs, options)
     from hackmatrix.monitor.terminal import follow, show_once

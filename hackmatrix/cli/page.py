@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.buckets import local
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 
@@ -14,7 +15,9 @@ class ExportOptions:
 
     export: Path | None = option(None, "folder to write, a new or an empty one")
     agent: Path | None = option(
-        None, "a file of params or a run's folder; otherwise the agent of the package"
+        None,
+        "a file of params or a run's folder, here or as gs://...; otherwise the agent of the "
+        "package",
     )
     pyodide: Path = option(
         Path("node_modules/pyodide"),
@@ -41,9 +44,9 @@ def main(argv: list[str]) -> int:
     from hackmatrix.agents import shipped
     from hackmatrix.page.export import export
 
-    params, name = options.agent or shipped.PARAMS, "shipped"
+    params, name = shipped.PARAMS, "shipped"
     if options.agent is not None:
-        name = options.agent.stem
+        params, name = local(options.agent), options.agent.stem
     export(options.export, params, name, options.pyodide)
     size = sum(path.stat().st_size for path in options.export.rglob("*") if path.is_file())
     print(

@@ -20,7 +20,6 @@ from hackmatrix.cli.tpu_options import (
     TpuOptions,
 )
 from hackmatrix.errors import UserError
-from hackmatrix.settings.config import TrainConfig
 from hackmatrix.tpu import commands
 from hackmatrix.tpu.costs import check_end_date, price_in_words
 from hackmatrix.tpu.decision import decide
@@ -183,12 +182,7 @@ def _driver(tpu: Description, folder: Path, options: TpuOptions, gcloud: Gcloud)
 
 
 def _warn(tpu: Description) -> None:
-    warnings = list(tpu.warnings)
-    try:
-        TrainConfig(checkpoint_dir=Path(commands.checkpoint_dir(tpu)))
-    except UserError as error:
-        warnings.append(f"training will stop at once, but the TPU will cost: {error}")
-    for warning in warnings:
+    for warning in tpu.warnings:
         _say(f"warning: {warning}")
 
 

@@ -1,22 +1,35 @@
 """`hackmatrix train`: trains an agent by PPO."""
 
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse_given
 from hackmatrix.cli.main import FAILED
+from hackmatrix.cli.train_bucket import (
+    Given,
+    Places,
+    fetch_source,
+    leased,
+    localised,
+    mirrored,
+    named,
+    places_of,
+)
 from hackmatrix.errors import UserError
 from hackmatrix.reporting.console import Console
 from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.options import TrainOptions
+from hackmatrix.storage.bucket import Unreachable
 
 if TYPE_CHECKING:
     from hackmatrix.training.loop import Outcome
     from hackmatrix.training.sources import Source
 
 SIGNALLED = 128  # plus the signal's number, as in shells
+TRY_AGAIN = 75  # EX_TEMPFAIL: a bucket did not answer; the same command may go well later
 
 _EXAMPLE = """\
   hackmatrix train --num-envs 2048 --total-timesteps 100_000_000 --run-suffix large
@@ -28,7 +41,7 @@ _EXAMPLE = """\
 
 Exits with 0 when the run is finished, 129, 130 or 143 when SIGHUP, Ctrl+C or SIGTERM stopped it (a
 checkpoint is saved), 1 when a critical alarm, a NaN or infinity or the disk ended it, 2 when an
-option is wrong."""
+option is wrong, 75 when a bucket did not answer: --resume again."""
 
 
 def main(argv: list[str]) -> int:
@@ -40,34 +53,63 @@ def main(argv: list[str]) -> int:
         purpose="Trains an agent by PPO, with checkpoints from which training can go on exactly.",
         example=_EXAMPLE,
     )
-    options = TrainOptions(**given)
-    config, source, notes = _settle(flags, options)
-    if options.print_config:
-        from hackmatrix.settings.config_file import dump_config
+    in_file = _in_file(given)
+    places = places_of({**in_file, **flags}, given)
+    flags, given = localised(places, flags, given)
+    TrainOptions(**given)  # what is wrong is told before a bucket is asked
+    try:
+        if given.get("print_config"):
+            given = fetch_source(places._replace(goes_on=False), given)
+            return _print_config(flags, in_file, given)
+        return _run(flags, in_file, given, places)
+    except Unreachable as error:
+        print(f"hackmatrix train: error: {error}", file=sys.stderr)
+        return TRY_AGAIN
 
-        print(dump_config(config), end="")
-        return 0
-    course = _course(config, source)
-    with Console() as console:
-        for note in [*notes, _plan(config, course)]:
-            console.say(note)
-        if not flags and options.config is None and source is None:
-            console.say("settings of the original; configs/best.yaml makes an agent that wins")
-        outcome = _train(config, options, source, console)
-    for line in _summary(outcome, course):
-        console.say(line)
-    return _exit_code(outcome)
+
+def _print_config(flags: Given, in_file: Given, given: Given) -> int:
+    from hackmatrix.settings.config_file import dump_config
+
+    config, _, _ = _settle(flags, in_file, TrainOptions(**given))
+    print(dump_config(config), end="")
+    return 0
+
+
+def _run(flags: Given, in_file: Given, given: Given, places: Places) -> int:
+    """Trains, and mirrors the run if it goes to a bucket; returns the exit code."""
+    places, given = named(places, given)
+    with leased(places) as lease:
+        options = TrainOptions(**fetch_source(places, given))
+        config, source, notes = _settle(flags, in_file, options)
+        course = _course(config, source)
+        with Console() as console:
+            for note in [*notes, _plan(config, course)]:
+                console.say(note)
+            if not flags and options.config is None and source is None:
+                console.say("settings of the original; configs/best.yaml makes an agent that wins")
+            with mirrored(places, lease, console) as mirror:
+                outcome = _train(config, options, source, console)
+        for line in _summary(outcome, course):
+            console.say(line)
+    code = _exit_code(outcome)
+    if mirror is None or mirror.is_complete:
+        return code
+    return code or (FAILED if mirror.is_over else TRY_AGAIN)
+
+
+def _in_file(given: Given) -> Given:
+    from hackmatrix.settings.config_file import read_config
+
+    return {} if given.get("config") is None else read_config(given["config"])
 
 
 def _settle(
-    flags: dict[str, Any], options: TrainOptions
+    flags: Given, in_file: Given, options: TrainOptions
 ) -> tuple[TrainConfig, "Source | Path | None", list[str]]:
     """The configuration, what the run resumes or starts from, and notes on automatic choices."""
-    from hackmatrix.settings.config_file import read_config
     from hackmatrix.settings.resolve import resolve
     from hackmatrix.training.sources import Source, find_source
 
-    in_file = {} if options.config is None else read_config(options.config)
     given = {**in_file, **flags}
     folder = given.get("checkpoint_dir", TrainConfig.checkpoint_dir)
     source = find_source(options, folder, _fetcher(given) if given.get("wandb", True) else None)

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.buckets import local, local_newest
 from hackmatrix.cli.play import PageOptions, show_page
 from hackmatrix.errors import UserError
 from hackmatrix.options import option
+from hackmatrix.storage.address import is_address
 
 _AFTER_PAINT = 1.0  # seconds from a tab's connection until JAX may take the processor
 
@@ -19,7 +21,7 @@ class WatchOptions(PageOptions):
     agent: str | None = option(
         None,
         "the agent, also as first word without the flag: a file of params, a run's folder, "
-        "`exit` or `random`, or a saved game (.json)",
+        "`exit` or `random`, or a saved game (.json); all paths here or as gs://...",
     )
     run: Path | None = option(None, "a run's folder: all its checkpoints can be asked")
     latest: bool = option(False, "the newest run in --checkpoint-dir")
@@ -57,10 +59,14 @@ def main(argv: list[str]) -> int:
     from hackmatrix.page.session import Session
 
     is_replay = options.agent is not None and options.agent.endswith(".json")
-    replay = load_replay(Path(str(options.agent))) if is_replay else None
-    agent = None if is_replay else options.agent  # the one of the package judges a saved game
+    named = None if options.agent is None else local(options.agent)
+    replay = load_replay(Path(str(named))) if is_replay else None
+    agent = None if is_replay else named  # the one of the package judges a saved game
+    run = None if options.run is None else local(options.run)
     runs = (options.checkpoint_dir,) if options.latest else ()
-    agents = cast(agent, options.run, runs, simulations=options.search)
+    if options.latest and is_address(options.checkpoint_dir):
+        run = local_newest(options.checkpoint_dir)
+    agents = cast(agent, run, runs, simulations=options.search)
     next(iter(agents.values()))()  # a file that is none is told before a page opens
     game = replay.game if replay else GameId.read(options.seed)
 

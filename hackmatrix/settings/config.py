@@ -265,12 +265,17 @@ class TrainConfig:
         None, "team at Weights & Biases; the user's own unless given", section=LOGGING
     )
     artifact: bool = option(True, "upload checkpoints to Weights & Biases", section=LOGGING)
-    checkpoint_dir: Path = option(DEFAULT_FOLDER, "folder of the runs", section=LOGGING)
+    checkpoint_dir: Path = option(
+        DEFAULT_FOLDER, "folder of the runs, or gs://BUCKET/FOLDER", section=LOGGING
+    )
 
     def __post_init__(self) -> None:
         check(self)
         if str(self.checkpoint_dir).startswith("gs:"):
-            raise UserError(f"--checkpoint-dir must be a local folder, got {self.checkpoint_dir}")
+            raise UserError(
+                f"checkpoint_dir must be a folder here, got {self.checkpoint_dir}: `hackmatrix "
+                "train` alone mirrors runs to buckets"
+            )
         if self.seed + self.num_seeds - 1 > MAX_SEED:
             raise UserError(
                 f"--seed {self.seed} with --num-seeds {self.num_seeds} goes beyond the largest "

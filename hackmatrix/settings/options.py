@@ -17,14 +17,14 @@ class TrainOptions:
     auto_tune: bool = option(
         False, "choose the settings for this device that are not given, see docs/training.md"
     )
-    output_dir: Path | None = option(None, "the run's folder, instead of a name")
+    output_dir: Path | None = option(None, "the run's folder, instead of a name; or gs://...")
     run_name: str | None = option(
         None, "name of the run and of its folder; hackmatrix-jax-{mon}{dd}-{yy}-{n} unless given"
     )
     run_suffix: str | None = option(None, "text added to the name of the run")
     resume: str | None = option(
         None,
-        "folder of a run or checkpoint to go on from; or exported params to start from",
+        "folder of a run or checkpoint to go on from, or exported params to start from; or gs://...",
         aliases=("resume_from",),
     )
     resume_run: str | None = option(None, "name of a run in --checkpoint-dir to go on from")
@@ -46,7 +46,7 @@ class TrainOptions:
                 check_word(flag(name), text)
         if self.output_dir is not None:
             if str(self.output_dir).startswith("gs:"):
-                raise UserError("--output-dir must be a local folder")
+                raise UserError("output_dir must be a folder here, see docs/buckets.md")
             if self.run_name or self.run_suffix:
                 raise UserError("--output-dir is the run's folder: give no --run-name with it")
         if self.resume == "":

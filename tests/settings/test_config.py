@@ -40,7 +40,7 @@ def test_wrong_settings_are_refused(wrong: dict[str, object], message: str) -> N
         ({"reset_optimizer": True}, "--reset-optimizer needs --resume"),
         ({"resume": "a", "resume_run": "b"}, "give --resume or --resume-run, not both"),
         ({"output_dir": Path("a"), "run_name": "b"}, "--output-dir is the run's folder"),
-        ({"output_dir": Path("gs://bucket/run")}, "--output-dir must be a local folder"),
+        ({"output_dir": Path("gs://bucket/run")}, "output_dir must be a folder here"),
         ({"profile_step": 0}, "--profile-step must be at least 1, got 0"),
     ],
 )

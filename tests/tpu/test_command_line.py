@@ -13,7 +13,6 @@ from tpu_world import FakeGcloud
 
 from hackmatrix.cli.main import main
 from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS
-from hackmatrix.errors import UserError
 from hackmatrix.tpu.description import read_description
 
 GIVEN = {
@@ -275,22 +274,6 @@ def test_odd_zones_and_spot_without_a_bucket_are_warned_of(
     out = called("create", file(zone="europe-west4-b", bucket=None), "--dry-run")[1]
     assert "warning: no v4 is known in europe-west4-b: us-central2-b" in out
     assert "warning: spot without bucket: what is trained is lost" in out
-
-
-def test_what_training_refuses_is_told_before_it_costs(
-    gcloud: FakeGcloud, file: Callable[..., str], called: Called, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refusing(checkpoint_dir: Path) -> None:
-        raise UserError(f"not {checkpoint_dir}")
-
-    where = "hackmatrix.cli.tpu_subcommands.TrainConfig"
-    for name in ("create", "run"):
-        monkeypatch.setattr(where, refusing)
-        out = called(name, file(), "--dry-run")[1]
-        assert "warning: training will stop at once, but the TPU will cost: not gs:" in out
-        monkeypatch.setattr(where, lambda checkpoint_dir: None)  # noqa: ARG005
-        assert "warning" not in called(name, file(), "--dry-run")[1]
-    assert gcloud.calls == []
 
 
 def test_flags_override_the_file(file: Callable[..., str], called: Called) -> None:

@@ -1,0 +1,237 @@
+"""`hackmatrix train` with gs:// paths: which folder here stands for which address in a bucket.
+
+A run that goes to a bucket is trained in a folder here, `checkpoints/BUCKET/PATH`, and mirrored.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hackmatrix.errors import UserError
+from hackmatrix.reporting.console import Console
+from hackmatrix.settings.config import DEFAULT_FOLDER
+from hackmatrix.storage.address import Address, is_address
+from hackmatrix.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing
+
+if TYPE_CHECKING:
+    from hackmatrix.buckets.lease import Lease
+    from hackmatrix.buckets.mirror import Mirror
+
+Given = dict[str, Any]
+
+
+class Places(NamedTuple):
+    """What a command line says of buckets."""
+
+    runs: Address | None = None  # the folder of runs, if it is in a bucket
+    source: Address | None = None  # the run to resume, if it is in a bucket
+    params: Address | None = None  # the file to start from, if it is in a bucket
+    target: Address | None = None  # where this run goes, if to a bucket and its name is known
+    folder: Path | None = None  # the folder of that run here
+    goes_on: bool = False  # whether the target is the run that is resumed
+
+    def __bool__(self) -> bool:
+        return self != Places()
+
+
+def places_of(settings: Mapping[str, Any], options: Given) -> Places:
+    """What a command line says of buckets; asks none of them.
+
+    Args:
+        settings: fields of `TrainConfig` from flags and file.
+        options: fields of `TrainOptions` that were given.
+
+    Raises:
+        UserError: an address has the wrong form.
+    """
+    runs, resume = _address(settings.get("checkpoint_dir")), options.get("resume")
+    source = params = home = here = None
+    if runs is not None and options.get("resume_run"):
+        source = runs / options["resume_run"]
+    elif (named := _address(resume)) is not None:
+        source, params = (None, named) if _is_params(named.path) else (_run_of(named), None)
+    elif resume and not _is_params(resume):
+        home, here = _home(Path(resume))
+    if source is not None and "checkpoint_dir" not in settings:
+        runs = source.parent
+    resumed = source or home
+    if resumed is not None and _goes_on(resumed, runs, settings, options):
+        return Places(runs, source, params, resumed, here or _here(resumed), goes_on=True)
+    if (output := options.get("output_dir")) is not None:
+        target = _address(output)
+    else:
+        target = _named_by(runs, options)
+    return Places(runs, source, params, target, None if target is None else _here(target))
+
+
+def localised(places: Places, flags: Given, options: Given) -> tuple[Given, Given]:
+    """Flags and options with folders here in place of those in buckets; fetches nothing."""
+    if places.runs is not None:
+        flags = {**flags, "checkpoint_dir": _here(places.runs)}
+    if (output := _address(options.get("output_dir"))) is not None:
+        options = {**options, "output_dir": _here(output)}
+    return flags, options
+
+
+def named(places: Places, options: Given) -> tuple[Places, Given]:
+    """Chooses a name for a new run that goes to a bucket, if none was given: free there and here.
+
+    Raises:
+        BucketError: the bucket can't be read.
+    """
+    if places.runs is None or places.target is not None or options.get("output_dir") is not None:
+        return places, options
+    from hackmatrix.runs.names import next_name
+
+    here = _here(places.runs)
+    known = [path.name for path in here.iterdir()] if here.is_dir() else []
+    name = next_name([*known, *_opened(places.runs).folders()], date.today())
+    options = {**options, "run_name": name}
+    target = _named_by(places.runs, options)
+    assert target is not None
+    return places._replace(target=target, folder=_here(target)), options
+
+
+def fetch_source(places: Places, options: Given) -> Given:
+    """Fetches what is resumed; options that name it here.
+
+    Raises:
+        UserError: there is no such run or file.
+        BucketError: it can't be read.
+    """
+    from hackmatrix.buckets.cache import cache_folder, fetched
+    from hackmatrix.buckets.fetch import fetch_run
+
+    if places.params is not None:
+        return {**options, "resume": str(fetched(places.params))}
+    source = places.source
+    if source is None:
+        return options
+    run = _here(source) if places.goes_on else source.below(cache_folder())
+    fetch_run(_opened(source), run, _say)
+    named = _address(options.get("resume")) or source
+    within = named.path.removeprefix(source.path)  # which checkpoint
+    return {**options, "resume_run": None, "resume": str(run) + within}
+
+
+@contextlib.contextmanager
+def leased(places: Places) -> "Iterator[Lease | None]":
+    """Context in which this process alone may write the run's folder in its bucket, if it has one.
+
+    Raises:
+        UserError: another process is training it, or it is there and is not to be resumed.
+        BucketError: the bucket can't be written to.
+    """
+    if places.target is None:
+        yield None
+        return
+    from hackmatrix.buckets.lease import take_lease
+    from hackmatrix.runs.folder import CONFIG
+
+    if not places.goes_on and places.folder is not None and (places.folder / CONFIG).exists():
+        raise UserError(
+            f"the run {places.folder} exists: choose another --run-name, or "
+            f"--resume {places.folder}"
+        )
+    bucket = _opened(places.target)
+    if not places.goes_on and bucket.find(CONFIG) is not None:
+        raise UserError(
+            f"the run {places.target} exists: choose another --run-name, or "
+            f"--resume {places.target}"
+        )
+    lease = take_lease(bucket, _say)
+    try:
+        yield lease
+    finally:
+        lease.release()
+
+
+@contextlib.contextmanager
+def mirrored(places: Places, lease: "Lease | None", console: Console) -> "Iterator[Mirror | None]":
+    """Context in which the run's folder is mirrored to its bucket, if it has one."""
+    if places.target is None or places.folder is None or lease is None:
+        yield None
+        return
+    from hackmatrix.buckets.mirror import Mirror
+
+    console.say(f"what is in {places.folder} is mirrored to {places.target}")
+    bucket = Bucket(places.target)
+    with Mirror(places.folder, bucket, lease, console.say, console.warn) as mirror:
+        yield mirror
+
+
+def _address(path: Any) -> Address | None:
+    return Address.of(path) if is_address(path) else None
+
+
+def _here(address: Address) -> Path:
+    """The folder here that stands for one in a bucket."""
+    return address.below(DEFAULT_FOLDER)
+
+
+def _is_params(path: str) -> bool:
+    return path.endswith(".npz")
+
+
+def _run_of(named: Address) -> Address:
+    """The run that an address of a run, of its checkpoints or of one of them means."""
+    if named.name == "checkpoints":
+        return named.parent
+    return named.parent.parent if named.parent.name == "checkpoints" else named
+
+
+def _home(resume: Path) -> tuple[Address | None, Path | None]:
+    """The bucket that a run here goes to, and its folder."""
+    from hackmatrix.buckets.mirror import home_of
+
+    run = resume.parent if resume.name == "checkpoints" else resume
+    run = run.parent.parent if run.parent.name == "checkpoints" else run
+    home = home_of(run)
+    return home, None if home is None else run
+
+
+def _goes_on(
+    resumed: Address, runs: Address | None, settings: Mapping[str, Any], options: Given
+) -> bool:
+    """Whether the run that is resumed goes on in its own folder; see `open_run_folder`."""
+    if options.get("run_suffix"):
+        return False
+    if (output := options.get("output_dir")) is not None:
+        return _address(output) == resumed
+    if (name := options.get("run_name")) is None:
+        return True
+    is_elsewhere = runs is None and "checkpoint_dir" in settings
+    return not is_elsewhere and (runs or resumed.parent) / name == resumed
+
+
+def _named_by(runs: Address | None, options: Given) -> Address | None:
+    """Where a run of a given name goes; None if it has none, or goes to no bucket."""
+    name, suffix = options.get("run_name"), options.get("run_suffix")
+    if runs is None or name is None:
+        return None
+    return runs / (f"{name}-{suffix}" if suffix else name)
+
+
+def _opened(address: Address) -> Bucket:
+    """A bucket that has answered; an error of one line comes within seconds.
+
+    Raises:
+        UserError: there is no such bucket.
+        BucketError: it does not answer, or refuses.
+    """
+    from hackmatrix.runs.folder import CONFIG
+
+    bucket = Bucket(address, FIRST_PATIENCE)
+    try:
+        bucket.objects(CONFIG)
+    except Missing:
+        raise UserError(f"gs://{address.bucket}: there is no such bucket") from None
+    bucket.patience = PATIENCE
+    return bucket
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
