@@ -116,33 +116,36 @@ class Trainer:
 
         Its agents have the seeds `seed`, `seed + 1`, ...
         """
-        made: TrainState = self._program("init")(jnp.uint32(seed), jnp.int32(update))
+        made_from = jnp.uint32(seed), jnp.int32(update)
+        made: TrainState = self._program("init", self._init, made_from)(*made_from)
         return made
 
     def start(self, seed: int) -> TrainState:
-        """The state of a new run, as `init` makes it, while other threads load or compile `run`."""
-        # Not while one is loaded: the threads of LAPACK, which makes params, wait by spinning.
-        if self._kept is not None and self._kept.get("run") and self._kept.get("init"):
+        """The state of a new run, as `init` makes it, while another thread compiles `run`."""
+        # What makes params waits until `run` is loaded: LAPACK's threads would slow that down.
+        if self._kept is not None and self._kept.get("run") is not None:
             return self.init(seed)
         # Python traces one function at a time, so first what takes longest to compile.
         lowered = self._run.lower(self.state_shape(), jnp.int32(0))
         with ThreadPoolExecutor(1) as thread:
             compiled = thread.submit(self._compile_run, lowered)
-            if self._kept is not None:
-                self._kept.make("init", self._init.lower(jnp.uint32(seed), jnp.int32(0)))
             state = self.init(seed)
             compiled.result()
         return state
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
-        after: TrainState = self._program("run")(state, jnp.int32(num_updates))
-        return after
+        made_from = state, jnp.int32(num_updates)
+        made: TrainState = self._program("run", self._run, made_from)(*made_from)
+        return made
 
-    def _program(self, name: str) -> Any:
-        """The executable of a program if it has been kept, else the function that JAX compiles."""
-        kept = None if self._kept is None else self._kept.get(name)
-        return kept or {"init": self._init, "run": self._run}[name]
+    def _program(self, name: str, function: Any, arguments: tuple[Any, ...]) -> Any:
+        """What to call: the function, which JAX compiles, or its executable on disk."""
+        if self._kept is None:
+            return function
+        if self._kept.get(name) is None:
+            self._kept.make(name, function.lower(*arguments))
+        return self._kept.get(name)
 
     def _compile_run(self, lowered: Lowered) -> None:
         if self._kept is None:
