@@ -3,13 +3,11 @@
 import json
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from bridge_client import Client
+from jax_games import GAMES, begin, step
 
-import hackmatrix
 from hackmatrix.bridge.answers import REWARD_NAMES
 from hackmatrix.engine import Game
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
@@ -116,14 +114,12 @@ def test_the_process_pays_it(
 
 
 def test_jax_pays_all_of_them() -> None:
-    env = hackmatrix.make(auto_reset=False)
-    states = [env.from_text(set_to(position).session.game.to_text()) for _, position, *_ in CASES]
-    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
-    actions = jnp.array([action for *_, action, _ in CASES])
-    step = jax.jit(jax.vmap(env.step, in_axes=(None, 0, 0)))
-    _, _, reward, _, _, info = step(None, batch, actions)
-    parts = np.asarray(info["reward_parts"], np.float64)
-    for row, total, (part, position, action, points) in zip(parts, reward, CASES, strict=True):
+    state = begin([set_to(position).session.game.state for _, position, *_ in CASES])
+    actions = np.resize([action for *_, action, _ in CASES], GAMES)
+    played = step(state, actions)
+    rewards = np.asarray(played.reward[: len(CASES)])
+    parts = np.asarray(played.info["reward_parts"][: len(CASES)], np.float64)
+    for row, total, (part, position, action, points) in zip(parts, rewards, CASES, strict=True):
         told = dict(zip(REWARD_PARTS, row.tolist(), strict=True))
         expected = in_engine(position, action)
         assert told[part] == pytest.approx(points, abs=1e-5), part

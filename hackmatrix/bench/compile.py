@@ -134,7 +134,7 @@ def update() -> None:
     from hackmatrix.learner.trainer import Trainer
     from hackmatrix.settings.config import TrainConfig
 
-    trainer = Trainer(hackmatrix.make(), TrainConfig())
+    trainer = Trainer(hackmatrix.make(), TrainConfig(), made_from_config=True)
     jax.block_until_ready(trainer.run(trainer.start(0), 1))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import optax
 from flax import struct
 from jax.sharding import PartitionSpec
+from jax.stages import Lowered
 
 from hackmatrix.agents.network import Network, check_network, make_network
 from hackmatrix.agents.normalisation import FeatureScale, dense_features
@@ -23,7 +24,8 @@ from hackmatrix.learner.reward_scale import RewardScale
 from hackmatrix.learner.rollout import Games, Rollout, new_games, play
 from hackmatrix.learner.task import Task
 from hackmatrix.reporting.metrics import metrics_of
-from hackmatrix.settings.config import Course, TrainConfig
+from hackmatrix.settings.config import LOGGING, Course, TrainConfig
+from hackmatrix.storage.kept_executables import KeptExecutables
 
 Array = jax.Array
 
@@ -64,6 +66,7 @@ class Trainer:
         network: Network | None = None,
         detect_anomaly: bool = False,
         over_agents: seeds.OverAgents | None = None,
+        made_from_config: bool = False,
     ) -> None:
         """Prepares the programs; they are compiled when they are first called.
 
@@ -76,23 +79,29 @@ class Trainer:
             detect_anomaly: whether to search every update for numbers that are not finite.
             over_agents: maps the update of one agent over many; by default the fastest way on
                 the devices.
+            made_from_config: whether the package makes `env` from `config` alone, so that
+                executables can be kept on disk by name, for processes that keep programs.
 
         Raises:
             UserError: the network is not one for this environment; `config` normalises
                 observations, but this network does not allow it; or the network is recurrent and
                 `num_minibatches` does not divide `num_envs`.
         """
+        self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
+        self._course = course or Course(config.batch_size, config.total_timesteps)
+        self._kept: KeptExecutables | None = None
+        if made_from_config and self.mesh.size == 1:
+            name = _name(config, self._course, detect_anomaly=detect_anomaly)
+            self._kept = KeptExecutables(name, ("init", "run"), self.mesh.devices.flat[0])
         if network is None:
             network = make_network(env, config.network)
         check_network(env, network)
         _check_config(network, config)
         self.config = config
         self.network = network
-        self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
         self.task = Task(env, network, config, detect_anomaly)
         self.metrics = metrics_of(env)
         self._levels = getattr(env, "levels", None)
-        self._course = course or Course(config.batch_size, config.total_timesteps)
         self._share = config.num_envs // self.mesh.size  # games of one device
         self._over_agents = over_agents or seeds.fastest(self.mesh.devices.flat[0].platform)
         specs = _specs(config.num_seeds)
@@ -107,21 +116,42 @@ class Trainer:
 
         Its agents have the seeds `seed`, `seed + 1`, ...
         """
-        return self._init(jnp.uint32(seed), jnp.int32(update))
+        made_from = jnp.uint32(seed), jnp.int32(update)
+        made: TrainState = self._program("init", self._init, made_from)(*made_from)
+        return made
 
     def start(self, seed: int) -> TrainState:
         """The state of a new run, as `init` makes it, while another thread compiles `run`."""
+        # What makes params waits until `run` is loaded: LAPACK's threads would slow that down.
+        if self._kept is not None and self._kept.get("run") is not None:
+            return self.init(seed)
         # Python traces one function at a time, so first what takes longest to compile.
         lowered = self._run.lower(self.state_shape(), jnp.int32(0))
         with ThreadPoolExecutor(1) as thread:
-            compiled = thread.submit(lowered.compile)
+            compiled = thread.submit(self._compile_run, lowered)
             state = self.init(seed)
-            compiled.result()  # JAX keeps it with what was lowered, where `run` finds it
+            compiled.result()
         return state
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
-        return self._run(state, jnp.int32(num_updates))
+        made_from = state, jnp.int32(num_updates)
+        made: TrainState = self._program("run", self._run, made_from)(*made_from)
+        return made
+
+    def _program(self, name: str, function: Any, arguments: tuple[Any, ...]) -> Any:
+        """What to call: the function, which JAX compiles, or its executable on disk."""
+        if self._kept is None:
+            return function
+        if self._kept.get(name) is None:
+            self._kept.make(name, function.lower(*arguments))
+        return self._kept.get(name)
+
+    def _compile_run(self, lowered: Lowered) -> None:
+        if self._kept is None:
+            lowered.compile()  # JAX keeps it with what was lowered, where `run` finds it
+        else:
+            self._kept.make("run", lowered)
 
     def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
         """The metrics accumulated so far, and the state with these sums set to zero."""
@@ -288,6 +318,18 @@ def _check_config(network: Network, config: TrainConfig) -> None:
             "a recurrent network learns from whole games: --num-minibatches "
             f"{config.num_minibatches} must divide --num-envs {config.num_envs}"
         )
+
+
+# Settings that no program reads.
+_UNREAD = {"seed"} | {
+    field.name for field in dataclasses.fields(TrainConfig) if field.metadata["section"] == LOGGING
+}
+
+
+def _name(config: TrainConfig, course: Course, *, detect_anomaly: bool) -> str:
+    """Says all that the programs of a run are made from."""
+    settings = {name: value for name, value in vars(config).items() if name not in _UNREAD}
+    return f"a run of {settings}, {course}, {detect_anomaly=}"
 
 
 def _network_params(state: TrainState) -> Any:

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 from jax import export
@@ -26,6 +26,8 @@ from hackmatrix.storage.files import write_atomically
 
 _PACKAGE = Path(__file__).parent.parent
 _LIBRARIES = ("jax", "jaxlib", "numpy")
+
+T = TypeVar("T")
 
 _folder: Path | None = None
 
@@ -47,21 +49,72 @@ def kept_program(
         avals: shapes and dtypes of the arrays that it will be called with.
         platform: "cpu", "cuda" or another name of JAX for what it will run on.
     """
-    if _folder is None or not all(isinstance(size, int) for aval in avals for size in aval.shape):
-        return function
-    if not _LOADED or _source() != _LOADED:
+    if not all(isinstance(size, int) for aval in avals for size in aval.shape):
         return function
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    key = _key(name, shapes, platform)
-    path = cache_folder.kept_program_path(_folder, key)
-    program = _read(path, key)
+    arrays = [(shape.shape, str(shape.dtype)) for shape in shapes]
+    key = key_of(name, arrays, platform)
+    if key is None:
+        return function
+    program = read(key, lambda content: export.deserialize(bytearray(content)))
     if program is None:
         exported = export.export(jax.jit(function), platforms=[platform])(*shapes)
         content = bytes(exported.serialize())
-        _write(path, key, content)
+        write(key, content)
         # As the next process will find it: JAX's cache tells programs apart by their bytes.
         program = export.deserialize(bytearray(content))
     return program.call
+
+
+def key_of(name: str, *parts: object) -> str | None:
+    """The key of what is made from the package; None if nothing may be kept.
+
+    Args:
+        name: says what it is, with all settings.
+        parts: whatever else it is made from; their texts say all that they hold.
+    """
+    if _folder is None or not _LOADED or _source() != _LOADED:
+        return None
+    return key_of_text(_LOADED, name, *parts)
+
+
+def key_of_text(*parts: object) -> str:
+    """The key of what is made from nothing else than these parts, JAX and its settings."""
+    settings = {
+        name: str(getattr(jax.config, name, value))
+        for name, value in sorted(jax.config.values.items())
+        if "cache" not in name
+    }
+    versions = [version(library) for library in _LIBRARIES]
+    return hashlib.sha256(repr((*parts, versions, settings)).encode()).hexdigest()
+
+
+def read(key: str, understood: Callable[[bytes], T]) -> T | None:
+    """What a file holds; None if there is no such file, or anything is wrong with it."""
+    try:
+        path = _path(key)
+        if not cache_folder.belongs_to_user(path.parent.stat()):
+            return None
+        with path.open("rb") as file:
+            if not cache_folder.belongs_to_user(os.fstat(file.fileno())):
+                return None
+            checksum, content = file.read(32), file.read()
+        if checksum != _checksum(key, content):
+            return None
+        os.utime(path)  # what is used last is removed last
+        return understood(content)
+    except Exception:  # whatever is wrong with a file, what it holds can be made anew
+        return None
+
+
+def write(key: str, content: bytes) -> None:
+    """Writes a file, if that is possible."""
+    try:
+        path = _path(key)
+        if cache_folder.belongs_to_user(path.parent.stat()):
+            write_atomically(path, _checksum(key, content) + content, mode=0o600)
+    except OSError:
+        return
 
 
 def _source() -> str:
@@ -81,42 +134,10 @@ def _source() -> str:
 _LOADED = _source()
 
 
-def _key(name: str, shapes: Sequence[jax.ShapeDtypeStruct], platform: str) -> str:
-    settings = {
-        name: str(getattr(jax.config, name, value))
-        for name, value in sorted(jax.config.values.items())
-        if "cache" not in name
-    }
-    versions = [version(library) for library in _LIBRARIES]
-    arrays = [(shape.shape, str(shape.dtype)) for shape in shapes]
-    parts = (name, arrays, platform, _LOADED, versions, settings)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
-def _read(path: Path, key: str) -> export.Exported | None:
-    """The program of a file; None if there is no such file, or anything is wrong with it."""
-    try:
-        if not cache_folder.belongs_to_user(path.parent.stat()):
-            return None
-        with path.open("rb") as file:
-            if not cache_folder.belongs_to_user(os.fstat(file.fileno())):
-                return None
-            checksum, content = file.read(32), file.read()
-        if checksum != _checksum(key, content):
-            return None
-        os.utime(path)  # what is used last is removed last
-        return export.deserialize(bytearray(content))
-    except Exception:  # whatever is wrong with a file, the program can be made anew
-        return None
-
-
-def _write(path: Path, key: str, content: bytes) -> None:
-    """Writes the file of a program, if that is possible."""
-    try:
-        if cache_folder.belongs_to_user(path.parent.stat()):
-            write_atomically(path, _checksum(key, content) + content, mode=0o600)
-    except OSError:
-        return
+def _path(key: str) -> Path:
+    if _folder is None:
+        raise FileNotFoundError("nothing is kept")
+    return cache_folder.kept_program_path(_folder, key)
 
 
 def _checksum(key: str, content: bytes) -> bytes:

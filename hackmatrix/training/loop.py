@@ -17,7 +17,7 @@ import jax
 
 from hackmatrix.agents.network import Network
 from hackmatrix.curriculum.env import with_curriculum
-from hackmatrix.environments.registry import make_environment
+from hackmatrix.environments.registry import environment_id, make_environment
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer
@@ -39,7 +39,7 @@ from hackmatrix.training.run_folder import open_run_folder, prepare_run_folder, 
 from hackmatrix.training.schedule import Schedule
 from hackmatrix.training.sources import Source
 from hackmatrix.training.stop import StopRequest
-from hackmatrix.version import __version__
+from hackmatrix.version import ENVIRONMENT_ID, __version__
 
 Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
 MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
@@ -102,12 +102,20 @@ def train(
     with contextlib.ExitStack() as stack:
         console = console or stack.enter_context(Console())
         devices = _devices(config, options, console)
+        is_ours = env is None and environment_id(config.env) == ENVIRONMENT_ID
         env = env or make_environment(
             config.env, config.observation, config.max_episode_steps, config.reward
         )
         course = _course(config, source)
         trained = _with_curriculum(env, config)
-        trainer = Trainer(trained, config, devices, course, detect_anomaly=options.detect_anomaly)
+        trainer = Trainer(
+            trained,
+            config,
+            devices,
+            course,
+            detect_anomaly=options.detect_anomaly,
+            made_from_config=is_ours,
+        )
         run = stack.enter_context(open_run_folder(config, options, source))
         with StopRequest(partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)) as stop:
             first = _compiled(trainer, source, options, console)

@@ -20,10 +20,7 @@ from hackmatrix.rules.rewards import UNIT
 GAMES = 128
 ENV = hackmatrix.make(auto_reset=False)
 
-# With the kernels of a user's run, in the quick suite too: `test_budget.py` counts them.
-_step = jax.jit(
-    jax.vmap(ENV.step, (None, 0, 0)), compiler_options={"xla_cpu_use_fusion_emitters": True}
-)
+_step = jax.jit(jax.vmap(ENV.step, (None, 0, 0)))
 masks = jax.jit(jax.vmap(ENV.action_bits))
 observations = jax.jit(jax.vmap(ENV.observe))
 

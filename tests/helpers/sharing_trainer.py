@@ -42,7 +42,9 @@ class SharingTrainer(Trainer):
         course: Course | None = None,
         *,
         detect_anomaly: bool = False,
+        made_from_config: bool = False,
     ) -> None:
+        del made_from_config  # nothing is kept on disk
         super().__init__(env, config, devices, course, detect_anomaly=detect_anomaly)
         if vars(env):  # it may have been made with other options
             return

@@ -4,6 +4,7 @@ The figures are of JAX 0.10. A change that moves one by more than a tenth writes
 here, with its reason in docs/performance.md.
 """
 
+import os
 from typing import Any
 
 import jax
@@ -24,6 +25,7 @@ LINES = {
     "update": 40_478,
 }  # of StableHLO
 KERNELS = 1_369
+KERNELS_COMPILED_QUICKLY = 1_199  # in the quick suite, see `conftest.py`
 BYTES = 2_843
 
 STREAM = jax.ShapeDtypeStruct((GAMES,), jnp.uint32)
@@ -56,17 +58,13 @@ def test_lines_of_the_environment(started: Any) -> None:
     assert sizes == {name: a_tenth_of(LINES[name]) for name in programs}
 
 
-def test_lines_of_a_training_update() -> None:
-    trainer = Trainer(ENV, TrainConfig(num_envs=GAMES, num_steps=8))
-    program = trainer._run.lower(trainer.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
-    assert lines(program) == a_tenth_of(LINES["update"])
-
-
 def test_kernels_of_a_step(started: Any) -> None:
     _, state = started
     actions = jax.ShapeDtypeStruct((GAMES,), jnp.int32)
     program = _step.lower(None, state, actions).compile().as_text()
-    assert program.count(" fusion(") == a_tenth_of(KERNELS)
+    quickly = "xla_cpu_use_fusion_emitters=false" in os.environ.get("XLA_FLAGS", "")
+    expected = KERNELS_COMPILED_QUICKLY if quickly else KERNELS
+    assert program.count(" fusion(") == a_tenth_of(expected)
 
 
 def test_bytes_of_a_game(started: Any) -> None:
@@ -75,7 +73,7 @@ def test_bytes_of_a_game(started: Any) -> None:
     assert sum(sizes) == a_tenth_of(BYTES)
 
 
-def test_a_program_is_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_update_is_traced_once_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     traced = []
     step = batch.step
 
@@ -86,5 +84,6 @@ def test_a_program_is_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "step", counting)
     trainer = Trainer(ENV, TrainConfig(num_envs=GAMES, num_steps=8))
     for _ in range(2):
-        trainer._run.lower(trainer.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
+        program = trainer._run.lower(trainer.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
     assert len(traced) == 1
+    assert lines(program) == a_tenth_of(LINES["update"])

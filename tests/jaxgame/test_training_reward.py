@@ -2,10 +2,12 @@
 
 import jax
 import jax.numpy as jnp
+import jax_games
 import numpy as np
 import pytest
 
 import hackmatrix
+from hackmatrix.engine.text import state_from_text
 from hackmatrix.errors import UserError
 from hackmatrix.jaxgame.training_reward import progress
 from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
@@ -24,16 +26,14 @@ BOARD = """
 LEFT, RIGHT = 2, 3
 
 
-@pytest.fixture(scope="module")
-def env() -> hackmatrix.jaxgame.HackMatrixEnv:
-    return hackmatrix.make(reward="progress")
+env = hackmatrix.make(reward="progress")
+step = jax.jit(env.step)
 
 
-def test_picking_up_a_data_siphon_and_taking_it_back_pays_nothing_together(env) -> None:
-    step = jax.jit(env.step)
+def test_picking_up_a_data_siphon_and_taking_it_back_pays_nothing_together() -> None:
     state, paid = env.from_text(BOARD), []
-    state = step(None, state, RIGHT)[1]  # an enemy turn, after which the state is saved
-    state = step(None, state, LEFT)[1]
+    state = step(None, state, jnp.int32(RIGHT))[1]  # an enemy turn, after which the state is saved
+    state = step(None, state, jnp.int32(LEFT))[1]
     undo = FIRST_PROGRAM + ProgramId.UNDO
     for action in (LEFT, undo, undo):
         _, state, reward, *_ = step(None, state, jnp.int32(action))
@@ -42,21 +42,22 @@ def test_picking_up_a_data_siphon_and_taking_it_back_pays_nothing_together(env) 
     assert sum(paid) == pytest.approx(0, abs=1e-6)
 
 
-def test_the_episode_return_stays_the_games_own(env) -> None:
-    own = hackmatrix.make()
-    results = [jax.jit(e.step)(None, e.from_text(BOARD), jnp.int32(LEFT)) for e in (env, own)]
-    (*_, of_progress), (_, _, reward, *_, of_game) = results
-    assert float(of_progress["episode_return"]) == float(of_game["episode_return"]) == float(reward)
+def test_the_episode_return_stays_the_games_own() -> None:
+    *_, of_progress = step(None, env.from_text(BOARD), jnp.int32(LEFT))
+    of_game = jax_games.step(
+        jax_games.begin([state_from_text(BOARD)]), np.full(jax_games.GAMES, LEFT)
+    )
+    told = float(of_progress["episode_return"])
+    assert told == float(of_game.info["episode_return"][0]) == float(of_game.reward[0])
 
 
 def test_stages_the_win_and_death_pay() -> None:
-    env = hackmatrix.make()
-    state = env.from_text(BOARD)
-    player = jax.tree.map(lambda x: jnp.asarray(x)[None], state.game.player)
-    after = env.observe(state)[None]
+    state = jax_games.begin([state_from_text(BOARD)])
+    player = jax.tree.map(lambda x: x[:1], state.game.player)
+    after = jax_games.observations(state)[:1]
     yes, no = jnp.array([True]), jnp.array([False])
     paid = [
-        float(progress(player, after, completed, won, died)[0])
+        float(jax.jit(progress)(player, after, completed, won, died)[0])
         for completed, won, died in ((yes, no, no), (yes, yes, no), (no, no, yes), (no, no, no))
     ]
     np.testing.assert_allclose(paid, [1, 6, -1, 0], atol=1e-6)
@@ -68,10 +69,9 @@ def test_an_unknown_reward_is_refused() -> None:
 
 
 def test_siphoning_pays_what_it_brings_less_the_siphon() -> None:
-    env = hackmatrix.make(reward="progress")
     text = BOARD.replace("energy 1", "energy 1 siphons 1")
     state = env.from_text(text)
-    _, after, reward, *_ = jax.jit(env.step)(None, state, jnp.int32(SIPHON))
+    _, after, reward, *_ = step(None, state, jnp.int32(SIPHON))
     before, now = state.game.player, after.game.player
     gained = int(now.credits - before.credits) + int(now.energy - before.energy)
     assert float(reward) == pytest.approx(-0.15 + 0.03 * gained)
