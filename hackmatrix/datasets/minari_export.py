@@ -13,6 +13,7 @@ import minari
 import numpy as np
 from gymnasium import spaces
 from minari.data_collector import EpisodeBuffer
+from minari.dataset.minari_dataset import parse_dataset_id
 from minari.storage import get_dataset_path
 
 from hackmatrix.datasets.folder import DataSet, Shard
@@ -82,13 +83,15 @@ def export(data: DataSet, environment: str, name: str, layout: str, limits: Limi
 @contextmanager
 def _new_folder(name: str) -> Iterator[Path]:
     """Where Minari will keep a data set; removed if something is raised."""
+    try:
+        parse_dataset_id(name)
+    except (ValueError, TypeError):  # the second for an id without a version
+        raise UserError(
+            f"{name}: an id of Minari is name-v0 or namespace/name-v0, in letters, digits, - and _"
+        ) from None
     folder = get_dataset_path(name)
     if folder.exists():
         raise UserError(f"{name}: Minari has a data set of this name, in {folder}")
-    try:
-        minari.parse_dataset_id(name)
-    except ValueError as error:
-        raise UserError(f"{name}: {error}") from None
     try:
         yield folder
     except BaseException:

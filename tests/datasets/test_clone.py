@@ -58,7 +58,7 @@ def test_values_are_returns_in_the_units_of_the_run(
     data = open_data_set(of_an_expert(tmp_path / "data", 200))
     seen: list[Any] = []
 
-    def learn(network: Any, params: Any, lessons: Any, **_: Any) -> tuple[Any, None]:
+    def learn(_: Any, params: Any, lessons: Any, **__: Any) -> tuple[Any, None]:
         seen.append(lessons)
         return params, None
 
@@ -113,7 +113,7 @@ def test_params_that_do_not_fit_are_refused(
     settings = ["--config", "grid.yaml"]
     assert main(["clone", "data", "it.npz", *settings, "--epochs", "1", "--batch", "32"]) == 0
     start = ["train", *settings, "--init-from", "it.npz", "--run-name", "run"]
-    assert "wants [25, 16]" in refused(capsys, *start, "--hidden-dim", "16")
+    assert "configuration wants [16]" in refused(capsys, *start, "--hidden-dim", "16")
     assert "--activation relu" in refused(capsys, *start, "--activation", "tanh")
     assert "was trained on Grid-v0" in refused(capsys, *start, "--env", "CartPole-v1")
     assert "without --resume" in refused(capsys, *start, "--resume", "it.npz")

@@ -212,7 +212,7 @@ def test_nothing_is_overwritten_and_an_interrupted_recording_leaves_nothing(
     assert before == {file: file.read_bytes() for file in path.iterdir()}
     assert "there is no folder" in refused(capsys, "record", tmp_path / "a" / "b", "--env", GRID)
 
-    def interrupted(self: object, shard: Shard) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(folder.Writer, "add", interrupted)
