@@ -95,8 +95,6 @@ def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
     options: dict[str, Any] = {}
     if name == ENVIRONMENT_ID:
         options = {"observation": config.observation, "reward": config.reward}
-    if config.max_episode_steps is not None:
-        options["max_episode_steps"] = config.max_episode_steps
     env = data_environment(name, **options)
     return env, make_network(env, config.network)
 
@@ -114,12 +112,12 @@ def _lessons(
     squares = steps = games = 0.0
     for shard in data.first(data.facts.games, plan.positions):
         games += len(shard.lengths)
-        for batch in replayer.batches(shard):
+        for batch in replayer.playable_batches(shard, data.path):
             returns, so_far = _discounted(batch, config.gamma)
             squares += float(np.sum(so_far**2, where=batch.within))
             steps += int(batch.lengths.sum())
             is_held_out = (shard.first + batch.games) % _HELD_OUT == 0
-            for chosen, kept in ((~is_held_out, parts[0]), (is_held_out, parts[1])):
+            for chosen, kept in zip((~is_held_out, is_held_out), parts, strict=True):
                 kept.append(_lessons_of(batch, returns, batch.within & chosen, env.num_actions))
     scale = np.sqrt(squares / steps) if config.normalize_rewards and squares else 1.0
     learned, held_out = (jax.tree.map(lambda *x: np.concatenate(x), *part) for part in parts)
@@ -147,8 +145,9 @@ def _lessons_of(
 ) -> Lessons:
     """The positions of a batch at which `chosen` bool[T, N] is set."""
     observations, masks = jax.tree.map(lambda x: x[chosen], batch.seen)
-    policy = np.eye(num_actions, dtype=np.float16)[batch.actions[chosen]]
-    return Lessons(observations, masks, policy, returns[chosen].astype(np.float32))
+    policy: Any = np.eye(num_actions, dtype=np.float16)[batch.actions[chosen]]
+    value: Any = returns[chosen].astype(np.float32)
+    return Lessons(observations, masks, policy, value)
 
 
 def _judged(network: Network, params: PyTree, lessons: Lessons) -> tuple[float, float, float]:

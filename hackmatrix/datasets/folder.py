@@ -67,7 +67,9 @@ class Shard(NamedTuple):
         steps = int(self.lengths[:games].sum())
         return Shard(
             self.first,
-            *(per_game[:games] for per_game in (self.lengths, self.terminated, self.finals)),
+            self.lengths[:games],
+            self.terminated[:games],
+            self.finals[:games],
             self.actions[:steps],
             self.rewards[:steps],
         )

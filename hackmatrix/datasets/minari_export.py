@@ -19,7 +19,6 @@ from minari.storage import get_dataset_path
 from hackmatrix.datasets.folder import DataSet, Shard
 from hackmatrix.datasets.replay import Batch, Replayer, data_environment
 from hackmatrix.errors import UserError
-from hackmatrix.gym import registry
 from hackmatrix.gym.layouts import arranged, space_of
 from hackmatrix.interface.environment import Environment
 from hackmatrix.version import ENVIRONMENT_ID
@@ -68,7 +67,7 @@ def export(data: DataSet, environment: str, name: str, layout: str, limits: Limi
         warnings.simplefilter("ignore")  # about authors and permanent links
         made = minari.create_dataset_from_buffers(
             name,
-            _episodes(data, env, arrange, limits),  # type: ignore[arg-type] # any iterable will do
+            _episodes(data, env, arrange, limits),
             env=_gymnasium_env(environment, layout),
             observation_space=space,
             action_space=spaces.Discrete(env.num_actions),
@@ -122,7 +121,7 @@ def _gymnasium_env(environment: str, layout: str) -> gymnasium.Env[Any, Any] | N
     """What Minari's `recover_environment` will make; None if Gymnasium does not know it."""
     if environment == ENVIRONMENT_ID:
         return gymnasium.make(environment, observation=layout)
-    return gymnasium.make(environment) if environment in registry else None
+    return gymnasium.make(environment) if environment in gymnasium.registry else None
 
 
 def _episodes(
@@ -132,7 +131,7 @@ def _episodes(
         env, data.facts.seed, min(_PLACES, data.facts.games), lambda seen, masks: (seen, masks)
     )
     for shard in data.first(limits.episodes, limits.steps):
-        for batch in replayer.batches(shard):
+        for batch in replayer.playable_batches(shard, data.path):
             for column in range(len(batch.games)):
                 yield _episode(shard, batch, column, arrange)
 
@@ -152,9 +151,9 @@ def _episode(shard: Shard, batch: Batch, column: int, arrange: Arrange) -> Episo
     return EpisodeBuffer(
         id=shard.first + int(batch.games[column]),
         observations=arrange(observations),
-        actions=batch.actions[:length, column].astype(np.int64),  # type: ignore[arg-type]
-        rewards=batch.rewards[:length, column],  # type: ignore[arg-type]
-        terminations=terminated,  # type: ignore[arg-type]
-        truncations=truncated,  # type: ignore[arg-type]
+        actions=batch.actions[:length, column].astype(np.int64),
+        rewards=batch.rewards[:length, column],
+        terminations=terminated,
+        truncations=truncated,
         infos={"action_mask": masks},
     )

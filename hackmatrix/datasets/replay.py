@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +15,7 @@ from hackmatrix.environments.registry import environment_id, make
 from hackmatrix.evaluation.games import DATA
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.rules.rewards import UNIT
+from hackmatrix.storage.manifest import DamagedError
 from hackmatrix.version import ENVIRONMENT_ID
 
 Array = jax.Array
@@ -61,6 +63,15 @@ class Replayer:
         self._begin = jax.jit(self._begin_all)
         self._step = jax.jit(self._step_all, donate_argnums=0)
 
+    def playable_batches(self, shard: Shard, path: Path) -> Iterator[Batch]:
+        """Like `batches`; raises `DamagedError` where a recorded action of a game is not valid."""
+        for batch in self.batches(shard):
+            if not batch.valid[batch.within].all():
+                raise DamagedError(
+                    f"{path}: its games can't be played again; `hackmatrix data verify` says where"
+                )
+            yield batch
+
     def batches(self, shard: Shard) -> Iterator[Batch]:
         """All games of a shard, the shortest first."""
         order = np.argsort(shard.lengths, kind="stable")
@@ -83,8 +94,18 @@ class Replayer:
             carry, part = self._step(carry, self._seed, numbers, lengths, taken)
             parts.append(jax.device_get(part))
         whole = jax.tree.map(lambda *x: np.concatenate(x)[:longest, :count], *parts)
-        finals = jax.tree.map(lambda x: x[:count], jax.device_get(carry[-1]))
-        return Batch(games, lengths[:count], actions[:longest, :count], *whole, finals)
+        valid, rewards, terminated, truncated, seen = whole
+        return Batch(
+            games=games,
+            lengths=lengths[:count],
+            actions=actions[:longest, :count],
+            valid=valid,
+            rewards=rewards,
+            terminated=terminated,
+            truncated=truncated,
+            seen=seen,
+            final_observations=jax.tree.map(lambda x: x[:count], jax.device_get(carry[-1])),
+        )
 
     def _begin_all(self, seed: Array, numbers: Array) -> PyTree:
         observations, state = DATA.begin(self._env, seed, numbers)

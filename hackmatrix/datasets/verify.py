@@ -34,8 +34,13 @@ class Verdict(NamedTuple):
     def and_also(self, other: "Verdict") -> "Verdict":
         """The verdict on the games of both."""
         first = [each.first for each in (self, other) if each.first is not None]
-        numbers = (mine + theirs for mine, theirs in zip(self[:4], other[:4], strict=True))
-        return Verdict(*numbers, min(first, default=None))
+        return Verdict(
+            self.games + other.games,
+            self.steps + other.steps,
+            self.oracle_games + other.oracle_games,
+            self.differing + other.differing,
+            min(first, default=None),
+        )
 
 
 NOTHING = Verdict(games=0, steps=0, oracle_games=0, differing=0, first=None)

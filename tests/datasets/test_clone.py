@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from made_data import GRID, of_an_expert, recorded, use_grid
+from made_data import GRID, change, of_an_expert, recorded, use_grid
 
 from hackmatrix.agents.policy import load_policy
 from hackmatrix.cli.main import main
@@ -119,6 +119,14 @@ def test_params_that_do_not_fit_are_refused(
     assert "without --resume" in refused(capsys, *start, "--resume", "it.npz")
     assert "nobody.npz: no such file" in refused(capsys, *start[:3], "--init-from", "nobody.npz")
     assert not Path("checkpoints/run").exists()
+
+
+def test_games_that_can_not_be_played_again_are_not_learned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(of_an_expert(tmp_path / "data", 30), "actions", 5, 200)
+    clone_it = ["clone", "data", "it.npz", "--config", "grid.yaml"]
+    assert "`hackmatrix data verify` says where" in refused(capsys, *clone_it)
 
 
 @pytest.mark.parametrize(
