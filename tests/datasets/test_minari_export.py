@@ -102,7 +102,7 @@ def test_episodes_of_hackmatrix_are_the_games_of_the_python_engine(
     loaded = exported(path, "--observation", layout, name=f"hackmatrix/{layout}-v0")
     assert loaded.recover_environment().observation_space == loaded.observation_space
     for episode in loaded.iterate_episodes():
-        game = Game.new(9, episode.id)
+        game = Game.new(9, int(episode.id))
         for time, action in enumerate([*episode.actions, None]):
             expected = arranged(game.observation(), layout)
             shown = jax.tree.map(lambda x: x[time], episode.observations)  # noqa: B023
@@ -111,4 +111,4 @@ def test_episodes_of_hackmatrix_are_the_games_of_the_python_engine(
                 valid = np.flatnonzero(episode.infos["action_mask"][time])
                 assert valid.tolist() == game.valid_actions()
                 reward = game.step(int(action)).reward
-                assert episode.rewards[time] == pytest.approx(reward, abs=1e-5)
+                assert episode.rewards[time] == pytest.approx(reward, rel=1e-6)
