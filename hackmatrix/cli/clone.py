@@ -13,7 +13,7 @@ from hackmatrix.options import check, option
 from hackmatrix.settings.config import MAX_SEED
 
 _EXAMPLE = """\
-  hackmatrix clone data/scripted cloned.npz --config configs/cpu.yaml
+  hackmatrix clone scripted-games cloned.npz --config configs/cpu.yaml
   hackmatrix train --config configs/cpu.yaml --init-from cloned.npz
       learns the scripted player's actions, and starts a training from there"""
 

@@ -115,7 +115,7 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
         command=command,
         purpose="Plays games of an agent, none of them of an evaluation, and keeps them as a data "
         "set: actions and rewards, from which the rest follows.",
-        example=f"  {command} data/scripted --agent scripted --episodes 10_000",
+        example=f"  {command} scripted-games --agent scripted --episodes 10_000",
     )
     from hackmatrix.agents import shipped
     from hackmatrix.datasets.folder import Facts, check_new, new_data_set
@@ -188,7 +188,7 @@ def verify(argv: list[str], command: str = "hackmatrix data verify") -> int:
         command=command,
         purpose="Checks the checksums of a data set, plays its games again, and names the first "
         "difference.",
-        example=f"  {command} data/scripted",
+        example=f"  {command} scripted-games",
     )
     from hackmatrix.datasets.folder import known_environment, open_data_set
     from hackmatrix.datasets.verify import NOTHING, verify
@@ -221,7 +221,7 @@ def export(argv: list[str]) -> int:
         argv,
         command="hackmatrix data export",
         purpose="Writes the first games of a data set for Minari, with their observations.",
-        example="  hackmatrix data export data/scripted hackmatrix/scripted-v0 --episodes 100",
+        example="  hackmatrix data export scripted-games hackmatrix/scripted-v0 --episodes 100",
     )
     if importlib.util.find_spec("minari") is None:
         raise UserError("needs Minari: pip install 'hackmatrix[minari]'")

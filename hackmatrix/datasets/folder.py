@@ -6,19 +6,17 @@ folder gets its name only after all of it is on disk, so there is never half a d
 """
 
 import contextlib
-import io
 import json
 import os
 import shutil
-import zipfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hackmatrix.datasets.shard import Shard, damaged, read_shard
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.settings.config import MAX_SEED
@@ -28,7 +26,6 @@ from hackmatrix.storage.manifest import DamagedError, check_manifest, write_mani
 FORMAT = 1
 FACTS = "data.json"
 MAX_STEPS = 100_000  # of a game
-MAX_SHARD = 2**28  # bytes of the arrays of a shard
 
 
 @dataclass(frozen=True)
@@ -47,48 +44,6 @@ class Facts:
     format: int = FORMAT
 
 
-class Shard(NamedTuple):
-    """G games with consecutive numbers, and their S steps, one game after the other."""
-
-    first: int  # number of the first game
-    lengths: NDArray[np.int32]  # [G], at least 1
-    terminated: NDArray[np.bool_]  # [G], whether the game itself ended; else it was cut off
-    finals: NDArray[np.uint32]  # [G], CRC-32 of the last observation
-    actions: NDArray[np.uint8]  # [S]
-    rewards: NDArray[np.float32]  # [S]
-
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """The index of each game's first step, int64[G]."""
-        return np.cumsum(self.lengths, dtype=np.int64) - self.lengths
-
-    def head(self, games: int) -> "Shard":
-        """The first games."""
-        steps = int(self.lengths[:games].sum())
-        return Shard(
-            self.first,
-            self.lengths[:games],
-            self.terminated[:games],
-            self.finals[:games],
-            self.actions[:steps],
-            self.rewards[:steps],
-        )
-
-    def returns(self) -> NDArray[np.float64]:
-        """The sum of each game's rewards, float64[G]."""
-        sums: NDArray[np.float64] = np.add.reduceat(self.rewards, self.starts, dtype=np.float64)
-        return sums
-
-
-_DTYPES = {
-    "lengths": np.int32,
-    "terminated": np.bool_,
-    "finals": np.uint32,
-    "actions": np.uint8,
-    "rewards": np.float32,
-}
-
-
 class Writer:
     """Writes the shards of a new data set, in the order of their games."""
 
@@ -98,12 +53,8 @@ class Writer:
 
     def add(self, shard: Shard) -> None:
         """Writes a shard."""
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = {name: getattr(shard, name) for name in _DTYPES}
-        np.savez_compressed(buffer, allow_pickle=False, **arrays)
-        path = self._folder / _shard_name(shard.first)
-        with path.open("xb") as file:  # the manifest waits until it is on disk
-            file.write(buffer.getvalue())
+        # The manifest waits until it is on disk.
+        (self._folder / _shard_name(shard.first)).write_bytes(shard.as_npz())
         self.games += len(shard.lengths)
         self.steps += len(shard.actions)
 
@@ -161,11 +112,13 @@ class DataSet(NamedTuple):
         ends = (*self.firsts[1:], self.facts.games)
         steps = 0
         for first, end in zip(self.firsts, ends, strict=True):
-            shard = _read_shard(self.path / _shard_name(first), first, end - first, self.facts)
+            shard = read_shard(
+                self.path / _shard_name(first), first, end - first, self.facts.max_steps
+            )
             steps += len(shard.actions)
             yield shard
         if steps != self.facts.steps:
-            raise _damaged(self.path, f"holds {steps:,} steps, not {self.facts.steps:,}")
+            raise damaged(self.path, f"holds {steps:,} steps, not {self.facts.steps:,}")
 
     def first(self, games: int, steps: int) -> Iterator[Shard]:
         """Shards with the first games, at most so many and with so many steps, at least one game.
@@ -197,9 +150,9 @@ def open_data_set(path: Path) -> DataSet:
     names = sorted(each.name for each in path.glob("games-*.npz"))
     firsts = tuple(int(name[6:-4]) for name in names if name[6:-4].isdecimal())
     if not firsts or names != [_shard_name(first) for first in firsts]:
-        raise _damaged(path, "has no shards of games, or others")
+        raise damaged(path, "has no shards of games, or others")
     if firsts[0] != 0 or firsts[-1] >= facts.games:
-        raise _damaged(path, f"its shards do not begin at game 0, or go beyond {facts.games:,}")
+        raise damaged(path, f"its shards do not begin at game 0, or go beyond {facts.games:,}")
     return DataSet(path, facts, firsts)
 
 
@@ -225,21 +178,17 @@ def _shard_name(first: int) -> str:
     return f"games-{first:010d}.npz"
 
 
-def _damaged(path: Path, what: str) -> DamagedError:
-    return DamagedError(f"{path} is damaged: {what}")
-
-
 def _read_facts(path: Path) -> Facts:
     try:
         found = json.loads((path / FACTS).read_text(encoding="utf-8"))
         known = {field.name for field in fields(Facts)}
         if not isinstance(found, dict) or found.get("format") != FORMAT or set(found) != known:
-            raise _damaged(path, f"{FACTS} does not describe a data set in format {FORMAT}")
+            raise damaged(path, f"{FACTS} does not describe a data set in format {FORMAT}")
         facts = Facts(**found)
     except DamagedError:
         raise
     except (OSError, ValueError, RecursionError) as error:
-        raise _damaged(path, f"{FACTS} can't be read ({error})") from None
+        raise damaged(path, f"{FACTS} can't be read ({error})") from None
     for name, least, most in (
         ("seed", 0, MAX_SEED),
         ("games", 1, 2**31 - 1),
@@ -248,41 +197,7 @@ def _read_facts(path: Path) -> Facts:
     ):
         value = getattr(facts, name)
         if type(value) is not int or not least <= value <= most:
-            raise _damaged(path, f"{FACTS} says {name} {value!r:.40}")
+            raise damaged(path, f"{FACTS} says {name} {value!r:.40}")
     if not isinstance(facts.environment, str) or not isinstance(facts.agent, str):
-        raise _damaged(path, f"{FACTS} names no environment or agent")
+        raise damaged(path, f"{FACTS} names no environment or agent")
     return facts
-
-
-def _read_shard(path: Path, first: int, games: int, facts: Facts) -> Shard:
-    arrays = _arrays(path)
-    shard = Shard(first, **arrays)
-    lengths = shard.lengths
-    if not len(lengths) == len(shard.terminated) == len(shard.finals) == games:
-        raise _damaged(path, f"holds {len(lengths):,} games, not {games:,}")
-    if lengths.min() < 1 or lengths.max() > facts.max_steps:
-        raise _damaged(path, f"a game has {lengths.max():,} actions, or none")
-    if not lengths.sum(dtype=np.int64) == len(shard.actions) == len(shard.rewards):
-        raise _damaged(path, "the lengths of its games do not fit its actions and rewards")
-    return shard
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a shard; what they would take in memory is looked at first."""
-    try:
-        with zipfile.ZipFile(path) as file:
-            if sum(member.file_size for member in file.infolist()) > MAX_SHARD:
-                raise _damaged(path, f"would take more than {MAX_SHARD:,} bytes of memory")
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except DamagedError:
-        raise
-    except Exception as error:  # NumPy, its headers and zip files raise a dozen kinds
-        reason = " ".join(str(error).split())[:200]
-        raise _damaged(path, f"is no shard of games ({reason})") from None
-    if set(arrays) != set(_DTYPES):
-        raise _damaged(path, f"holds {', '.join(sorted(arrays))[:200]}, not a shard's arrays")
-    for name, dtype in _DTYPES.items():
-        if arrays[name].dtype != dtype or arrays[name].ndim != 1:
-            raise _damaged(path, f"{name} is {arrays[name].dtype} {arrays[name].shape}")
-    return arrays

@@ -16,8 +16,9 @@ from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.storage import get_dataset_path
 
-from hackmatrix.datasets.folder import DataSet, Shard
+from hackmatrix.datasets.folder import DataSet
 from hackmatrix.datasets.replay import Batch, Replayer, data_environment
+from hackmatrix.datasets.shard import Shard
 from hackmatrix.errors import UserError
 from hackmatrix.gym.layouts import arranged, space_of
 from hackmatrix.interface.environment import Environment

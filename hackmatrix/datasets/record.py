@@ -12,13 +12,14 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from hackmatrix.datasets.folder import Shard
 from hackmatrix.datasets.oracle import ScriptedGame, play_scripted
 from hackmatrix.datasets.replay import data_environment, finals_of, rewards_of
+from hackmatrix.datasets.shard import Shard
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.agents import SCRIPTED, check_search, compiled_agent
-from hackmatrix.evaluation.games import DATA, Games, Limits
+from hackmatrix.evaluation.families import DATA
+from hackmatrix.evaluation.games import Games, Limits
 from hackmatrix.evaluation.plain_games import cores, on_all_cores
 from hackmatrix.version import ENVIRONMENT_ID
 

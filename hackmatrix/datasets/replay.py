@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from hackmatrix.datasets.folder import Shard
+from hackmatrix.datasets.shard import Shard
 from hackmatrix.environments.registry import environment_id, make
-from hackmatrix.evaluation.games import DATA
+from hackmatrix.evaluation.families import DATA
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.rules.rewards import UNIT
 from hackmatrix.storage.manifest import DamagedError

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackmatrix.datasets.difference import Difference
-from hackmatrix.datasets.folder import DataSet, Facts, Shard
+from hackmatrix.datasets.folder import DataSet, Facts
 from hackmatrix.datasets.oracle import OracleGame, first_difference
 from hackmatrix.datasets.replay import Batch, Replayer, data_environment, finals_of
+from hackmatrix.datasets.shard import Shard
 from hackmatrix.evaluation.plain_games import on_all_cores
 from hackmatrix.rules.rewards import UNIT
 from hackmatrix.version import ENVIRONMENT_ID

@@ -17,43 +17,16 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
+from hackmatrix.evaluation.families import EVALUATION, Family
 from hackmatrix.evaluation.players import Player
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.interface.report import PlayedGames
 from hackmatrix.jaxgame.batch import for_few
-from hackmatrix.learner.keys import Purpose, key_for, keys_for
-from hackmatrix.rules.chance import EVALUATION_STREAM
 
 Array = jax.Array
 
 PLACES = 1024  # games at once
 SELECTION = 2**30  # the first game that chooses params during training
-
-
-class Family(NamedTuple):
-    """Which games the seeds and numbers mean."""
-
-    stream: int  # of seed 0, for environments whose games have streams
-    reset: Purpose  # for others: of the keys of their starts
-    action: Purpose
-    step: Purpose
-
-    def begin(self, env: Environment, seed: Array, numbers: Array) -> tuple[PyTree, PyTree]:
-        """Observations and states of the games with these numbers [N], before the first action."""
-        if hasattr(env, "reset_game"):
-            stream = jnp.full(numbers.shape, jnp.uint32(self.stream) + seed)
-            return jax.vmap(env.reset_game)(stream, numbers.astype(jnp.uint32))
-        return jax.vmap(env.reset)(keys_for(seed, self.reset, each=numbers))
-
-    def step_keys(self, seed: Array, times: Array, numbers: Array) -> Array:
-        """N keys, for the steps of the games after `times` [N] actions."""
-        return _keys(seed, self.step, times, numbers)
-
-
-EVALUATION = Family(
-    EVALUATION_STREAM, Purpose.EVALUATION_RESET, Purpose.EVALUATION_ACTION, Purpose.EVALUATION_STEP
-)
-DATA = Family(0, Purpose.DATA_RESET, Purpose.DATA_ACTION, Purpose.DATA_STEP)
 
 
 class _Places(struct.PyTreeNode):
@@ -260,7 +233,7 @@ class Games:
         """The games after an action each, the actions, rewards, and which games ended by it."""
         before, numbers = places.played, places.number
         masks = _allowed(jax.vmap(self.env.action_mask)(places.env_state), allowed)
-        keys = _keys(seed, self.family.action, before.lengths, numbers)
+        keys = self.family.action_keys(seed, before.lengths, numbers)
         uniforms = jax.vmap(jax.random.uniform)(keys)
         actions, carry = self.player.choose(params, places.carry, places.obs, masks, uniforms)
         keys = self.family.step_keys(seed, before.lengths, numbers)
@@ -279,11 +252,6 @@ class Games:
         ended = terminated | truncated | (after.lengths >= self.limits.max_steps)
         places = _Places(numbers, places.running, env_state, obs, carry, after)
         return places, actions, reward, places.running & ended
-
-
-def _keys(seed: Array, purpose: Purpose, times: Array, numbers: Array) -> Array:
-    """N keys, for a step of each game."""
-    return jax.vmap(lambda time, number: key_for(seed, purpose, time, number))(times, numbers)
 
 
 def _allowed(masks: Array, allowed: Array) -> Array:

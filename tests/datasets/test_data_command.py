@@ -15,7 +15,9 @@ from paths import ROOT
 
 from hackmatrix.cli.main import main
 from hackmatrix.datasets import folder, record
-from hackmatrix.datasets.folder import Shard, open_data_set
+from hackmatrix.datasets import shard as shards
+from hackmatrix.datasets.folder import open_data_set
+from hackmatrix.datasets.shard import Shard
 from hackmatrix.storage.manifest import write_manifest
 
 Said = dict[str, Any]
@@ -186,7 +188,7 @@ def damage_no_json(path: Path) -> None:
 def test_hostile_files_with_right_checksums_give_one_line(
     damage: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(folder, "MAX_SHARD", 2**20)
+    monkeypatch.setattr(shards, "MAX_SHARD", 2**20)
     path = recorded(tmp_path / "it")
     damage(path)
     write_manifest(path)

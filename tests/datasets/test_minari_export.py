@@ -15,7 +15,7 @@ from hackmatrix.cli.main import main
 from hackmatrix.datasets.folder import open_data_set
 from hackmatrix.engine import Game
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.evaluation.games import DATA
+from hackmatrix.evaluation.families import DATA
 from hackmatrix.gym.layouts import arranged
 from hackmatrix.interface.spaces import Box
 

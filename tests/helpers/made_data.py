@@ -10,10 +10,11 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.cli.main import main
-from hackmatrix.datasets.folder import FACTS, Facts, Shard, new_data_set
+from hackmatrix.datasets.folder import FACTS, Facts, new_data_set
 from hackmatrix.datasets.replay import finals_of
+from hackmatrix.datasets.shard import Shard
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.evaluation.games import DATA
+from hackmatrix.evaluation.families import DATA
 from hackmatrix.storage.manifest import write_manifest
 
 GRID = "Grid-v0"
