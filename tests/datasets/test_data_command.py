@@ -13,6 +13,7 @@ import pytest
 from made_data import GRID, change, change_facts, of_an_expert, recorded, use_grid
 from paths import ROOT
 
+from hackmatrix.cli.data import script
 from hackmatrix.cli.main import main
 from hackmatrix.datasets import folder, record
 from hackmatrix.datasets import shard as shards
@@ -238,18 +239,23 @@ def test_agents_that_can_not_play_give_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_scripts_of_the_original_have_their_flags(tmp_path: Path) -> None:
-    data, few = str(tmp_path / "data"), ["--episodes", "200"]
-    made = run(
-        "prepare_data.py", "--env-name", "CartPole-v1", "--output-dir", data, *few, cwd=tmp_path
+def test_the_scripts_of_the_original_have_their_flags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(name: str, *argv: str) -> str:
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", *argv])
+        assert script(name) == 0
+        return capsys.readouterr().out
+
+    data, few = str(tmp_path / "data"), ["--episodes", "9"]
+    assert "9 games of random" in run(
+        "prepare_data", "--env-name", GRID, "--output-dir", data, *few
     )
-    assert "200 games of random" in made.stdout
-    found = run("verify_data.py", f"--data-dir={data}", cwd=tmp_path)
-    assert "all 200 games" in found.stdout
+    assert "all 9 games" in run("verify_data", f"--data-dir={data}")
 
 
-def run(script: str, *argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / "scripts" / script, *argv]
-    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return result
+@pytest.mark.parametrize("name", ["prepare_data", "verify_data"])
+def test_the_scripts_run_from_a_clone(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / f"{name}.py"), "--help"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert f"usage: {name}.py" in result.stdout, result.stderr
