@@ -99,8 +99,8 @@ def _positions(policy: Policy, options: RefutedOptions) -> Iterator[tuple[int, G
     env, network = policy.make()
     player = network_player("network", network, policy.params, greedy=False)
     limits = Limits(options.games, options.seed, 1_000)
-    _, actions = Games(env, player, limits, record=True).play_recorded(policy.params)
-    for number, taken in enumerate(actions):
+    played = Games(env, player, limits, record=True).play_recorded(policy.params)
+    for number, taken in enumerate(played.actions_of_each()):
         game = Game.new(EVALUATION_STREAM + options.seed, number)
         for time, action in enumerate(taken):
             if time % options.every == 0:

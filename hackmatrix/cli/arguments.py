@@ -60,6 +60,24 @@ def parse_given(
     return [{name: given[name] for name in options_of(kind) if name in given} for kind in kinds]
 
 
+def in_places(words: list[str], flags: list[str]) -> list[str]:
+    """The words with the values of these flags in front, in the order of the flags."""
+    words = [part for word in words for part in _halves(word, flags)]
+    values = []
+    for name in flags:
+        if name in words[:-1]:
+            at = words.index(name)
+            values.append(words[at + 1])
+            del words[at : at + 2]
+    return [*values, *words]
+
+
+def _halves(word: str, flags: list[str]) -> list[str]:
+    """`--input=FILE` as two words."""
+    name, sign, value = word.partition("=")
+    return [name, value] if sign and name in flags else [word]
+
+
 def _add(parser: argparse._ActionsContainer, option: Option) -> None:
     settings: dict[str, Any] = {"help": _help(option)}
     if option.kind is bool:

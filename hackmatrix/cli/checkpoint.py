@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.arguments import in_places, parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
@@ -158,22 +158,4 @@ def script(name: str) -> int:
         "convert_checkpoint": (convert, ["--input", "--output"]),
     }[name]
     shown = f"{name}.py"
-    return exit_code(shown, lambda: command(_in_places(sys.argv[1:], flags), shown))
-
-
-def _in_places(words: list[str], flags: list[str]) -> list[str]:
-    """The words with the values of these flags in front, in the order of the flags."""
-    words = [part for word in words for part in _halves(word, flags)]
-    values = []
-    for flag in flags:
-        if flag in words[:-1]:
-            at = words.index(flag)
-            values.append(words[at + 1])
-            del words[at : at + 2]
-    return [*values, *words]
-
-
-def _halves(word: str, flags: list[str]) -> list[str]:
-    """`--input=FILE` as two words."""
-    name, sign, value = word.partition("=")
-    return [name, value] if sign and name in flags else [word]
+    return exit_code(shown, lambda: command(in_places(sys.argv[1:], flags), shown))

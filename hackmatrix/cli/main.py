@@ -36,6 +36,8 @@ COMMANDS = {
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
     "tune": Command("tune", "search for settings of training"),
     "compare": Command("compare", "compare runs over their seeds"),
+    "data": Command("data", "record, check and export games of agents"),
+    "clone": Command("clone", "let a network learn from recorded games"),
     "checkpoint": Command("checkpoint", "list, check and convert checkpoints"),
     "sb3": Command("sb3", "train and watch an agent of Stable-Baselines3"),
     "analyse": Command("analyse", "show what a network and a search think of a position"),

@@ -36,6 +36,8 @@ _EXAMPLE = """\
       trains on 100 million actions in 2,048 games, with settings scaled for the large batch
   hackmatrix train --config configs/cpu.yaml --seed 1
       takes settings from a file; flags override it
+  hackmatrix train --config configs/cpu.yaml --init-from cloned.npz
+      starts a new run from the params of a file
   hackmatrix train --resume checkpoints/my-run
       goes on from where the run was stopped or killed
 
@@ -113,6 +115,8 @@ def _settle(
     given = {**in_file, **flags}
     folder = given.get("checkpoint_dir", TrainConfig.checkpoint_dir)
     source = find_source(options, folder, _fetcher(given) if given.get("wandb", True) else None)
+    if source is not None and "init_from" in flags:
+        raise UserError("--init-from starts a new run: give it without --resume")
     resumed = None
     if isinstance(source, Source):
         resumed = source.settings

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hackmatrix.agents.policy import load_policy
-from hackmatrix.environments.registry import make_environment
+from hackmatrix.environments.registry import environment_id, make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.accounts import Account
 from hackmatrix.evaluation.findings import find
-from hackmatrix.evaluation.games import Games, Limits
+from hackmatrix.evaluation.games import PLACES, Games, Limits
 from hackmatrix.evaluation.plain_games import Replay, ScriptedGame, replays, scripted_games
 from hackmatrix.evaluation.players import (
     Player,
@@ -51,35 +51,61 @@ def agent_player(
     Raises:
         UserError: there is no such file or environment, or they do not fit.
     """
-    if search is not None and agent in BUILT_IN:
-        raise UserError(f"--search goes with params, {agent} has no network")
     if agent == SCRIPTED:
+        check_search(agent, search)
         return lambda forbidden: _scripted(limits, forbidden)
+    return _compiled(compiled_agent(agent, env, greedy=greedy, search=search), limits)
+
+
+class CompiledAgent(NamedTuple):
+    """An agent that plays in the JAX engine, and what it plays."""
+
+    environment: str  # id
+    env: Environment
+    player: Player
+    places: int  # games at once that suit it
+
+
+def compiled_agent(agent: str, env: str, *, greedy: bool, search: int | None) -> CompiledAgent:
+    """The player of an agent, other than the scripted one; see `agent_player`.
+
+    Raises:
+        UserError: there is no such file or environment, or they do not fit.
+    """
+    check_search(agent, search)
     if agent in BUILT_IN:
-        made = make_environment(env)
-        return _compiled(made, random_player() if agent == "random" else exit_player(), limits)
+        player = random_player() if agent == "random" else exit_player()
+        return CompiledAgent(environment_id(env), make_environment(env), player, PLACES)
     policy = load_policy(Path(agent))
     if search is not None:
         made = make_environment(policy.environment, policy.observation)
-        searcher = Searcher.of(policy, search)
-        player = search_player(agent, searcher, policy.params)
-        return _compiled(made, player, limits, _SEARCHED_AT_ONCE)
+        player = search_player(agent, Searcher.of(policy, search), policy.params)
+        return CompiledAgent(policy.environment, made, player, _SEARCHED_AT_ONCE)
     made, network = policy.make()
-    return _compiled(made, network_player(agent, network, policy.params, greedy=greedy), limits)
+    player = network_player(agent, network, policy.params, greedy=greedy)
+    return CompiledAgent(policy.environment, made, player, PLACES)
 
 
-def _compiled(env: Environment, player: Player, limits: Limits, places: int | None = None) -> Play:
+def check_search(agent: str, search: int | None) -> None:
+    """Raises `UserError` if a built-in player is to search."""
+    if search is not None and agent in BUILT_IN:
+        raise UserError(f"--search goes with params, {agent} has no network")
+
+
+def _compiled(agent: CompiledAgent, limits: Limits) -> Play:
+    _, env, player, places = agent
     if getattr(env, "id", None) != ENVIRONMENT_ID:
         games = Games(env, player, limits, places=places)
         return lambda forbidden: report_on(env, games.play(player.params, forbidden))
     recorded = Games(env, player, limits, record=True, places=places)
 
     def play(forbidden: Collection[int]) -> Report:
-        games, actions = recorded.play_recorded(player.params, forbidden)
+        played = recorded.play_recorded(player.params, forbidden)
+        actions = played.actions_of_each()
         accounts = replays(
             [Replay(limits.seed, limits.first + i, each) for i, each in enumerate(actions)]
         )
-        return report_on(env, games, find(accounts))
+        return report_on(env, played.games, find(accounts))
 
     return play
 

@@ -1,8 +1,9 @@
 """Plays games with fixed seeds, many at once.
 
-Game i of seed s is the game (stream 2**31 + s, episode i); training never uses streams with the top
-bit set. Games from `SELECTION` on choose params during training; `hackmatrix evaluate` plays those
-from 0 on, so that params are judged on games that did not choose them.
+Game i of seed s is the game (stream 2**31 + s, episode i) of HackMatrix; training never uses
+streams with the top bit set. Games from `SELECTION` on choose params during training; `hackmatrix
+evaluate` plays those from 0 on, so that params are judged on games that did not choose them. Data
+sets have games of their own: (stream s, episode i).
 
 Where a game ends, the next one starts in its place. All are played to their end, so long games
 count as much as short ones.
@@ -16,11 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
+from hackmatrix.evaluation.families import EVALUATION, Family
 from hackmatrix.evaluation.players import Player
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.interface.report import PlayedGames
-from hackmatrix.learner.keys import Purpose, key_for, keys_for
-from hackmatrix.rules.chance import EVALUATION_STREAM
+from hackmatrix.jaxgame.batch import for_few
 
 Array = jax.Array
 
@@ -45,7 +46,14 @@ class _Play(struct.PyTreeNode):
     places: _Places
     next: Array  # int32[], the first game that has not begun
     results: PlayedGames
-    history: Array | None  # uint8[E, max_steps], the actions, if they are recorded
+    history: "_History | None"  # of all actions, if they are recorded
+
+
+class _History(struct.PyTreeNode):
+    """The steps of E games."""
+
+    actions: Array  # uint8[E, max_steps]
+    rewards: Array | None  # float32[E, max_steps]; None if they are not kept
 
 
 class Limits(NamedTuple):
@@ -63,10 +71,16 @@ def play(env: Environment, player: Player, limits: Limits) -> PlayedGames:
 
 
 class Recorded(NamedTuple):
-    """Played games, and the actions of each in order."""
+    """Played games, and their S steps, one game after the other."""
 
     games: PlayedGames
-    actions: list[bytes]
+    actions: np.ndarray  # uint8[S]
+    rewards: np.ndarray | None  # float32[S], if they were kept
+
+    def actions_of_each(self) -> list[bytes]:
+        """The actions of each game in order."""
+        parts = np.split(self.actions, np.cumsum(self.games.lengths)[:-1])
+        return [part.tobytes() for part in parts]
 
 
 class Games:
@@ -79,7 +93,9 @@ class Games:
         limits: Limits,
         *,
         record: bool = False,
+        rewards: bool = False,
         places: int | None = None,
+        family: Family = EVALUATION,
     ) -> None:
         """Prepares the games.
 
@@ -88,12 +104,16 @@ class Games:
             player: who plays.
             limits: which games, and how long.
             record: whether actions are kept, for `play_recorded`; they are numbers below 256 then.
+            rewards: whether the rewards of recorded games are kept too.
             places: games at once, by default `PLACES`.
+            family: which games the seed and the numbers mean.
         """
         self.env = env
         self.player = player
         self.limits = limits
         self.record = record
+        self.rewards = rewards
+        self.family = family
         self.places = min(limits.episodes, places or PLACES)
         self._play = jax.jit(self._play_all)
 
@@ -106,25 +126,38 @@ class Games:
         """
         return self._played(params, forbidden)[0]
 
-    def play_recorded(self, params: PyTree, forbidden: Collection[int] = ()) -> Recorded:
-        """Like `play`, with the actions of each game."""
-        games, history = self._played(params, forbidden)
-        actions = [
-            row[:length].tobytes() for row, length in zip(history, games.lengths, strict=True)
-        ]
-        return Recorded(games, actions)
+    def play_recorded(
+        self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None
+    ) -> Recorded:
+        """Like `play`, with the actions of each game.
 
-    def _played(self, params: PyTree, forbidden: Collection[int]) -> tuple[PlayedGames, Any]:
+        Args:
+            params: the player's.
+            forbidden: see `play`.
+            first: number of the first game, if it is not that of the limits.
+        """
+        games, history = self._played(params, forbidden, first)
+        longest = int(games.lengths.max())
+        taken = np.arange(longest) < games.lengths[:, None]
+        actions, rewards = history.actions[:, :longest][taken], None
+        if history.rewards is not None:
+            rewards = history.rewards[:, :longest][taken]
+        return Recorded(games, actions, rewards)
+
+    def _played(
+        self, params: PyTree, forbidden: Collection[int], first: int | None = None
+    ) -> tuple[PlayedGames, Any]:
         allowed = np.ones(self.env.num_actions, bool)
         allowed[list(forbidden)] = False
-        first, seed = jnp.int32(self.limits.first), jnp.uint32(self.limits.seed)
+        start = self.limits.first if first is None else first
+        first, seed = jnp.int32(start), jnp.uint32(self.limits.seed)
         played = self._play(params, jnp.asarray(allowed), seed, first)
         games, history = jax.device_get(played)
         return games, history
 
     def _play_all(
         self, params: PyTree, allowed: Array, seed: Array, first: Array
-    ) -> tuple[PlayedGames, Array | None]:
+    ) -> tuple[PlayedGames, _History | None]:
         def step(play: _Play) -> _Play:
             return self._step(play, params, allowed, seed, first)
 
@@ -133,7 +166,7 @@ class Games:
         return end.results, end.history
 
     def _start(self, seed: Array, first: Array) -> _Play:
-        count, limits = self.limits.episodes, self.limits
+        count = self.limits.episodes
         places = self._begun(seed, first + jnp.arange(self.places))
 
         def for_each_game(x: Array) -> Array:
@@ -143,36 +176,37 @@ class Games:
             places=places,
             next=first + self.places,
             results=jax.tree.map(for_each_game, places.played),
-            history=jnp.zeros((count, limits.max_steps), jnp.uint8) if self.record else None,
+            history=self._empty_history(),
         )
+
+    def _empty_history(self) -> _History | None:
+        if not self.record:
+            return None
+        shape = (self.limits.episodes, self.limits.max_steps)
+        return _History(jnp.zeros(shape, jnp.uint8), jnp.zeros(shape) if self.rewards else None)
 
     def _begun(self, seed: Array, numbers: Array) -> _Places:
         """The games with these numbers, before their first action."""
-        if hasattr(self.env, "reset_game"):
-            stream = jnp.full(self.places, jnp.uint32(EVALUATION_STREAM) + seed)
-            obs, env_state = jax.vmap(self.env.reset_game)(stream, numbers.astype(jnp.uint32))
-        else:
-            keys = keys_for(seed, Purpose.EVALUATION_RESET, each=numbers)
-            obs, env_state = jax.vmap(self.env.reset)(keys)
-        counts = jnp.zeros(self.places, jnp.int32)
-        never = jnp.zeros(self.places, bool)
-        keys = _keys(seed, Purpose.EVALUATION_STEP, counts, numbers)
+        obs, env_state = self.family.begin(self.env, seed, numbers)
+        counts = jnp.zeros(numbers.size, jnp.int32)
+        never = jnp.zeros(numbers.size, bool)
+        keys = self.family.step_keys(seed, counts, numbers)
         info = jax.eval_shape(jax.vmap(self.env.step), keys, env_state, counts)[-1]
         played = PlayedGames(
-            returns=jnp.zeros(self.places),
+            returns=jnp.zeros(numbers.size),
             lengths=counts,
-            actions=jnp.zeros((self.places, self.env.num_actions), jnp.int32),
+            actions=jnp.zeros((numbers.size, self.env.num_actions), jnp.int32),
             terminated=never,
             info=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), _kept(info)),
             final_observation=obs,
         )
-        carry = self.player.initial_carry(self.places)
+        carry = self.player.initial_carry(numbers.size)
         return _Places(numbers, ~never, env_state, obs, carry, played)
 
     def _step(
         self, play: _Play, params: PyTree, allowed: Array, seed: Array, first: Array
     ) -> _Play:
-        places, actions, ended = self._stepped(play.places, params, allowed, seed)
+        places, actions, reward, ended = self._stepped(play.places, params, allowed, seed)
         times, games = play.places.played.lengths, self.limits.episodes
         index = places.number - first
         due = jnp.where(ended, index, games)  # beyond the last: dropped
@@ -182,30 +216,27 @@ class Games:
         history = play.history
         if history is not None:
             index = jnp.where(play.places.running, index, games)
-            history = history.at[index, times].set(actions.astype(jnp.uint8), mode="drop")
-
-        def begin(places: _Places) -> _Places:
-            number = play.next + jnp.cumsum(ended) - 1
-            begun = self._begun(seed, jnp.where(ended, number, places.number))
-            begun = begun.replace(running=begun.number < first + games)
-            return jax.tree.map(lambda new, old: _where(ended, new, old), begun, places)
-
+            now = _History(actions.astype(jnp.uint8), None if history.rewards is None else reward)
+            history = jax.tree.map(
+                lambda all_, new: all_.at[index, times].set(new, mode="drop"), history, now
+            )
         places = places.replace(running=places.running & ~ended)
         if games > self.places:  # else none are left, and nothing needs to be compiled for them
-            due_now = jnp.any(ended) & (play.next < first + games)
-            places = jax.lax.cond(due_now, begin, lambda places: places, places)
+            number = play.next + jnp.cumsum(ended) - 1
+            due = ended & (number < first + games)
+            places = for_few(due, lambda _, some: self._begun(seed, some), places, number)
         return _Play(places, play.next + jnp.sum(ended), results, history)
 
     def _stepped(
         self, places: _Places, params: PyTree, allowed: Array, seed: Array
-    ) -> tuple[_Places, Array, Array]:
-        """The games after an action each, the actions, and which of the games ended by it."""
+    ) -> tuple[_Places, Array, Array, Array]:
+        """The games after an action each, the actions, rewards, and which games ended by it."""
         before, numbers = places.played, places.number
         masks = _allowed(jax.vmap(self.env.action_mask)(places.env_state), allowed)
-        keys = _keys(seed, Purpose.EVALUATION_ACTION, before.lengths, numbers)
+        keys = self.family.action_keys(seed, before.lengths, numbers)
         uniforms = jax.vmap(jax.random.uniform)(keys)
         actions, carry = self.player.choose(params, places.carry, places.obs, masks, uniforms)
-        keys = _keys(seed, Purpose.EVALUATION_STEP, before.lengths, numbers)
+        keys = self.family.step_keys(seed, before.lengths, numbers)
         obs, env_state, reward, terminated, truncated, info = jax.vmap(self.env.step)(
             keys, places.env_state, actions
         )
@@ -220,12 +251,7 @@ class Games:
         )
         ended = terminated | truncated | (after.lengths >= self.limits.max_steps)
         places = _Places(numbers, places.running, env_state, obs, carry, after)
-        return places, actions, places.running & ended
-
-
-def _keys(seed: Array, purpose: Purpose, times: Array, numbers: Array) -> Array:
-    """N keys, for a step of each game."""
-    return jax.vmap(lambda time, number: key_for(seed, purpose, time, number))(times, numbers)
+        return places, actions, reward, places.running & ended
 
 
 def _allowed(masks: Array, allowed: Array) -> Array:
@@ -236,7 +262,3 @@ def _allowed(masks: Array, allowed: Array) -> Array:
 
 def _kept(info: dict[str, PyTree]) -> dict[str, PyTree]:
     return {name: value for name, value in info.items() if name != "final_observation"}
-
-
-def _where(chosen: Array, new: Array, old: Array) -> Array:
-    return jnp.where(chosen.reshape(-1, *[1] * (new.ndim - 1)), new, old)

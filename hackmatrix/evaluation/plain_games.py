@@ -17,6 +17,7 @@ from hackmatrix.players.see import see
 from hackmatrix.rules.chance import EVALUATION_STREAM
 
 _Job = TypeVar("_Job")
+_Told = TypeVar("_Told")
 _WORTH_A_PROCESS = 32  # games; fewer are played before processes have started
 
 
@@ -39,12 +40,12 @@ class ScriptedGame(NamedTuple):
 
 def replays(games: Sequence[Replay]) -> list[Account]:
     """The accounts of games that were played."""
-    return _on_all_cores(_replay, games)
+    return on_all_cores(_replay, games)
 
 
 def scripted_games(games: Sequence[ScriptedGame]) -> list[Account]:
     """The accounts of games, played by the scripted player."""
-    return _on_all_cores(_play, games)
+    return on_all_cores(_play, games)
 
 
 def _replay(game: Replay) -> Account:
@@ -60,10 +61,11 @@ def _play(game: ScriptedGame) -> Account:
     return account(EVALUATION_STREAM + game.seed, game.number, choose, game.max_steps)
 
 
-def _on_all_cores(told: Callable[[_Job], Account], jobs: Sequence[_Job]) -> list[Account]:
+def on_all_cores(told: Callable[[_Job], _Told], jobs: Sequence[_Job]) -> list[_Told]:
+    """What a function tells of each job, in processes if there are enough jobs for them."""
     if len(jobs) < 2 * _WORTH_A_PROCESS:
         return [told(job) for job in jobs]
-    processes = min(_cores(), len(jobs) // _WORTH_A_PROCESS)
+    processes = min(cores(), len(jobs) // _WORTH_A_PROCESS)
     # Not forked: this process may have threads of JAX.
     executor = ProcessPoolExecutor(processes, get_context("spawn"), _ignore_interrupts)
     try:
@@ -77,7 +79,8 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # Linux: those that this process may use
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -23,6 +23,9 @@ class Purpose(IntEnum):
     EVALUATION_RESET = 5  # game
     EVALUATION_ACTION = 6  # step, game
     EVALUATION_STEP = 7  # step, game
+    DATA_RESET = 8  # game
+    DATA_ACTION = 9  # step, game
+    DATA_STEP = 10  # step, game
 
 
 def key_for(seed: ArrayLike, purpose: Purpose, *counters: ArrayLike) -> Array:

@@ -150,6 +150,11 @@ class TrainConfig:
         at_most=1024,
         section=TRAINING,
     )
+    init_from: Path | None = option(
+        None,
+        "file of params from which all agents of a new run start, such as cloned ones",
+        section=TRAINING,
+    )
     total_timesteps: int = option(
         10_000_000,
         "actions of an agent in all of its games, rounded up to whole updates",

@@ -32,15 +32,25 @@ def make_initial_state(
         UserError: the source is damaged or does not fit the configuration; nothing was changed.
     """
     if source is None:
-        return new_state(trainer)
+        return first_state(trainer, console)
     if isinstance(source, Path):
         return state_from_params(trainer, source, console)
     if source.checkpoint is None:
         console.say(f"{source.run} has no checkpoint yet: it starts from its beginning")
-        return new_state(trainer)
+        return first_state(trainer, console)
     return state_from_checkpoint(
         trainer, source.checkpoint, console, reset_optimizer=reset_optimizer
     )
+
+
+def first_state(trainer: Trainer, console: Console) -> LoopState:
+    """The state in which a new run begins: its params are those of `--init-from`, if it is given.
+
+    Raises:
+        UserError: see `state_from_params`.
+    """
+    path = trainer.config.init_from
+    return new_state(trainer) if path is None else state_from_params(trainer, path, console)
 
 
 def new_state(trainer: Trainer) -> LoopState:

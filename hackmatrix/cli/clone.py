@@ -1,0 +1,94 @@
+"""`hackmatrix clone`: a network learns from recorded games, as a start for training."""
+
+import dataclasses
+import json
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from hackmatrix.cli.arguments import parse
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+from hackmatrix.settings.config import MAX_SEED
+
+_EXAMPLE = """\
+  hackmatrix clone scripted-games cloned.npz --config configs/cpu.yaml
+  hackmatrix train --config configs/cpu.yaml --init-from cloned.npz
+      learns the scripted player's actions, and starts a training from there"""
+
+
+@dataclass(frozen=True)
+class CloneOptions:
+    """The command's options."""
+
+    data: Path = option(dataclasses.MISSING, "folder of a data set")
+    out: Path = option(dataclasses.MISSING, "file of the new params (.npz)")
+    config: Path | None = option(
+        None, "settings of the run that will start from them: its network, observation, reward"
+    )
+    positions: int = option(500_000, "positions to learn from at most, whole games", at_least=1)
+    lr: float = option(1e-3, "learning rate of Adam; falls to 0", above=0)
+    epochs: int = option(4, "passes over the positions", at_least=1)
+    batch: int = option(512, "positions of a gradient step", at_least=1)
+    seed: int = option(0, "random seed", at_least=0, at_most=MAX_SEED)
+    json: bool = option(False, "print one JSON object")
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.out.suffix != ".npz":
+            raise UserError(f"out must end in .npz, got {self.out}")
+        if not self.out.parent.is_dir():
+            raise UserError(f"{self.out}: there is no folder {self.out.parent}")
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command."""
+    options = parse(
+        CloneOptions,
+        argv,
+        command="hackmatrix clone",
+        purpose="Lets a network learn the actions and returns of recorded games (behaviour "
+        "cloning).",
+        example=_EXAMPLE,
+    )
+    from hackmatrix.datasets.clone import Plan, clone
+    from hackmatrix.datasets.folder import open_data_set
+    from hackmatrix.runs.params import save_params
+    from hackmatrix.settings.config_file import read_config
+    from hackmatrix.settings.resolve import resolve
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.version import __version__
+
+    config, _ = resolve({}, read_config(options.config) if options.config else {})
+    data = open_data_set(options.data)
+    enable_compilation_cache()
+    began = time.monotonic()
+    plan = Plan(**{name: getattr(options, name) for name in Plan._fields})
+    cloned = clone(data, config, plan)
+    results = {name: value for name, value in cloned._asdict().items() if name != "params"}
+    settings = config.as_dict()
+    kept = ("observation", "reward", "gamma", "normalize_rewards")
+    about = {
+        "version": __version__,
+        "environment": data.facts.environment,
+        "config": {
+            **dataclasses.asdict(config.network),
+            **{name: settings[name] for name in kept},
+        },
+        "cloned": {"data": dataclasses.asdict(data.facts), **plan._asdict(), **results},
+    }
+    save_params(options.out, cloned.params, about)
+    if options.json:
+        print(json.dumps({"params": str(options.out), **results}))
+        return 0
+    print(
+        f"{options.out}: {cloned.positions:,} positions of {cloned.games:,} games learned in "
+        f"{time.monotonic() - began:,.0f} s\n"
+        f"held out    {cloned.agreement:.1%} of actions are the network's first choice, "
+        f"{cloned.cross_entropy:.3f} nats; values {cloned.value_error:.3f} off, of returns that "
+        f"deviate by {cloned.returns:.3f}"
+    )
+    with_config = f"--config {shlex.quote(str(options.config))} " if options.config else ""
+    print(f"next        hackmatrix train {with_config}--init-from {shlex.quote(str(options.out))}")
+    return 0

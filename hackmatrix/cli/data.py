@@ -1,0 +1,255 @@
+"""`hackmatrix data`: records games of agents, checks them, and exports them."""
+
+import dataclasses
+import importlib.util
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from hackmatrix.cli.arguments import in_places, parse
+from hackmatrix.cli.main import FAILED
+from hackmatrix.errors import UserError
+from hackmatrix.options import check, option
+from hackmatrix.settings.config import MAX_SEED
+
+_HELP = """\
+usage: hackmatrix data {record,verify,export} ...
+
+  record   play games of an agent and keep them as a data set
+  verify   play the games of a data set again and name the first difference
+  export   write games of a data set for Minari
+
+`hackmatrix data record --help` explains one of them and shows an example.
+"""
+
+_OWN = "environment of the data set, if it is one of your own (module:function)"
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """The options of `record`."""
+
+    out: Path = option(dataclasses.MISSING, "folder of the new data set")
+    agent: str = option(
+        "random",
+        "who plays: params, a run's folder, `random`, `exit`, `scripted`, or `shipped`, the agent "
+        "of this package",
+    )
+    episodes: int = option(10_000, "number of games", at_least=1, at_most=2**31 - 1)
+    env: str = option(
+        "HackMatrix",
+        "environment that a built-in player plays; params know theirs",
+        aliases=("env_name",),
+    )
+    seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
+    max_steps: int = option(
+        2_000, "actions after which a game is cut off", at_least=1, at_most=100_000
+    )
+    greedy: bool = option(False, "always take the most probable action instead of sampling one")
+    search: int | None = option(
+        None,
+        "simulations of a tree search before each action, with the agent's network",
+        at_least=1,
+    )
+    json: bool = option(False, "print one JSON object")
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.search and self.greedy:
+            raise UserError("--search goes without --greedy")
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """The options of `verify`."""
+
+    data: Path = option(dataclasses.MISSING, "folder of the data set")
+    oracle: bool = option(
+        False, "play all games in the Python engine too, instead of 64 spread over the data set"
+    )
+    env: str | None = option(None, _OWN)
+    json: bool = option(False, "print one JSON object")
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """The options of `export`."""
+
+    data: Path = option(dataclasses.MISSING, "folder of the data set")
+    name: str = option(
+        dataclasses.MISSING, "id of the new Minari data set, such as hackmatrix/it-v0"
+    )
+    episodes: int = option(1_000, "games to write at most", at_least=1)
+    max_steps: int = option(1_000_000, "actions to write at most, whole games", at_least=1)
+    observation: str = option(
+        "dict",
+        "layout of HackMatrix's observations, as of its Gymnasium environment",
+        choices=("dict", "classic", "full", "compact"),
+    )
+    env: str | None = option(None, _OWN)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command."""
+    name, *rest = argv or [""]
+    commands = {"record": record, "verify": verify, "export": export}
+    if name in commands:
+        return commands[name](rest)
+    if name in ("-h", "--help"):
+        print(_HELP, end="")
+        return 0
+    there = ", ".join(commands)
+    raise UserError(f"expected one of {there}, got {name!r}: see `hackmatrix data --help`")
+
+
+def record(argv: list[str], command: str = "hackmatrix data record") -> int:
+    """`hackmatrix data record`."""
+    options = parse(
+        RecordOptions,
+        argv,
+        command=command,
+        purpose="Plays games of an agent, none of them of an evaluation, and keeps them as a data "
+        "set: actions and rewards, from which the rest follows.",
+        example=f"  {command} scripted-games --agent scripted --episodes 10_000",
+    )
+    from hackmatrix.agents import shipped
+    from hackmatrix.datasets.folder import Facts, check_new, new_data_set
+    from hackmatrix.datasets.record import record as recording_of
+    from hackmatrix.evaluation.games import Limits
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.version import __version__
+
+    check_new(options.out)
+    enable_compilation_cache()
+    agent = str(shipped.PARAMS) if options.agent == "shipped" else options.agent
+    limits = Limits(options.episodes, options.seed, options.max_steps)
+    played = recording_of(agent, options.env, limits, greedy=options.greedy, search=options.search)
+    with new_data_set(options.out) as writer:
+        returns, began, steps = 0.0, 0.0, 0
+        for shard in played.shards:
+            if not writer.games:  # the first one was compiled too
+                began, steps = time.monotonic(), -len(shard.actions)
+            writer.add(shard)
+            returns += float(shard.returns().sum())
+            _say(options.json, f"{writer.games:,} games, {writer.steps:,} steps")
+        seconds, steps = time.monotonic() - began, steps + writer.steps
+        writer.add_facts(
+            Facts(
+                played.environment,
+                options.agent,
+                options.seed,
+                options.episodes,
+                options.max_steps,
+                options.greedy,
+                options.search,
+                writer.steps,
+                __version__,
+            )
+        )
+    size = sum(file.stat().st_size for file in options.out.iterdir())
+    speed = round(steps / seconds) if steps else None  # of all shards but the first
+    told = {
+        "data": str(options.out),
+        "environment": played.environment,
+        "agent": options.agent,
+        "games": options.episodes,
+        "steps": writer.steps,
+        "mean_return": returns / options.episodes,
+        "bytes_per_step": size / writer.steps,
+        "steps_per_second": speed,
+    }
+    if options.json:
+        print(json.dumps(told))
+        return 0
+    print(
+        f"{options.out}: {options.episodes:,} games of {options.agent}, {writer.steps:,} steps, "
+        f"mean return {told['mean_return']:.3f}, {told['bytes_per_step']:.2f} bytes a step"
+        + (f", {speed:,} steps/s" if speed else "")
+    )
+    return 0
+
+
+def _say(quiet: bool, text: str) -> None:
+    """Progress, where somebody may watch."""
+    if not quiet and sys.stderr.isatty():
+        print(f"\r{text}", end="\r", file=sys.stderr, flush=True)
+
+
+def verify(argv: list[str], command: str = "hackmatrix data verify") -> int:
+    """`hackmatrix data verify`; the exit code is 1 if a game is another one."""
+    options = parse(
+        VerifyOptions,
+        argv,
+        command=command,
+        purpose="Checks the checksums of a data set, plays its games again, and names the first "
+        "difference.",
+        example=f"  {command} scripted-games",
+    )
+    from hackmatrix.datasets.folder import known_environment, open_data_set
+    from hackmatrix.datasets.verify import NOTHING, verify
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+
+    data = open_data_set(options.data)
+    environment = known_environment(data, options.env)
+    enable_compilation_cache()
+    verdict = NOTHING
+    for each in verify(data, environment, oracle=options.oracle):
+        verdict = verdict.and_also(each)
+        _say(options.json, f"{verdict.games:,} of {data.facts.games:,} games")
+    if options.json:
+        first = None if verdict.first is None else verdict.first._asdict()
+        print(json.dumps({"data": str(options.data), **verdict._asdict(), "first": first}))
+    elif verdict.first is None:
+        oracle = f", {verdict.oracle_games:,} of them in both engines" * bool(verdict.oracle_games)
+        games = f"all {verdict.games:,} games, {verdict.steps:,} steps{oracle}"
+        print(f"{options.data}: {games}: as recorded")
+    else:
+        print(f"{options.data}: {verdict.differing:,} of {verdict.games:,} games differ")
+        print(f"first: {verdict.first}")
+    return 0 if verdict.first is None else FAILED
+
+
+def export(argv: list[str]) -> int:
+    """`hackmatrix data export`."""
+    options = parse(
+        ExportOptions,
+        argv,
+        command="hackmatrix data export",
+        purpose="Writes the first games of a data set for Minari, with their observations.",
+        example="  hackmatrix data export scripted-games hackmatrix/scripted-v0 --episodes 100",
+    )
+    if importlib.util.find_spec("minari") is None:
+        raise UserError("needs Minari: pip install 'hackmatrix[minari]'")
+    from hackmatrix.datasets.folder import known_environment, open_data_set
+    from hackmatrix.datasets.minari_export import Limits
+    from hackmatrix.datasets.minari_export import export as exported
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+
+    data = open_data_set(options.data)
+    environment = known_environment(data, options.env)
+    enable_compilation_cache()
+    limits = Limits(options.episodes, options.max_steps)
+    made = exported(data, environment, options.name, options.observation, limits)
+    print(
+        f"{made.folder}: {made.episodes:,} episodes, {made.steps:,} steps, "
+        f"{made.size / made.steps:,.0f} bytes a step"
+    )
+    print(f"next        minari.load_dataset({options.name!r})")
+    return 0
+
+
+def script(name: str) -> int:
+    """The scripts `prepare_data` and `verify_data`, which have flags for the folder."""
+    from hackmatrix.cli.main import exit_code
+
+    command, place = {
+        "prepare_data": (record, "--output-dir"),
+        "verify_data": (verify, "--data-dir"),
+    }[name]
+    shown = f"{name}.py"
+    return exit_code(shown, lambda: command(in_places(sys.argv[1:], [place]), shown))

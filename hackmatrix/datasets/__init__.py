@@ -1,0 +1,1 @@
+"""Games of agents on disk: recorded, replayed, checked, exported, and learned from."""
