@@ -77,9 +77,13 @@ class Tree(NamedTuple):
         return Tree(*(field[:, 0] for field in self))
 
     def q(self) -> Array:
-        """The mean return of each action; where there is none yet, the node's value."""
+        """The mean return of each action; where there is none yet, that of all, the value included.
+
+        The value alone would be too high: returns are those of a player who tries things out.
+        """
         known = self.totals / jnp.maximum(self.visits, 1)
-        return jnp.where(self.visits > 0, known, self.values[..., None])
+        mean = (self.values + jnp.sum(self.totals, axis=-1)) / (1 + jnp.sum(self.visits, axis=-1))
+        return jnp.where(self.visits > 0, known, mean[..., None])
 
 
 def search(model: Model, settings: Settings, observations: PyTree, valid: Array) -> Tree:
@@ -127,8 +131,10 @@ def chosen(tree: Tree, valid: Array, settings: Settings) -> Array:
 def improved(tree: Tree, valid: Array, weight: float) -> tuple[Array, Array]:
     """The network's policy and value, improved by what the simulations brought.
 
-    Means of few simulations say little, so each is taken with the root's value, counted
-    `_DOUBT` times.
+    Actions gain by what they brought beyond the mean over the network's policy, of those that were
+    tried; the root's value counts as one simulation in it. (The value alone would be above most
+    means, as simulations try things out, and actions that were not tried would seem to gain.) Means
+    of few simulations say little, so each is taken with that mean, counted `_DOUBT` times.
 
     Args:
         tree: of N games.
@@ -139,10 +145,12 @@ def improved(tree: Tree, valid: Array, weight: float) -> tuple[Array, Array]:
         Probabilities float32[N, A], and the return float32[N] of who acts by them.
     """
     root = tree.root()
-    value = root.values[:, None]
-    gain = (root.totals - root.visits * value) / (root.visits + _DOUBT)
+    prior = jax.nn.softmax(jnp.where(valid & (root.visits > 0), root.logits, _INVALID))
+    number = jnp.sum(root.visits, axis=1)
+    value = (root.values + number * jnp.sum(prior * root.q(), axis=1)) / (1 + number)
+    gain = (root.totals - root.visits * value[:, None]) / (root.visits + _DOUBT)
     policy = jax.nn.softmax(jnp.where(valid, root.logits + weight * gain, _INVALID))
-    return policy, root.values + jnp.sum(policy * gain, axis=1)
+    return policy, value + jnp.sum(policy * gain, axis=1)
 
 
 def halving_visits(considered: int, simulations: int) -> np.ndarray:

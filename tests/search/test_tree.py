@@ -155,15 +155,22 @@ def test_halving_gives_the_best_most(simulations: int) -> None:
 
 
 def test_the_improved_policy_doubts_means_of_few_simulations() -> None:
-    """Two actions with the same mean, of which one was tried often; and one not valid."""
-    visits = jnp.array([[[100.0, 1.0, 0.0, 50.0]]])
+    """One action that was often good, one that was bad once, one not tried, one not valid."""
+    visits = jnp.array([[[98.0, 1.0, 0.0, 50.0]]])
+    totals = jnp.array([[[98.0 * 1.5, 0.5, 0.0, 75.0]]])
     zeros = jnp.zeros_like(visits)
-    tree = Tree(zeros.astype(jnp.int32), visits, visits * 1.5, zeros, jnp.ones((1, 1)))
+    tree = Tree(zeros.astype(jnp.int32), visits, totals, zeros, jnp.full((1, 1), 3.0))
     valid = jnp.array([[True, True, True, False]])
     policy, value = improved(tree, valid, 2.0)
+    mean = (3 + 149 * (0.5 * 1.5 + 0.5 * 0.5)) / 150
+    gains = np.array([(1.5 - mean) * 98 / 106, (0.5 - mean) / 9, 0])
     chances = np.asarray(policy)[0]
-    often, once, never = np.log(chances[:3])
-    assert often - never == pytest.approx(2 * 0.5 * 100 / 108, abs=1e-3)
-    assert once - never == pytest.approx(2 * 0.5 * 1 / 9, abs=1e-3)
+    np.testing.assert_allclose(np.log(chances[:3] / chances[2]), 2 * gains, atol=1e-4)
     assert chances[3] == 0
-    assert value[0] == pytest.approx(1 + chances[0] * 0.5 * 100 / 108 + chances[1] * 0.5 / 9)
+    assert value[0] == pytest.approx(mean + chances[:3] @ gains, abs=1e-4)
+
+
+def test_an_action_that_was_not_tried_promises_the_mean() -> None:
+    visits, totals = jnp.array([2.0, 0.0, 1.0]), jnp.array([3.0, 0.0, 0.0])
+    node = Tree(jnp.zeros(3, jnp.int32), visits, totals, jnp.zeros(3), jnp.array(5.0))
+    np.testing.assert_allclose(node.q(), [1.5, (5 + 3) / 4, 0])
