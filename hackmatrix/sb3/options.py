@@ -118,29 +118,30 @@ class Sb3TrainOptions(_Player):
     debug: bool = option(False, "the game process, or Stable-Baselines3, says all on stderr")
     info: bool = option(False, "the game process, or Stable-Baselines3, says more on stderr")
     num_envs: int | None = option(
-        None, "games in parallel; 1, with --preset tactical 64", at_least=1, at_most=65_536
+        None, "games in parallel; the preset's, 64 or else 1", at_least=1, at_most=65_536
     )
     max_episode_steps: int = option(1_000, "actions after which a game is truncated", at_least=1)
     wandb: bool = option(True, "log to Weights & Biases, where one is logged in")
     preset: str = option(
         "documented",
         "settings of MaskablePPO: as the original documents them, as its script has them, or "
-        "(tactical) such that it learns much more, with observation, reward and backend",
+        "those that learn most, with the observation tactical and the reward progress on the JAX "
+        "engine",
         choices=PRESETS,
     )
     observation: Layout | None = option(
-        None, "what the agent observes; dict, with --preset tactical tactical"
+        None, "what the agent observes; the preset's, tactical or else dict"
     )
     reward: str | None = option(
         None,
-        "reward to train with: the game's own, or progress through its stages; game, with "
-        "--preset tactical progress; evaluations and the history always have the game's",
+        "reward to train with: the game's own, or progress through its stages; the preset's; "
+        "evaluations and the history always have the game's",
         choices=REWARDS,
     )
     backend: Backend | None = option(
         None,
         "who plays: the engine in this process (python), a game process, or the JAX engine; "
-        "jax with --preset tactical, else process if HACKMATRIX_BINARY names one, else python",
+        "the preset's, else process if HACKMATRIX_BINARY names one, else python",
     )
     game_binary: str | None = option(
         None, "binary of a game process, and so --backend process; else HACKMATRIX_BINARY's"

@@ -34,7 +34,7 @@ class Fuzz:
         rng = self.rng
         kind = rng.random()
         if kind < 0.45 and valid:
-            return b'{"action":"step","actionIndex":%d}' % rng.choice(valid)
+            return b'{"action":"step","actionIndex":%d}\n' % rng.choice(valid)
         if kind < 0.6:
             request = {"action": rng.choice(ACTIONS), "actionIndex": rng.randrange(28)}
             request["state"] = self.state()

@@ -184,6 +184,8 @@ def test_names_count_up_and_bad_ones_are_told(capsys: pytest.CaptureFixture[str]
     assert "--run-suffix must be 1 to 100 letters" in capsys.readouterr().err
     assert train("--game-binary", "x", "--backend", "jax") == 2
     assert "--game-binary goes with --backend process" in capsys.readouterr().err
+    assert train("--preset", "tactical", "--backend", "process") == 2
+    assert "backend process gives observations dict, classic, not" in capsys.readouterr().err
 
 
 def test_a_saved_model_plays(capsys: pytest.CaptureFixture[str]) -> None:
@@ -270,6 +272,18 @@ def test_on_the_jax_engine() -> None:
     for row in episodes:
         parts = sum(row[f"reward_{part}"] for part in PARTS)
         assert row["total_reward"] == pytest.approx(parts - 0.01 * row["steps"], abs=1e-2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_preset_tactical_learns() -> None:
+    """A fifth of the 500,000 steps within which games are to clear 1.5 stages; random play 0.19."""
+    flags = ["--preset", "tactical", "--timesteps", "100000", "--eval-freq", "0", "--no-wandb"]
+    assert cli.main(["sb3", "train", *flags]) == 0
+    rows = [json.loads(line) for line in (only("logs") / "metrics.jsonl").read_text().splitlines()]
+    cleared = [row["stats/mean_stage"] - 1 for row in rows if "stats/mean_stage" in row]
+    assert np.mean(cleared[:2]) < 0.6
+    assert np.mean(cleared[-5:]) > 1.8
 
 
 @pytest.mark.slow
