@@ -183,7 +183,7 @@ class _Stats:
         self.actions[kind] += 1
         self.reward += taken.reward
         for name, points in taken.info["reward_breakdown"].items():
-            self.parts[name] += points  # type: ignore[assignment]
+            self.parts[name] += points
 
     def told(self, stage: int) -> dict[str, Any]:
         """The keys of `info["episode_stats"]`."""
