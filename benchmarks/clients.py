@@ -33,6 +33,7 @@ TRAININGS = {
     "SB3, engine in process": f"{_SB3} --backend python",
     "SB3, game process": f"{_SB3} --backend process",
     "SB3, JAX vector environment": f"{_SB3} --backend jax --num-envs 64",
+    "SB3, preset tactical": f"{_SB3} --preset tactical",
     "JAX trainer": "train --no-wandb --total-timesteps {timesteps} --checkpoint-dir jax",
 }
 

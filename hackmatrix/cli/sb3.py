@@ -15,7 +15,7 @@ MaskablePPO of Stable-Baselines3 on the game: slower than `hackmatrix train`, in
 
 `hackmatrix sb3 train --help` and `hackmatrix sb3 watch --help` explain each and show an example.
 example:
-  hackmatrix sb3 train --timesteps 500000 --no-wandb
+  hackmatrix sb3 train --preset tactical --timesteps 500000 --no-wandb
 """
 
 
@@ -40,7 +40,7 @@ def train(argv: list[str], command: str = "hackmatrix sb3 train") -> int:
         argv,
         command=command,
         purpose="Trains MaskablePPO of Stable-Baselines3, and keeps models, logs and a history.",
-        example=f"  {command} --timesteps 500000 --save-freq 50000 --no-wandb",
+        example=f"  {command} --preset tactical --timesteps 500000 --eval-freq 50000 --no-wandb",
     )
     from hackmatrix.sb3 import train as work
 

@@ -13,6 +13,7 @@ from hackmatrix.engine.observation import observe
 from hackmatrix.engine.state import Ending, State
 from hackmatrix.errors import UserError
 from hackmatrix.gym.answered import state_from
+from hackmatrix.gym.layouts import LAYOUTS
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 
@@ -75,7 +76,7 @@ def mask_of(valid: list[int]) -> Mask:
 class PythonBackend:
     """The Python engine in this process."""
 
-    layouts: tuple[str, ...] = ("dict", "classic", "full", "compact")
+    layouts: tuple[str, ...] = LAYOUTS
 
     def __init__(self) -> None:
         self._game = Game.new(0)
@@ -152,7 +153,7 @@ class ProcessBackend:
 class JaxBackend:
     """The JAX engine, for one game; many games are faster in `gymnasium.make_vec`."""
 
-    layouts: tuple[str, ...] = ("dict", "classic", "full", "compact")
+    layouts: tuple[str, ...] = LAYOUTS
 
     def __init__(self) -> None:
         import jax

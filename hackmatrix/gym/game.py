@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -12,12 +13,14 @@ from gymnasium import spaces
 from hackmatrix.drawing import draw, in_words
 from hackmatrix.drawing.pixels import pixels
 from hackmatrix.engine.game import GameOverError
-from hackmatrix.engine.state import State
+from hackmatrix.engine.state import Player, State
+from hackmatrix.engine.training_reward import progress
 from hackmatrix.errors import UserError
-from hackmatrix.gym.backends import Mask, make_backend
+from hackmatrix.gym.backends import Mask, Taken, make_backend
 from hackmatrix.gym.layouts import arranged, space_of
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.chance import EVALUATION_STREAM
+from hackmatrix.rules.training_reward import REWARDS
 
 _CLEAR = "\x1b[H\x1b[J"  # of a terminal
 
@@ -31,7 +34,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     Info of a step: `invalid_action`, `stage_complete` and `death` are True or not there;
     `reward_breakdown` has 14 parts, which with the step penalty of -0.01 sum to the reward. When
-    the game ends, `episode_stats` takes the place of `action_mask`.
+    the game ends, `episode_stats` takes the place of `action_mask`. With another reward than the
+    game's own, `game_reward` is its own, and `episode_stats` has the sum, `game_return`.
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium's name and kind
@@ -46,6 +50,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         game_binary: str | None = None,
         game_flags: Sequence[str] = (),
         render_mode: str | None = None,
+        reward: str = "game",
     ) -> None:
         """Makes the environment.
 
@@ -57,6 +62,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
             game_flags: of that process, such as `--info`.
             render_mode: "human" and "ansi" are text, to the terminal and returned; "rgb_array" and
                 "svg" return a picture.
+            reward: "game", or "progress" (`jaxgame/training_reward.py`), with which agents learn
+                better.
 
         Raises:
             UserError: one of these is unknown, or does not go with another.
@@ -64,6 +71,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             known = ", ".join(self.metadata["render_modes"])
             raise UserError(f"render_mode must be one of {known}, got {render_mode!r}")
+        if reward not in REWARDS:
+            raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
         self.observation_space = space_of(observation)
         self.action_space = spaces.Discrete(NUM_ACTIONS)
         self.render_mode = render_mode
@@ -75,6 +84,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         self._mask: Mask = np.zeros(NUM_ACTIONS, np.bool_)
         self._running = False
         self._stats = _Stats()
+        self._is_progress = reward == "progress"
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -98,17 +108,22 @@ class GameEnv(gymnasium.Env[Any, Any]):
         """
         if not self._running:
             raise GameOverError("there is no running game: call reset first")
+        before = replace(self.state().player) if self._is_progress else None
         taken = self._backend.step(int(action))
         self._running = not taken.done
         self._mask = self._backend.mask()
-        self._stats.add(int(action), taken.info["reward_breakdown"])
+        self._stats.add(int(action), taken)
+        reward = taken.reward
+        if before is not None:
+            taken.info["game_reward"] = reward
+            reward = self._progress(before, taken)
         observation = self._observation()
         if taken.done:
             taken.info["episode_stats"] = self.episode_stats()
         else:
             taken.info["action_mask"] = self._mask.copy()
         self._show()
-        return observation, taken.reward, taken.done, False, taken.info
+        return observation, reward, taken.done, False, taken.info
 
     def action_masks(self) -> Mask:
         """bool[28], the valid actions; none after the end of the game. For sb3-contrib."""
@@ -120,7 +135,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     def episode_stats(self) -> dict[str, Any]:
         """Sums over the steps of the game so far: `info["episode_stats"]` at its end."""
-        return self._stats.told(self.state().stage)
+        told = self._stats.told(self.state().stage)
+        return told | {"game_return": round(self._stats.reward, 3)} if self._is_progress else told
 
     def state(self) -> State:
         """The game, in the Python engine; of a game process what the player sees."""
@@ -142,6 +158,11 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def _observation(self) -> Any:
         return arranged(self._backend.record(), self._layout)
 
+    def _progress(self, before: Player, taken: Taken) -> float:
+        completed, died = (bool(taken.info.get(flag)) for flag in ("stage_complete", "death"))
+        won = taken.done and completed
+        return progress(before, self.state().player, completed=completed, won=won, died=died)
+
     def _show(self) -> None:
         if self.render_mode == "human":
             sys.stdout.write(f"{_CLEAR}{in_words(self.state())}")
@@ -154,13 +175,15 @@ class _Stats:
     def __init__(self) -> None:
         self.parts: Counter[str] = Counter()
         self.actions: Counter[str] = Counter()
+        self.reward = 0.0
 
-    def add(self, action: int, parts: dict[str, float]) -> None:
+    def add(self, action: int, taken: Taken) -> None:
         """Adds a step."""
         kind = "program" if action >= FIRST_PROGRAM else "siphon" if action == SIPHON else "move"
         self.actions[kind] += 1
-        for name, points in parts.items():
-            self.parts[name] += points  # type: ignore[assignment]
+        self.reward += taken.reward
+        for name, points in taken.info["reward_breakdown"].items():
+            self.parts[name] += points
 
     def told(self, stage: int) -> dict[str, Any]:
         """The keys of `info["episode_stats"]`."""

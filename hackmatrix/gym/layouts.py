@@ -1,7 +1,7 @@
 """The layouts of observations: their spaces, and how they are made from a compact record."""
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -23,9 +23,10 @@ from hackmatrix.rules.observation import (
     channel_starts,
 )
 from hackmatrix.rules.programs import PROGRAMS
+from hackmatrix.rules.tactical import SCALES
 
-Layout = Literal["dict", "classic", "full", "compact"]
-LAYOUTS: tuple[Layout, ...] = ("dict", "classic", "full", "compact")
+Layout = Literal["dict", "classic", "full", "tactical", "compact"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 Floats = NDArray[np.float32]
 
 _FIRST_CELL = PLAYER_FEATURES + len(PROGRAMS)
@@ -37,8 +38,8 @@ def space_of(layout: str) -> spaces.Space[Any]:
     """The space of a layout's observations.
 
     `dict`: `player` float32[10], `programs` int32[23] and `grid` float32[6, 6, 42]. `classic`: the
-    same numbers as float32[1545]. `full`: float32[1946]. `compact`: uint8[RECORD_SIZE], the record
-    of `rules.observation`.
+    same numbers as float32[1545]. `full`: float32[1946]. `tactical`: float32[432]. `compact`:
+    uint8[RECORD_SIZE], the record of `rules.observation`.
 
     Raises:
         UserError: there is no such layout.
@@ -56,10 +57,18 @@ def space_of(layout: str) -> spaces.Space[Any]:
         return spaces.Box(0, 255, (RECORD_SIZE,), np.uint8)
     if layout not in FEATURE_SIZE:
         raise UserError(f"observation must be one of {', '.join(LAYOUTS)}, got {layout!r}")
+    if layout == "tactical":
+        scales, integers = np.array(SCALES, np.float32), np.iinfo(np.int8)
+        return spaces.Box(integers.min * scales, integers.max * scales, dtype=np.float32)
     low = np.zeros(FEATURE_SIZE[layout], np.float32)
     if layout == "full":
         low[_extra("until_task")] = -1
     return spaces.Box(low, _bounds(layout), dtype=np.float32)
+
+
+def layout_of(space: spaces.Space[Any]) -> Layout | None:
+    """The layout whose observations a space holds, if there is one."""
+    return next((layout for layout in LAYOUTS if space_of(layout) == space), None)
 
 
 def _bounds(layout: str) -> Floats:
@@ -86,6 +95,8 @@ def arranged(record: bytes, layout: str) -> Any:
     """The observation of one record in a layout."""
     if layout == "compact":
         return np.frombuffer(record, np.uint8).copy()
+    if layout == "tactical":
+        return np.array(engine.features(record, layout), np.float32)
     cells = np.frombuffer(record, np.uint8, _PLANES_END).reshape(len(PLANE), CELLS).T.tobytes()
     each = [cells[start : start + len(PLANE)] for start in range(0, len(cells), len(PLANE))]
     player = np.array(engine.player_features(record), np.float32)

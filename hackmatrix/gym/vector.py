@@ -20,6 +20,7 @@ from hackmatrix.jaxgame import EnvState, HackMatrixEnv
 from hackmatrix.learner.mesh import SHARDED, on_devices
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.chance import EVALUATION_STREAM
+from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
 Array = jax.Array
@@ -51,8 +52,9 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     Infos: `action_mask` bool[N, 28]; `reward_parts` float32[N, 15] in the order of
     `rules.rewards.REWARD_PARTS`; `stage`, `score`, `programs_owned` and `won` at the end of the
-    step, before a new game begins; `episode_return` and `episode_length` so far. Where games end
-    in the mode `SAME_STEP`, `final_obs` has their last observations and `_final_obs` says which.
+    step, before a new game begins; `episode_return` (of the game's own reward) and
+    `episode_length` so far. Where games end in the mode `SAME_STEP`, `final_obs` has their last
+    observations and `_final_obs` says which.
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium's name and kind
@@ -66,6 +68,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         observation: str = "dict",
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        reward: str = "game",
     ) -> None:
         """Makes the environment; the first reset and step compile or load what they need.
 
@@ -77,9 +80,11 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 the next one. `NEXT_STEP`: it returns the last one, and the step after it begins the
                 next game, whatever the action, with reward 0. `DISABLED`: `reset` with
                 `options={"reset_mask": bool[N]}` begins new games.
+            reward: "game", or "progress" (`jaxgame/training_reward.py`), with which agents learn
+                better.
 
         Raises:
-            UserError: there is no such layout, or a number is below 1.
+            UserError: there is no such layout or reward, or a number is below 1.
         """
         if num_envs < 1:
             raise UserError(f"num_envs must be at least 1, got {num_envs}")
@@ -95,9 +100,10 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         use_all_cores()
         enable_compilation_cache()
         self._env = HackMatrixEnv(
-            observation="full" if observation == "full" else "classic",
+            observation=observation if observation in FEATURE_SIZE else "classic",
             max_episode_steps=max_episode_steps,
             auto_reset=self.autoreset_mode != AutoresetMode.DISABLED,
+            reward=reward,
         )
         mesh = devices_for(num_envs)
         self._begin = on_devices(self._begin_games, mesh, SHARDED, SHARDED)

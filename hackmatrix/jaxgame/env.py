@@ -26,9 +26,9 @@ from hackmatrix.rules.programs import PROGRAMS
 from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.tactical import SCALES, TACTICAL_SIZE
+from hackmatrix.rules.training_reward import REWARDS
 from hackmatrix.version import ENVIRONMENT_ID
 
-REWARDS = ("game", "progress")
 _OBSERVATION = Box(0, 255, (RECORD_SIZE,), np.uint8)
 _REAL = Box(-np.inf, np.inf, ())
 _FLAG = Box(False, True, (), bool)

@@ -11,10 +11,16 @@ import jax.numpy as jnp
 
 from hackmatrix.jaxgame.state import Player
 from hackmatrix.rules.observation import number_of
-
-STAGE, WIN, DEATH = 1.0, 5.0, 1.0
-HP, SIPHON, RESOURCE = 0.3, 0.15, 0.03  # the potential of one
-MAX_SIPHONS, HOARD = 3, 20  # data siphons held, and credits or energy, count up to this
+from hackmatrix.rules.training_reward import (
+    DEATH,
+    HOARD,
+    HP,
+    MAX_SIPHONS,
+    RESOURCE,
+    SIPHON,
+    STAGE,
+    WIN,
+)
 
 
 def progress(

@@ -60,7 +60,7 @@ class Episodes(BaseCallback):
                 Episode(
                     self._count,
                     self.num_timesteps,
-                    float(info["episode"]["r"]),
+                    float(info["episode_stats"].get("game_return", info["episode"]["r"])),
                     info["episode_stats"],
                     bool(info.get("TimeLimit.truncated", False)),
                 )

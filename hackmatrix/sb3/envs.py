@@ -52,13 +52,20 @@ class JaxVecEnv(VecEnv):
     and whether it was truncated. Other steps have none.
     """
 
-    def __init__(self, num_envs: int, max_steps: int) -> None:
+    def __init__(
+        self, num_envs: int, max_steps: int, observation: str = "dict", reward: str = "game"
+    ) -> None:
         """Makes the games; see `GameVectorEnv`."""
         from hackmatrix.gym.vector import GameVectorEnv
 
         self._games = GameVectorEnv(
-            num_envs, max_episode_steps=max_steps, autoreset_mode=AutoresetMode.SAME_STEP
+            num_envs,
+            observation,
+            max_episode_steps=max_steps,
+            autoreset_mode=AutoresetMode.SAME_STEP,
+            reward=reward,
         )
+        self._returns = np.zeros(num_envs)
         self._actions: Array = np.zeros(num_envs, np.int64)
         self._parts = np.zeros((num_envs, len(REWARD_PARTS)))
         self._kinds = np.zeros((num_envs, 3), np.int64)  # moves, siphons, programs
@@ -72,8 +79,8 @@ class JaxVecEnv(VecEnv):
         seeds = self._seeds
         observations, _ = self._games.reset(seed=None if seeds[0] is None else seeds)
         self._reset_seeds()
-        self._parts[:] = 0
-        self._kinds[:] = 0
+        for sums in (self._parts, self._kinds, self._returns):
+            sums[:] = 0
         return observations
 
     def step_async(self, actions: Array) -> None:
@@ -86,21 +93,24 @@ class JaxVecEnv(VecEnv):
         kinds = np.digitize(self._actions, (SIPHON, FIRST_PROGRAM))
         self._kinds[np.arange(self.num_envs), kinds] += 1
         self._parts += told["reward_parts"]
+        self._returns += rewards
         dones = terminated | truncated
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(dones).tolist():
             infos[i] = self._ended(i, told, bool(truncated[i] & ~terminated[i]))
-        self._parts[dones] = 0
-        self._kinds[dones] = 0
+        for sums in (self._parts, self._kinds, self._returns):
+            sums[dones] = 0
         return observations, rewards, dones, infos
 
     def _ended(self, i: int, told: dict[str, Any], truncated: bool) -> dict[str, Any]:
         parts = dict(zip(REWARD_PARTS, self._parts[i].round(3).tolist(), strict=True))
         kinds = dict(zip(("move", "siphon", "program"), self._kinds[i].tolist(), strict=True))
-        length = int(told["episode_length"][i])
+        length, last = int(told["episode_length"][i]), told["final_obs"]
         return {
-            "episode": {"r": float(told["episode_return"][i]), "l": length},
-            "terminal_observation": {name: x[i] for name, x in told["final_obs"].items()},
+            "episode": {"r": float(self._returns[i]), "l": length},
+            "terminal_observation": (
+                {name: x[i] for name, x in last.items()} if isinstance(last, dict) else last[i]
+            ),
             "TimeLimit.truncated": truncated,
             "episode_stats": {
                 "reward_breakdown": {
@@ -110,6 +120,7 @@ class JaxVecEnv(VecEnv):
                 "highest_stage": int(told["stage"][i]),
                 "action_counts": {kind: count for kind, count in kinds.items() if count},
                 "steps": length,
+                "game_return": float(told["episode_return"][i]),
             },
         }
 

@@ -3,34 +3,75 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hackmatrix.bridge.client import VARIABLE
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
+from hackmatrix.rules.training_reward import REWARDS
 
 Backend = Literal["python", "process", "jax"]
+Layout = Literal["dict", "classic", "full", "tactical"]
 
-# The settings of MaskablePPO: those that the original documents, and those of its script.
-PRESETS: dict[str, dict[str, Any]] = {
-    "documented": {
-        "n_steps": 2048,
-        "batch_size": 64,
-        "n_epochs": 10,
-        "ent_coef": 0.1,
-        "vf_coef": 0.5,
-        "policy_kwargs": {},
-    },
-    "original": {
-        "n_steps": 4096,
-        "batch_size": 64,
-        "n_epochs": 20,
-        "ent_coef": 0.3,
-        "vf_coef": 1.0,
-        "policy_kwargs": {"net_arch": {"pi": [256, 256, 128], "vf": [256, 256, 128]}},
-    },
+
+class Preset(NamedTuple):
+    """Settings of MaskablePPO, and what options are where they are not given."""
+
+    settings: dict[str, Any]
+    observation: Layout = "dict"
+    reward: str = "game"
+    backend: Backend | None = None
+    num_envs: int = 1
+
+
+def _falling(left: float) -> float:
+    """The learning rate that `left` of the training, 1 to 0, is trained with."""
+    return 1e-3 * left
+
+
+_SHARED = {"learning_rate": 3e-4, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2}
+PRESETS = {
+    "documented": Preset(  # as the original documents them
+        _SHARED
+        | {
+            "n_steps": 2048,
+            "batch_size": 64,
+            "n_epochs": 10,
+            "ent_coef": 0.1,
+            "vf_coef": 0.5,
+            "policy_kwargs": {},
+        }
+    ),
+    "original": Preset(  # as its script has them
+        _SHARED
+        | {
+            "n_steps": 4096,
+            "batch_size": 64,
+            "n_epochs": 20,
+            "ent_coef": 0.3,
+            "vf_coef": 1.0,
+            "policy_kwargs": {"net_arch": {"pi": [256, 256, 128], "vf": [256, 256, 128]}},
+        }
+    ),
+    "tactical": Preset(  # those of configs/cpu.yaml, for a run of 500,000 steps
+        {
+            "learning_rate": _falling,
+            "gamma": 0.998,
+            "gae_lambda": 0.95,
+            "clip_range": 0.2,
+            "n_steps": 4096,
+            "batch_size": 512,
+            "n_epochs": 4,
+            "ent_coef": 0.01,
+            "vf_coef": 0.5,
+            "policy_kwargs": {"net_arch": [256, 256]},
+        },
+        observation="tactical",
+        reward="progress",
+        backend="jax",
+        num_envs=64,
+    ),
 }
-SHARED = {"learning_rate": 3e-4, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2}
 
 
 class _Player:
@@ -47,8 +88,8 @@ class _Player:
         named = self.game_binary or os.environ.get(VARIABLE)
         return self.backend or ("process" if named else "python")
 
-    def of_game(self, *, evaluation: bool = False) -> dict[str, Any]:
-        """The options of a single game."""
+    def of_player(self, *, evaluation: bool = False) -> dict[str, Any]:
+        """The options of a single game that say who plays it."""
         player = "python" if evaluation and self.player == "jax" else self.player
         if player != "process":
             return {"backend": player}
@@ -76,16 +117,31 @@ class Sb3TrainOptions(_Player):
     run_suffix: str | None = option(None, "added to the name of the run after a dash")
     debug: bool = option(False, "the game process, or Stable-Baselines3, says all on stderr")
     info: bool = option(False, "the game process, or Stable-Baselines3, says more on stderr")
-    num_envs: int = option(1, "games in parallel", at_least=1, at_most=65_536)
+    num_envs: int | None = option(
+        None, "games in parallel; the preset's, 64 or else 1", at_least=1, at_most=65_536
+    )
     max_episode_steps: int = option(1_000, "actions after which a game is truncated", at_least=1)
     wandb: bool = option(True, "log to Weights & Biases, where one is logged in")
-    preset: Literal["documented", "original"] = option(
-        "documented", "settings of MaskablePPO: as the original documents them, or as its script"
+    preset: str = option(
+        "documented",
+        "settings of MaskablePPO: as the original documents them, as its script has them, or "
+        "those that learn most, with the observation tactical and the reward progress on the JAX "
+        "engine",
+        choices=PRESETS,
+    )
+    observation: Layout | None = option(
+        None, "what the agent observes; the preset's, tactical or else dict"
+    )
+    reward: str | None = option(
+        None,
+        "reward to train with: the game's own, or progress through its stages; the preset's; "
+        "evaluations and the history always have the game's",
+        choices=REWARDS,
     )
     backend: Backend | None = option(
         None,
         "who plays: the engine in this process (python), a game process, or the JAX engine; "
-        "process if HACKMATRIX_BINARY names one, else python",
+        "the preset's, else process if HACKMATRIX_BINARY names one, else python",
     )
     game_binary: str | None = option(
         None, "binary of a game process, and so --backend process; else HACKMATRIX_BINARY's"
@@ -102,13 +158,32 @@ class Sb3TrainOptions(_Player):
         check(self)
         self._check_player()
 
+    @property
+    def player(self) -> str:
+        """The backend: that of the preset, unless another is given."""
+        named = self.backend or self.game_binary
+        return super().player if named else PRESETS[self.preset].backend or super().player
+
+    @property
+    def games(self) -> int:
+        """The number of games in parallel."""
+        return self.num_envs or PRESETS[self.preset].num_envs
+
+    def of_game(self, *, evaluation: bool = False) -> dict[str, Any]:
+        """What is observed and paid in a game; an evaluation has the game's own reward."""
+        preset = PRESETS[self.preset]
+        return {
+            "observation": self.observation or preset.observation,
+            "reward": "game" if evaluation else self.reward or preset.reward,
+        }
+
     def of_algorithm(self) -> dict[str, Any]:
         """The settings of MaskablePPO."""
-        settings = {**SHARED, **PRESETS[self.preset]}
+        settings = dict(PRESETS[self.preset].settings)
         if self.player == "jax":  # else a batch of many games would not fit into memory
-            settings["n_steps"] = max(settings["n_steps"] // self.num_envs, 16)
+            settings["n_steps"] = max(settings["n_steps"] // self.games, 16)
             settings["batch_size"] = max(
-                settings["batch_size"], settings["n_steps"] * self.num_envs // 32
+                settings["batch_size"], settings["n_steps"] * self.games // 32
             )
         given = {"n_steps": self.n_steps, "batch_size": self.batch_size}
         return settings | {name: value for name, value in given.items() if value is not None}

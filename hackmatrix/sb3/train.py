@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import sys
 import traceback
-import warnings
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -29,12 +28,13 @@ def train(options: Sb3TrainOptions) -> int:
     """
     with packages():
         from hackmatrix.sb3.callbacks import Progress
+        from hackmatrix.sb3.model import model_of
 
     with _environment(options) as env:
-        model = _model(options, env)
+        model = model_of(options, env)
         name = take_name(options)
         models, logs = options.model_dir / name, options.log_dir / name
-        where = f"{options.num_envs} x {options.player}"
+        where = f"{options.games} x {options.player}"
         _say(f"{name}: {where}, models in {models}, logs in {logs}")
         if model.num_timesteps:
             _say(f"continues {options.resume} after {model.num_timesteps:,} steps")
@@ -88,40 +88,16 @@ def _facts(options: Sb3TrainOptions) -> dict[str, str]:
 def _environment(options: Sb3TrainOptions) -> Iterator[Any]:
     from hackmatrix.sb3.envs import JaxVecEnv, singles
 
+    games, most, seen = options.games, options.max_episode_steps, options.of_game()
     env = (
-        JaxVecEnv(options.num_envs, options.max_episode_steps)
+        JaxVecEnv(games, most, **seen)
         if options.player == "jax"
-        else singles(options.num_envs, options.max_episode_steps, **options.of_game())
+        else singles(games, most, **seen, **options.of_player())
     )
     try:
         yield env
     finally:
         env.close()
-
-
-def _model(options: Sb3TrainOptions, env: Any) -> Any:
-    from sb3_contrib import MaskablePPO
-
-    settings = options.of_algorithm()
-    verbose = 2 if options.debug else 1 if options.info else 0
-    seed = options.seed % MAX_SEED
-    if options.resume is None:
-        with warnings.catch_warnings():  # a last minibatch that is smaller is no mistake
-            warnings.filterwarnings("ignore", "You have specified a mini-batch size")
-            return MaskablePPO(
-                "MultiInputPolicy", env, seed=seed, verbose=verbose, device="auto", **settings
-            )
-    path = options.resume
-    if not path.is_file():
-        raise UserError(f"--resume {path}: there is no such file")
-    settings.pop("policy_kwargs")  # the network is the saved one
-    try:
-        model = MaskablePPO.load(path, env=env, verbose=verbose, custom_objects=settings)
-    except Exception as error:
-        why = " ".join(str(error).split())[:200]
-        raise UserError(f"--resume {path}: not a model of this environment: {why}") from error
-    model.set_random_seed(seed + model.num_timesteps)
-    return model
 
 
 def _callbacks(options: Sb3TrainOptions, name: str, trackers: Trackers) -> list[Any]:
@@ -135,9 +111,10 @@ def _callbacks(options: Sb3TrainOptions, name: str, trackers: Trackers) -> list[
         Checkpoints(options.save_freq, models),
     ]
     if options.eval_freq:
-        env = singles(1, options.max_episode_steps, **options.of_game(evaluation=True))
+        game = options.of_game(evaluation=True) | options.of_player(evaluation=True)
+        env = singles(1, options.max_episode_steps, **game)
         env.seed(options.seed % MAX_SEED)
-        every.append(Evaluation(env, options.eval_freq, options.num_envs, models, logs))
+        every.append(Evaluation(env, options.eval_freq, options.games, models, logs))
     return every
 
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hackmatrix.errors import UserError
 from hackmatrix.rules.actions import ACTION_NAMES
@@ -26,19 +26,27 @@ def watch(options: WatchOptions) -> int:
         from sb3_contrib import MaskablePPO
 
         from hackmatrix.gym.game import GameEnv
+        from hackmatrix.gym.layouts import layout_of
     try:
         model = MaskablePPO.load(path)
     except Exception as error:
         why = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a model of MaskablePPO: {why}") from error
+    layout = layout_of(model.observation_space)
+    if layout is None:
+        raise UserError(f"{path}: observes {model.observation_space!s:.60}, which is no layout")
     live = sys.stdout.isatty()
-    env = GameEnv(render_mode="human" if live else None, **options.of_game())
+    mode = "human" if live else None
+    env = GameEnv(layout, render_mode=mode, **options.of_player())
     print(f"{path}: {options.episodes} games", flush=True)
+    games = []
     try:
         for number in range(options.episodes):
-            print(f"game {number + 1}: {_play(options, model, env, number, live)}", flush=True)
+            games.append(_play(options, model, env, number, live))
+            print(f"game {number + 1}: {games[-1].text()}", flush=True)
     finally:
         env.close()
+    print(f"mean: {_means(games)}", flush=True)
     return 0
 
 
@@ -48,8 +56,35 @@ def newest(folder: Path) -> Path | None:
     return models[-1] if models else None
 
 
-def _play(options: WatchOptions, model: Any, env: Any, number: int, live: bool) -> str:
-    """Plays a game; returns how it went, on one line."""
+class _Played(NamedTuple):
+    """How a game went."""
+
+    ending: str
+    stage: int
+    actions: int
+    total: float  # the sum of the rewards
+
+    @property
+    def cleared(self) -> int:
+        """The stages that it cleared."""
+        return self.stage - (self.ending != "won")
+
+    def text(self) -> str:
+        """One line."""
+        where = f"{self.ending} in stage {self.stage} after {self.actions} actions"
+        return f"{where}, return {self.total:+.2f}"
+
+
+def _means(games: list[_Played]) -> str:
+    cleared, total, won = (
+        sum(numbers) / len(games)
+        for numbers in zip(*((g.cleared, g.total, g.ending == "won") for g in games), strict=True)
+    )
+    return f"{cleared:.2f} stages cleared, {won:.0%} won, return {total:+.2f}"
+
+
+def _play(options: WatchOptions, model: Any, env: Any, number: int, live: bool) -> _Played:
+    """Plays a game."""
     observation, _ = env.reset(seed=options.seed + number)
     total, steps, done = 0.0, 0, False
     info: dict[str, Any] = {}
@@ -62,5 +97,4 @@ def _play(options: WatchOptions, model: Any, env: Any, number: int, live: bool) 
             print(f"{ACTION_NAMES[int(action)]} {reward:+.2f}", flush=True)
             time.sleep(options.delay)
     ending = "died" if info.get("death") else "won" if done else "cut off"
-    stage = env.state().stage
-    return f"{ending} in stage {stage} after {steps} actions, return {total:+.2f}"
+    return _Played(ending, env.state().stage, steps, total)

@@ -5,12 +5,16 @@ import json
 import random
 import re
 import resource
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hackmatrix.bridge.session import Session
 
+VALID, INTERNAL = b"getValidActions", b"getInternalState"
 ACTIONS = ["reset", "step", "getValidActions", "setState", "getInternalState", "getActionSpace"]
 KINDS = ["virus", "Daemon", "glitch", "cryptog"]
 # Words of Python, and of JSON libraries, that a client's author should not have to know.
@@ -30,7 +34,7 @@ class Fuzz:
         rng = self.rng
         kind = rng.random()
         if kind < 0.45 and valid:
-            return b'{"action":"step","actionIndex":%d}' % rng.choice(valid)
+            return b'{"action":"step","actionIndex":%d}\n' % rng.choice(valid)
         if kind < 0.6:
             request = {"action": rng.choice(ACTIONS), "actionIndex": rng.randrange(28)}
             request["state"] = self.state()
@@ -95,10 +99,10 @@ class Fuzz:
             return
 
 
-def memory() -> int:
-    """Bytes that the process holds."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+def memory(process: int | str = "self") -> int:
+    """Bytes that a process holds."""
+    pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * resource.getpagesize()
 
 
 @pytest.mark.parametrize(
@@ -140,3 +144,45 @@ def test_any_lines(lines: int) -> None:
     assert min(kinds.values()) > lines / 50, kinds
     gc.collect()
     assert memory() - held < 8 * 2**20
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        1_000,
+        pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(1200)]),
+    ],
+)
+def test_any_lines_to_the_process(lines: int) -> None:
+    """One line for each, errors change nothing that it tells, and it ends as it should."""
+    binary, fuzz, pipe = Path(sys.executable).with_name("hackmatrix-game"), Fuzz(7), subprocess.PIPE
+    errors = held = 0
+    with subprocess.Popen([binary, "--headless-cli"], stdin=pipe, stdout=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def ask(line: bytes) -> Any:
+            process.stdin.write(line)  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+            return json.loads(process.stdout.readline())  # type: ignore[union-attr]
+
+        def state() -> list[Any]:
+            return [ask(b'{"action":"%s"}\n' % name) for name in (VALID, INTERNAL)]
+
+        before = state()
+        for number in range(lines):
+            failed = "error" in ask(fuzz.line(before[0]["validActions"]))
+            after = state()
+            if failed:
+                errors += 1
+                assert after == before
+            before = after
+            if not before[0]["validActions"] and number % 3 == 0:
+                ask(b'{"action":"reset"}\n')
+                before = state()
+            if number == lines // 2:
+                held = memory(process.pid)
+        assert memory(process.pid) - held < 4 * 2**20
+        told, _ = process.communicate()
+    assert (told, process.returncode) == (b"", 0)  # as many answers as lines
+    assert errors > lines / 20

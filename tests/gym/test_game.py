@@ -55,6 +55,7 @@ def test_the_spaces_are_those_of_the_original() -> None:
     }
     assert make(observation="classic").observation_space.shape == (1545,)
     assert make(observation="full").observation_space.shape == (1946,)
+    assert make(observation="tactical").observation_space.shape == (432,)
     assert make().action_space.n == 28
 
 
@@ -66,7 +67,7 @@ def test_observations_are_those_of_the_engine() -> None:
         record = game.observation()
         for layout in LAYOUTS:
             assert envs[layout].observation_space.contains(seen[layout])
-        for layout in ("classic", "full"):
+        for layout in ("classic", "full", "tactical"):
             assert seen[layout].tolist() == np.float32(features(record, layout)).tolist()
         assert seen["compact"].tobytes() == record
         shaped = seen["dict"]
@@ -78,6 +79,39 @@ def test_observations_are_those_of_the_engine() -> None:
         action = int(rng.choice(valid))
         game.step(action)
         seen = {layout: env.step(action)[0] for layout, env in envs.items()}
+
+
+@pytest.mark.parametrize("backend", ["python", "process"])
+def test_another_reward_leaves_the_games_own_in_the_infos(backend: str) -> None:
+    """Until it ends, a game pays for stages, death, and the change of what the player has."""
+    own, env, rng = make(), make(backend=backend, reward="progress"), np.random.default_rng(3)
+    stages = 0
+    for seed in range(12):
+        own.reset(seed=seed)
+        env.reset(seed=seed)
+        start, paid, expected, done = potential(own), 0.0, 0.0, False
+        while not done:
+            action = choose(rng, own.action_masks())
+            _, reward, done, _, told = own.step(action)
+            _, progress, _, _, info = env.step(action)
+            assert info.pop("game_reward") == pytest.approx(reward)
+            assert set(info) == set(told)
+            expected += bool(told.get("stage_complete")) - bool(told.get("death"))
+            paid += progress
+        stages += told["episode_stats"]["highest_stage"] - 1
+        assert paid == pytest.approx(expected + potential(own) - start)
+        stats = info["episode_stats"]
+        parts = sum(stats["reward_breakdown"].values())
+        assert stats.pop("game_return") == pytest.approx(parts - 0.01 * stats["steps"])
+        assert stats == told["episode_stats"]
+    assert stages > 0
+    env.close()
+
+
+def potential(env: Any) -> float:
+    player = env.state().player
+    held = min(player.credits, 20) + min(player.energy, 20)
+    return float(0.3 * player.hp + 0.15 * min(player.siphons, 3) + 0.03 * held)
 
 
 @pytest.mark.parametrize("backend", ["python", "process"])
@@ -171,7 +205,8 @@ def test_the_process_shows_what_the_engine_shows() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"observation": "rgb"}, "observation must be one of dict, classic, full, compact, got"),
+        ({"observation": "rgb"}, "observation must be one of dict, classic, full, tactical, compa"),
+        ({"reward": "points"}, "reward must be one of game, progress, got 'points'"),
         ({"backend": "swift"}, "backend must be one of python, process, jax, got 'swift'"),
         ({"render_mode": "rgb"}, "render_mode must be one of human, ansi, rgb_array, svg, got"),
         ({"game_binary": "/bin/true"}, "game_binary goes with backend process, not with python"),

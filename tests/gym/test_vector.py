@@ -68,6 +68,30 @@ def test_the_same_games_as_single_ones() -> None:
 
 
 @pytest.mark.slow
+def test_tactical_games_that_pay_for_progress() -> None:
+    """What single environments tell and pay; the game's own return is in the infos."""
+    env = make(observation="tactical", reward="progress", max_episode_steps=30)
+    games = [single(observation="tactical", reward="progress") for _ in range(GAMES)]
+    seen, infos = env.reset(seed=70)
+    assert env.observation_space.contains(seen)
+    assert close(seen, np.stack([game.reset(seed=70 + i)[0] for i, game in enumerate(games)]))
+    rng, own, running = np.random.default_rng(1), np.zeros(GAMES), set(range(GAMES))
+    for _ in range(29):
+        actions = choose(rng, infos["action_mask"])
+        seen, rewards, terminated, _, infos = env.step(actions)
+        assert env.observation_space.contains(seen)
+        for i in sorted(running):
+            alone, reward, done, _, info = games[i].step(actions[i])
+            own[i] += info["game_reward"]
+            assert (done, reward) == (terminated[i], pytest.approx(rewards[i], abs=1e-4))
+            assert close(alone, infos["final_obs"][i] if done else seen[i])
+            assert infos["episode_return"][i] == pytest.approx(own[i], abs=1e-3)
+            if done:
+                running.remove(i)
+    assert len(running) < GAMES
+
+
+@pytest.mark.slow
 def test_next_step() -> None:
     """The last observation first; the step after it begins the next game, whatever the action."""
     env, rng = make(autoreset_mode="NextStep", observation="compact"), np.random.default_rng(1)
@@ -137,6 +161,8 @@ def test_wrong_use_is_told() -> None:
         gymnasium.make_vec(ID, num_envs=0)
     with pytest.raises(UserError, match="observation must be one of"):
         make(observation="rgb")
+    with pytest.raises(UserError, match="reward must be one of game, progress, got 'points'"):
+        make(reward="points")
     env = make()
     with pytest.raises(UserError, match="call reset first"):
         env.step(np.zeros(GAMES, int))

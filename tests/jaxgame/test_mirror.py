@@ -39,7 +39,6 @@ JAX_FILES = {  # for arrays
     "planes.py": "numbers as bit planes",
     "records.py": "observations read as sets",
     "report.py": "what an evaluation reports of the game",
-    "training_reward.py": "another reward for learners",
 }
 
 

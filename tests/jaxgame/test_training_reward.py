@@ -1,5 +1,7 @@
 """The reward `progress`: stages, the win and death pay; everything else is a potential."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import jax_games
@@ -7,10 +9,13 @@ import numpy as np
 import pytest
 
 import hackmatrix
+from hackmatrix.engine.state import Player
 from hackmatrix.engine.text import state_from_text
+from hackmatrix.engine.training_reward import progress as plain_progress
 from hackmatrix.errors import UserError
 from hackmatrix.jaxgame.training_reward import progress
 from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
+from hackmatrix.rules.observation import BYTE
 from hackmatrix.rules.programs import ProgramId
 
 BOARD = """
@@ -61,6 +66,35 @@ def test_stages_the_win_and_death_pay() -> None:
         for completed, won, died in ((yes, no, no), (yes, yes, no), (no, no, yes), (no, no, no))
     ]
     np.testing.assert_allclose(paid, [1, 6, -1, 0], atol=1e-6)
+
+
+def test_both_engines_pay_the_same() -> None:
+    """Whatever the player has: beyond what counts, too, and losing it."""
+    rng = np.random.default_rng(0)
+    largest = {"hp": 4, "siphons": 6, "credits": 40, "energy": 40}
+    had, has = (
+        {name: rng.integers(most, size=200) for name, most in largest.items()} for _ in "12"
+    )
+    completed, won, died = flags = rng.random((3, 200)) < 0.3
+    env = hackmatrix.make()
+    record = np.asarray(env.observe(env.from_text(BOARD)))
+    after = np.tile(record, (200, 1))
+    for name, numbers in has.items():
+        after[:, BYTE[name]] = numbers
+    before = jax.tree.map(lambda x: jnp.zeros(200, x.dtype), env.from_text(BOARD).game.player)
+    before = replace(before, **{name: jnp.asarray(numbers) for name, numbers in had.items()})
+    paid = progress(before, jnp.asarray(after), *map(jnp.asarray, flags))
+    expected = [
+        plain_progress(
+            Player(0, **{name: int(numbers[i]) for name, numbers in had.items()}),
+            Player(0, **{name: int(numbers[i]) for name, numbers in has.items()}),
+            completed=bool(completed[i]),
+            won=bool(won[i]),
+            died=bool(died[i]),
+        )
+        for i in range(200)
+    ]
+    np.testing.assert_allclose(paid, expected, atol=1e-5)
 
 
 def test_an_unknown_reward_is_refused() -> None:

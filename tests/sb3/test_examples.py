@@ -1,5 +1,6 @@
 """The examples of docs/clients.md run as they are written."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,10 @@ def run(code: str, folder: Path) -> str:
     script = folder / "example.py"
     script.write_text(code)
     command = [sys.executable, "-W", "error::UserWarning", str(script)]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=500)
+    env = {**os.environ, "TMPDIR": str(folder)}  # Stable-Baselines3 leaves a folder there
+    result = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=500
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 

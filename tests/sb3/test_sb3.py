@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,8 @@ def one_thread_and_our_binary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     torch.set_num_threads(1)
     monkeypatch.delenv("HACKMATRIX_BINARY", raising=False)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
 
 
 def train(*flags: str) -> int:
@@ -79,9 +83,48 @@ def test_a_training_leaves_models_metrics_and_a_history(capsys: pytest.CaptureFi
     assert [row["timesteps"] for row in rows] == [64, 128, 192, 256, 320]
     assert [row["update"] for row in rows] == [1, 2, 3, 4, 5]
     assert rows[-1]["stats/truncated"] > 0
+    assert list(Path("temporary").glob("SB3-*")) == []
     assert {f"episode/reward_{part}" for part in PARTS} <= set(rows[-1])
     assert "saved" in capsys.readouterr().out
     check_history(rows)
+
+
+def test_another_observation_and_reward(capsys: pytest.CaptureFixture[str]) -> None:
+    """The history has the game's own reward, and the saved model says its layout."""
+    flags = ["--timesteps", "200", "--eval-freq", "100", "--max-episode-steps", "20"]
+    assert train(*flags, "--observation", "tactical", "--reward", "progress") == 0
+    models, logs = only("models"), only("logs")
+    rows = [json.loads(line) for line in (logs / "metrics.jsonl").read_text().splitlines()]
+    check_history(rows)
+    model = MaskablePPO.load(models / "final_model.zip")
+    assert model.observation_space.shape == (432,)
+    capsys.readouterr()
+    assert cli.main(["sb3", "watch", "--latest", "--episodes", "1", "--max-steps", "5"]) == 0
+    assert "\nmean: " in capsys.readouterr().out
+    saved = str(models / "final_model.zip")
+    assert train("--resume", saved) == 2
+    assert "was it trained with another --preset or --observation?" in capsys.readouterr().err
+
+
+def test_the_preset_that_learns() -> None:
+    options = Sb3TrainOptions(preset="tactical")
+    assert (options.player, options.games) == ("jax", 64)
+    assert options.of_game() == {"observation": "tactical", "reward": "progress"}
+    assert options.of_game(evaluation=True)["reward"] == "game"
+    settings = options.of_algorithm()
+    assert (settings["n_steps"], settings["batch_size"]) == (64, 512)
+    assert [settings["learning_rate"](left) for left in (1, 0.5, 0)] == [1e-3, 5e-4, 0]
+    given = Sb3TrainOptions(preset="tactical", num_envs=2, backend="python", reward="game")
+    assert (given.player, given.games, given.of_game()["reward"]) == ("python", 2, "game")
+
+
+def test_the_defaults_are_those_of_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Sb3TrainOptions()
+    assert (options.player, options.games) == ("python", 1)
+    assert options.of_game() == {"observation": "dict", "reward": "game"}
+    monkeypatch.setenv("HACKMATRIX_BINARY", "/a/binary")
+    assert Sb3TrainOptions().player == "process"
+    assert Sb3TrainOptions(preset="tactical").player == "jax"
 
 
 def check_history(rows: list[dict[str, Any]]) -> None:
@@ -141,6 +184,8 @@ def test_names_count_up_and_bad_ones_are_told(capsys: pytest.CaptureFixture[str]
     assert "--run-suffix must be 1 to 100 letters" in capsys.readouterr().err
     assert train("--game-binary", "x", "--backend", "jax") == 2
     assert "--game-binary goes with --backend process" in capsys.readouterr().err
+    assert train("--preset", "tactical", "--backend", "process") == 2
+    assert "backend process gives observations dict, classic, not" in capsys.readouterr().err
 
 
 def test_a_saved_model_plays(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +193,8 @@ def test_a_saved_model_plays(capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert cli.main(["sb3", "watch", "--latest", "--episodes", "2", "--max-steps", "5"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(":")[0] for line in lines[1:]] == ["game 1", "game 2"]
+    assert [line.split(":")[0] for line in lines[1:]] == ["game 1", "game 2", "mean"]
+    assert re.fullmatch(r"mean: [01]\.\d\d stages cleared, 0% won, return [+-]\d+\.\d\d", lines[3])
     model = str(only("models") / "final_model.zip")
     script = [sys.executable, str(ROOT / "python" / "scripts" / "watch_trained_agent.py")]
     result = subprocess.run(
@@ -226,6 +272,18 @@ def test_on_the_jax_engine() -> None:
     for row in episodes:
         parts = sum(row[f"reward_{part}"] for part in PARTS)
         assert row["total_reward"] == pytest.approx(parts - 0.01 * row["steps"], abs=1e-2)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_preset_tactical_learns() -> None:
+    """A fifth of the 500,000 steps within which games are to clear 1.5 stages; random play 0.19."""
+    flags = ["--preset", "tactical", "--timesteps", "100000", "--eval-freq", "0", "--no-wandb"]
+    assert cli.main(["sb3", "train", *flags]) == 0
+    rows = [json.loads(line) for line in (only("logs") / "metrics.jsonl").read_text().splitlines()]
+    cleared = [row["stats/mean_stage"] - 1 for row in rows if "stats/mean_stage" in row]
+    assert np.mean(cleared[:2]) < 0.6
+    assert np.mean(cleared[-5:]) > 1.8
 
 
 @pytest.mark.slow
