@@ -17,11 +17,11 @@ class PlayedGames(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A value of each game, reported as the mean with its 95 % interval."""
+    """A value of each game, or of some, reported as the mean with its 95 % interval."""
 
     title: str  # in tables, such as "stages cleared"
     key: str  # key of the mean in JSON and metrics, such as "mean_stages_cleared"
-    values: NDArray[Any]  # float or bool [N]
+    values: NDArray[Any]  # float or bool [N], or [n] where it is of n of them only
     ci_key: str | None = None  # key of the interval in JSON; None: the key and "_ci"
 
     @property

@@ -103,7 +103,7 @@ def train(
         console = console or stack.enter_context(Console())
         devices = _devices(config, options, console)
         env = env or make_environment(
-            config.env, config.observation, config.max_episode_steps, config.reward
+            config.environment, config.observation, config.max_episode_steps, config.reward
         )
         course = _course(config, source)
         trained = _with_curriculum(env, config)
