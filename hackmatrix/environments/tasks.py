@@ -1,7 +1,7 @@
 """Several environments as one: each game is of one task, and stays so.
 
-A game's state holds a state of each task, of which one is under way; `jax.vmap` of `step` therefore
-steps all tasks in all games.
+A game's state holds a state of each task, of which one is under way. `jax.vmap` of `step` steps
+each task in its own games only (`some_games.py`).
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.environments.report import report_of
 from hackmatrix.environments.registry import TOGETHER
+from hackmatrix.environments.report import report_of
+from hackmatrix.environments.some_games import Stepping, stepping_some
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment, PyTree, Step, StepRecord
 from hackmatrix.interface.metric import Metric, Over, Shown
@@ -55,6 +56,7 @@ class MultiTask:
             UserError: two have the same id.
         """
         self.envs = tuple(envs)
+        self._steps = [stepping_some(_reading(env), len(self.envs)) for env in envs]
         self.tasks = tuple(getattr(env, "id", type(env).__name__) for env in envs)
         if len(set(self.tasks)) < len(self.tasks):
             raise UserError(f"{TOGETHER.join(self.tasks)}: names a task twice")
@@ -110,10 +112,14 @@ class MultiTask:
         """
         keys = jax.random.split(key, len(self.envs))
         steps = [
-            self._step(number, k, state, action) for number, k in enumerate(keys)
+            step(state.task == number, k, of_task, action)
+            for number, (step, k, of_task) in enumerate(
+                zip(self._steps, keys, state.of_tasks, strict=True)
+            )
         ]
-        observations, states, rewards, terminated, truncated, infos = zip(*steps, strict=True)
-        finals = [info["final_observation"] for info in infos]
+        observations, states, finals, rewards, terminated, truncated, infos = zip(
+            *steps, strict=True
+        )
         terminated, truncated = self._of(state.task, terminated), self._of(state.task, truncated)
         ended = terminated | truncated
         reward = self._of(state.task, rewards)
@@ -147,9 +153,7 @@ class MultiTask:
         """float32[feature_size], see the class; the last ones are the task."""
         of_tasks = [
             jnp.where(observation.task == number, _features(env, seen), 0)
-            for number, (env, seen) in enumerate(
-                zip(self.envs, observation.of_tasks, strict=True)
-            )
+            for number, (env, seen) in enumerate(zip(self.envs, observation.of_tasks, strict=True))
         ]
         return jnp.concatenate([*of_tasks, jax.nn.one_hot(observation.task, len(self.envs))])
 
@@ -188,20 +192,13 @@ class MultiTask:
                 found.append(each._replace(**words))
         return found
 
-    def _begun(self, task: Array, starts: Sequence[tuple[PyTree, PyTree]]) -> tuple[Seen, TaskState]:
+    def _begun(
+        self, task: Array, starts: Sequence[tuple[PyTree, PyTree]]
+    ) -> tuple[Seen, TaskState]:
         observations, states = zip(*starts, strict=True)
+        observations = [_read(env, seen) for env, seen in zip(self.envs, observations, strict=True)]
         state = TaskState(jnp.int32(task), states, jnp.float32(0), jnp.int32(0))
         return self._seen(state.task, observations), state
-
-    def _step(self, number: int, key: Array, state: TaskState, action: Array) -> Step:
-        """The step of one task; if it is not the game's, its state stays."""
-        env, before = self.envs[number], state.of_tasks[number]
-        plays = state.task == number
-        # A valid one, so that idle games do not end: a new game may take long to make.
-        idle = jnp.argmax(env.action_mask(before)).astype(jnp.int32)
-        observation, after, *results = env.step(key, before, jnp.where(plays, action, idle))
-        after = jax.tree.map(lambda new, old: jnp.where(plays, new, old), after, before)
-        return observation, after, *results  # type: ignore[return-value]
 
     def _of(self, task: Array, values: Sequence[Array]) -> Array:
         """The value that is the task's."""
@@ -211,12 +208,11 @@ class MultiTask:
         return value
 
     def _seen(self, task: Array, observations: Sequence[PyTree]) -> Seen:
-        def of_task(number: int, env: Environment) -> PyTree:
-            integers = getattr(env, "feature_integers", None)
-            seen = observations[number] if integers is None else integers(observations[number])
-            return jax.tree.map(lambda x: jnp.where(task == number, x, jnp.zeros_like(x)), seen)
+        def of_task(number: int, observation: PyTree) -> PyTree:
+            plays = task == number
+            return jax.tree.map(lambda x: jnp.where(plays, x, jnp.zeros_like(x)), observation)
 
-        return Seen(task, tuple(of_task(number, env) for number, env in enumerate(self.envs)))
+        return Seen(task, tuple(of_task(*each) for each in enumerate(observations)))
 
     def _record(self, number: int, step: StepRecord) -> StepRecord:
         """The step as the task's `measure` takes it."""
@@ -239,9 +235,26 @@ class MultiTask:
         )
 
 
-def _features(env: Environment, seen: PyTree) -> Array:
+def _read(env: Environment, observation: PyTree) -> PyTree:
+    """What features are made from: integers, where the environment offers them."""
     integers = getattr(env, "feature_integers", None)
-    return env.features(seen) if integers is None else seen * integers.scales
+    return observation if integers is None else integers(observation)
+
+
+def _reading(env: Environment) -> Stepping:
+    """The environment's step with observations as `_read` makes them, the final one third."""
+
+    def step(key: Array, state: PyTree, action: Array) -> Any:
+        observation, after, *results, info = env.step(key, state, action)
+        final = _read(env, info["final_observation"])
+        return _read(env, observation), after, final, *results, info
+
+    return step
+
+
+def _features(env: Environment, read: PyTree) -> Array:
+    integers = getattr(env, "feature_integers", None)
+    return env.features(read) if integers is None else read * integers.scales
 
 
 def _own_metrics(task: str) -> tuple[Metric, ...]:

@@ -33,5 +33,5 @@ class RewardScale(struct.PyTreeNode):
 
     @property
     def deviation(self) -> Array:
-        """The number that rewards are divided by, float32[] or float32[K]; 1 as long as all rewards were 0."""
+        """What rewards are divided by, float32[] or [K]; 1 as long as all of them were 0."""
         return jnp.where(self.mean_square == 0, 1.0, jnp.sqrt(self.mean_square))
