@@ -14,15 +14,19 @@ import numpy as np
 from hackmatrix.environments.registry import TOGETHER
 from hackmatrix.environments.report import report_of
 from hackmatrix.environments.some_games import Stepping, stepping_some
+from hackmatrix.environments.task_metrics import (
+    further_metrics,
+    measured_metrics,
+    metrics_of_task,
+    name_in,
+)
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment, PyTree, Step, StepRecord
-from hackmatrix.interface.metric import Metric, Over, Shown
+from hackmatrix.interface.metric import Over
 from hackmatrix.interface.report import Breakdown, Column, PlayedGames
 from hackmatrix.interface.spaces import Discrete, StepSpec, traced_spec
 
 Array = jax.Array
-
-_MASKED = (Over.STEPS, Over.EPISODES, Over.CHANCES)  # metrics that can be of one task's games
 
 
 class Seen(NamedTuple):
@@ -73,7 +77,7 @@ class MultiTask:
         self.metrics = tuple(
             metric
             for name, env in zip(self.tasks, envs, strict=True)
-            for metric in (*_own_metrics(name), *map(_renamed(name), _kept_metrics(env)))
+            for metric in (*metrics_of_task(name), *further_metrics(env, name))
         )
 
     def __repr__(self) -> str:
@@ -164,15 +168,13 @@ class MultiTask:
             counts = step.info["task"] == number
             ended = counts & step.ended
             own = (step.info["episode_return"], step.info["episode_length"])
-            for metric, value in zip(_own_metrics(name), own, strict=False):
+            for metric, value in zip(metrics_of_task(name), own, strict=False):
                 values[metric.name] = jnp.where(ended, value, 0), ended
-            if not (kept := _kept_metrics(env)):
-                continue
-            measured = env.measure(self._record(number, step))  # type: ignore[attr-defined]
-            for metric in kept:
-                if metric.over is not Over.EVALUATION:
+            if measured := measured_metrics(env):
+                found = env.measure(self._record(number, step))  # type: ignore[attr-defined]
+                for metric in measured:
                     weight = ended if metric.over is Over.EPISODES else counts
-                    values[_renamed(name)(metric).name] = _chances(measured[metric.name], weight)
+                    values[name_in(name, metric)] = _chances(found[metric.name], weight)
         return values
 
     def report(self, games: PlayedGames) -> list[Column | Breakdown]:
@@ -188,8 +190,10 @@ class MultiTask:
                 Column(f"{name} length", f"task/{name}/mean_length", of_task.lengths),
             ]
             for each in report_of(env, of_task):
-                words = {"title": f"{name} {each.title}", "key": f"task/{name}/{each.key}"}
-                found.append(each._replace(**words))
+                told = each._replace(title=f"{name} {each.title}", key=f"task/{name}/{each.key}")
+                if isinstance(told, Column) and told.ci_key is not None:
+                    told = told._replace(ci_key=f"task/{name}/{told.ci_key}")
+                found.append(told)
         return found
 
     def _begun(
@@ -255,43 +259,6 @@ def _reading(env: Environment) -> Stepping:
 def _features(env: Environment, read: PyTree) -> Array:
     integers = getattr(env, "feature_integers", None)
     return env.features(read) if integers is None else read * integers.scales
-
-
-def _own_metrics(task: str) -> tuple[Metric, ...]:
-    """The metrics of every task; the first two are measured."""
-    prefix = f"task/{task}"
-    return (
-        Metric(
-            f"{prefix}/mean_return",
-            Over.CHANCES,
-            f"sum of the rewards of a game of {task}",
-            shown=Shown("RETURN BY TASK", task, ",.2f", in_summary=True),
-            judged=True,
-        ),
-        Metric(f"{prefix}/mean_length", Over.CHANCES, f"actions of a game of {task}"),
-        Metric(f"eval/{prefix}/mean_return", Over.EVALUATION, f"likewise, of {task}"),
-        Metric(f"eval/{prefix}/mean_length", Over.EVALUATION, f"likewise, of {task}"),
-    )
-
-
-def _kept_metrics(env: Environment) -> list[Metric]:
-    """The metrics of a task's environment that can be of a part of the games."""
-    return [
-        metric
-        for metric in getattr(env, "metrics", ())
-        if metric.over in (*_MASKED, Over.EVALUATION)
-    ]
-
-
-def _renamed(task: str) -> Any:
-    """A function that makes the task's metric of an environment's."""
-
-    def renamed(metric: Metric) -> Metric:
-        if metric.over is Over.EVALUATION:
-            return metric._replace(name=f"eval/task/{task}/{metric.name.removeprefix('eval/')}")
-        return metric._replace(name=f"task/{task}/{metric.name}", over=Over.CHANCES)
-
-    return renamed
 
 
 def _chances(value: Any, counts: Array) -> tuple[Array, Array]:

@@ -73,11 +73,15 @@ def test_each_game_is_that_of_its_task_alone(env: Any) -> None:
     ):
         for number, (one, before) in enumerate(alone):
             own = jax.vmap(lambda key: jax.random.split(key, 2))(keys)[:, number]
-            observation, alone[number][1], *expected, _ = jax.jit(jax.vmap(one.step))(own, before, actions)
+            observation, alone[number][1], *expected, _ = jax.jit(jax.vmap(one.step))(
+                own, before, actions
+            )
             is_it = number == MIXED
             for got, wanted in zip((reward, terminated, truncated), expected, strict=True):
                 np.testing.assert_array_equal(got[is_it], wanted[is_it])
-            np.testing.assert_allclose(seen.of_tasks[number][is_it], observation[is_it], rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(
+                seen.of_tasks[number][is_it], observation[is_it], rtol=1e-4, atol=1e-6
+            )
             assert (seen.of_tasks[number][~is_it] == 0).all()
         np.testing.assert_array_equal(after.task, MIXED)
         ended = terminated | truncated
@@ -135,7 +139,7 @@ def test_what_is_measured_counts_for_the_games_task_alone() -> None:
     _, state = started(env, [0, 1, 1, 1])
     mask = jax.vmap(env.action_mask)(state)
     actions, keys = jnp.array([0, 1, 1, 0]), jax.random.split(jax.random.key(1), 4)
-    _, _, reward, terminated, truncated, info = jax.vmap(env.step)(keys, state, actions)
+    _, _, reward, _, _, info = jax.vmap(env.step)(keys, state, actions)
     ended = jnp.array([False, False, True, True])
     record = StepRecord(actions, mask, mask, reward, ended, info)
     measured = jax.vmap(env.measure)(record)
@@ -151,7 +155,9 @@ def test_what_is_measured_counts_for_the_games_task_alone() -> None:
 def test_an_evaluation_tells_each_task_apart(env: Any) -> None:
     config = TrainConfig(num_envs=2, num_steps=2, hidden_dim=4, num_layers=1, num_minibatches=1)
     trainer = Trainer(env, config)
-    player = network_player("", trainer.network, trainer.network.init(jax.random.key(0)), greedy=True)
+    player = network_player(
+        "", trainer.network, trainer.network.init(jax.random.key(0)), greedy=True
+    )
     games = play(env, player, Limits(episodes=5))
     columns = {each.key: each for each in env.report(games)}
     cart, car = (columns[f"task/{name}/mean_return"].values for name in TASKS)
