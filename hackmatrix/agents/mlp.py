@@ -105,13 +105,13 @@ class Dense(nn.Module):
     def __call__(self, features: Array | SparseFeatures) -> Array:
         """float32[..., F] -> float32[..., size]."""
         inputs = features.shape[-1]
-        kernel = self.param("kernel", self._first_kernel, (inputs, self.size))
+        kernel = self.param("kernel", self._initial_kernel, (inputs, self.size))
         bias = self.param("bias", nn.initializers.zeros_init(), (self.size,))
         if isinstance(features, SparseFeatures):
             return features.times(kernel, self.dtype) + bias
         return product(features, kernel, self.dtype) + bias
 
-    def _first_kernel(self, key: Array, shape: tuple[int, int]) -> Array:
+    def _initial_kernel(self, key: Array, shape: tuple[int, int]) -> Array:
         orthogonal = nn.initializers.orthogonal(self.gain)
         if not self.blocks:
             return orthogonal(key, shape)

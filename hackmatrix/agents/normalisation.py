@@ -41,13 +41,13 @@ class FeatureScale(struct.PyTreeNode):
         )
 
     def counted(self, of_tasks: Any) -> Any:
-        """How much each feature counts, [..., F], where its task does so much, [..., K].
+        """What each feature counts, [..., F], given what each task counts, [..., K].
 
-        Without tasks: how much all count together, or 1.
+        Without tasks all count the same: as much as is given, or 1.
         """
         if self.owners is None:
             return 1 if of_tasks is None else of_tasks
-        return of_tasks @ self.owners
+        return jnp.sum(of_tasks[..., None] * self.owners, axis=-2)
 
     def updated(self, sums: Array, squares: Array, count: int | Array) -> "FeatureScale":
         """The scale after `count` more observations.

@@ -2,6 +2,7 @@
 
 Tasks pay in different units, so rewards are scaled and advantages normalised for each task. The
 task of N games is `tasks`, float32[N, K]: a one-hot row for each; None where there is one task.
+Sums are written out, as a matrix product rounds its factors on some accelerators.
 """
 
 import jax
@@ -27,12 +28,14 @@ def tasks_of(env: Environment, numbers: Array) -> Array | None:
 
 def summed(values: Array, tasks: Array | None) -> Array:
     """Sums over games, [..., N]: of all, [...], or of each task, [..., K]."""
-    return jnp.sum(values, axis=-1) if tasks is None else values @ tasks
+    return (
+        jnp.sum(values, axis=-1) if tasks is None else jnp.sum(values[..., None] * tasks, axis=-2)
+    )
 
 
 def of_games(values: Array, tasks: Array | None) -> Array:
-    """The value of each game's task, [N]; without tasks the only value, []."""
-    return values if tasks is None else tasks @ values
+    """The value, of float32[K], of each game's task, [..., N]; without tasks the only one, []."""
+    return values if tasks is None else jnp.sum(tasks * values, axis=-1)
 
 
 def normalised(values: Array, tasks: Array | None) -> Array:
@@ -51,5 +54,5 @@ def normalised(values: Array, tasks: Array | None) -> Array:
     def means(values: Array) -> Array:
         return mesh.psum(jnp.sum(values[..., None] * tasks, axis=axes)) / counts
 
-    centred = values - tasks @ means(values)
-    return centred / (tasks @ jnp.sqrt(means(centred**2)) + 1e-8)
+    centred = values - of_games(means(values), tasks)
+    return centred / (of_games(jnp.sqrt(means(centred**2)), tasks) + 1e-8)
