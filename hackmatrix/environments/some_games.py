@@ -37,7 +37,7 @@ def stepping_some(step: Stepping, parts: int) -> Callable[[Array, Array, PyTree,
         results = _stepped(jax.vmap(step), takes, tuple(games), share=-(-size // parts))
         return results, jax.tree.map(lambda _: True, results)
 
-    return step_some  # type: ignore[no-any-return]
+    return step_some
 
 
 def _stepped(step: Any, takes: Array, games: tuple[Any, ...], share: int) -> Any:

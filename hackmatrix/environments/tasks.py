@@ -121,12 +121,9 @@ class MultiTask:
                 zip(self._steps, keys, state.of_tasks, strict=True)
             )
         ]
-        observations, states, finals, rewards, terminated, truncated, infos = zip(
-            *steps, strict=True
-        )
-        terminated, truncated = self._of(state.task, terminated), self._of(state.task, truncated)
+        observations, states, finals, *outcomes, infos = zip(*steps, strict=True)
+        reward, terminated, truncated = (self._of(state.task, each) for each in outcomes)
         ended = terminated | truncated
-        reward = self._of(state.task, rewards)
         episode_return, episode_length = state.episode_return + reward, state.episode_length + 1
         info = {
             "final_observation": self._seen(state.task, finals),
@@ -199,10 +196,10 @@ class MultiTask:
     def _begun(
         self, task: Array, starts: Sequence[tuple[PyTree, PyTree]]
     ) -> tuple[Seen, TaskState]:
-        observations, states = zip(*starts, strict=True)
-        observations = [_read(env, seen) for env, seen in zip(self.envs, observations, strict=True)]
+        read = [_read(env, first) for env, (first, _) in zip(self.envs, starts, strict=True)]
+        states = tuple(state for _, state in starts)
         state = TaskState(jnp.int32(task), states, jnp.float32(0), jnp.int32(0))
-        return self._seen(state.task, observations), state
+        return self._seen(state.task, read), state
 
     def _of(self, task: Array, values: Sequence[Array]) -> Array:
         """The value that is the task's."""

@@ -1,7 +1,7 @@
 """Rollouts: plays many games for some steps and records what learning needs."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -69,10 +69,11 @@ class Rollout(struct.PyTreeNode):
 def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
     """Resets the games with these numbers, int32[N]; `keys` are those of the next update."""
     reset_keys = keys.many(Purpose.RESET, each=numbers)
-    if (tasks := tasks_of(task.env, numbers)) is None:
-        obs, env_state = jax.vmap(task.env.reset)(reset_keys)
+    env: Any = task.env
+    if (tasks := tasks_of(env, numbers)) is None:
+        obs, env_state = jax.vmap(env.reset)(reset_keys)
     else:
-        obs, env_state = jax.vmap(task.env.reset_task)(reset_keys, jnp.argmax(tasks, axis=1))
+        obs, env_state = jax.vmap(env.reset_task)(reset_keys, jnp.argmax(tasks, axis=1))
     # A Python number in a state is weakly typed until the first step; the change of type would make
     # everything compile again.
     obs, env_state = jax.tree.map(
