@@ -183,13 +183,14 @@ class MultiTask:
                 continue
             of_task = self._played(number, games, chosen)
             found += [
-                Column(f"{name} return", f"task/{name}/mean_return", of_task.returns),
-                Column(f"{name} length", f"task/{name}/mean_length", of_task.lengths),
+                Column(f"{name} {what}", f"task/{name}/mean_{what}", values, chosen=chosen)
+                for what, values in (("return", of_task.returns), ("length", of_task.lengths))
             ]
             for each in report_of(env, of_task):
                 told = each._replace(title=f"{name} {each.title}", key=f"task/{name}/{each.key}")
-                if isinstance(told, Column) and told.ci_key is not None:
-                    told = told._replace(ci_key=f"task/{name}/{told.ci_key}")
+                if isinstance(told, Column):
+                    interval = f"task/{name}/{each.interval_key}"  # type: ignore[union-attr]
+                    told = told._replace(ci_key=interval, chosen=_among(chosen, told.chosen))
                 found.append(told)
         return found
 
@@ -256,6 +257,15 @@ def _reading(env: Environment) -> Stepping:
 def _features(env: Environment, read: PyTree) -> Array:
     integers = getattr(env, "feature_integers", None)
     return env.features(read) if integers is None else read * integers.scales
+
+
+def _among(chosen: Any, of_those: Any) -> Any:
+    """Which of all games, bool[N]: of the chosen ones those that `of_those` names, None for all."""
+    if of_those is None:
+        return chosen
+    among = chosen.copy()
+    among[chosen] = of_those
+    return among
 
 
 def _chances(value: Any, counts: Array) -> tuple[Array, Array]:

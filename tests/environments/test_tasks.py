@@ -11,11 +11,13 @@ from paths import CONFIGS
 
 from hackmatrix.environments.check import check_environment
 from hackmatrix.environments.registry import environment_id, make, make_environment
+from hackmatrix.environments.report import report_of
 from hackmatrix.environments.tasks import MultiTask
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.games import Limits, play
 from hackmatrix.evaluation.players import network_player
 from hackmatrix.interface.environment import StepRecord
+from hackmatrix.interface.report import Column, PlayedGames
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import read_config
@@ -132,6 +134,10 @@ class Told(probes.Grid):
         assert step.mask.shape == (self.num_actions,)
         return {"ladder/right": (step.action == 1, step.mask[1])}
 
+    def report(self, games: PlayedGames) -> list[Column]:
+        jumps = games.lengths + games.actions.sum(axis=1) + games.info["own"]
+        return [Column("jumps", "mean_jumps", jumps, "jumps_ci")]
+
 
 def test_what_is_measured_counts_for_the_games_task_alone() -> None:
     env = MultiTask([probes.Pairing(), Told()])
@@ -150,6 +156,28 @@ def test_what_is_measured_counts_for_the_games_task_alone() -> None:
     right, chances = measured["task/Told/ladder/right"]
     np.testing.assert_array_equal(right, [0, 1, 1, 0])
     np.testing.assert_array_equal(chances, np.asarray(mask)[:, 1] * [0, 1, 1, 1])
+
+
+def test_the_report_of_a_task_is_of_its_games() -> None:
+    env = MultiTask([probes.Pairing(), Told()])
+    final = np.zeros((4, 1), np.uint8)
+    infos = ({"final_observation": final}, {"final_observation": final, "own": np.arange(4) * 10})
+    games = PlayedGames(
+        returns=np.arange(4, dtype=np.float32),
+        lengths=np.array([5, 6, 7, 8]),
+        actions=np.ones((4, env.num_actions), np.int32),
+        terminated=np.ones(4, bool),
+        info={"task": np.array([0, 1, 0, 1]), "of_tasks": infos},
+        final_observation=final,
+    )
+    columns = {each.key: each for each in report_of(env, games)}
+    jumps = columns["task/Told/mean_jumps"]
+    assert isinstance(jumps, Column)
+    assert jumps.values.tolist() == [6 + 4 + 10, 8 + 4 + 30]
+    assert (jumps.title, jumps.interval_key) == ("Told jumps", "task/Told/jumps_ci")
+    returns = columns["task/Pairing/mean_return"]
+    assert isinstance(returns, Column)
+    assert returns.values.tolist() == [0, 2]
 
 
 def test_an_evaluation_tells_each_task_apart(env: Any) -> None:
