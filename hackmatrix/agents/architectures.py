@@ -19,10 +19,13 @@ class Architecture(NamedTuple):
     recurrent: bool  # whether it keeps a carry; if so, it learns from whole sequences
 
 
+MULTI_TASK = "multi_task"
+
 ARCHITECTURES = {
     "mlp": Architecture("hackmatrix.agents.mlp", recurrent=False),
     "cells": Architecture("hackmatrix.agents.cells", recurrent=False),
     "gru": Architecture("hackmatrix.agents.gru", recurrent=True),
+    MULTI_TASK: Architecture("hackmatrix.agents.multi_task", recurrent=False),
 }
 
 

@@ -75,29 +75,46 @@ def trunk(
     dtype: DTypeLike,
     activation: str,
     layer_norm: bool,
+    blocks: tuple[int, ...] = (),
 ) -> Array:
-    """float32[..., F] -> float32[..., hidden_dim], by layers of the module that calls it."""
+    """float32[..., F] -> float32[..., hidden_dim], by layers of the module that calls it.
+
+    `blocks` are those of the first layer, see `Dense`.
+    """
     act = {"relu": nn.relu, "tanh": nn.tanh}[activation]
     hidden: Any = features
-    for _ in range(num_layers):
-        hidden = Dense(hidden_dim, math.sqrt(2), dtype)(hidden)
+    for number in range(num_layers):
+        of_layer = () if number else blocks
+        hidden = Dense(hidden_dim, math.sqrt(2), dtype, of_layer)(hidden)
         hidden = act(nn.LayerNorm()(hidden) if layer_norm else hidden)
     return hidden
 
 
 class Dense(nn.Module):
-    """A dense layer without activation: orthogonal weights with this gain, biases 0."""
+    """A dense layer without activation: orthogonal weights with this gain, biases 0.
+
+    With `blocks`, numbers of inputs, each block of inputs has an orthogonal matrix of its own.
+    """
 
     size: int
     gain: float
     dtype: DTypeLike
+    blocks: tuple[int, ...] = ()
 
     @nn.compact
     def __call__(self, features: Array | SparseFeatures) -> Array:
         """float32[..., F] -> float32[..., size]."""
         inputs = features.shape[-1]
-        kernel = self.param("kernel", nn.initializers.orthogonal(self.gain), (inputs, self.size))
+        kernel = self.param("kernel", self._initial_kernel, (inputs, self.size))
         bias = self.param("bias", nn.initializers.zeros_init(), (self.size,))
         if isinstance(features, SparseFeatures):
             return features.times(kernel, self.dtype) + bias
         return product(features, kernel, self.dtype) + bias
+
+    def _initial_kernel(self, key: Array, shape: tuple[int, int]) -> Array:
+        orthogonal = nn.initializers.orthogonal(self.gain)
+        if not self.blocks:
+            return orthogonal(key, shape)
+        keys = jax.random.split(key, len(self.blocks))
+        parts = zip(keys, self.blocks, strict=True)
+        return jnp.concatenate([orthogonal(k, (inputs, self.size)) for k, inputs in parts])

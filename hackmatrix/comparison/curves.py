@@ -31,7 +31,8 @@ class Run(NamedTuple):
     @property
     def environment(self) -> str:
         """The environment that it was trained on."""
-        return str(self.settings["env"])
+        tasks = self.settings.get("task_list")
+        return tasks.environment if tasks else str(self.settings["env"])
 
     def has(self, metric: str) -> bool:
         """Whether a row has a value of this metric."""

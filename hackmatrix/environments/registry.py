@@ -1,5 +1,7 @@
 """The table of environments by id, used by `hackmatrix.make` and the trainer.
 
+Names joined by `+` are one environment that has them as tasks (`tasks.py`).
+
 Importing this module imports no JAX.
 """
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from hackmatrix.interface.environment import Environment
 
 CLASSIC_CONTROL = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
+
+TOGETHER = "+"  # joins the names of tasks
 
 Maker = Callable[..., "Environment"]
 
@@ -58,6 +62,8 @@ def environment_id(name: str) -> str:
         UserError: no environment has this name. Whether a user-defined one can be imported is only
             checked when it is made.
     """
+    if TOGETHER in name:
+        return TOGETHER.join(map(environment_id, name.split(TOGETHER)))
     if name in MAKERS:
         return name
     if name in _NEWEST:
@@ -78,13 +84,16 @@ def make(name: str, **options: Any) -> "Environment":
 
     Args:
         name: see `environment_id`.
-        options: keyword arguments of its constructor, or of the user's function.
+        options: keyword arguments of its constructor, or of the user's function; with several
+            tasks, of each of them.
 
     Raises:
         UserError: no environment has this name, its package is not installed, an option is unknown
             or out of range, or a user-defined environment fails or is no `Environment`.
     """
     known = environment_id(name)
+    if TOGETHER in known:
+        return _with_tasks([make(task, **options) for task in known.split(TOGETHER)])
     if ":" in known:
         return _own_environment(known, options)
     maker = MAKERS[known]()
@@ -110,13 +119,27 @@ def make_environment(
     Raises:
         UserError: see `make`.
     """
+    known = environment_id(name)
+    if TOGETHER in known:
+        return _with_tasks(
+            [
+                make_environment(task, observation, max_episode_steps, reward)
+                for task in known.split(TOGETHER)
+            ]
+        )
     options: dict[str, Any] = {}
     if max_episode_steps is not None:
         options["max_episode_steps"] = max_episode_steps
-    if environment_id(name) == ENVIRONMENT_ID:
+    if known == ENVIRONMENT_ID:
         options["observation"] = observation
         options["reward"] = reward
     return make(name, **options)
+
+
+def _with_tasks(envs: "list[Environment]") -> "Environment":
+    from hackmatrix.environments.tasks import MultiTask
+
+    return MultiTask(envs)
 
 
 def _check_spelling(name: str) -> None:

@@ -39,7 +39,9 @@ def report_of(env: Any, games: PlayedGames) -> list[Column | Breakdown]:
 
 def _check_column(column: Column, count: int) -> None:
     values = np.asarray(column.values)
-    if values.shape != (count,) or values.dtype.kind not in "biuf":
+    if column.chosen is not None:
+        count = int(np.sum(column.chosen))
+    if values.shape != (count,) or not count or values.dtype.kind not in "biuf":
         raise UserError(
             f"{column.key} must have one number for each of {count} games, has "
             f"{values.dtype}{list(values.shape)}"

@@ -50,7 +50,8 @@ class Report(NamedTuple):
         rows += [(c.title, e) for c, e in zip(self.columns, self.estimates, strict=True)]
         rows += [("cut off", f"{self.truncated:,}")]
         rows += [(each.title, _listed(each)) for each in self.breakdowns]
-        lines = "\n".join(f"{name:<16}{value}" for name, value in rows)
+        width = max(16, *(len(name) + 2 for name, _ in rows))
+        lines = "\n".join(f"{name:<{width}}{value}" for name, value in rows)
         tables = self.findings.tables() if self.findings else []
         return "\n\n".join([lines, *(table.text() for table in tables)])
 

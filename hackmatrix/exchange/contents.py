@@ -107,7 +107,11 @@ def _folded(
     from hackmatrix.agents.normalisation import FeatureScale
 
     scale = FeatureScale(
-        *(jnp.asarray(arrays[_SCALE + name]) for name in ("count", "mean", "variance"))
+        **{
+            name.removeprefix(_SCALE): jnp.asarray(array)
+            for name, array in arrays.items()
+            if name.startswith(_SCALE)
+        }
     )
     return dict(flat(scale.folded(exported(path, params, {}).params)))
 

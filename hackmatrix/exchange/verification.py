@@ -125,7 +125,9 @@ def _player(config: "TrainConfig") -> "Callable[[Any], Report]":
     from hackmatrix.environments.registry import make_environment
     from hackmatrix.evaluation.selection import make_report
 
-    env = make_environment(config.env, config.observation, config.max_episode_steps, config.reward)
+    env = make_environment(
+        config.environment, config.observation, config.max_episode_steps, config.reward
+    )
     return make_report(env, make_network(env, config.network), config)
 
 

@@ -88,6 +88,11 @@ class Environment(Protocol):
       besides return and length. Columns are metrics of evaluations too: `eval/` and their key.
     - `levels`, of type `Levels`, and `at_level(state, level) -> state`: how the level of games that
       begin later is set, int32. The learner sets it, and advances it by their results.
+    - `tasks`, the names of K tasks of which each game is one, and `reset_task(key, task)`, which
+      starts a game of a task, int32. The learner plays as many games of each, and scales rewards
+      and normalises advantages for each. The last K features say the task as a one-hot vector;
+      `feature_owners`, float32[K, F], is 1 where a feature belongs to a task, and is 0 in games of
+      others.
     - `id`, the name with its version, and `observation_space` and `action_space`, each a `Space`.
 
     Environments whose features are mostly zeros may also offer them as table rows: `feature_rows`,

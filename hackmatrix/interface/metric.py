@@ -60,3 +60,4 @@ class Metric(NamedTuple):
     meaning: str
     limits: tuple[Limit, ...] = ()  # from the mildest to the worst
     shown: Shown | None = None
+    judged: bool = False  # whether alarms tell that it no longer rises

@@ -21,8 +21,9 @@ class Column(NamedTuple):
 
     title: str  # in tables, such as "stages cleared"
     key: str  # key of the mean in JSON and metrics, such as "mean_stages_cleared"
-    values: NDArray[Any]  # float or bool [N]
+    values: NDArray[Any]  # float or bool [N], or of the chosen games only
     ci_key: str | None = None  # key of the interval in JSON; None: the key and "_ci"
+    chosen: NDArray[Any] | None = None  # bool [N], the games that have a value; None: all
 
     @property
     def interval_key(self) -> str:

@@ -18,6 +18,7 @@ from hackmatrix.learner.keys import UpdateKeys
 from hackmatrix.learner.minibatches import Shares, minibatch_indices
 from hackmatrix.learner.rollout import Rollout
 from hackmatrix.learner.task import Task
+from hackmatrix.learner.tasks import normalised, of_games
 from hackmatrix.settings.config import Course, TrainConfig
 
 Array = jax.Array
@@ -34,6 +35,7 @@ class Samples(NamedTuple):
     value: Array  # float32, of the network that acted, in scaled units
     advantage: Array  # float32, in scaled units
     starts: Array | None  # bool, whether the step begins an episode; for recurrent networks
+    tasks: Array | None = None  # float32, see `tasks.py`, with an axis K at the end
 
 
 class Batch(NamedTuple):
@@ -126,7 +128,7 @@ def loss(
     log_ratio = distribution.log_probability(log_probs, samples.action) - samples.log_prob
     ratio = jnp.exp(log_ratio)
     clipped = jnp.clip(ratio, 1 - config.clip_eps, 1 + config.clip_eps)
-    advantage = _normalised(samples.advantage)
+    advantage = normalised(samples.advantage, samples.tasks)
     returns = samples.advantage + samples.value
 
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
@@ -230,7 +232,7 @@ def batch_of(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> 
     """
     steps = rollout.steps
     advantages = generalized_advantages(
-        steps.reward / reward_deviation,
+        steps.reward / of_games(reward_deviation, rollout.tasks),
         steps.value,
         rollout.last_value,
         steps.final_value,
@@ -239,8 +241,16 @@ def batch_of(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> 
         gamma=config.gamma,
         gae_lambda=config.gae_lambda,
     )
+    tasks = rollout.tasks
     samples = Samples(
-        steps.obs, steps.mask, steps.action, steps.log_prob, steps.value, advantages, steps.starts
+        steps.obs,
+        steps.mask,
+        steps.action,
+        steps.log_prob,
+        steps.value,
+        advantages,
+        steps.starts,
+        None if tasks is None else jnp.broadcast_to(tasks, (len(advantages), *tasks.shape)),
     )
     if steps.starts is None:
         samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
@@ -254,12 +264,6 @@ def _minibatch(batch: Batch, indices: Array) -> Batch:
         jax.tree.map(lambda x: x[:, indices], batch.samples),
         jax.tree.map(lambda x: x[indices], batch.carry),
     )
-
-
-def _normalised(advantage: Array) -> Array:
-    """Shifts and scales to mean 0 and deviation 1 over the minibatch on all devices."""
-    centred = advantage - mesh.pmean(jnp.mean(advantage))
-    return centred / (jnp.sqrt(mesh.pmean(jnp.mean(centred**2))) + 1e-8)
 
 
 def _explained_variance(samples: Samples) -> Array:

@@ -13,18 +13,19 @@ class RewardScale(struct.PyTreeNode):
     As in Engstrom et al. 2020 (https://arxiv.org/abs/2005.12729), but the deviation is measured
     from zero, not from the mean: rewards are divided, never shifted, so it is the size of the
     returns that has to become about 1. (A game that always pays the same has the standard deviation
-    0.)
+    0.) An environment with K tasks has a scale for each.
     """
 
-    mean_square: Array  # float32[]
-    count: Array  # float32[], steps seen
+    mean_square: Array  # float32[] or float32[K]
+    count: Array  # likewise, steps seen
 
     @classmethod
-    def create(cls) -> "RewardScale":
+    def create(cls, tasks: int | None = None) -> "RewardScale":
         """The scale before any step: rewards are divided by 1."""
-        return cls(mean_square=jnp.zeros(()), count=jnp.zeros(()))
+        shape = () if tasks is None else (tasks,)
+        return cls(mean_square=jnp.zeros(shape), count=jnp.zeros(shape))
 
-    def updated(self, sum_of_squares: Array, count: int) -> "RewardScale":
+    def updated(self, sum_of_squares: Array, count: int | Array) -> "RewardScale":
         """The scale after `count` more steps with this sum of squared discounted returns."""
         total = self.count + count
         gain = (sum_of_squares / count - self.mean_square) * (count / total)
@@ -32,5 +33,5 @@ class RewardScale(struct.PyTreeNode):
 
     @property
     def deviation(self) -> Array:
-        """The number that rewards are divided by, float32[]; 1 as long as all rewards were 0."""
+        """What rewards are divided by, float32[] or [K]; 1 as long as all of them were 0."""
         return jnp.where(self.mean_square == 0, 1.0, jnp.sqrt(self.mean_square))

@@ -1,7 +1,7 @@
 """Rollouts: plays many games for some steps and records what learning needs."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ from hackmatrix.interface.environment import Environment, PyTree, StepRecord
 from hackmatrix.learner import measures
 from hackmatrix.learner.keys import Purpose, UpdateKeys
 from hackmatrix.learner.task import Task
+from hackmatrix.learner.tasks import summed, tasks_of
 from hackmatrix.reporting.metrics import metrics_of
 
 Array = jax.Array
@@ -60,14 +61,19 @@ class Rollout(struct.PyTreeNode):
     steps: Transition
     first_carry: PyTree  # of the network before the first step, leading axis N
     last_value: Array  # float32[N], of the observation after the last step
-    sum_of_squares: Array  # float32[], of the discounted returns of all steps
+    sum_of_squares: Array  # float32[] or [K], of the discounted returns of all steps
     measures: measures.Measures
+    tasks: Array | None = None  # float32[N, K], see `tasks.py`
 
 
 def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
     """Resets the games with these numbers, int32[N]; `keys` are those of the next update."""
     reset_keys = keys.many(Purpose.RESET, each=numbers)
-    obs, env_state = jax.vmap(task.env.reset)(reset_keys)
+    env: Any = task.env
+    if (tasks := tasks_of(env, numbers)) is None:
+        obs, env_state = jax.vmap(env.reset)(reset_keys)
+    else:
+        obs, env_state = jax.vmap(env.reset_task)(reset_keys, jnp.argmax(tasks, axis=1))
     # A Python number in a state is weakly typed until the first step; the change of type would make
     # everything compile again.
     obs, env_state = jax.tree.map(
@@ -93,12 +99,14 @@ def play(
     The randomness of a step depends only on the keys, the step and the game's number.
     """
     config = task.config
+    tasks = tasks_of(task.env, numbers)
 
     def step(games: Games, t: Array) -> tuple[Games, _Step]:
         return _step(
             task,
             params,
             games,
+            tasks,
             choice_keys=keys.many(Purpose.ACTION, t, each=numbers),
             env_keys=keys.many(Purpose.ENVIRONMENT, t, each=numbers),
         )
@@ -111,8 +119,9 @@ def play(
         steps=steps.transition,
         first_carry=first_carry,
         last_value=last_value,
-        sum_of_squares=jnp.sum(steps.sum_of_squares),
+        sum_of_squares=jnp.sum(steps.sum_of_squares, axis=0),
         measures=measures.over_time(steps.measures, metrics_of(task.env)),
+        tasks=tasks,
     )
 
 
@@ -125,7 +134,13 @@ class _Step(NamedTuple):
 
 
 def _step(
-    task: Task, params: PyTree, games: Games, *, choice_keys: Array, env_keys: Array
+    task: Task,
+    params: PyTree,
+    games: Games,
+    tasks: Array | None,
+    *,
+    choice_keys: Array,
+    env_keys: Array,
 ) -> tuple[Games, _Step]:
     env, network = task.env, task.network
     logits, value, carry = network(params, games.obs, restarted(network, games.carry, games.starts))
@@ -174,7 +189,7 @@ def _step(
         info=info,
     )
     measured = measures.of_step(env, record, returns, lengths)
-    return after, _Step(transition, jnp.sum(discounted**2), measured)
+    return after, _Step(transition, summed(discounted**2, tasks), measured)
 
 
 def _final_values(env: Environment, values: Callable[[], Array], wanted: Array) -> Array:

@@ -23,6 +23,7 @@ from hackmatrix.learner.levels import LevelProgress
 from hackmatrix.learner.reward_scale import RewardScale
 from hackmatrix.learner.rollout import Games, Rollout, new_games, play
 from hackmatrix.learner.task import Task
+from hackmatrix.learner.tasks import number_of_tasks
 from hackmatrix.reporting.metrics import metrics_of
 from hackmatrix.settings.config import LOGGING, Course, TrainConfig
 from hackmatrix.storage.kept_executables import KeptExecutables
@@ -96,7 +97,7 @@ class Trainer:
         if network is None:
             network = make_network(env, config.network)
         check_network(env, network)
-        _check_config(network, config)
+        _check_config(env, network, config)
         self.config = config
         self.network = network
         self.task = Task(env, network, config, detect_anomaly)
@@ -212,9 +213,11 @@ class Trainer:
             update=update,
             params=params,
             opt_state=ppo.optimizer(config).init(params),
-            reward_scale=RewardScale.create(),
+            reward_scale=RewardScale.create(number_of_tasks(self.task.env)),
             feature_scale=(
-                FeatureScale.create(self.task.env.feature_size)
+                FeatureScale.create(
+                    self.task.env.feature_size, getattr(self.task.env, "feature_owners", None)
+                )
                 if config.normalize_observations
                 else None
             ),
@@ -242,8 +245,10 @@ class Trainer:
         reward_scale = state.reward_scale
         if config.normalize_rewards:
             squares = mesh.psum(rollout.sum_of_squares)
-            reward_scale = reward_scale.updated(squares, config.batch_size)
-        deviation = reward_scale.deviation if config.normalize_rewards else jnp.ones(())
+            reward_scale = reward_scale.updated(squares, self._steps(rollout))
+        deviation = reward_scale.deviation
+        if not config.normalize_rewards:
+            deviation = jnp.ones_like(deviation)
         learned = ppo.learn(
             self.task,
             ppo.Weights(state.params, state.opt_state),
@@ -256,7 +261,7 @@ class Trainer:
             network_params,
         )
         measured = measures.over_devices(rollout.measures, self.metrics)
-        measured |= measures.of_update(learned.scalars | {"reward_scale": deviation})
+        measured |= measures.of_update(learned.scalars | {"reward_scale": jnp.mean(deviation)})
         return TrainState(
             seed=state.seed,
             update=state.update + 1,
@@ -285,19 +290,27 @@ class Trainer:
             return None
         return progress.updated(self._levels, measured[self._levels.result])
 
+    def _steps(self, rollout: Rollout) -> int | Array:
+        """Steps of the rollout on all devices; float32[K] where they are of K tasks."""
+        if rollout.tasks is None:
+            return self.config.batch_size
+        steps: Array = mesh.psum(jnp.sum(rollout.tasks, axis=0)) * self.config.num_steps
+        return steps
+
     def _rescaled(self, scale: FeatureScale | None, rollout: Rollout) -> FeatureScale | None:
         """The scale after the rollout's observations; it takes effect with the next update."""
         if scale is None:
             return None
 
         def add(sums: tuple[Array, Array], obs: PyTree) -> tuple[tuple[Array, Array], None]:
-            features = dense_features(self.task.env, obs) - scale.mean
+            features = (dense_features(self.task.env, obs) - scale.mean) * counted
             return (sums[0] + features.sum(axis=0), sums[1] + (features**2).sum(axis=0)), None
 
+        counted = scale.counted(rollout.tasks)
         zeros = jnp.zeros(self.task.env.feature_size)
         sums, _ = jax.lax.scan(add, (zeros, zeros), rollout.steps.obs)
         sums, squares = mesh.psum(sums)
-        return scale.updated(sums, squares, self.config.batch_size)
+        return scale.updated(sums, squares, scale.counted(self._steps(rollout)))
 
     def _searched(self, state: TrainState, rollout: Rollout, learned: ppo.Learned) -> Array:
         if not self.task.detect_anomaly:
@@ -307,7 +320,9 @@ class Trainer:
         return anomalies.earliest(state.anomaly, state.update, before, learned.anomalies)
 
 
-def _check_config(network: Network, config: TrainConfig) -> None:
+def _check_config(env: Environment, network: Network, config: TrainConfig) -> None:
+    if config.num_envs < (tasks := number_of_tasks(env) or 1):
+        raise UserError(f"--num-envs {config.num_envs}: each of {tasks} tasks needs a game")
     if config.normalize_observations and not network.reads_features:
         raise UserError(
             "--normalize-observations works with networks that read features by their first "

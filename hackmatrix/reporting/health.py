@@ -62,15 +62,16 @@ NOT_FINITE = Rule(
 RETURN_FLAT = Rule(
     "return_flat",
     Severity.WARNING,
-    f"`{RETURN}` gained no more than its standard error in {WINDOW} rows, and stays within noise",
+    f"`{RETURN}` (or that of a task) gained no more than its standard error in {WINDOW} rows, and "
+    "stays within noise",
     "learning has stopped, or is done; if entropy is low, start afresh with a higher --ent-coef; "
     "if approx_kl is below 0.01, try a higher --lr",
 )
 RETURN_OSCILLATING = Rule(
     "return_oscillating",
     Severity.WARNING,
-    f"`{RETURN}` gained no more than its standard error in {WINDOW} rows, and its variance is "
-    f"more than {SWING:g} times that of its noise",
+    f"`{RETURN}` (or that of a task) gained no more than its standard error in {WINDOW} rows, and "
+    f"its variance is more than {SWING:g} times that of its noise",
     "the return swings or falls; a sign of a --lr that is too high: halve it",
 )
 THROUGHPUT_FALLING = Rule(
@@ -111,7 +112,7 @@ class Health:
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
         self._told: set[str] = set()
-        self._returns: deque[float] = deque(maxlen=WINDOW)
+        self._returns = {name: deque[float](maxlen=WINDOW) for name in _judged(metrics)}
         self._speeds: list[float] = []
         self._slow_rows = 0
         self.worst: Severity | None = None
@@ -128,8 +129,11 @@ class Health:
         values = {name: value for name, value in row.items() if value is not None}
         finite = {name: value for name, value in values.items() if math.isfinite(value)}
         findings = [*_not_finite([n for n in values if n not in finite]), *self._limits(finite)]
-        if RETURN in finite:
-            findings += self._trend(finite[RETURN])
+        for name, returns in self._returns.items():
+            if name in finite:
+                returns.append(finite[name])
+                if len(returns) == WINDOW:
+                    findings += trend(list(returns), name)
         if SPEED in finite:
             findings += self._throughput(finite[SPEED])
         alarms = [
@@ -154,11 +158,6 @@ class Health:
                 # old news later.
                 self._told.update(limit.alarm for limit in crossed[:-1])
                 yield _of_limit(metric, crossed[-1]), f"{metric.name} {value:.4g} is {crossed[-1]}"
-
-    def _trend(self, value: float) -> Iterator[Finding]:
-        self._returns.append(value)
-        if len(self._returns) == WINDOW:
-            yield from trend(list(self._returns))
 
     def _throughput(self, speed: float) -> Iterator[Finding]:
         usual = median(self._speeds) if len(self._speeds) >= MIN_EARLIER else 0.0
@@ -218,7 +217,16 @@ class HealthOfAgents:
         return alarms
 
 
-def trend(returns: Sequence[float]) -> Iterator[Finding]:
+def _judged(metrics: Sequence[Metric]) -> list[str]:
+    """The returns whose trends are judged.
+
+    Where tasks have their own, the mean over all games says nothing: it moves with their shares.
+    """
+    names = [metric.name for metric in metrics if metric.judged]
+    return [name for name in names if name != RETURN] or names
+
+
+def trend(returns: Sequence[float], name: str = RETURN) -> Iterator[Finding]:
     """Judges a window of returns: yields nothing, `RETURN_FLAT` or `RETURN_OSCILLATING`.
 
     The noise of a row is estimated from the differences of successive rows, `mean((b - a)^2) / 2`,
@@ -236,9 +244,9 @@ def trend(returns: Sequence[float]) -> Iterator[Finding]:
     gained = f"gained {gain:.3g} (standard error {error:.2g}) in {len(returns)} rows"
     if variance(returns) > SWING * noise:
         low, high = min(returns), max(returns)
-        yield RETURN_OSCILLATING, f"{RETURN} moved between {low:.4g} and {high:.4g} and {gained}"
+        yield RETURN_OSCILLATING, f"{name} moved between {low:.4g} and {high:.4g} and {gained}"
     else:
-        yield RETURN_FLAT, f"{RETURN} {gained}"
+        yield RETURN_FLAT, f"{name} {gained}"
 
 
 def _not_finite(names: Sequence[str]) -> Iterator[Finding]:

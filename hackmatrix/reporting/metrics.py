@@ -57,6 +57,7 @@ LEARNER_METRICS = (
         Over.EPISODES,
         "sum of a game's rewards",
         shown=_shown("return", ",.2f", in_summary=True),
+        judged=True,
     ),
     Metric(
         "train/mean_episode_length",

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
 from hackmatrix.curriculum.levels import Curriculum
+from hackmatrix.environments.task_list import TaskList
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 
@@ -89,6 +90,16 @@ class TrainConfig:
     env: str = option(
         "HackMatrix",
         "environment to train on; module:function for one of your own",
+        section=ENVIRONMENT,
+    )
+    multi_task: bool = option(
+        False,
+        "train one agent on all environments of --task-list, in place of --env",
+        section=ENVIRONMENT,
+    )
+    task_list: TaskList | None = option(
+        None,
+        "environments of --multi-task, as \"['CartPole-v1', 'Acrobot-v1']\"",
         section=ENVIRONMENT,
     )
     observation: Literal["classic", "full", "tactical"] = option(
@@ -286,6 +297,7 @@ class TrainConfig:
                 f"--seed {self.seed} with --num-seeds {self.num_seeds} goes beyond the largest "
                 f"seed, {MAX_SEED}"
             )
+        self._check_tasks()
         num_levels = 1 if self.curriculum is None else len(self.curriculum.levels)
         if self.curriculum_start_level > num_levels:
             raise UserError(
@@ -302,6 +314,21 @@ class TrainConfig:
                 f"--gradient-accumulation-steps {self.gradient_accumulation_steps} must divide "
                 f"--num-minibatches {self.num_minibatches}"
             )
+
+    def _check_tasks(self) -> None:
+        if self.multi_task != (self.task_list is not None):
+            raise UserError(
+                "--multi-task needs --task-list, the environments to train on"
+                if self.multi_task
+                else "--task-list needs --multi-task; --env names a single environment"
+            )
+        if self.multi_task and self.env != TrainConfig.env:
+            raise UserError(f"--env {self.env}: with --multi-task, --task-list names them all")
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment: that of `env`, or of all tasks together."""
+        return self.env if self.task_list is None else self.task_list.environment
 
     @property
     def seeds(self) -> range:
@@ -334,6 +361,8 @@ class TrainConfig:
         settings = dataclasses.asdict(self)
         if self.curriculum is not None:
             settings["curriculum"] = self.curriculum.plain()
+        if self.task_list is not None:
+            settings["task_list"] = list(self.task_list)
         return {name: str(v) if isinstance(v, Path) else v for name, v in settings.items()}
 
     @property

@@ -7,6 +7,7 @@ run, --auto-tune, the scaling for large batches, the defaults.
 from collections.abc import Mapping
 from typing import Any
 
+from hackmatrix.agents.architectures import MULTI_TASK
 from hackmatrix.errors import UserError
 from hackmatrix.settings.batch_scaling import auto_scale_for_batch_size
 from hackmatrix.settings.config import TrainConfig
@@ -43,6 +44,9 @@ def resolve(
         notes = [f"tuned for this device: {name} {value}" for name, value in tuned.items()]
         notes = notes or ["nothing to tune for this device: all of it is given"]
         given = tuned | given
+    if given.get("multi_task") and "architecture" not in given:
+        notes.append(f"for --multi-task: architecture {MULTI_TASK}")
+        given["architecture"] = MULTI_TASK
     given = with_num_minibatches(given)
     # Scaling comes first: only the scaled number must be a multiple of the accumulation steps.
     accumulation = given.pop("gradient_accumulation_steps", 1)

@@ -84,7 +84,7 @@ def check_shapes(
 
 def _check_environment(known: str, config: TrainConfig, path: Path) -> None:
     """Raises `UserError` for another environment, or another version of it."""
-    if known != (environment := environment_id(config.env)):
+    if known != (environment := environment_id(config.environment)):
         raise UserError(f"{path}: was trained on {known}, not on {environment}")
 
 

@@ -186,7 +186,7 @@ class Keeper:
             update=now.update,
             timesteps=self._course.timesteps(now.update),
             last_logged=now.last_logged,
-            environment=environment_id(self._config.env),
+            environment=environment_id(self._config.environment),
             version=__version__,
             config=self._config.as_dict(),
             evaluation=evaluation,

@@ -104,7 +104,7 @@ def train(
         devices = _devices(config, options, console)
         is_ours = env is None and environment_id(config.env) == ENVIRONMENT_ID
         env = env or make_environment(
-            config.env, config.observation, config.max_episode_steps, config.reward
+            config.environment, config.observation, config.max_episode_steps, config.reward
         )
         course = _course(config, source)
         trained = _with_curriculum(env, config)

@@ -9,15 +9,18 @@ import pytest
 from memory_network import MemoryNetwork
 from paths import DOCS
 
-from hackmatrix.agents.architectures import ARCHITECTURES, Architecture, NetworkConfig
+from hackmatrix.agents.architectures import ARCHITECTURES, MULTI_TASK, Architecture, NetworkConfig
 from hackmatrix.agents.network import make_network
 from hackmatrix.environments.registry import make_environment
+from hackmatrix.environments.tasks import MultiTask
 from hackmatrix.interface.environment import Environment
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.settings.config import TrainConfig
 
 
 def environment_for(name: str) -> Environment:
+    if name == MULTI_TASK:
+        return MultiTask([probes.Grid(), probes.Pairing()])
     return make_environment("HackMatrix-v1") if name == "cells" else probes.Grid()
 
 

@@ -74,6 +74,10 @@ def test_an_environment_adds_columns_and_breakdowns() -> None:
         (None, "report: must return a list of Column and Breakdown, returns None"),
         (["jumps"], "report: must return Column and Breakdown, returns 'jumps'"),
         ([Column("jumps", "mean_jumps", np.zeros(3))], "must have one number for each of 4 games"),
+        (
+            [Column("jumps", "mean_jumps", np.zeros(4), chosen=np.array([True] * 3 + [False]))],
+            "must have one number for each of 3 games",
+        ),
         ([Column("jumps", "mean_jumps", np.array(["a"] * 4))], "must have one number for each"),
         ([Column("return", "mean_return", np.zeros(4))], "the key mean_return is there twice"),
         ([Breakdown("fell", "falls", {"left": "much"}, ".1f")], "falls: left is 'much'"),

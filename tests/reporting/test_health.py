@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hackmatrix.environments.task_metrics import metrics_of_task
 from hackmatrix.interface.metric import Severity
 from hackmatrix.reporting.health import RETURN, SPEED, WINDOW, Alarm, Health, alarms_of, recorded
 from hackmatrix.reporting.metrics import LEARNER_METRICS
@@ -48,6 +49,33 @@ def healthy_rows(count: int = 100) -> list[Row]:
         }
         for row in range(count)
     ]
+
+
+def test_of_several_tasks_each_return_is_judged_and_not_their_mean() -> None:
+    """The mean over all games falls while both tasks are learned: good games are long and few."""
+    metrics = (*LEARNER_METRICS, *metrics_of_task("Pond"), *metrics_of_task("River"))
+    pond, river = "task/Pond/mean_return", "task/River/mean_return"
+    chance = random.Random(0)
+
+    def told(flat: bool) -> list[Alarm]:
+        health = Health(metrics)
+        return [
+            alarm
+            for row in range(2 * WINDOW)
+            for alarm in health.check(
+                row,
+                {
+                    RETURN: -float(row),
+                    pond: row + chance.gauss(0, 1),
+                    river: chance.gauss(0, 1) if flat else 2.0 * row,
+                },
+            )
+        ]
+
+    assert told(flat=False) == []
+    (alarm,) = told(flat=True)
+    assert alarm.name == "return_flat"
+    assert alarm.message.startswith(f"{river} gained")
 
 
 def test_a_healthy_run_raises_nothing() -> None:

@@ -12,6 +12,7 @@ from paths import DOCS
 
 import hackmatrix
 from hackmatrix.curriculum.metric_table import METRICS as OF_CURRICULUM
+from hackmatrix.environments.task_metrics import metrics_of_task
 from hackmatrix.interface.environment import StepRecord
 from hackmatrix.interface.metric import Limit, Metric, Over, Severity
 from hackmatrix.jaxgame.metric_table import METRICS
@@ -27,6 +28,7 @@ from hackmatrix.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.rules.rewards import REWARD_PARTS
 
 ALL = (*LEARNER_METRICS, *METRICS)
+OF_TASK = metrics_of_task("{task}")
 
 PAGE = (DOCS / "metrics.md").read_text()
 
@@ -180,10 +182,11 @@ def table(header: str, rows: Iterable[Iterable[str]]) -> str:
         (LEARNER_METRICS, "eval"),
         *((METRICS, group) for group in ("stats", "actions", "reward", "eval")),
         (OF_CURRICULUM, "curriculum"),
+        (OF_TASK, ""),
     ],
 )
 def test_the_page_has_the_metrics_as_they_are(metrics: Sequence[Metric], group: str) -> None:
-    metrics = [metric for metric in metrics if metric.name.startswith(f"{group}/")]
+    metrics = [metric for metric in metrics if metric.name.startswith(group)]
     with_range = any(metric.limits for metric in metrics)
     rows = [
         (f"`{m.name}`", m.over.value, m.meaning, *([healthy(m)] if with_range else []))
@@ -201,7 +204,7 @@ def test_the_page_has_the_alarms_as_they_are() -> None:
 
 def test_the_page_has_nothing_else() -> None:
     names = re.findall(r"^\| `([^`]+)` \|", PAGE, flags=re.MULTILINE)
-    metrics = (*ALL, *OF_CURRICULUM)
+    metrics = (*ALL, *OF_CURRICULUM, *OF_TASK)
     assert sorted(names) == sorted(
         [m.name for m in metrics] + [rule.name for rule in alarms_of(ALL)]
     )

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from hackmatrix.environments.task_list import TaskList
 from hackmatrix.errors import UserError
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.options import TrainOptions
+
+TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
 
 
 @pytest.mark.parametrize(
@@ -21,6 +24,12 @@ from hackmatrix.settings.options import TrainOptions
         ({"seed": 2**31}, "--seed must be at least 0 and at most 2147483647, got 2147483648"),
         ({"num_minibatches": 5}, "--num-minibatches 5 must divide .* 256 x 128 = 32768"),
         ({"gradient_accumulation_steps": 3}, "--gradient-accumulation-steps 3 must divide .* 4"),
+        ({"multi_task": True}, "--multi-task needs --task-list"),
+        ({"task_list": TASKS}, "--task-list needs --multi-task"),
+        (
+            {"multi_task": True, "task_list": TASKS, "env": "CartPole-v1"},
+            "--env CartPole-v1: with --multi-task, --task-list names them all",
+        ),
     ],
 )
 def test_wrong_settings_are_refused(wrong: dict[str, object], message: str) -> None:

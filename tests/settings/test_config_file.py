@@ -116,6 +116,21 @@ def test_a_saved_configuration_is_read_back_as_it_was(
     assert resolve({}, read_config(path))[0] == config
 
 
+def test_tasks_are_read_back_and_bring_their_network(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("environment: {multi_task: true, task_list: [CartPole-v1, HackMatrix]}")
+    config, notes = resolve({}, read_config(path))
+    assert (config.env, config.environment) == ("HackMatrix", "CartPole-v1+HackMatrix-v1")
+    assert (config.architecture, notes) == (
+        "multi_task",
+        ["for --multi-task: architecture multi_task"],
+    )
+    path.write_text(dump_config(config))
+    assert resolve({}, read_config(path)) == (config, [])
+    assert resolve({}, None, config.as_dict()) == (config, [])
+    assert resolve({"architecture": "mlp"}, read_config(path))[0].architecture == "mlp"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -139,7 +154,10 @@ def test_a_saved_configuration_is_read_back_as_it_was(
         ("training: {lr: [1]}", "training.lr must be a number, got [1]"),
         ("training: {lr: null}", "training.lr must be a number, got None"),
         ("training: {device: gpus}", "training.device must be one of auto, cpu, gpu, tpu, got"),
-        ("model: {architecture: cnn}", "architecture must be one of mlp, cells, gru, got 'cnn'"),
+        (
+            "model: {architecture: cnn}",
+            "architecture must be one of mlp, cells, gru, multi_task, got 'cnn'",
+        ),
         ("training: {lr: -1}", "training.lr must be above 0, got -1.0"),
         ("model: {hidden_sizes: [256, 128]}", "must be a list of equal widths, as [256, 256]"),
         ("model: {hidden_sizes: 256}", "must be a list of equal widths"),

@@ -21,6 +21,7 @@ sys.path.insert(0, {tests!r})
 import jax, numpy as np
 import hackmatrix
 import probe_environments as probes
+from hackmatrix.environments.tasks import MultiTask
 from hackmatrix.settings.devices import choose_devices
 from hackmatrix.storage.compilation_cache import enable_compilation_cache
 from hackmatrix.settings.config import TrainConfig
@@ -47,6 +48,7 @@ np.savez({path!r}, **held)
 
 
 GRID, GAME = "probes.Grid()", "hackmatrix.make()"
+TASKS = "MultiTask([probes.Grid(), probes.Pairing(), probes.Policy()])"
 
 
 def train_on(count: int, env: str, agents: int, folder: Path) -> dict[str, np.ndarray]:
@@ -63,6 +65,7 @@ def train_on(count: int, env: str, agents: int, folder: Path) -> dict[str, np.nd
         (GRID, 1, (2,)),
         pytest.param(GRID, 1, (8,), marks=pytest.mark.slow),
         pytest.param(GRID, 2, (2,), marks=pytest.mark.slow),
+        pytest.param(TASKS, 1, (2,), marks=pytest.mark.slow),
         pytest.param(GAME, 1, (2, 8), marks=pytest.mark.slow),
     ],
 )

@@ -1,0 +1,46 @@
+"""The metrics of one of several tasks: its return and length, and those of its environment.
+
+All are ratios over the task's own games. Imports no JAX.
+"""
+
+from typing import Any
+
+from hackmatrix.interface.metric import Metric, Over, Shown
+
+_OF_A_PART = (Over.STEPS, Over.EPISODES, Over.CHANCES)  # can be of one task's games; HIGHEST not
+
+
+def metrics_of_task(task: str) -> tuple[Metric, ...]:
+    """The metrics that every task has; the first two are measured, return and length."""
+    a_return, a_length = f"sum of the rewards of a game of {task}", f"actions of a game of {task}"
+    return (
+        Metric(
+            f"task/{task}/mean_return",
+            Over.CHANCES,
+            a_return,
+            shown=Shown("RETURN BY TASK", task, ",.2f", in_summary=True),
+            judged=True,
+        ),
+        Metric(f"task/{task}/mean_length", Over.CHANCES, a_length),
+        Metric(f"eval/task/{task}/mean_return", Over.EVALUATION, a_return),
+        Metric(f"eval/task/{task}/mean_length", Over.EVALUATION, a_length),
+    )
+
+
+def measured_metrics(env: Any) -> list[Metric]:
+    """The metrics that `env.measure` gives and that can be of a part of the games."""
+    return [metric for metric in getattr(env, "metrics", ()) if metric.over in _OF_A_PART]
+
+
+def further_metrics(env: Any, task: str) -> list[Metric]:
+    """The metrics of a task's environment, as those of the task."""
+    evaluated = [m for m in getattr(env, "metrics", ()) if m.over is Over.EVALUATION]
+    return [
+        *(m._replace(name=name_in(task, m), over=Over.CHANCES) for m in measured_metrics(env)),
+        *(m._replace(name=f"eval/task/{task}/{m.name.removeprefix('eval/')}") for m in evaluated),
+    ]
+
+
+def name_in(task: str, metric: Metric) -> str:
+    """The task's name of a metric that its environment measures."""
+    return f"task/{task}/{metric.name}"
