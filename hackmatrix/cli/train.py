@@ -13,6 +13,7 @@ from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.options import TrainOptions
 
 if TYPE_CHECKING:
+    from hackmatrix.processes.team import Team
     from hackmatrix.training.loop import Outcome
     from hackmatrix.training.sources import Source
 
@@ -33,6 +34,16 @@ option is wrong."""
 
 def main(argv: list[str]) -> int:
     """Runs the command."""
+    flags, options = parsed(argv)
+    if is_distributed(flags, options) and not options.print_config:
+        from hackmatrix.cli.distributed import train_watched
+
+        return train_watched(argv, options)
+    return run(flags, options)
+
+
+def parsed(argv: list[str]) -> tuple[dict[str, Any], TrainOptions]:
+    """The settings given on a command line, and the options of the command."""
     flags, given = parse_given(
         [TrainConfig, TrainOptions],
         argv,
@@ -40,7 +51,31 @@ def main(argv: list[str]) -> int:
         purpose="Trains an agent by PPO, with checkpoints from which training can go on exactly.",
         example=_EXAMPLE,
     )
-    options = TrainOptions(**given)
+    return flags, TrainOptions(**given)
+
+
+def is_distributed(flags: dict[str, Any], options: TrainOptions) -> bool:
+    """Whether several processes are to train together.
+
+    Raises:
+        UserError: the options of several processes are given for one.
+    """
+    if "distributed" in flags:
+        distributed = bool(flags["distributed"])
+    else:
+        distributed = bool(_in_file(options).get("distributed"))
+    if options.coordinator is not None and not distributed:
+        raise UserError("--coordinator needs --distributed")
+    if distributed and options.auto_tune:
+        raise UserError(
+            "--auto-tune looks for devices before the processes meet: give its settings, see "
+            "docs/training.md"
+        )
+    return distributed
+
+
+def run(flags: dict[str, Any], options: TrainOptions, team: "Team | None" = None) -> int:
+    """Trains with these settings and options, as the first process of a team if there is one."""
     config, source, notes = _settle(flags, options)
     if options.print_config:
         from hackmatrix.settings.config_file import dump_config
@@ -53,7 +88,7 @@ def main(argv: list[str]) -> int:
             console.say(note)
         if not flags and options.config is None and source is None:
             console.say("settings of the original; configs/best.yaml makes an agent that wins")
-        outcome = _train(config, options, source, console)
+        outcome = _train(config, options, source, console, team)
     for line in _summary(outcome, course):
         console.say(line)
     return _exit_code(outcome)
@@ -63,11 +98,10 @@ def _settle(
     flags: dict[str, Any], options: TrainOptions
 ) -> tuple[TrainConfig, "Source | Path | None", list[str]]:
     """The configuration, what the run resumes or starts from, and notes on automatic choices."""
-    from hackmatrix.settings.config_file import read_config
     from hackmatrix.settings.resolve import resolve
     from hackmatrix.training.sources import Source, find_source
 
-    in_file = {} if options.config is None else read_config(options.config)
+    in_file = _in_file(options)
     given = {**in_file, **flags}
     folder = given.get("checkpoint_dir", TrainConfig.checkpoint_dir)
     source = find_source(options, folder, _fetcher(given) if given.get("wandb", True) else None)
@@ -80,6 +114,12 @@ def _settle(
         print("looking for devices ...", flush=True)
     config, notes = resolve(flags, in_file, resumed, auto_tune=options.auto_tune)
     return config, source, notes
+
+
+def _in_file(options: TrainOptions) -> dict[str, Any]:
+    from hackmatrix.settings.config_file import read_config
+
+    return {} if options.config is None else dict(read_config(options.config))
 
 
 def _course(config: TrainConfig, source: "Source | Path | None") -> Course:
@@ -96,7 +136,11 @@ def _plan(config: TrainConfig, course: Course) -> str:
 
 
 def _train(
-    config: TrainConfig, options: TrainOptions, source: "Source | Path | None", console: Console
+    config: TrainConfig,
+    options: TrainOptions,
+    source: "Source | Path | None",
+    console: Console,
+    team: "Team | None",
 ) -> "Outcome":
     import jax
 
@@ -106,7 +150,9 @@ def _train(
 
     enable_compilation_cache()
     try:
-        return train(config, options, console, source=source, make_evaluate=make_evaluate)
+        return train(
+            config, options, console, source=source, make_evaluate=make_evaluate, team=team
+        )
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise

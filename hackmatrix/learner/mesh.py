@@ -4,9 +4,11 @@ A function run by `on_devices` sees its device's shard of sharded arrays and all
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
+import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 Array = jax.Array
@@ -36,6 +38,31 @@ def shardings(mesh: Mesh, specs: Any) -> Any:
         specs,
         is_leaf=lambda x: isinstance(x, PartitionSpec),
     )
+
+
+def put(tree: Any, wanted: Any) -> Any:
+    """Puts arrays that every process holds whole on the devices.
+
+    Args:
+        tree: the arrays.
+        wanted: for each part of the tree, the sharding of its arrays.
+    """
+    if all(sharding.is_fully_addressable for sharding in jax.tree.leaves(wanted)):
+        return jax.device_put(tree, wanted)
+
+    def put_one(array: Any, sharding: NamedSharding) -> Array:
+        # `device_put` would first compare the arrays of all processes, one after another.
+        array = np.asarray(array)
+        return jax.make_array_from_callback(array.shape, sharding, array.__getitem__)
+
+    return jax.tree.map(
+        lambda sharding, part: jax.tree.map(partial(put_one, sharding=sharding), part), wanted, tree
+    )
+
+
+def local(tree: Any) -> Any:
+    """Replicated arrays as arrays of this process's first device alone."""
+    return jax.tree.map(lambda x: x.addressable_data(0), tree)
 
 
 def first_index(size: int) -> Array:

@@ -28,12 +28,16 @@ _PACKAGE = Path(__file__).parent.parent
 _LIBRARIES = ("jax", "jaxlib", "numpy")
 
 _folder: Path | None = None
+_writes = True
 
 
-def keep_programs_in(folder: Path | None) -> None:
-    """From now on this process keeps programs in a folder of the user's own, or nowhere."""
-    global _folder
-    _folder = folder
+def keep_programs_in(folder: Path | None, *, writes: bool = True) -> None:
+    """From now on this process keeps programs in a folder of the user's own, or nowhere.
+
+    Unless it `writes`, it uses what others have kept there.
+    """
+    global _folder, _writes
+    _folder, _writes = folder, writes
 
 
 def kept_program(
@@ -58,7 +62,8 @@ def kept_program(
     if program is None:
         exported = export.export(jax.jit(function), platforms=[platform])(*shapes)
         content = bytes(exported.serialize())
-        _write(path, key, content)
+        if _writes:
+            _write(path, key, content)
         # As the next process will find it: JAX's cache tells programs apart by their bytes.
         program = export.deserialize(bytearray(content))
     return program.call

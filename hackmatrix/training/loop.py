@@ -21,6 +21,7 @@ from hackmatrix.environments.registry import make_environment
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer
+from hackmatrix.processes.team import Team
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs.checkpoints import best_checkpoint
 from hackmatrix.runs.exports import newest_exported
@@ -39,12 +40,14 @@ from hackmatrix.training.run_folder import open_run_folder, prepare_run_folder, 
 from hackmatrix.training.schedule import Schedule
 from hackmatrix.training.sources import Source
 from hackmatrix.training.stop import StopRequest
+from hackmatrix.training.together import LeadingTrainer, follow, tell_trainer
 from hackmatrix.version import __version__
 
 Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
 MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
 
 _STOPPING = "stopping after this update; once more: at once"
+_SAME_SIGNAL = 1.0  # seconds, for processes that have a parent which forwards signals
 _HUNG_UP = f"the terminal is gone, the run goes on; `kill {os.getpid()}` ends it with a checkpoint"
 
 
@@ -80,6 +83,7 @@ def train(
     source: Source | Path | None = None,
     env: Environment | None = None,
     make_evaluate: MakeEvaluate | None = None,
+    team: Team | None = None,
 ) -> Outcome:
     """Trains until the run is complete, a signal arrives, or a critical alarm stops it.
 
@@ -91,8 +95,11 @@ def train(
         env: what to train on; by default the environment that `config` names.
         make_evaluate: returns the function that evaluates params, needed if `config.eval_interval`
             is set: `hackmatrix.evaluation.selection.make_evaluate`.
+        team: the processes that train together with this one, which leads them; the others run
+            `follow_training`.
 
     Raises:
+        LostError: other processes are gone.
         UserError: the configuration doesn't fit the devices or the source, or the run's folder
             can't be created; nothing was changed.
         LostFolderError: the run's folder was deleted, moved or replaced meanwhile.
@@ -101,15 +108,15 @@ def train(
     options = options or TrainOptions()
     with contextlib.ExitStack() as stack:
         console = console or stack.enter_context(Console())
-        devices = _devices(config, options, console)
-        env = env or make_environment(
-            config.env, config.observation, config.max_episode_steps, config.reward
-        )
         course = _course(config, source)
-        trained = _with_curriculum(env, config)
-        trainer = Trainer(trained, config, devices, course, detect_anomaly=options.detect_anomaly)
+        if team is not None:
+            tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
+        devices = _devices(config, options, console, team)
+        env = env or _environment(config)
+        trainer = _trainer(_with_curriculum(env, config), config, devices, course, options, team)
         run = stack.enter_context(open_run_folder(config, options, source))
-        with StopRequest(partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)) as stop:
+        say, warn = partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)
+        with StopRequest(say, warn, _SAME_SIGNAL if team else 0.0) as stop:
             first = _compiled(trainer, source, options, console)
             prepare_run_folder(run, config, source, console)
             run.add_start(start_facts(first.update, devices))
@@ -130,13 +137,30 @@ def train(
                 trackers,
                 evaluate,
                 check_folder=run.check,
-                should_stop=lambda: stop.requested,
+                should_stop=partial(_is_stop_requested, stop, team, console),
             )
             with keeper:
                 if source is not None:
                     keeper.keep_first(first, source)
                 last, end = loop.run(first)
         return _outcome(run, course, last, end, stop, keeper, reporter)
+
+
+def follow_training(team: Team) -> int:
+    """Trains with the first process of a team, as it says; returns the exit code of all.
+
+    Raises:
+        LostError: other processes are gone.
+        UserError: this process can't have the devices or the environment of the first one.
+    """
+
+    def make_trainer(config: TrainConfig, course: Course, detect_anomaly: bool) -> Trainer:
+        devices, _ = choose_devices(config, team.size)
+        env = _with_curriculum(_environment(config), config)
+        return Trainer(env, config, devices, course, detect_anomaly=detect_anomaly)
+
+    with StopRequest(lambda: None, lambda: None, _SAME_SIGNAL) as stop:
+        return follow(team, make_trainer, lambda: stop.signal)
 
 
 @dataclass(frozen=True)
@@ -205,13 +229,43 @@ def _unless_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]
     return result if seeds.are_finite(params) else dict.fromkeys(result, nan)
 
 
-def _devices(config: TrainConfig, options: TrainOptions, console: Console) -> list[jax.Device]:
-    chosen, notes = choose_devices(config)
+def _is_stop_requested(stop: StopRequest, team: Team | None, console: Console) -> bool:
+    """Whether a signal has reached this process or, which is taken for the same, another one."""
+    if team is not None and not stop.requested and (number := team.requested_stop()) is not None:
+        stop.signal = number
+        console.say(f"stopping: {number.name} has reached another process")
+    return stop.requested
+
+
+def _devices(
+    config: TrainConfig, options: TrainOptions, console: Console, team: Team | None
+) -> list[jax.Device]:
+    chosen, notes = choose_devices(config, 1 if team is None else team.size)
     for note in notes:
         console.warn(note)
     if options.debug:
         console.say(f"devices: {', '.join(map(str, chosen))} of {len(jax.devices())}")
     return chosen
+
+
+def _environment(config: TrainConfig) -> Environment:
+    return make_environment(config.env, config.observation, config.max_episode_steps, config.reward)
+
+
+def _trainer(
+    env: Environment,
+    config: TrainConfig,
+    devices: list[jax.Device],
+    course: Course,
+    options: TrainOptions,
+    team: Team | None,
+) -> Trainer:
+    search = options.detect_anomaly
+    if team is None:
+        return Trainer(env, config, devices, course, detect_anomaly=search)
+    trainer = LeadingTrainer(team, env, config, devices, course, detect_anomaly=search)
+    team.check_answers()
+    return trainer
 
 
 def _with_curriculum(env: Environment, config: TrainConfig) -> Environment:
@@ -241,6 +295,7 @@ def _compiled(
         )
         # Zero updates: this compiles and changes nothing.
         first = first._replace(train=jax.block_until_ready(trainer.run(first.train, 0)))
+        trainer.gathered(first.train)  # so that a checkpoint need not wait for it
     console.say(f"compiled in {time.perf_counter() - began:.1f} s")
     return first
 
