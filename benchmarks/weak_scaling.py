@@ -1,7 +1,7 @@
 """Weak scaling over processes: each has a core and the same number of games of its own.
 
 The processor time of a step leaves out that a process waits for others: it is the measure on a
-machine that is not quiet, and an upper bound of the efficiency.
+machine that is not quiet or has fewer cores than processes, and an upper bound of the efficiency.
 """
 
 import contextlib
@@ -23,7 +23,6 @@ from hackmatrix.errors import UserError
 from hackmatrix.options import option
 from hackmatrix.runs import machine
 from hackmatrix.runs.rows import read_metrics
-from hackmatrix.settings.devices import num_cores
 
 _WARM = 2  # updates before the timed ones
 
@@ -33,7 +32,9 @@ class ScalingOptions(Options):
     """The options of the command."""
 
     processes: int = option(
-        2, "most processes, each on a core; the fewer are 1, 2, 4, ...", at_least=2
+        2,
+        "most processes, each on a core if there are enough; before them 1, 2, 4, ...",
+        at_least=2,
     )
     num_envs: int = option(512, "games of each process", at_least=1)
     num_steps: int = option(128, "steps of each game in an update", at_least=1)
@@ -76,13 +77,7 @@ class Scaling(NamedTuple):
 
 
 def measure(options: ScalingOptions) -> Scaling:
-    """Trains with 1, 2, 4, ... processes, one after another.
-
-    Raises:
-        UserError: there are fewer cores than processes.
-    """
-    if options.processes > num_cores():
-        raise UserError(f"--processes {options.processes}: there are {num_cores()} cores")
+    """Trains with 1, 2, 4, ... processes, one after another."""
     counts = [2**k for k in range(options.processes.bit_length())]
     return Scaling([_speed(n, options) for n in counts if n <= options.processes])
 
@@ -131,7 +126,7 @@ def _training(folder: Path, count: int, options: ScalingOptions) -> Iterator[lis
             place = ["--distributed", "--coordinator", coordinator]
             place += ["--num-processes", str(count), "--process-id", str(index)]
             with (folder / f"{index}.log").open("w") as log:
-                os.sched_setaffinity(0, {cores[index]})  # the child has it too
+                os.sched_setaffinity(0, {cores[index % len(cores)]})  # the child has it too
                 started.append(
                     subprocess.Popen(
                         words + (place if count > 1 else []), stdout=log, stderr=subprocess.STDOUT
@@ -151,10 +146,9 @@ def _times(run: Path, pids: list[int], update: int) -> float:
     """Seconds of processor time of the processes and their children when an update is made."""
     while not any(row["update"] >= update for row in read_metrics(run)):
         for pid in pids:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            if state == "Z":
-                index = pids.index(pid)
-                raise UserError((run.parent / f"{index}.log").read_text()[-2000:])
+            if _fields(pid)[0] == "Z":  # it has ended
+                log = run.parent / f"{pids.index(pid)}.log"
+                raise UserError(f"a training has ended: {log.read_text()[-1000:]}")
         time.sleep(0.02)
     return sum(_seconds(pid) + sum(map(_seconds, _children(pid))) for pid in pids)
 
@@ -164,8 +158,13 @@ def _children(pid: int) -> list[int]:
 
 
 def _seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    fields = _fields(pid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _fields(pid: int) -> list[str]:
+    """What Linux tells of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 if __name__ == "__main__":

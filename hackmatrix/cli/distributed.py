@@ -6,7 +6,6 @@ The parent runs `python -m hackmatrix.cli.distributed PIPE ARGUMENT...`.
 import os
 import signal
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 from hackmatrix.cli import train
@@ -39,7 +38,7 @@ def _train(argv: list[str], pipe: int) -> int:
     place = Place(
         options.coordinator, options.num_processes, options.process_id, options.heartbeat_timeout
     )
-    team = join(place, partial(_beat, pipe))
+    team = join(place, _Beat(pipe))
     if team is None:
         if "distributed" in flags:
             raise UserError(
@@ -83,12 +82,20 @@ def _follow(team: "Team") -> int:
     return code
 
 
-def _beat(pipe: int) -> None:
+class _Beat:
     """Tells the parent that this process gets on; without a parent it is to stop."""
-    try:
-        os.write(pipe, b".")
-    except BrokenPipeError:
-        signal.raise_signal(signal.SIGTERM)
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe: int | None = pipe
+
+    def __call__(self) -> None:
+        if self._pipe is None:
+            return
+        try:
+            os.write(self._pipe, b".")
+        except BrokenPipeError:
+            self._pipe = None
+            signal.raise_signal(signal.SIGTERM)
 
 
 def _leave_at_once(code: int) -> None:

@@ -29,7 +29,7 @@ _EXAMPLE = """\
 
 Exits with 0 when the run is finished, 129, 130 or 143 when SIGHUP, Ctrl+C or SIGTERM stopped it (a
 checkpoint is saved), 1 when a critical alarm, a NaN or infinity or the disk ended it, 2 when an
-option is wrong."""
+option is wrong, 75 when another process of --distributed was lost: start all of them again."""
 
 
 def main(argv: list[str]) -> int:

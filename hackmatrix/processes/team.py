@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from jax._src import distributed  # of the coordination service, JAX shows the start alone
-from jax.experimental import multihost_utils
 
 from hackmatrix.errors import UserError
 
@@ -133,6 +132,8 @@ class Team:
         """
         try:
             yield
+        except LostError:
+            raise
         except Exception as error:
             if "RESOURCE_EXHAUSTED" in str(error) or not (gone := self._missing()):
                 raise
@@ -144,16 +145,16 @@ class Team:
 
         All processes have to call it at once.
         """
-        sizes = [array.nbytes for array in arrays]
-        content = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+        from jax.experimental import multihost_utils  # a single process does not pay for it
+
+        content = b"".join(array.tobytes() for array in arrays)
         words = np.frombuffer(content + bytes(-len(content) % 4), np.uint32)
         with self.together():
             words = np.asarray(multihost_utils.broadcast_one_to_all(words))
-        ends = np.cumsum(sizes)
-        parts = [words.tobytes()[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+        content, starts = words.tobytes(), np.cumsum([0, *(array.nbytes for array in arrays)])
         return [
-            np.frombuffer(part, array.dtype).reshape(array.shape)
-            for part, array in zip(parts, arrays, strict=True)
+            np.ndarray(array.shape, array.dtype, content, start)
+            for array, start in zip(arrays, starts[:-1].tolist(), strict=True)
         ]
 
     def end(self, code: int) -> None:
