@@ -72,11 +72,11 @@ def _lead(team: "Team", flags: dict[str, object], options: TrainOptions) -> int:
 
 def _follow(team: "Team") -> int:
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
-    from hackmatrix.training.loop import follow_training
+    from hackmatrix.training.together import follow
 
     print(f"process {team.index} of {team.size}, led by process 0", flush=True)
     enable_compilation_cache(writes=False)
-    code = exit_code(_COMMAND, lambda: follow_training(team))
+    code = exit_code(_COMMAND, lambda: follow(team))
     if code:
         print(f"process {team.index} of {team.size} ends with exit code {code}", flush=True)
     return code

@@ -65,6 +65,23 @@ def local(tree: Any) -> Any:
     return jax.tree.map(lambda x: x.addressable_data(0), tree)
 
 
+def from_process_0(array: np.ndarray, mesh: Mesh) -> np.ndarray:
+    """The array that process 0 gives; all processes call it at once.
+
+    Args:
+        array: integers; the other processes give any of the same shape and dtype.
+        mesh: devices of all processes.
+    """
+    giver = [device.process_index for device in mesh.devices.flat].index(0)
+
+    def of_device(index: tuple[slice, ...]) -> np.ndarray:
+        return (array if (index[0].start or 0) == giver else np.zeros_like(array))[None]
+
+    sharding = NamedSharding(mesh, SHARDED)
+    each = jax.make_array_from_callback((mesh.size, *array.shape), sharding, of_device)
+    return np.asarray(on_devices(lambda x: psum(x[0]), mesh, SHARDED, REPLICATED)(each))
+
+
 def first_index(size: int) -> Array:
     """int32[], first index of this device's `size` items; call inside `on_devices`."""
     return jax.lax.axis_index(AXIS) * size

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 from jax._src import distributed  # of the coordination service, JAX shows the start alone
 
 from hackmatrix.errors import UserError
@@ -139,23 +138,6 @@ class Team:
                 raise
             raise LostError(f"{gone} lost ({_brief(error)})") from error
         self._beat()
-
-    def shared(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
-        """The arrays of the first process, to the bit; the others give arrays of the same shapes.
-
-        All processes have to call it at once.
-        """
-        from jax.experimental import multihost_utils  # a single process does not pay for it
-
-        content = b"".join(array.tobytes() for array in arrays)
-        words = np.frombuffer(content + bytes(-len(content) % 4), np.uint32)
-        with self.together():
-            words = np.asarray(multihost_utils.broadcast_one_to_all(words))
-        content, starts = words.tobytes(), np.cumsum([0, *(array.nbytes for array in arrays)])
-        return [
-            np.ndarray(array.shape, array.dtype, content, start)
-            for array, start in zip(arrays, starts[:-1].tolist(), strict=True)
-        ]
 
     def end(self, code: int) -> None:
         """Orders the end, with the exit code of all."""

@@ -16,8 +16,6 @@ from typing import NamedTuple
 import jax
 
 from hackmatrix.agents.network import Network
-from hackmatrix.curriculum.env import with_curriculum
-from hackmatrix.environments.registry import make_environment
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer
@@ -32,6 +30,7 @@ from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.devices import choose_devices
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.training.chunks import Chunks
+from hackmatrix.training.environment import environment_of, trained_environment
 from hackmatrix.training.initial_state import make_initial_state
 from hackmatrix.training.keeper import Keeper
 from hackmatrix.training.loop_state import LoopState
@@ -40,14 +39,13 @@ from hackmatrix.training.run_folder import open_run_folder, prepare_run_folder, 
 from hackmatrix.training.schedule import Schedule
 from hackmatrix.training.sources import Source
 from hackmatrix.training.stop import StopRequest
-from hackmatrix.training.together import LeadingTrainer, follow, tell_trainer
+from hackmatrix.training.together import SAME_SIGNAL, LeadingTrainer, tell_trainer
 from hackmatrix.version import __version__
 
 Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
 MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
 
 _STOPPING = "stopping after this update; once more: at once"
-_SAME_SIGNAL = 1.0  # seconds, for processes that have a parent which forwards signals
 _HUNG_UP = f"the terminal is gone, the run goes on; `kill {os.getpid()}` ends it with a checkpoint"
 
 
@@ -96,7 +94,7 @@ def train(
         make_evaluate: returns the function that evaluates params, needed if `config.eval_interval`
             is set: `hackmatrix.evaluation.selection.make_evaluate`.
         team: the processes that train together with this one, which leads them; the others run
-            `follow_training`.
+            `follow`.
 
     Raises:
         LostError: other processes are gone.
@@ -112,11 +110,11 @@ def train(
         if team is not None:
             tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
         devices = _devices(config, options, console, team)
-        env = env or _environment(config)
-        trainer = _trainer(_with_curriculum(env, config), config, devices, course, options, team)
+        env = env or environment_of(config)
+        trainer = _trainer(trained_environment(env, config), config, devices, course, options, team)
         run = stack.enter_context(open_run_folder(config, options, source))
         say, warn = partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)
-        with StopRequest(say, warn, _SAME_SIGNAL if team else 0.0) as stop:
+        with StopRequest(say, warn, SAME_SIGNAL if team else 0.0) as stop:
             first = _compiled(trainer, source, options, console)
             prepare_run_folder(run, config, source, console)
             run.add_start(start_facts(first.update, devices))
@@ -144,23 +142,6 @@ def train(
                     keeper.keep_first(first, source)
                 last, end = loop.run(first)
         return _outcome(run, course, last, end, stop, keeper, reporter)
-
-
-def follow_training(team: Team) -> int:
-    """Trains with the first process of a team, as it says; returns the exit code of all.
-
-    Raises:
-        LostError: other processes are gone.
-        UserError: this process can't have the devices or the environment of the first one.
-    """
-
-    def make_trainer(config: TrainConfig, course: Course, detect_anomaly: bool) -> Trainer:
-        devices, _ = choose_devices(config, team.size)
-        env = _with_curriculum(_environment(config), config)
-        return Trainer(env, config, devices, course, detect_anomaly=detect_anomaly)
-
-    with StopRequest(lambda: None, lambda: None, _SAME_SIGNAL) as stop:
-        return follow(team, make_trainer, lambda: stop.signal)
 
 
 @dataclass(frozen=True)
@@ -248,10 +229,6 @@ def _devices(
     return chosen
 
 
-def _environment(config: TrainConfig) -> Environment:
-    return make_environment(config.env, config.observation, config.max_episode_steps, config.reward)
-
-
 def _trainer(
     env: Environment,
     config: TrainConfig,
@@ -263,16 +240,7 @@ def _trainer(
     search = options.detect_anomaly
     if team is None:
         return Trainer(env, config, devices, course, detect_anomaly=search)
-    trainer = LeadingTrainer(team, env, config, devices, course, detect_anomaly=search)
-    team.check_answers()
-    return trainer
-
-
-def _with_curriculum(env: Environment, config: TrainConfig) -> Environment:
-    """The environment to train on; evaluations always play the real game."""
-    if config.curriculum is None:
-        return env
-    return with_curriculum(env, config.curriculum, config.curriculum_start_level)
+    return LeadingTrainer(team, env, config, devices, course, detect_anomaly=search)
 
 
 def _course(config: TrainConfig, source: Source | Path | None) -> Course:

@@ -15,20 +15,24 @@ import numpy as np
 
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment
+from hackmatrix.learner import mesh
 from hackmatrix.learner.measures import Measures
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.processes.team import Order, Team, is_end
 from hackmatrix.settings.config import Course, TrainConfig
+from hackmatrix.settings.devices import choose_devices
 from hackmatrix.settings.resolve import resolve
+from hackmatrix.training.environment import environment_of, trained_environment
+from hackmatrix.training.stop import StopRequest
 
-# What brings a trainer to another process: its configuration, course and `detect_anomaly`.
-MakeTrainer = Callable[[TrainConfig, Course, bool], Trainer]
+SAME_SIGNAL = 1.0  # seconds; a signal comes to a process directly and from its parent
 
 
 class _Step(StrEnum):
     """The name of an order."""
 
     TRAINER = "trainer"
+    CONNECT = "connect"
     INIT = "init"
     RESTORE = "restore"
     RUN = "run"
@@ -49,9 +53,20 @@ class LeadingTrainer(Trainer):
         *,
         detect_anomaly: bool,
     ) -> None:
-        """Prepares the programs; the others have been told by `tell_trainer`."""
+        """Prepares the programs, and connects the devices.
+
+        The others have been told to make the same trainer, by `tell_trainer`.
+
+        Raises:
+            LostError: another process does not answer.
+            UserError: another process can't make it.
+        """
         super().__init__(env, config, devices, course, detect_anomaly=detect_anomaly)
         self._team = team
+        team.check_answers()
+        team.order(_Step.CONNECT)
+        with team.together():
+            _connect(self)
 
     def init(self, seed: int, update: int = 0) -> TrainState:
         """As in `Trainer`."""
@@ -73,7 +88,8 @@ class LeadingTrainer(Trainer):
     def on_devices(self, state: TrainState) -> TrainState:
         """As in `Trainer`; the others get the state from this process."""
         self._team.order(_Step.RESTORE)
-        return super().on_devices(_shared(self._team, state))
+        with self._team.together():
+            return super().on_devices(_shared(self, state))
 
     def gathered(self, state: TrainState) -> TrainState:
         """As in `Trainer`."""
@@ -87,49 +103,56 @@ def tell_trainer(team: Team, config: TrainConfig, course: Course, *, detect_anom
     team.order(_Step.TRAINER, config.as_dict(), course, detect_anomaly)
 
 
-def follow(team: Team, make_trainer: MakeTrainer, signalled: Callable[[], Signals | None]) -> int:
+def follow(team: Team) -> int:
     """Does what the first process orders, until it orders the end; returns its exit code.
 
-    Args:
-        team: the processes.
-        make_trainer: makes the trainer that the first process has.
-        signalled: the signal that asks this process to stop, if any.
-
     Raises:
-        UserError: the trainer can't be made here; the first process gets to know it.
         LostError: other processes are gone.
+        UserError: this process can't have the devices or the environment of the first one, which
+            gets to know it.
     """
+    with StopRequest(lambda: None, lambda: None, SAME_SIGNAL) as stop:
+        return _followed(team, lambda: stop.signal)
+
+
+def _followed(team: Team, signalled: Callable[[], Signals | None]) -> int:
     order = team.next_order(signalled)
     if is_end(order):
         return int(order[1])
-    trainer = _trainer(team, make_trainer, order)
-    state: TrainState | None = None
+    trainer = _trainer(team, order)
+    state: Any = None
     while not is_end(order := team.next_order(signalled)):
         with team.together():
-            state = jax.block_until_ready(_done(team, trainer, state, order))
+            state = jax.block_until_ready(_done(trainer, state, order))
     return int(order[1])
 
 
-def _trainer(team: Team, make_trainer: MakeTrainer, order: Order) -> Trainer:
+def _trainer(team: Team, order: Order) -> Trainer:
     _, settings, course, detect_anomaly = order
     try:
         config, _ = resolve({}, None, settings)
-        trainer = make_trainer(config, Course(*course), detect_anomaly)
+        devices, _ = choose_devices(config, team.size)
+        env = trained_environment(environment_of(config), config)
+        trainer = Trainer(env, config, devices, Course(*course), detect_anomaly=detect_anomaly)
     except UserError as error:
         team.answer(str(error))
         raise
+    trainer.state_shape()  # traced before the others wait for it
     team.answer(None)
     return trainer
 
 
-def _done(team: Team, trainer: Trainer, state: Any, order: Order) -> TrainState:
+def _done(trainer: Trainer, state: Any, order: Order) -> Any:
     """The state after an order."""
     name, *values = order
+    if name == _Step.CONNECT:
+        _connect(trainer)
+        return state
     if name == _Step.INIT:  # for a new run it comes from `Trainer.start`, which compiles meanwhile
         seed, update = values
         return trainer.init(seed, update) if update else trainer.start(seed)
     if name == _Step.RESTORE:
-        return trainer.on_devices(_shared(team, trainer.state_shape()))
+        return trainer.on_devices(_shared(trainer, trainer.state_shape()))
     if name == _Step.RUN:
         return trainer.run(state, *values)
     if name == _Step.SUMS:
@@ -140,8 +163,29 @@ def _done(team: Team, trainer: Trainer, state: Any, order: Order) -> TrainState:
     raise AssertionError(f"{name}: an order of another version of hackmatrix")
 
 
-def _shared(team: Team, state: TrainState) -> TrainState:
-    """The first process's state as NumPy arrays; the others give one of the same shapes."""
+def _connect(trainer: Trainer) -> None:
+    """Connects the devices of all processes, while all of them are here to do it.
+
+    Between CPUs it fails if one process comes half a minute later than another, and the first
+    programs may take longer to compile here than there.
+    """
+    mesh.from_process_0(np.zeros(1, np.uint32), trainer.mesh)
+
+
+def _shared(trainer: Trainer, state: TrainState) -> TrainState:
+    """The first process's state, to the bit; the others give shapes or arrays of the same shapes.
+
+    Returns:
+        NumPy arrays.
+    """
     leaves, structure = jax.tree.flatten(state)
     arrays = [x if isinstance(x, np.ndarray) else np.zeros(x.shape, x.dtype) for x in leaves]
-    return jax.tree.unflatten(structure, team.shared(arrays))
+    content = b"".join(array.tobytes() for array in arrays)
+    words = np.frombuffer(content + bytes(-len(content) % 4), np.uint32)
+    content = mesh.from_process_0(words, trainer.mesh).tobytes()
+    starts = np.cumsum([0, *(array.nbytes for array in arrays)])[:-1].tolist()
+    shared = [
+        np.ndarray(array.shape, array.dtype, content, start)
+        for array, start in zip(arrays, starts, strict=True)
+    ]
+    return jax.tree.unflatten(structure, shared)
