@@ -36,6 +36,7 @@ class ScalingOptions(Options):
         "most processes, each on a core if there are enough; before them 1, 2, 4, ...",
         at_least=2,
     )
+    env: str = option("HackMatrix", "environment to train on")
     num_envs: int = option(512, "games of each process", at_least=1)
     num_steps: int = option(128, "steps of each game in an update", at_least=1)
     minibatches: int = option(4, "minibatches of a batch, however many processes", at_least=1)
@@ -112,10 +113,19 @@ def _speed(count: int, options: ScalingOptions) -> Speed:
 def _training(folder: Path, count: int, options: ScalingOptions) -> Iterator[list[int]]:
     """Processes that train, by number, until the end of the context."""
     words = [sys.executable, "-m", "hackmatrix", "train", "--output-dir", str(folder / "run")]
-    words += ["--num-envs", str(count * options.num_envs), "--num-steps", str(options.num_steps)]
-    words += ["--num-minibatches", str(options.minibatches), "--update-epochs", str(options.epochs)]
-    words += ["--total-timesteps", "1e12", "--log-interval", "1", "--device", "cpu"]
-    words += ["--no-wandb", "--no-tensorboard", "--lr", "2.5e-4"]
+    settings = {
+        "env": options.env,
+        "num-envs": count * options.num_envs,
+        "num-steps": options.num_steps,
+        "num-minibatches": options.minibatches,
+        "update-epochs": options.epochs,
+        "lr": 2.5e-4,
+        "total-timesteps": 10**12,
+        "log-interval": 1,
+        "device": "cpu",
+    }
+    words += [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    words += ["--no-wandb", "--no-tensorboard"]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         coordinator = f"127.0.0.1:{probe.getsockname()[1]}"

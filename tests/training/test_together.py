@@ -66,6 +66,7 @@ def test_a_signal_to_any_process_saves_at_one_step_and_one_process_goes_on(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_four_two_and_one_processes_continue_what_as_many_devices_would(tmp_path: Path) -> None:
     apart, alone = tmp_path / "apart", tmp_path / "alone"
     apart.mkdir()
