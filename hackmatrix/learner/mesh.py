@@ -74,8 +74,9 @@ def from_process_0(array: np.ndarray, mesh: Mesh) -> np.ndarray:
     """
     giver = [device.process_index for device in mesh.devices.flat].index(0)
 
-    def of_device(index: tuple[slice, ...]) -> np.ndarray:
-        return (array if (index[0].start or 0) == giver else np.zeros_like(array))[None]
+    def of_device(index: tuple[slice, ...] | None) -> np.ndarray:
+        place = 0 if index is None else index[0].start or 0
+        return (array if place == giver else np.zeros_like(array))[None]
 
     sharding = NamedSharding(mesh, SHARDED)
     each = jax.make_array_from_callback((mesh.size, *array.shape), sharding, of_device)
