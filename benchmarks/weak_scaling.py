@@ -1,7 +1,7 @@
 """Weak scaling over processes: each has a core and the same number of games of its own.
 
-The processor time of a step leaves out that a process waits for others: it is the measure on a
-machine that is not quiet or has fewer cores than processes, and an upper bound of the efficiency.
+The processor time of a step leaves out most of the time that a process waits for others, so it says
+something on a machine that is not quiet. Where processes share a core, waiting takes some of it too.
 """
 
 import contextlib
