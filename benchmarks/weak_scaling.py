@@ -1,7 +1,7 @@
 """Weak scaling over processes: each has a core and the same number of games of its own.
 
-The processor time of a step leaves out most of the time that a process waits for others, so it says
-something on a machine that is not quiet. Where processes share a core, waiting takes some of it too.
+The processor time of a step leaves out most of the time that a process waits for others, so it
+says something on a machine that is not quiet. Processes that share a core take some of it to wait.
 """
 
 import contextlib
