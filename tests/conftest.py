@@ -40,7 +40,7 @@ def _programs_are_traced() -> Iterator[None]:
     """Tests replace rules in memory; a kept program would be the one of before."""
     with pytest.MonkeyPatch.context() as patch:
         where = "hackmatrix.storage.compilation_cache.keep_programs_in"
-        patch.setattr(where, lambda folder: None)  # noqa: ARG005
+        patch.setattr(where, lambda folder, **_: None)  # noqa: ARG005
         yield
 
 

@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.cli.arguments import parse_given
 from hackmatrix.cli.main import FAILED
@@ -25,6 +25,7 @@ from hackmatrix.settings.options import TrainOptions
 from hackmatrix.storage.bucket import Unreachable
 
 if TYPE_CHECKING:
+    from hackmatrix.processes.team import Team
     from hackmatrix.training.loop import Outcome
     from hackmatrix.training.sources import Source
 
@@ -43,11 +44,41 @@ _EXAMPLE = """\
 
 Exits with 0 when the run is finished, 129, 130 or 143 when SIGHUP, Ctrl+C or SIGTERM stopped it (a
 checkpoint is saved), 1 when a critical alarm, a NaN or infinity or the disk ended it, 2 when an
-option is wrong, 75 when a bucket did not answer: --resume again."""
+option is wrong, 75 when a bucket did not answer or another process of --distributed was lost: all
+are to be started again, with --resume."""
+
+
+class Asked(NamedTuple):
+    """What a command line asks for."""
+
+    flags: Given  # fields of `TrainConfig`
+    in_file: Given  # likewise, of the file of --config
+    given: Given  # fields of `TrainOptions`
+    places: Places
+
+    @property
+    def options(self) -> TrainOptions:
+        """The options of the command, as far as they don't depend on what is in a bucket."""
+        return TrainOptions(**self.given)
 
 
 def main(argv: list[str]) -> int:
     """Runs the command."""
+    asked = parsed(argv)
+    options = asked.options
+    if is_distributed(asked) and not options.print_config:
+        from hackmatrix.cli.distributed import train_watched
+
+        return train_watched(argv, options)
+    return run(asked)
+
+
+def parsed(argv: list[str]) -> Asked:
+    """What a command line asks for, with folders here in place of those in buckets.
+
+    Raises:
+        UserError: an option is wrong; no bucket has been asked.
+    """
     flags, given = parse_given(
         [TrainConfig, TrainOptions],
         argv,
@@ -58,39 +89,60 @@ def main(argv: list[str]) -> int:
     in_file = _in_file(given)
     places = places_of({**in_file, **flags}, given)
     flags, given = localised(places, flags, given)
-    TrainOptions(**given)  # what is wrong is told before a bucket is asked
+    return Asked(flags, in_file, given, places)
+
+
+def is_distributed(asked: Asked) -> bool:
+    """Whether several processes are to train together.
+
+    Raises:
+        UserError: the options of several processes are given for one.
+    """
+    distributed = bool({**asked.in_file, **asked.flags}.get("distributed"))
+    if asked.options.coordinator is not None and not distributed:
+        raise UserError("--coordinator needs --distributed")
+    if distributed and asked.options.auto_tune:
+        raise UserError(
+            "--auto-tune looks for devices before the processes meet: give its settings, see "
+            "docs/training.md"
+        )
+    return distributed
+
+
+def run(asked: Asked, team: "Team | None" = None) -> int:
+    """Trains, as the first process of a team if there is one; returns the exit code."""
     try:
-        if given.get("print_config"):
-            given = fetch_source(places._replace(goes_on=False), given)
-            return _print_config(flags, in_file, given)
-        return _run(flags, in_file, given, places)
+        if asked.options.print_config:
+            return _print_config(asked)
+        return _run(asked, team)
     except Unreachable as error:
         print(f"hackmatrix train: error: {error}", file=sys.stderr)
         return TRY_AGAIN
 
 
-def _print_config(flags: Given, in_file: Given, given: Given) -> int:
+def _print_config(asked: Asked) -> int:
     from hackmatrix.settings.config_file import dump_config
 
-    config, _, _ = _settle(flags, in_file, TrainOptions(**given))
+    given = fetch_source(asked.places._replace(goes_on=False), asked.given)
+    config, _, _ = _settle(asked.flags, asked.in_file, TrainOptions(**given))
     print(dump_config(config), end="")
     return 0
 
 
-def _run(flags: Given, in_file: Given, given: Given, places: Places) -> int:
-    """Trains, and mirrors the run if it goes to a bucket; returns the exit code."""
-    places, given = named(places, given)
+def _run(asked: Asked, team: "Team | None") -> int:
+    """Trains, and mirrors the run if it goes to a bucket."""
+    places, given = named(asked.places, asked.given)
     with leased(places) as lease:
         options = TrainOptions(**fetch_source(places, given))
-        config, source, notes = _settle(flags, in_file, options)
+        config, source, notes = _settle(asked.flags, asked.in_file, options)
         course = _course(config, source)
         with Console() as console:
             for note in [*notes, _plan(config, course)]:
                 console.say(note)
-            if not flags and options.config is None and source is None:
+            if not asked.flags and options.config is None and source is None:
                 console.say("settings of the original; configs/best.yaml makes an agent that wins")
             with mirrored(places, lease, console) as mirror:
-                outcome = _train(config, options, source, console)
+                outcome = _train(config, options, source, console, team)
         for line in _summary(outcome, course):
             console.say(line)
     code = _exit_code(outcome)
@@ -142,7 +194,11 @@ def _plan(config: TrainConfig, course: Course) -> str:
 
 
 def _train(
-    config: TrainConfig, options: TrainOptions, source: "Source | Path | None", console: Console
+    config: TrainConfig,
+    options: TrainOptions,
+    source: "Source | Path | None",
+    console: Console,
+    team: "Team | None",
 ) -> "Outcome":
     import jax
 
@@ -152,7 +208,9 @@ def _train(
 
     enable_compilation_cache()
     try:
-        return train(config, options, console, source=source, make_evaluate=make_evaluate)
+        return train(
+            config, options, console, source=source, make_evaluate=make_evaluate, team=team
+        )
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise

@@ -4,9 +4,11 @@ A function run by `on_devices` sees its device's shard of sharded arrays and all
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
+import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 Array = jax.Array
@@ -36,6 +38,49 @@ def shardings(mesh: Mesh, specs: Any) -> Any:
         specs,
         is_leaf=lambda x: isinstance(x, PartitionSpec),
     )
+
+
+def put(tree: Any, wanted: Any) -> Any:
+    """Puts arrays that every process holds whole on the devices.
+
+    Args:
+        tree: the arrays.
+        wanted: for each part of the tree, the sharding of its arrays.
+    """
+    if all(sharding.is_fully_addressable for sharding in jax.tree.leaves(wanted)):
+        return jax.device_put(tree, wanted)
+
+    def put_one(array: Any, sharding: NamedSharding) -> Array:
+        # `device_put` would first compare the arrays of all processes, one after another.
+        array = np.asarray(array)
+        return jax.make_array_from_callback(array.shape, sharding, array.__getitem__)
+
+    return jax.tree.map(
+        lambda sharding, part: jax.tree.map(partial(put_one, sharding=sharding), part), wanted, tree
+    )
+
+
+def local(tree: Any) -> Any:
+    """Replicated arrays as arrays of this process's first device alone."""
+    return jax.tree.map(lambda x: x.addressable_data(0), tree)
+
+
+def from_process_0(array: np.ndarray, mesh: Mesh) -> np.ndarray:
+    """The array that process 0 gives; all processes call it at once.
+
+    Args:
+        array: integers; the other processes give any of the same shape and dtype.
+        mesh: devices of all processes.
+    """
+    giver = [device.process_index for device in mesh.devices.flat].index(0)
+
+    def of_device(index: tuple[slice, ...] | None) -> np.ndarray:
+        place = 0 if index is None else index[0].start or 0
+        return (array if place == giver else np.zeros_like(array))[None]
+
+    sharding = NamedSharding(mesh, SHARDED)
+    each = jax.make_array_from_callback((mesh.size, *array.shape), sharding, of_device)
+    return np.asarray(on_devices(lambda x: psum(x[0]), mesh, SHARDED, REPLICATED)(each))
 
 
 def first_index(size: int) -> Array:

@@ -111,6 +111,9 @@ class Trainer:
         self._run = mesh.on_devices(
             self._updates, self.mesh, (specs, mesh.REPLICATED), specs, donate_argnums=0
         )
+        self._gather = jax.jit(
+            lambda games: games, out_shardings=mesh.shardings(self.mesh, mesh.REPLICATED)
+        )
 
     def init(self, seed: int, update: int = 0) -> TrainState:
         """The state of a run that starts at this update: fresh params, new games.
@@ -159,7 +162,7 @@ class Trainer:
         nothing = measures.zero_sums(self.metrics)
         if (count := self.config.num_seeds) > 1:
             nothing = {name: jnp.broadcast_to(x, (count, *x.shape)) for name, x in nothing.items()}
-        nothing = jax.device_put(nothing, self._shardings.sums)
+        nothing = mesh.put(nothing, self._shardings.sums)
         return dataclasses.replace(state, sums=nothing), state.sums
 
     def state_shape(self) -> TrainState:
@@ -175,14 +178,22 @@ class Trainer:
 
     def on_devices(self, state: TrainState) -> TrainState:
         """Puts a state of NumPy arrays on the devices, with the shardings that `run` expects."""
-        put: TrainState = jax.device_put(state, self._shardings)
+        put: TrainState = mesh.put(state, self._shardings)
         return put
+
+    def gathered(self, state: TrainState) -> TrainState:
+        """The state with all games where this process can read them; all processes call it."""
+        if not self.mesh.is_multi_process:
+            return state
+        return dataclasses.replace(state, games=mesh.local(self._gather(state.games)))
 
     def network_params(self, state: TrainState) -> PyTree:
         """The params with the feature normalisation folded in: the network reads raw features."""
-        if state.feature_scale is None or self.config.num_seeds == 1:
-            return _network_params(state)(state.params)
-        return jax.vmap(FeatureScale.folded)(state.feature_scale, state.params)
+        params, scale = mesh.local((state.params, state.feature_scale))
+        if scale is None:
+            return params
+        fold = FeatureScale.folded if self.config.num_seeds == 1 else jax.vmap(FeatureScale.folded)
+        return fold(scale, params)
 
     def anomaly(self, state: TrainState) -> tuple[int, anomalies.Anomaly] | None:
         """The first number that was not finite, if one was found.

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,8 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
     """
     import orbax.checkpoint as ocp  # takes two seconds, and is needed only here
 
-    _silence_orbax()
     try:
-        with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+        with _checkpointer() as checkpointer:
             checkpointer.save(path.absolute(), args=ocp.args.StandardSave(arrays))
     except OSError:
         raise
@@ -40,10 +40,21 @@ def read_arrays(path: Path, target: Arrays) -> Arrays:
     """
     import orbax.checkpoint as ocp
 
-    _silence_orbax()
-    with ocp.Checkpointer(ocp.StandardCheckpointHandler()) as checkpointer:
+    with _checkpointer() as checkpointer:
         restored = checkpointer.restore(path.absolute(), args=ocp.args.StandardRestore(target))
     return {name: np.asarray(array) for name, array in restored.items()}
+
+
+def _checkpointer() -> Any:
+    import orbax.checkpoint as ocp
+
+    _silence_orbax()
+    # Of several processes that train together this one alone saves, and waits for no other.
+    alone = ocp.options.MultiprocessingOptions(
+        primary_host=0, active_processes={0}, barrier_sync_key_prefix="hackmatrix"
+    )
+    handler = ocp.StandardCheckpointHandler(multiprocessing_options=alone)
+    return ocp.Checkpointer(handler, multiprocessing_options=alone)
 
 
 def _cause(error: Exception) -> OSError:

@@ -226,7 +226,8 @@ class TrainConfig:
     )
     num_devices: int | None = option(
         None,
-        "devices that share the games; unless given all of them, on CPU one",
+        "devices that share the games, of all processes; unless given all of them, on CPU one a "
+        "process",
         at_least=1,
         at_most=4096,
         section=TRAINING,
@@ -245,7 +246,11 @@ class TrainConfig:
     tpu_cores: int | None = option(
         None, "--num-devices where the device is a TPU", at_least=1, at_most=4096, section=TPU
     )
-    distributed: bool = option(False, "the TPU spans several hosts", section=TPU)
+    distributed: bool = option(
+        False,
+        "train in several processes, one on each host, see docs/scaling.md",
+        section=TPU,
+    )
 
     log_interval: int = option(10, "updates between lines of metrics", at_least=1, section=LOGGING)
     save_interval_minutes: float = option(

@@ -7,6 +7,8 @@ from hackmatrix.errors import UserError
 from hackmatrix.options import check, flag, option
 from hackmatrix.runs.names import check_word
 
+_NUMBERS = ("num_processes", "process_id")
+
 
 @dataclass(frozen=True)
 class TrainOptions:
@@ -38,6 +40,27 @@ class TrainOptions:
         False, "stop at the first NaN or infinity, and name its update, minibatch and tensor"
     )
     debug: bool = option(False, "print the devices, and time and memory of every call")
+    coordinator: str | None = option(
+        None,
+        "with --distributed: address of process 0, as HOST:PORT; found by itself on TPUs and Slurm",
+    )
+    num_processes: int | None = option(
+        None, "with --coordinator: number of the processes", at_least=1, at_most=4096
+    )
+    process_id: int | None = option(
+        None, "with --coordinator: number of this process, from 0", at_least=0
+    )
+    heartbeat_timeout: int = option(
+        100,
+        "with --distributed: seconds without a sign of life after which a process counts as lost",
+        at_least=5,
+        at_most=86_400,
+    )
+    stall_timeout: float = option(
+        1800.0,
+        "with --distributed: seconds without an update after which a process is killed as stuck",
+        at_least=1,
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -53,7 +76,25 @@ class TrainOptions:
             raise UserError("--resume must name a run's folder, a checkpoint or exported params")
         if self.resume and self.resume_run:
             raise UserError("give --resume or --resume-run, not both")
+        self._check_processes()
         if not (self.resume or self.resume_run):
             for name in ("rewind", "reset_optimizer"):
                 if getattr(self, name):
                     raise UserError(f"{flag(name)} needs --resume")
+
+    def _check_processes(self) -> None:
+        place = {name: getattr(self, name) for name in ("coordinator", *_NUMBERS)}
+        if any(value is not None for value in place.values()):
+            for name in (name for name, value in place.items() if value is None):
+                raise UserError(
+                    f"{flag(name)} is missing: --coordinator, --num-processes and --process-id are "
+                    "given together, or none of them"
+                )
+        host, colon, port = (self.coordinator or "localhost:1").rpartition(":")
+        if not (host and colon and port.isdecimal() and 0 < int(port) < 2**16):
+            raise UserError(f"--coordinator must be HOST:PORT, got {self.coordinator}")
+        if self.process_id is not None and self.process_id >= (self.num_processes or 0):
+            raise UserError(
+                f"--process-id {self.process_id} must be below --num-processes "
+                f"{self.num_processes}: they count from 0"
+            )

@@ -56,7 +56,8 @@ def resolve(
 
 def _of_resumed(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
     """The resumed run's settings that this version knows and that `given` does not override."""
-    replaced = {*given, "num_minibatches"} if BATCH_SIZE in given else given.keys()
+    # How many processes train is a matter of the command.
+    replaced = {*given, "distributed"} | ({"num_minibatches"} if BATCH_SIZE in given else set())
     settings = {}
     for name, value in resumed.items():
         if name in OPTIONS and name not in replaced:

@@ -21,8 +21,11 @@ _NOT_KEPT = (
 )
 
 
-def enable_compilation_cache() -> None:
+def enable_compilation_cache(*, writes: bool = True) -> None:
     """Keeps programs on disk: what the compiler makes of them, and what it makes them from.
+
+    Of several processes that train together one alone `writes`; JAX sees to that for what the
+    compiler makes.
 
     The folder is the one that `JAX_COMPILATION_CACHE_DIR`, or JAX's own setting, names; otherwise
     one in the user's home. An empty name, or a folder in the home that others may write to,
@@ -44,8 +47,8 @@ def enable_compilation_cache() -> None:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     if "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES" not in os.environ:
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    keep_programs_in(folder)
-    if folder is not None:
+    keep_programs_in(folder, writes=writes)
+    if folder is not None and writes:
         found = cache_folder.entries(folder)
         # In a folder of the user's choice, compiled programs may be those of other projects.
         ours = found if named is None else [entry for entry in found if entry.is_kept_program]

@@ -30,12 +30,16 @@ _LIBRARIES = ("jax", "jaxlib", "numpy")
 T = TypeVar("T")
 
 _folder: Path | None = None
+_writes = True
 
 
-def keep_programs_in(folder: Path | None) -> None:
-    """From now on this process keeps programs in a folder of the user's own, or nowhere."""
-    global _folder
-    _folder = folder
+def keep_programs_in(folder: Path | None, *, writes: bool = True) -> None:
+    """From now on this process keeps programs in a folder of the user's own, or nowhere.
+
+    Unless it `writes`, it uses what others have kept there.
+    """
+    global _folder, _writes
+    _folder, _writes = folder, writes
 
 
 def kept_program(
@@ -108,7 +112,9 @@ def read(key: str, understood: Callable[[bytes], T]) -> T | None:
 
 
 def write(key: str, content: bytes) -> None:
-    """Writes a file, if that is possible."""
+    """Writes a file, if that is possible and this process is to write."""
+    if not _writes:
+        return
     try:
         path = _path(key)
         if cache_folder.belongs_to_user(path.parent.stat()):

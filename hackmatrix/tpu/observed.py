@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
+from hackmatrix.processes.parent import RESTART_ME
 from hackmatrix.tpu.troubles import Trouble
 from hackmatrix.tpu.worker import PREFIX
 
@@ -157,7 +158,6 @@ def together(told: list[dict[str, Any]], hosts: int) -> tuple[Hosts, int, tuple[
     return known.get(states[0], Hosts.BARE), 0, ()
 
 
-RESTART_ME = 75  # exit code with which `hackmatrix train` asks to be started again
 # Also after SIGHUP, an abort of JAX's runtime (a lost peer), SIGKILL (no memory) and SIGTERM.
 RESTART_CODES = (RESTART_ME, 129, 134, 137, 143)
 

@@ -70,7 +70,7 @@ def state_from_params(trainer: Trainer, path: Path, console: Console) -> LoopSta
     check_shapes(shapes_by_name(exported.params), shapes_by_name(network), path)
     console.say(f"params of {path}; optimizer, normalisation, games and counters start afresh")
     new = new_state(trainer)
-    state = jax.tree.map(np.array, new.train)
+    state = jax.tree.map(np.array, trainer.gathered(new.train))
     params = jax.tree.map(
         lambda like, array: np.broadcast_to(np.asarray(array, like.dtype), like.shape),
         state.params,
@@ -98,7 +98,7 @@ def state_from_checkpoint(
     if reset_optimizer:
         afresh.add("opt_state")
     if afresh:
-        new = arrays_of(trainer.init(config.seed, facts.update))
+        new = arrays_of(trainer.gathered(trainer.init(config.seed, facts.update)))
         kept = {name: array for name, array in arrays.items() if name.split(".")[0] not in afresh}
         arrays = new | kept
     seeds = config.seed + np.arange(config.num_seeds, dtype=np.uint32)

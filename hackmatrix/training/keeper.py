@@ -179,7 +179,8 @@ class Keeper:
             )
             return None
         self._tell_broken(now.update, params)
-        return Snapshot(arrays_of(now.train), self._facts(now, evaluation), params)
+        arrays = arrays_of(self._trainer.gathered(now.train))
+        return Snapshot(arrays, self._facts(now, evaluation), params)
 
     def _facts(self, now: LoopState, evaluation: Evaluation | None = None) -> Facts:
         return Facts(

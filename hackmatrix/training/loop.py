@@ -16,11 +16,11 @@ from typing import NamedTuple
 import jax
 
 from hackmatrix.agents.network import Network
-from hackmatrix.curriculum.env import with_curriculum
-from hackmatrix.environments.registry import environment_id, make_environment
+from hackmatrix.environments.registry import environment_id
 from hackmatrix.interface.environment import Environment, PyTree
 from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer
+from hackmatrix.processes.team import Team
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs.checkpoints import best_checkpoint
 from hackmatrix.runs.exports import newest_exported
@@ -31,6 +31,7 @@ from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.devices import choose_devices
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.training.chunks import Chunks
+from hackmatrix.training.environment import environment_of, trained_environment
 from hackmatrix.training.initial_state import make_initial_state
 from hackmatrix.training.keeper import Keeper
 from hackmatrix.training.loop_state import LoopState
@@ -39,6 +40,7 @@ from hackmatrix.training.run_folder import open_run_folder, prepare_run_folder, 
 from hackmatrix.training.schedule import Schedule
 from hackmatrix.training.sources import Source
 from hackmatrix.training.stop import StopRequest
+from hackmatrix.training.together import SAME_SIGNAL, LeadingTrainer, tell_trainer
 from hackmatrix.version import ENVIRONMENT_ID, __version__
 
 Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
@@ -80,6 +82,7 @@ def train(
     source: Source | Path | None = None,
     env: Environment | None = None,
     make_evaluate: MakeEvaluate | None = None,
+    team: Team | None = None,
 ) -> Outcome:
     """Trains until the run is complete, a signal arrives, or a critical alarm stops it.
 
@@ -91,8 +94,11 @@ def train(
         env: what to train on; by default the environment that `config` names.
         make_evaluate: returns the function that evaluates params, needed if `config.eval_interval`
             is set: `hackmatrix.evaluation.selection.make_evaluate`.
+        team: the processes that train together with this one, which leads them; the others run
+            `follow`.
 
     Raises:
+        LostError: other processes are gone.
         UserError: the configuration doesn't fit the devices or the source, or the run's folder
             can't be created; nothing was changed.
         LostFolderError: the run's folder was deleted, moved or replaced meanwhile.
@@ -101,23 +107,17 @@ def train(
     options = options or TrainOptions()
     with contextlib.ExitStack() as stack:
         console = console or stack.enter_context(Console())
-        devices = _devices(config, options, console)
-        is_ours = env is None and environment_id(config.env) == ENVIRONMENT_ID
-        env = env or make_environment(
-            config.environment, config.observation, config.max_episode_steps, config.reward
-        )
         course = _course(config, source)
-        trained = _with_curriculum(env, config)
-        trainer = Trainer(
-            trained,
-            config,
-            devices,
-            course,
-            detect_anomaly=options.detect_anomaly,
-            made_from_config=is_ours,
-        )
+        if team is not None:
+            tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
+        devices = _devices(config, options, console, team)
+        is_ours = env is None and environment_id(config.environment) == ENVIRONMENT_ID
+        env = env or environment_of(config)
+        trained = trained_environment(env, config)
+        trainer = _trainer(trained, config, devices, course, options, team, is_ours)
         run = stack.enter_context(open_run_folder(config, options, source))
-        with StopRequest(partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)) as stop:
+        say, warn = partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)
+        with StopRequest(say, warn, SAME_SIGNAL if team else 0.0) as stop:
             first = _compiled(trainer, source, options, console)
             prepare_run_folder(run, config, source, console)
             run.add_start(start_facts(first.update, devices))
@@ -138,7 +138,7 @@ def train(
                 trackers,
                 evaluate,
                 check_folder=run.check,
-                should_stop=lambda: stop.requested,
+                should_stop=partial(_is_stop_requested, stop, team, console),
             )
             with keeper:
                 if source is not None:
@@ -213,8 +213,18 @@ def _unless_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]
     return result if seeds.are_finite(params) else dict.fromkeys(result, nan)
 
 
-def _devices(config: TrainConfig, options: TrainOptions, console: Console) -> list[jax.Device]:
-    chosen, notes = choose_devices(config)
+def _is_stop_requested(stop: StopRequest, team: Team | None, console: Console) -> bool:
+    """Whether a signal has reached this process or, which is taken for the same, another one."""
+    if team is not None and not stop.requested and (number := team.requested_stop()) is not None:
+        stop.signal = number
+        console.say(f"stopping: {number.name} has reached another process")
+    return stop.requested
+
+
+def _devices(
+    config: TrainConfig, options: TrainOptions, console: Console, team: Team | None
+) -> list[jax.Device]:
+    chosen, notes = choose_devices(config, 1 if team is None else team.size)
     for note in notes:
         console.warn(note)
     if options.debug:
@@ -222,11 +232,21 @@ def _devices(config: TrainConfig, options: TrainOptions, console: Console) -> li
     return chosen
 
 
-def _with_curriculum(env: Environment, config: TrainConfig) -> Environment:
-    """The environment to train on; evaluations always play the real game."""
-    if config.curriculum is None:
-        return env
-    return with_curriculum(env, config.curriculum, config.curriculum_start_level)
+def _trainer(
+    env: Environment,
+    config: TrainConfig,
+    devices: list[jax.Device],
+    course: Course,
+    options: TrainOptions,
+    team: Team | None,
+    is_ours: bool,
+) -> Trainer:
+    search = options.detect_anomaly
+    if team is None:
+        return Trainer(
+            env, config, devices, course, detect_anomaly=search, made_from_config=is_ours
+        )
+    return LeadingTrainer(team, env, config, devices, course, detect_anomaly=search)
 
 
 def _course(config: TrainConfig, source: Source | Path | None) -> Course:
@@ -249,6 +269,7 @@ def _compiled(
         )
         # Zero updates: this compiles and changes nothing.
         first = first._replace(train=jax.block_until_ready(trainer.run(first.train, 0)))
+        trainer.gathered(first.train)  # so that a checkpoint need not wait for it
     console.say(f"compiled in {time.perf_counter() - began:.1f} s")
     return first
 

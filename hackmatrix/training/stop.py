@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -22,10 +23,19 @@ class StopRequest:
     Args:
         on_request: called when the first signal arrives.
         on_hangup: called when the terminal is gone.
+        same_within: seconds in which a further signal is the first one again: it may come to a
+            process directly and from its parent.
     """
 
-    def __init__(self, on_request: Callable[[], None], on_hangup: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        on_request: Callable[[], None],
+        on_hangup: Callable[[], None],
+        same_within: float = 0.0,
+    ) -> None:
         self.signal: signal.Signals | None = None
+        self._same_within = same_within
+        self._since: float | None = None  # when this process got the first one
         self._on_request = on_request
         self._on_hangup = on_hangup
         self._before: dict[signal.Signals, Any] = {}
@@ -53,10 +63,21 @@ class StopRequest:
             signal.signal(number, handler)
 
     def _request(self, number: int, frame: FrameType | None) -> None:
-        self.signal = signal.Signals(number)
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+            if not self._same_within:
+                self._restore()
+            if not self.requested:  # else another process has got one, and told this one
+                self.signal = signal.Signals(number)
+                self._on_request()
+        elif now - self._since > self._same_within:
+            self._restore()
+            signal.raise_signal(number)
+
+    def _restore(self) -> None:
         for each in _AT_ONCE:
             signal.signal(each, self._before[each])
-        self._on_request()
 
     def _hear_hangup(self, number: int, frame: FrameType | None) -> None:
         if self._on_terminal and not _has_terminal():

@@ -73,7 +73,15 @@ FURTHER = (
     "--dtype",
     "--on-unhealthy",
     "--reset-optimizer",
+    "--coordinator",
+    "--num-processes",
+    "--process-id",
+    "--heartbeat-timeout",
+    "--stall-timeout",
 )
+
+
+PLACE = ("--coordinator", "host:1", "--num-processes", "2", "--process-id")
 
 
 def test_flags_have_the_defaults_of_the_original() -> None:
@@ -110,6 +118,13 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
         (["--checkpoint-dir", "gs://b/x"], "gs://b/x: must have the form gs://BUCKET/FOLDER"),
         (["--resume", "gs://"], "gs://: must have the form gs://BUCKET/FOLDER"),
         (["--output-dir", "gs://my-bucket/../x"], "gs://my-bucket/../x: must have"),
+        (["--process-id", "1"], "--coordinator is missing: --coordinator, --num-processes and"),
+        ([*PLACE[:4], "--distributed"], "--process-id is missing"),
+        ([*PLACE, "2", "--distributed"], "--process-id 2 must be below --num-processes 2"),
+        ([*PLACE, "1"], "--coordinator needs --distributed"),
+        (["--coordinator", "host", *PLACE[2:], "1"], "--coordinator must be HOST:PORT, got host"),
+        (["--distributed", "--auto-tune"], "--auto-tune looks for devices before"),
+        (["--distributed", "--heartbeat-timeout", "1"], "argument --heartbeat-timeout: must be at"),
         (["--total-timesteps", "1" * 400], "argument --total-timesteps: must be at least 1 and at"),
         (["--config", "x.yaml"], "--config x.yaml: No such file or directory"),
         (["--print-config", "--config", "."], "--config .: Is a directory"),

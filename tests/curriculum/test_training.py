@@ -31,7 +31,7 @@ def wrapped(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append(args)
         return probes.Ladder()
 
-    monkeypatch.setattr("hackmatrix.training.loop.with_curriculum", with_curriculum)
+    monkeypatch.setattr("hackmatrix.training.environment.with_curriculum", with_curriculum)
     return calls
 
 

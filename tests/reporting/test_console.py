@@ -516,6 +516,17 @@ def test_progress_costs_the_training_next_to_nothing(terminal: Terminal) -> None
         assert time.perf_counter() - began < 0.5
 
 
+def test_a_signal_that_comes_by_two_ways_is_one() -> None:
+    with StopRequest(lambda: None, lambda: None, same_within=0.5) as stop:
+        stop.signal = signal.SIGTERM  # another process has told of it
+        for _ in range(2):  # from the system, and from the parent
+            os.kill(os.getpid(), signal.SIGINT)
+        assert stop.signal == signal.SIGTERM
+        time.sleep(0.6)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_asks_and_the_second_interrupts(number: signal.Signals) -> None:
     heard: list[str] = []

@@ -103,7 +103,7 @@ def test_devices_that_are_not_there_are_an_error_that_says_what_is() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"tpu": True}, {"tpu_cores": 8}, {"distributed": True}, {"tpu": True, "tpu_cores": 4}],
+    [{"tpu": True}, {"tpu_cores": 8}, {"tpu": True, "tpu_cores": 4}],
 )
 def test_settings_of_tpu_without_one_are_one_line_and_go_on(settings: dict[str, object]) -> None:
     chosen, notes = found(**settings)
@@ -116,13 +116,15 @@ class Chip:
 
     platform = "tpu"
 
+    def __init__(self, process_index: int = 0) -> None:
+        self.process_index = process_index
+
 
 @pytest.mark.parametrize(
     ("chips", "settings", "used", "note"),
     [
         (8, {}, 8, None),
         (8, {"tpu": True}, 8, None),
-        (8, {"tpu": True, "distributed": True}, 8, "this version trains on one host"),
         (8, {"tpu_cores": 4}, 4, None),
         (8, {"num_devices": 2}, 2, None),
         (8, {"num_envs": 12, "num_minibatches": 1}, 6, "6 of 8 devices are used: more cannot"),
@@ -148,6 +150,45 @@ def test_games_that_can_not_be_shared_by_the_wanted_devices_are_an_error(
     monkeypatch.setattr(jax, "devices", lambda *_: [Chip()] * 8)
     with pytest.raises(UserError, match="3 devices cannot share 256 games evenly, 2 can"):
         found(num_devices=3)
+
+
+@pytest.mark.parametrize(
+    ("of_processes", "settings", "used"),
+    [
+        ([0, 0, 0, 0, 1, 1, 1, 1], {}, [0, 0, 0, 0, 1, 1, 1, 1]),
+        ([0, 1, 0, 1, 0, 1], {}, [0, 0, 1, 1]),  # six cannot share 256 games, four can
+        ([0, 0, 1, 1], {"num_devices": 2}, [0, 1]),
+        ([0, 0, 0, 1, 1, 1], {"num_envs": 12, "num_minibatches": 1}, [0, 0, 0, 1, 1, 1]),
+    ],
+)
+def test_each_process_brings_as_many_devices_as_the_others(
+    of_processes: list[int],
+    settings: dict[str, object],
+    used: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jax, "devices", lambda *_: [Chip(index) for index in of_processes])
+    chosen, _ = choose_devices(TrainConfig(**settings), 2)  # type: ignore[arg-type]
+    assert [chip.process_index for chip in chosen] == used
+
+
+@pytest.mark.parametrize(
+    ("of_processes", "settings", "message"),
+    [
+        ([0, 1, 2], {}, "3 devices cannot share 256 games evenly, 2 can"),
+        ([0, 1, 2], {"num_devices": 4}, "--num-devices 4 counts the devices of all 3 processes"),
+        ([0, 0, 0, 1, 2, 2], {"num_envs": 36, "num_devices": 6}, "they have 3, 1, 2"),
+    ],
+)
+def test_processes_that_can_not_share_the_games_are_an_error(
+    of_processes: list[int],
+    settings: dict[str, object],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jax, "devices", lambda *_: [Chip(index) for index in of_processes])
+    with pytest.raises(UserError, match=message):
+        choose_devices(TrainConfig(num_minibatches=1, **settings), 3)  # type: ignore[arg-type]
 
 
 def test_cores_are_counted_on_every_system(monkeypatch: pytest.MonkeyPatch) -> None:

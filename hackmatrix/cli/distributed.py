@@ -1,0 +1,110 @@
+"""`hackmatrix train --distributed`: on each host a parent, and the process that trains.
+
+The parent runs `python -m hackmatrix.cli.distributed PIPE ARGUMENT...`.
+"""
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from hackmatrix.cli import train
+from hackmatrix.cli.main import FAILED, exit_code
+from hackmatrix.errors import UserError
+from hackmatrix.processes.parent import RESTART_ME, watched
+from hackmatrix.settings.options import TrainOptions
+
+if TYPE_CHECKING:
+    from hackmatrix.processes.team import Team
+
+_COMMAND = "hackmatrix train"
+
+
+def train_watched(argv: list[str], options: TrainOptions) -> int:
+    """Runs the training process of this host as a child; returns the exit code."""
+    return watched("hackmatrix.cli.distributed", argv, options.stall_timeout)
+
+
+def main(argv: list[str]) -> int:
+    """Trains together with the other processes."""
+    pipe, *arguments = argv
+    return exit_code(_COMMAND, lambda: _train(arguments, int(pipe)))
+
+
+def _train(argv: list[str], pipe: int) -> int:
+    asked = train.parsed(argv)
+    options = asked.options
+    from hackmatrix.processes.team import LostError, Place, join
+
+    place = Place(
+        options.coordinator, options.num_processes, options.process_id, options.heartbeat_timeout
+    )
+    team = join(place, _Beat(pipe))
+    if team is None:
+        if "distributed" in asked.flags:
+            raise UserError(
+                "--distributed: JAX finds no TPU pod and no job of Slurm here; give --coordinator "
+                "HOST:PORT, --num-processes and --process-id"
+            )
+        print("distributed: no other processes are found, this one trains alone", flush=True)
+        os.close(pipe)  # it is not watched either
+        return train.run(asked)
+    try:
+        code = _lead(team, asked) if team.leads else _follow(team)
+    except LostError as error:
+        print(
+            f"{_COMMAND}: error: {error}; start all processes again, with --resume if there is a "
+            f"checkpoint (exit code {RESTART_ME})",
+            file=sys.stderr,
+        )
+        _leave_at_once(RESTART_ME)
+    team.leave()
+    return code
+
+
+def _lead(team: "Team", asked: train.Asked) -> int:
+    code = FAILED
+    try:
+        code = exit_code(_COMMAND, lambda: train.run(asked, team))
+    finally:
+        team.end(code)
+    return code
+
+
+def _follow(team: "Team") -> int:
+    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.training.together import follow
+
+    print(f"process {team.index} of {team.size}, led by process 0", flush=True)
+    enable_compilation_cache(writes=False)
+    code = exit_code(_COMMAND, lambda: follow(team))
+    if code:
+        print(f"process {team.index} of {team.size} ends with exit code {code}", flush=True)
+    return code
+
+
+class _Beat:
+    """Tells the parent that this process gets on; without a parent it is to stop."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe: int | None = pipe
+
+    def __call__(self) -> None:
+        if self._pipe is None:
+            return
+        try:
+            os.write(self._pipe, b".")
+        except BrokenPipeError:
+            self._pipe = None
+            signal.raise_signal(signal.SIGTERM)
+
+
+def _leave_at_once(code: int) -> None:
+    """Ends this process without waiting for others, as JAX would."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
