@@ -130,7 +130,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     asked: list[tuple[Any, ...]] = []
 
-    def instead(config: Any, options: Any, source: Any, _: Any) -> Any:
+    def instead(config: Any, options: Any, source: Any, *_: Any) -> Any:
         from hackmatrix.training.loop import End, Outcome
 
         asked.append((config, options, source))

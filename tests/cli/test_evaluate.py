@@ -197,7 +197,7 @@ def test_random_plays_any_environment(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_agents_play_the_same_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
-    argv = ["evaluate", "scripted", "random", "--episodes", "8", "--max-steps", "60"]
+    argv = ["evaluate", "scripted", "random", "--episodes", "30", "--max-steps", "60"]
     assert main([*argv, "--json", "--report", str(page)]) == 0
     told = json.loads(capsys.readouterr().out)
     scripted, random = told["agents"]
@@ -207,8 +207,8 @@ def test_agents_play_the_same_games(tmp_path: Path, capsys: pytest.CaptureFixtur
     low, high = difference["ci"]
     assert low <= difference["mean"] <= high < 0
     for each in (scripted, random):
-        assert each["stages"][0]["games"] == 8
-        assert sum(row["deaths"] for row in each["deaths"]) + each["truncated"] == 8
+        assert each["stages"][0]["games"] == 30
+        assert sum(row["deaths"] for row in each["deaths"]) + each["truncated"] == 30
     assert "deaths by kind" in page.read_text()
 
 

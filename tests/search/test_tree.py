@@ -75,7 +75,7 @@ def _searched(model: Model, settings: Settings, valid: np.ndarray, start: int = 
 @pytest.fixture(scope="module")
 def walked() -> tuple[Tree, np.ndarray, Settings]:
     """The trees of all games, and what was valid: in every third game not every first action."""
-    settings = Settings(600, DISCOUNT, weight=2.0, depth=8)
+    settings = Settings(600, DISCOUNT, weight=2.0, exploration=2.0, depth=8)
     valid = np.ones((GAMES, ACTIONS), bool)
     valid[::3, 1] = False
     return _searched(WALK, settings, valid), valid, settings
