@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING
 from hackmatrix.cli import train
 from hackmatrix.cli.main import FAILED, exit_code
 from hackmatrix.errors import UserError
-from hackmatrix.processes.parent import RESTART_ME, watched
-from hackmatrix.settings.options import TrainOptions
+from hackmatrix.processes.parent import RESTART_ME
 
 if TYPE_CHECKING:
     from hackmatrix.processes.team import Team
 
 _COMMAND = "hackmatrix train"
-
-
-def train_watched(argv: list[str], options: TrainOptions) -> int:
-    """Runs the training process of this host as a child; returns the exit code."""
-    return watched("hackmatrix.cli.distributed", argv, options.stall_timeout)
 
 
 def main(argv: list[str]) -> int:

@@ -67,9 +67,9 @@ def main(argv: list[str]) -> int:
     asked = parsed(argv)
     options = asked.options
     if is_distributed(asked) and not options.print_config:
-        from hackmatrix.cli.distributed import train_watched
+        from hackmatrix.processes.parent import watched
 
-        return train_watched(argv, options)
+        return watched("hackmatrix.cli.distributed", argv, options.stall_timeout)
     return run(asked)
 
 

@@ -16,14 +16,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.errors import UserError
-from hackmatrix.version import ENVIRONMENT_ID
+from hackmatrix.version import ENVIRONMENT_ID, TOGETHER
 
 if TYPE_CHECKING:
     from hackmatrix.interface.environment import Environment
 
 CLASSIC_CONTROL = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
 
-TOGETHER = "+"  # joins the names of tasks
 
 Maker = Callable[..., "Environment"]
 

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import yaml
 
-from hackmatrix.environments.registry import TOGETHER, environment_id
+from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
+from hackmatrix.version import TOGETHER
 
 _FORM = "must be a list of environments, such as ['CartPole-v1', 'Acrobot-v1']"
 

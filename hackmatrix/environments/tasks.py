@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.environments.registry import TOGETHER
 from hackmatrix.environments.report import report_of
 from hackmatrix.environments.some_games import Stepping, stepping_some
 from hackmatrix.environments.task_metrics import (
@@ -25,6 +24,7 @@ from hackmatrix.interface.environment import Environment, PyTree, Step, StepReco
 from hackmatrix.interface.metric import Over
 from hackmatrix.interface.report import Breakdown, Column, PlayedGames
 from hackmatrix.interface.spaces import Discrete, StepSpec, traced_spec
+from hackmatrix.version import TOGETHER
 
 Array = jax.Array
 
