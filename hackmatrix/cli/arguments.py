@@ -6,7 +6,7 @@ Errors are one line; for an unknown flag they suggest the most similar known one
 import argparse
 import dataclasses
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from hackmatrix.errors import UserError
@@ -58,6 +58,24 @@ def parse_given(
     found = vars(parser.parse_args(list(argv))).items()
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in found}
     return [{name: given[name] for name in options_of(kind) if name in given} for kind in kinds]
+
+
+def run_subcommand(
+    command: str, subcommands: Mapping[str, Callable[[list[str]], int]], argv: list[str], text: str
+) -> int:
+    """Runs the subcommand that the first word names, or prints the help text of the command.
+
+    Raises:
+        UserError: it names none of them.
+    """
+    name, *rest = argv or [""]
+    if name in subcommands:
+        return subcommands[name](rest)
+    if name in ("-h", "--help"):
+        print(text, end="")
+        return 0
+    there = ", ".join(subcommands)
+    raise UserError(f"expected one of {there}, got {name!r}: see `{command} --help`")
 
 
 def in_places(words: list[str], flags: list[str]) -> list[str]:

@@ -6,10 +6,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from hackmatrix.cli.arguments import in_places, parse
+from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
-from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 
 _HELP = """\
@@ -63,15 +62,9 @@ class ConvertOptions:
 
 def main(argv: list[str]) -> int:
     """Runs the command."""
-    name, *rest = argv or [""]
-    commands = {"list": list_, "verify": verify, "convert": convert}
-    if name in commands:
-        return commands[name](rest)
-    if name in ("-h", "--help"):
-        print(_HELP, end="")
-        return 0
-    there = ", ".join(commands)
-    raise UserError(f"expected one of {there}, got {name!r}: see `hackmatrix checkpoint --help`")
+    return run_subcommand(
+        "hackmatrix checkpoint", {"list": list_, "verify": verify, "convert": convert}, argv, _HELP
+    )
 
 
 def list_(argv: list[str]) -> int:

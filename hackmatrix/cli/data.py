@@ -5,14 +5,20 @@ import importlib.util
 import json
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hackmatrix.cli.arguments import in_places, parse
+from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.main import FAILED
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 from hackmatrix.settings.config import MAX_SEED
+
+if TYPE_CHECKING:
+    from hackmatrix.datasets.folder import Writer
+    from hackmatrix.datasets.shard import Shard
 
 _HELP = """\
 usage: hackmatrix data {record,verify,export} ...
@@ -96,15 +102,9 @@ class ExportOptions:
 
 def main(argv: list[str]) -> int:
     """Runs the command."""
-    name, *rest = argv or [""]
-    commands = {"record": record, "verify": verify, "export": export}
-    if name in commands:
-        return commands[name](rest)
-    if name in ("-h", "--help"):
-        print(_HELP, end="")
-        return 0
-    there = ", ".join(commands)
-    raise UserError(f"expected one of {there}, got {name!r}: see `hackmatrix data --help`")
+    return run_subcommand(
+        "hackmatrix data", {"record": record, "verify": verify, "export": export}, argv, _HELP
+    )
 
 
 def record(argv: list[str], command: str = "hackmatrix data record") -> int:
@@ -130,14 +130,7 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
     limits = Limits(options.episodes, options.seed, options.max_steps)
     played = recording_of(agent, options.env, limits, greedy=options.greedy, search=options.search)
     with new_data_set(options.out) as writer:
-        returns, began, steps = 0.0, 0.0, 0
-        for shard in played.shards:
-            if not writer.games:  # the first one was compiled too
-                began, steps = time.monotonic(), -len(shard.actions)
-            writer.add(shard)
-            returns += float(shard.returns().sum())
-            _say(options.json, f"{writer.games:,} games, {writer.steps:,} steps")
-        seconds, steps = time.monotonic() - began, steps + writer.steps
+        returns, speed = _write(played.shards, writer, options.json)
         writer.add_facts(
             Facts(
                 played.environment,
@@ -152,7 +145,6 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
             )
         )
     size = sum(file.stat().st_size for file in options.out.iterdir())
-    speed = round(steps / seconds) if steps else None  # of all shards but the first
     told = {
         "data": str(options.out),
         "environment": played.environment,
@@ -172,6 +164,19 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
         + (f", {speed:,} steps/s" if speed else "")
     )
     return 0
+
+
+def _write(shards: "Iterable[Shard]", writer: "Writer", quiet: bool) -> tuple[float, int | None]:
+    """The sum of the returns, and steps/s of all shards but the first, which is compiled too."""
+    returns, began, steps = 0.0, 0.0, 0
+    for shard in shards:
+        if not writer.games:
+            began, steps = time.monotonic(), -len(shard.actions)
+        writer.add(shard)
+        returns += float(shard.returns().sum())
+        _say(quiet, f"{writer.games:,} games, {writer.steps:,} steps")
+    steps += writer.steps
+    return returns, round(steps / (time.monotonic() - began)) if steps else None
 
 
 def _say(quiet: bool, text: str) -> None:

@@ -347,7 +347,7 @@ def _check_config(env: Environment, network: Network, config: TrainConfig) -> No
 
 
 # Settings that no program reads.
-_UNREAD = {"seed"} | {
+_UNREAD = {"seed", "init_from"} | {
     field.name for field in dataclasses.fields(TrainConfig) if field.metadata["section"] == LOGGING
 }
 

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from hackmatrix.errors import UserError, in_words
 from hackmatrix.monitor.run import Run
-from hackmatrix.runs.folder import CONFIG
+from hackmatrix.runs.folder import CONFIG, TRIALS
 from hackmatrix.runs.rows import METRICS
 
 MOST_RUNS = 24  # the newest of a folder
-TRIALS = "trials"  # the runs in the folder of a search (`hackmatrix tune`)
 
 
 class Group(NamedTuple):
@@ -60,11 +59,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def _meant(word: str, log_dir: Path) -> list[Path]:
-    path = Path(word)
-    if path.name == METRICS:
-        path = path.parent
-    if not path.exists() and _is_run(log_dir / word):
-        path = log_dir / word
+    path = _folder(word, log_dir)
     if _is_run(path):
         return [path]
     if (path / TRIALS).is_dir():
@@ -74,6 +69,15 @@ def _meant(word: str, log_dir: Path) -> list[Path]:
     known = sorted(each.name for each in log_dir.iterdir()) if log_dir.is_dir() else []
     there = f"; in {log_dir} there are {', '.join(known[:8])}" if known else ""
     raise UserError(f"{word}: no such run{there}")
+
+
+def _folder(word: str, log_dir: Path) -> Path:
+    path = Path(word)
+    if path.name == METRICS:
+        path = path.parent
+    named = log_dir / word
+    is_name = not path.exists() and (_is_run(named) or (named / TRIALS).is_dir())
+    return named if is_name else path
 
 
 def _is_run(path: Path) -> bool:
@@ -131,7 +135,8 @@ class Runs:
 
     def pictures(self) -> dict[str, Path]:
         """The plots of the searches that are monitored, by name."""
-        folders = [Path(word) for word in self._words if (Path(word) / TRIALS).is_dir()]
+        folders = [_folder(word, self._log_dir) for word in self._words]
+        folders = [folder for folder in folders if (folder / TRIALS).is_dir()]
         found = [path for folder in folders for path in sorted(folder.glob("*.svg"))]
         alone = len(folders) == 1
         return {path.stem if alone else f"{path.parent.name} {path.stem}": path for path in found}

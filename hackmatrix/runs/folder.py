@@ -20,6 +20,7 @@ from hackmatrix.runs.rows import METRICS, MetricsFile, Row, read_metrics
 from hackmatrix.storage.files import PARTIAL, remove_partial, write_atomically
 
 CONFIG, LOG, PROFILES = "config.yaml", "log.txt", "profiles"
+TRIALS = "trials"  # the runs of a search, in its folder (`hackmatrix tune`)
 STARTS = "starts.jsonl"
 _LOCK = ".lock"
 _LEAST_SPACE = 2**20  # bytes; a run that has less can't save anything

@@ -14,7 +14,7 @@ from hackmatrix.jaxgame.env import HackMatrixEnv
 from hackmatrix.jaxgame.env_state import EnvState
 from hackmatrix.search.imagine import imagined
 from hackmatrix.search.memory import Memory
-from hackmatrix.search.tree import Model, Settings, Tree, chosen, improved, search
+from hackmatrix.search.tree import Model, Settings, Tree, chosen, search
 from hackmatrix.version import ENVIRONMENT_ID
 
 Array = jax.Array
@@ -67,16 +67,6 @@ class Searcher(NamedTuple):
     def choose(self, tree: Tree, masks: Array) -> Array:
         """int32[N]: valid actions, by their trees."""
         return chosen(tree, masks, self.settings)
-
-    def opinion(self, tree: Tree, masks: Array, weight: float) -> tuple[Array, Array]:
-        """The network's probabilities float32[N, 28] and values float32[N], improved.
-
-        Args:
-            tree: of N games.
-            masks: bool[N, 28], the valid actions.
-            weight: logits that a reward of 1 is worth.
-        """
-        return improved(tree, masks, weight)
 
     def _model(self, params: PyTree, memory: Memory, words: Array) -> Model:
         zero = jnp.zeros(words.shape, jnp.int32)

@@ -16,6 +16,7 @@ from hackmatrix.jaxgame.env import HackMatrixEnv
 from hackmatrix.learner.keys import Purpose, keys_for
 from hackmatrix.search.memory import Memory
 from hackmatrix.search.model import Searcher
+from hackmatrix.search.tree import improved
 
 Array = jax.Array
 
@@ -85,7 +86,7 @@ class Lecturer:
         actions = jnp.where(self._numbers % 2 == 0, choice, sampled)
         keys = keys_for(self._seed, Purpose.ENVIRONMENT, games.time, each=self._numbers)
         stepped: Any = jax.vmap(self._env.step)(keys, games.env_state, actions)
-        policy, value = searcher.opinion(tree, masks, self._weight)
+        policy, value = improved(tree, masks, self._weight)
         lesson = Lessons(
             encoded(searcher.network, seen),
             distribution.pack_mask(masks),

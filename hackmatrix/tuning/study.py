@@ -18,12 +18,12 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sqlalchemy.exc import IntegrityError, ProgrammingError, SQLAlchemyError
 
 from hackmatrix.errors import UserError
+from hackmatrix.runs.folder import TRIALS
 from hackmatrix.tuning.options import TuneOptions
 from hackmatrix.tuning.plan import Plan
 from hackmatrix.tuning.space import grid_points
 
 SAMPLERS = ("tpe", "random", "grid")
-TRIALS = "trials"
 
 PLACE, REASON, SECONDS, STOPPED = "host", "reason", "wall_seconds", "stopped"  # of a trial
 

@@ -146,3 +146,11 @@ def test_plots_of_several_searches_have_the_names_of_their_folders(tmp_path: Pat
         (tmp_path / name / "history.svg").write_text("<svg/>")
     runs = Runs([str(tmp_path / "a"), str(tmp_path / "b")], tmp_path)
     assert list(runs.pictures()) == ["a history", "b history"]
+
+
+def test_a_search_can_be_named_like_a_run(tmp_path: Path) -> None:
+    write_run(tmp_path / "a" / "trials" / "0", [row_of(10)])
+    (tmp_path / "a" / "history.svg").write_text("<svg/>")
+    runs = Runs(["a"], tmp_path)
+    assert [run.path for run in runs.runs] == [tmp_path / "a" / "trials" / "0"]
+    assert list(runs.pictures()) == ["history"]
