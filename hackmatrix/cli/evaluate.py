@@ -170,10 +170,12 @@ def _entrants(agents: Sequence[str], options: EvaluateOptions, limits: "Limits")
     if not programs:
         return [Entrant(agent, play(())) for agent, play in zip(agents, plays, strict=True)]
     (agent,), (play,) = agents, plays
+    trials = {f"without {name}": [name] for name in programs}
+    if len(programs) > 1:
+        trials["without any of them"] = programs
     entrants = [Entrant(agent, play(()))]
-    for without in [*([name] for name in programs), *([programs] if len(programs) > 1 else [])]:
-        forbidden = [FIRST_PROGRAM + NUMBER[name] for name in without]
-        entrants.append(Entrant(f"without {', '.join(without)}", play(forbidden)))
+    for name, without in trials.items():
+        entrants.append(Entrant(name, play([FIRST_PROGRAM + NUMBER[each] for each in without])))
     return entrants
 
 

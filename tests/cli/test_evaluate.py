@@ -220,11 +220,11 @@ def test_what_a_program_is_worth(capsys: pytest.CaptureFixture[str]) -> None:
         "random",
         "without ROW",
         "without WAIT",
-        "without ROW, WAIT",
+        "without any of them",
     ]
     for agent in agents:
         for program in ("ROW", "WAIT"):
-            forbidden = agent["agent"].startswith("without") and program in agent["agent"]
+            forbidden = agent["agent"] in (f"without {program}", "without any of them")
             assert not (forbidden and agent["program_use"][program])
     assert main(argv) == 0
     lines = capsys.readouterr().out.splitlines()
