@@ -6,7 +6,7 @@ import numpy as np
 import optuna
 from numpy.typing import NDArray
 from optuna.distributions import CategoricalDistribution
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from hackmatrix.charts import Bars, Field, Line, Mark, Panel, Points, picture
 from hackmatrix.tuning.study import STOPPED
@@ -23,7 +23,7 @@ def plots(studies: Mapping[str, optuna.Study], metric: str, objective: str) -> d
     found = {"history.svg": _history(studies, metric)}
     if objective == "pareto":
         found["pareto.svg"] = _pareto(studies, metric)
-    shares = {name: importances(study, objective) for name, study in studies.items()}
+    shares = {name: importances(study) for name, study in studies.items()}
     shares = {name: each for name, each in shares.items() if each}
     if shares:
         panels = [
@@ -38,17 +38,22 @@ def plots(studies: Mapping[str, optuna.Study], metric: str, objective: str) -> d
     return found
 
 
-def importances(study: optuna.Study, objective: str) -> dict[str, float]:
+def importances(study: optuna.Study) -> dict[str, float]:
     """The share of each setting in the differences of the score; empty if trials are too few."""
     finished = _finished(study)
     varied = {key for key in _keys(finished) if len({t.params[key] for t in finished}) > 1}
     if len(finished) < _LEAST or not varied or len({t.values[0] for t in finished}) < 2:
         return {}
+    scores = optuna.create_study(direction="maximize")  # of the score alone
+    scores.add_trials(
+        [
+            create_trial(params=t.params, distributions=t.distributions, value=t.values[0])
+            for t in finished
+        ]
+    )
+    evaluator = optuna.importance.PedAnovaImportanceEvaluator()
     found: dict[str, float] = optuna.importance.get_param_importances(
-        study,
-        evaluator=optuna.importance.PedAnovaImportanceEvaluator(),
-        params=sorted(varied),
-        target=(lambda trial: trial.values[0]) if objective == "pareto" else None,
+        scores, evaluator=evaluator, params=sorted(varied)
     )
     return found
 
