@@ -1,0 +1,22 @@
+"""What decides a score."""
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.trial import create_trial
+
+from hackmatrix.tuning.plots import importances
+
+
+def test_importances_of_two_objectives_are_those_of_the_score_alone() -> None:
+    spread = {"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)}
+    alone = optuna.create_study(direction="maximize")
+    both = optuna.create_study(directions=["maximize", "minimize"])
+    for i in range(20):
+        params = {"a": i / 20, "b": i * 7 % 20 / 20}
+        score = params["a"] ** 4  # high for few values of `a`, low for most
+        alone.add_trial(create_trial(params=params, distributions=spread, values=[score]))
+        both.add_trial(create_trial(params=params, distributions=spread, values=[score, 1.0 + i]))
+    found = importances(both)
+    assert found == pytest.approx(importances(alone))
+    assert found["a"] > found["b"]
