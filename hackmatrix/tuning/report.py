@@ -97,7 +97,7 @@ class Report:
             "hours": sum(trial.user_attrs.get(SECONDS, 0.0) for trial in trials) / 3600,
             "best": None if winner is None else _told(winner),
             "front": [_told(trial) for trial in front],
-            "importances": importances(study, self.plan.objective),
+            "importances": importances(study),
             "failures": {
                 str(trial.number): trial.user_attrs[REASON]
                 for trial in trials
