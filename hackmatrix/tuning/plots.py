@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from hackmatrix.charts import Bars, Field, Line, Mark, Panel, Points, picture
-from hackmatrix.tuning.study import STOPPED
+from hackmatrix.tuning.study import ALARM, STOPPED, has_alarm
 
 _CELLS, _NEAR = 24, 0.05  # of the plane of two settings, along each side; within which all is equal
 _LEAST = 6  # finished trials for an importance
@@ -85,11 +85,13 @@ def _pareto(studies: Mapping[str, optuna.Study], metric: str) -> str:
     panels = []
     for name, study in studies.items():
         trials = _finished(study)
-        stopped = [trial for trial in trials if STOPPED in trial.user_attrs]
-        whole = [trial for trial in trials if STOPPED not in trial.user_attrs]
+        kinds: dict[str, list[FrozenTrial]] = {"a trial": [], "stopped early": [], ALARM: []}
+        for trial in trials:
+            stopped = "stopped early" if STOPPED in trial.user_attrs else "a trial"
+            kinds[ALARM if has_alarm(trial) else stopped].append(trial)
         front = sorted(study.best_trials, key=lambda trial: trial.values[1])
         marks: list[Mark] = []
-        for label, some in (("a trial", whole), ("stopped early", stopped)):
+        for label, some in kinds.items():
             xs, ys = [trial.values[1] for trial in some], [trial.values[0] for trial in some]
             marks.append(Points(label, xs, ys, _notes(some)))
         xs, ys = [trial.values[1] for trial in front], [trial.values[0] for trial in front]

@@ -12,7 +12,7 @@ from hackmatrix.storage.files import write_atomically
 from hackmatrix.tuning.fresh import DEFAULT, Fresh
 from hackmatrix.tuning.plan import Plan, best_yaml
 from hackmatrix.tuning.plots import importances, plots
-from hackmatrix.tuning.study import REASON, SECONDS, STOPPED, counts
+from hackmatrix.tuning.study import ALARM, REASON, SECONDS, STOPPED, counts, has_alarm
 
 BEST = "best.yaml"
 
@@ -89,6 +89,8 @@ class Report:
         states = Counter(trial.state.name.lower() for trial in trials)
         if stopped := sum(STOPPED in trial.user_attrs for trial in trials):
             states["stopped early"] = stopped
+        if alarmed := sum(map(has_alarm, trials)):
+            states[ALARM] = alarmed
         winner = self.winners.get(name)
         front = study.best_trials if self.plan.objective == "pareto" else []
         return {

@@ -27,6 +27,8 @@ SAMPLERS = ("tpe", "random", "grid")
 
 PLACE, REASON, SECONDS, STOPPED = "host", "reason", "wall_seconds", "stopped"  # of a trial
 
+ALARM = "with a critical alarm"
+
 _JOURNAL = "journal.log"
 _STARTUP, _WARMUP = 5, 20  # trials, and percent of a trial, before any is pruned
 _AT_RANDOM = 10  # first trials of TPE, at most; a third of few
@@ -91,6 +93,11 @@ def counts(trial: FrozenTrial) -> bool:
     """Whether a trial is one of those that were wanted: neither waiting nor given up."""
     given_up = trial.state == TrialState.FAIL and REASON not in trial.user_attrs
     return trial.state != TrialState.WAITING and not given_up
+
+
+def has_alarm(trial: FrozenTrial) -> bool:
+    """Whether a trial raised a critical alarm: it can't win, whatever it scored."""
+    return any(number > 0 for number in trial.constraints.values())
 
 
 def run_of(plan: Plan, sampler: str, number: int) -> Path:

@@ -2,14 +2,18 @@
 
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import create_trial
 
-from hackmatrix.tuning.plots import importances
+from hackmatrix.tuning.plots import importances, plots
+from hackmatrix.tuning.study import ALARM
 
 
 def test_importances_of_two_objectives_are_those_of_the_score_alone() -> None:
-    spread = {"a": FloatDistribution(0, 1), "b": FloatDistribution(0, 1)}
+    spread: dict[str, BaseDistribution] = {
+        "a": FloatDistribution(0, 1),
+        "b": FloatDistribution(0, 1),
+    }
     alone = optuna.create_study(direction="maximize")
     both = optuna.create_study(directions=["maximize", "minimize"])
     for i in range(20):
@@ -20,3 +24,13 @@ def test_importances_of_two_objectives_are_those_of_the_score_alone() -> None:
     found = importances(both)
     assert found == pytest.approx(importances(alone))
     assert found["a"] > found["b"]
+
+
+def test_trials_with_alarms_stand_apart_from_the_front() -> None:
+    study = optuna.create_study(directions=["maximize", "minimize"])
+    for values, alarms in (([1.0, 1.0], 0.0), ([2.0, 1.0], 1.0)):
+        trial = study.ask()
+        trial.set_constraint("critical alarms", alarms)
+        study.tell(trial, values)
+    picture = plots({"tpe": study}, "score", "pareto")["pareto.svg"]
+    assert ALARM in picture
