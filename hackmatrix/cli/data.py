@@ -10,9 +10,11 @@ from pathlib import Path
 
 from hackmatrix.cli.arguments import in_places, parse
 from hackmatrix.cli.main import FAILED
+from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 from hackmatrix.settings.config import MAX_SEED
+from hackmatrix.version import ENVIRONMENT_ID
 
 _HELP = """\
 usage: hackmatrix data {record,verify,export} ...
@@ -40,7 +42,7 @@ class RecordOptions:
     episodes: int = option(10_000, "number of games", at_least=1, at_most=2**31 - 1)
     env: str = option(
         "HackMatrix",
-        "environment that a built-in player plays; params know theirs",
+        "environment that `random` plays; params know theirs",
         aliases=("env_name",),
     )
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
@@ -59,6 +61,11 @@ class RecordOptions:
         check(self)
         if self.search and self.greedy:
             raise UserError("--search goes without --greedy")
+        if self.agent != "random" and environment_id(self.env) != ENVIRONMENT_ID:
+            raise UserError(
+                f"--env {self.env} goes with `random` alone: other built-in players play "
+                "HackMatrix, and params play what they were trained on"
+            )
 
 
 @dataclass(frozen=True)
