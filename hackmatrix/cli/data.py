@@ -13,7 +13,7 @@ from hackmatrix.cli.main import FAILED
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
-from hackmatrix.settings.config import MAX_SEED
+from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
 from hackmatrix.version import ENVIRONMENT_ID
 
 _HELP = """\
@@ -54,6 +54,7 @@ class RecordOptions:
         None,
         "simulations of a tree search before each action, with the agent's network",
         at_least=1,
+        at_most=MAX_SIMULATIONS,
     )
     json: bool = option(False, "print one JSON object")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hackmatrix.cli.arguments import parse
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
-from hackmatrix.settings.config import MAX_SEED
+from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
 
 if TYPE_CHECKING:
     from hackmatrix.teaching.rounds import Round
@@ -24,7 +24,9 @@ class TeachOptions:
 
     agent: Path = option(dataclasses.MISSING, "a file of params, or a run's folder")
     out: Path = option(dataclasses.MISSING, "new file of the params (.npz), written every round")
-    search: int = option(32, "simulations of the teacher before each action", at_least=1)
+    search: int = option(
+        32, "simulations of the teacher before each action", at_least=1, at_most=MAX_SIMULATIONS
+    )
     weight: float = option(3.0, "logits that a reward of 1 is worth in what it teaches", above=0)
     positions: int = option(300_000, "positions that it judges", at_least=1)
     rounds: int = option(3, "times that the network learns and becomes the teacher's", at_least=1)

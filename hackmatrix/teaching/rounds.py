@@ -67,7 +67,9 @@ def teach(policy: Policy, plan: Plan, after: Callable[[Round], None]) -> None:
             seed=plan.seed + number,
         )
         if not all(np.isfinite(array).all() for array in jax.tree.leaves(params)):
-            raise UserError(f"--lr {plan.lr:g}: the params became NaN or infinite in round {number}")
+            raise UserError(
+                f"--lr {plan.lr:g}: the params became NaN or infinite in round {number}"
+            )
         seconds, positions = time.monotonic() - began, len(lessons.mask)
         divergence = float(loss.divergence)
         after(Round(number, jax.device_get(params), positions, divergence, seconds))

@@ -142,9 +142,7 @@ def test_facts_of_another_program_are_a_failed_check(
 @pytest.mark.parametrize(
     "facts", ['{"update": "x"}', '{"update": [1], "timesteps": "y"}', "[" * 100_000]
 )
-def test_odd_facts_are_listed(
-    facts: str, copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_odd_facts_are_listed(facts: str, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (copy / "seed_3" / "best_params.json").write_text(facts)
     assert main(["checkpoint", "list", str(copy)]) == 0
     assert "best_params.npz" in capsys.readouterr().out

@@ -236,7 +236,9 @@ def test_a_search_in_the_current_folder_is_named_after_it(
     made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tuned(capsys, "--num-trials", "1", "--fresh-seeds", "0", "--output-dir", ".")
-    tuned(capsys, "--num-trials", "1", "--fresh-seeds", "0", "--output-dir", f"../{Path.cwd().name}")
+    tuned(
+        capsys, "--num-trials", "1", "--fresh-seeds", "0", "--output-dir", f"../{Path.cwd().name}"
+    )
     assert len(made) == 1
 
 
@@ -247,8 +249,12 @@ def test_half_a_line_of_the_journal_is_dropped_and_a_damaged_journal_is_told(
     journal = Path("tuning/base/journal.log")
     with journal.open("ab") as file:  # of a write that a full disk has cut
         file.write(b'{"op_code":8,"worker')
-    assert tuned(capsys, "--num-trials", "3", "--fresh-seeds", "0")["samplers"]["tpe"]["trials"] == 3
-    assert tuned(capsys, "--num-trials", "3", "--fresh-seeds", "0")["samplers"]["tpe"]["trials"] == 3
+    assert (
+        tuned(capsys, "--num-trials", "3", "--fresh-seeds", "0")["samplers"]["tpe"]["trials"] == 3
+    )
+    assert (
+        tuned(capsys, "--num-trials", "3", "--fresh-seeds", "0")["samplers"]["tpe"]["trials"] == 3
+    )
     assert len(made) == 3
     journal.write_bytes(b"nonsense\n" + journal.read_bytes())
     again = ["--search-space", "space.yaml", "--num-seeds", "2"]

@@ -97,7 +97,7 @@ def test_an_onnx_file_that_points_to_another_file_is_refused(tmp_path: Path) -> 
 def test_facts_nested_without_end_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "agent.safetensors"
     save_file({"a": np.zeros(1, np.float32)}, path, {"hackmatrix": "[" * 100_000})
-    with pytest.raises(UserError, match="is no .safetensors file, or a damaged one"):
+    with pytest.raises(UserError, match=r"is no \.safetensors file, or a damaged one"):
         read_params(path)
 
 
