@@ -146,17 +146,25 @@ class _JournalLock:
     def acquire(self) -> bool:
         """Waits for the lock, and drops the half line of a write that a full disk refused."""
         self._lock.acquire()
-        with self._journal.open("rb+") as file:
-            end = size = file.seek(0, os.SEEK_END)
-            while end and not _ends_a_line(file, end):
-                end -= 1
-            if end < size:
-                file.truncate(end)
+        try:
+            _drop_half_line(self._journal)
+        except OSError:
+            self._lock.release()
+            raise
         return True
 
     def release(self) -> None:
         """Gives it back."""
         self._lock.release()
+
+
+def _drop_half_line(journal: Path) -> None:
+    with journal.open("rb+") as file:
+        end = size = file.seek(0, os.SEEK_END)
+        while end and not _ends_a_line(file, end):
+            end -= 1
+        if end < size:
+            file.truncate(end)
 
 
 def _ends_a_line(file: BinaryIO, end: int) -> bool:
