@@ -12,7 +12,7 @@ from hackmatrix.engine.text import summary
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 from hackmatrix.rules.actions import ACTION_NAMES
-from hackmatrix.settings.config import MAX_SEED
+from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
 
 if TYPE_CHECKING:
     from hackmatrix.search.analysis import Analysis, Choice
@@ -28,7 +28,7 @@ class AnalyseOptions:
 
     position: Path = option(dataclasses.MISSING, "a file with a position in text")
     agent: Path = option(dataclasses.MISSING, "a file of params, or a run's folder")
-    search: int = option(128, "simulations", at_least=1)
+    search: int = option(128, "simulations", at_least=1, at_most=MAX_SIMULATIONS)
     seed: int = option(0, "seed of what is made up", at_least=0, at_most=MAX_SEED)
     json: bool = option(False, "print one JSON object")
 

@@ -23,7 +23,7 @@ class CloneOptions:
     """The command's options."""
 
     data: Path = option(dataclasses.MISSING, "folder of a data set")
-    out: Path = option(dataclasses.MISSING, "file of the new params (.npz)")
+    out: Path = option(dataclasses.MISSING, "new file of the params (.npz)")
     config: Path | None = option(
         None, "settings of the run that will start from them: its network, observation, reward"
     )
@@ -38,8 +38,6 @@ class CloneOptions:
         check(self)
         if self.out.suffix != ".npz":
             raise UserError(f"out must end in .npz, got {self.out}")
-        if not self.out.parent.is_dir():
-            raise UserError(f"{self.out}: there is no folder {self.out.parent}")
 
 
 def main(argv: list[str]) -> int:
@@ -54,12 +52,14 @@ def main(argv: list[str]) -> int:
     )
     from hackmatrix.datasets.clone import Plan, clone
     from hackmatrix.datasets.folder import open_data_set
+    from hackmatrix.exchange.formats import check_new
     from hackmatrix.runs.params import save_params
     from hackmatrix.settings.config_file import read_config
     from hackmatrix.settings.resolve import resolve
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
     from hackmatrix.version import __version__
 
+    check_new(options.out)
     config, _ = resolve({}, read_config(options.config) if options.config else {})
     data = open_data_set(options.data)
     enable_compilation_cache()

@@ -35,6 +35,8 @@ class CompareOptions:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.plot is not None and self.plot.suffix != ".svg":
+            raise UserError(f"--plot {self.plot}: must end in .svg")
         if self.plot is not None and not self.plot.parent.is_dir():
             raise UserError(f"--plot {self.plot}: there is no folder {self.plot.parent}")
 

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.main import FAILED
+from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
-from hackmatrix.settings.config import MAX_SEED
+from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
+from hackmatrix.version import ENVIRONMENT_ID
 
 if TYPE_CHECKING:
     from hackmatrix.datasets.folder import Writer
@@ -46,7 +48,7 @@ class RecordOptions:
     episodes: int = option(10_000, "number of games", at_least=1, at_most=2**31 - 1)
     env: str = option(
         "HackMatrix",
-        "environment that a built-in player plays; params know theirs",
+        "environment that `random` plays; params know theirs",
         aliases=("env_name",),
     )
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
@@ -58,6 +60,7 @@ class RecordOptions:
         None,
         "simulations of a tree search before each action, with the agent's network",
         at_least=1,
+        at_most=MAX_SIMULATIONS,
     )
     json: bool = option(False, "print one JSON object")
 
@@ -65,6 +68,11 @@ class RecordOptions:
         check(self)
         if self.search and self.greedy:
             raise UserError("--search goes without --greedy")
+        if self.agent != "random" and environment_id(self.env) != ENVIRONMENT_ID:
+            raise UserError(
+                f"--env {self.env} goes with `random` alone: other built-in players play "
+                "HackMatrix, and params play what they were trained on"
+            )
 
 
 @dataclass(frozen=True)

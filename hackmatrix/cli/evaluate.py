@@ -15,7 +15,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 from hackmatrix.rules.actions import FIRST_PROGRAM
 from hackmatrix.rules.programs import NUMBER
-from hackmatrix.settings.config import MAX_SEED
+from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
 
 if TYPE_CHECKING:
     from hackmatrix.evaluation.contest import Contest, Entrant
@@ -60,6 +60,7 @@ class EvaluateOptions:
         None,
         "simulations of a tree search before each action, with the agent's network",
         at_least=1,
+        at_most=MAX_SIMULATIONS,
     )
     json: bool = option(False, "print one JSON object")
     report: Path | None = option(None, "write a page with plots to this file (.html)")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hackmatrix.cli.arguments import parse
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
-from hackmatrix.settings.config import MAX_SEED
+from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
 
 if TYPE_CHECKING:
     from hackmatrix.teaching.rounds import Round
@@ -23,8 +23,10 @@ class TeachOptions:
     """The command's options."""
 
     agent: Path = option(dataclasses.MISSING, "a file of params, or a run's folder")
-    out: Path = option(dataclasses.MISSING, "file of the new params (.npz), written every round")
-    search: int = option(32, "simulations of the teacher before each action", at_least=1)
+    out: Path = option(dataclasses.MISSING, "new file of the params (.npz), written every round")
+    search: int = option(
+        32, "simulations of the teacher before each action", at_least=1, at_most=MAX_SIMULATIONS
+    )
     weight: float = option(3.0, "logits that a reward of 1 is worth in what it teaches", above=0)
     positions: int = option(300_000, "positions that it judges", at_least=1)
     rounds: int = option(3, "times that the network learns and becomes the teacher's", at_least=1)
@@ -38,8 +40,6 @@ class TeachOptions:
         check(self)
         if self.out.suffix != ".npz":
             raise UserError(f"out must end in .npz, got {self.out}")
-        if not self.out.parent.is_dir():
-            raise UserError(f"{self.out}: there is no folder {self.out.parent}")
         if self.batch > self.positions // self.rounds:
             raise UserError(
                 f"--batch {self.batch} is more than the {self.positions // self.rounds} positions "
@@ -57,11 +57,13 @@ def main(argv: list[str]) -> int:
         example=_EXAMPLE,
     )
     from hackmatrix.agents.policy import load_policy
+    from hackmatrix.exchange.formats import check_new
     from hackmatrix.runs.params import save_params
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
     from hackmatrix.teaching.rounds import Plan, teach
     from hackmatrix.version import __version__
 
+    check_new(options.out)
     enable_compilation_cache()
     policy = load_policy(options.agent)
     plan = Plan(**{name: getattr(options, name) for name in Plan._fields})

@@ -9,6 +9,7 @@ from hackmatrix.cli.buckets import local, local_newest
 from hackmatrix.cli.play import PageOptions, show_page
 from hackmatrix.errors import UserError
 from hackmatrix.options import option
+from hackmatrix.settings.config import MAX_SIMULATIONS
 from hackmatrix.storage.address import is_address
 
 _AFTER_PAINT = 1.0  # seconds from a tab's connection until JAX may take the processor
@@ -31,7 +32,10 @@ class WatchOptions(PageOptions):
     )
     episodes: int = option(1, "games to play one after the other", at_least=1)
     search: int | None = option(
-        None, "also a player that searches with the agent's network: simulations", at_least=1
+        None,
+        "also a player that searches with the agent's network: simulations",
+        at_least=1,
+        at_most=MAX_SIMULATIONS,
     )
     greedy: bool = option(False, "always take the most probable action instead of sampling one")
 

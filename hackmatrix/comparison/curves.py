@@ -14,7 +14,12 @@ from hackmatrix.reporting.health import RETURN, SPEED
 from hackmatrix.reporting.rows import AGENTS, SEED
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.rows import read_metrics
-from hackmatrix.settings.config_file import Settings, read_config, with_num_minibatches
+from hackmatrix.settings.config_file import (
+    OPTIONS,
+    Settings,
+    read_config,
+    with_num_minibatches,
+)
 
 EVALUATED = "eval/"  # before the names of metrics of evaluations
 
@@ -36,7 +41,7 @@ class Run(NamedTuple):
 
     def has(self, metric: str) -> bool:
         """Whether a row has a value of this metric."""
-        return any(row.get(metric) is not None for row in self.rows)
+        return any(isinstance(row.get(metric), int | float) for row in self.rows)
 
 
 class Curve(NamedTuple):
@@ -56,17 +61,18 @@ class Curve(NamedTuple):
 
 
 def read_run(path: Path) -> Run:
-    """Reads a run's settings and metrics.
+    """Reads a run's settings and metrics. Settings that its file lacks have their defaults.
 
     Raises:
         UserError: the folder is no run, or has no metrics yet.
     """
     if not (path / CONFIG).is_file():
         raise UserError(f"{path}: is no folder of a run, it holds no {CONFIG}")
-    rows = list(read_metrics(path))
+    rows = [row for row in read_metrics(path) if type(row.get("timesteps")) is int]
     if not rows:
         raise UserError(f"{path}: has no metrics yet")
-    return Run(path, with_num_minibatches(read_config(path / CONFIG)), rows)
+    defaults = {name: option.default for name, option in OPTIONS.items()}
+    return Run(path, defaults | with_num_minibatches(read_config(path / CONFIG)), rows)
 
 
 def shared_metric(runs: list[Run]) -> str:
@@ -82,7 +88,7 @@ def curves_of(run: Run, metric: str) -> list[Curve]:
     each has an equal part.
 
     Raises:
-        UserError: the run has no values of the metric.
+        UserError: the run or one of its agents has no values of the metric.
     """
     if not run.has(metric):
         names = {name for row in run.rows for name, x in row.items() if isinstance(x, float)}
@@ -92,21 +98,27 @@ def curves_of(run: Run, metric: str) -> list[Curve]:
     for row in run.rows:
         at = float(row["timesteps"])
         for seed, value in _of_agents(run, row, metric):
-            found.setdefault(seed, []).append((row["timesteps"], seconds(at), value))
+            points = found.setdefault(seed, [])
+            if math.isfinite(value):
+                points.append((row["timesteps"], seconds(at), value))
     first = int(run.settings["seed"])
     curves = []
     for seed, points in sorted(found.items()):
+        if not points:  # to leave it out would favour its group
+            raise UserError(f"{run.path}: seed {seed} has no finite value of {metric}")
         steps, spent, values = (np.array(column, float) for column in zip(*points, strict=True))
         curves.append(Curve(run.path, run.environment, seed, first, steps, spent, values))
     return curves
 
 
 def _of_agents(run: Run, row: Mapping[str, Any], metric: str) -> list[tuple[int, float]]:
-    """Seed and value of each agent that has a finite one in this row."""
-    alone = {SEED: run.settings["seed"], metric: row.get(metric)}
-    agents = row.get(AGENTS, [alone])
+    """Seed and value of each agent in a row of the metric; NaN where there is none."""
+    if metric not in row:
+        return []
+    alone = {SEED: run.settings["seed"], metric: row[metric]}
+    agents = row.get(AGENTS) or [alone]
     values = [(int(agent[SEED]), agent.get(metric)) for agent in agents]
-    return [(seed, float(x)) for seed, x in values if x is not None and math.isfinite(x)]
+    return [(seed, math.nan if x is None else float(x)) for seed, x in values]
 
 
 def _seconds(rows: list[dict[str, Any]]) -> Callable[[float], float]:

@@ -1,5 +1,6 @@
 """Groups of agents that differ in their seed alone: what is compared."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -63,7 +64,7 @@ def read_named(words: Sequence[str]) -> tuple[list[Run], dict[str, list[Run]]]:
         name, sign, listed = word.partition("=")
         if Path(word).exists() or not sign:
             alone.append(read_run(Path(word)))
-        elif not name or not listed or name in named:
+        elif not name or not all(listed.split(",")) or name in named:
             raise UserError(f"{word}: a group is given once, as NAME=RUN,RUN")
         else:
             named[name] = [read_run(Path(run)) for run in listed.split(",")]
@@ -81,8 +82,8 @@ def groups_of(runs: Sequence[Run], named: Mapping[str, Sequence[Run]], metric: s
     """The groups, in the order in which their first runs were given.
 
     Raises:
-        UserError: a run lacks the metric or has one value of it, or groups are not of the same
-            environments.
+        UserError: a run lacks the metric or has one value of it, groups are not of the same
+            environments, or two runs with the same settings have the same seed.
     """
     parts = named or _by_settings(runs)
     groups = []
@@ -92,6 +93,8 @@ def groups_of(runs: Sequence[Run], named: Mapping[str, Sequence[Run]], metric: s
             if len(curve.values) < 2:
                 raise UserError(f"{curve.run}: seed {curve.seed} has only one value of {metric}")
         curves.sort(key=lambda curve: (curve.environment, curve.seed))
+        if not named:
+            _check_seeds(curves)
         groups.append(Group(name, tuple(curves)))
     first = groups[0]
     for group in groups:
@@ -102,6 +105,16 @@ def groups_of(runs: Sequence[Run], named: Mapping[str, Sequence[Run]], metric: s
                 "NAME=RUN,RUN, each with the same environments"
             )
     return groups
+
+
+def _check_seeds(curves: Sequence[Curve]) -> None:
+    """Raises `UserError` if a seed would count twice; the curves are sorted by it."""
+    for one, other in itertools.pairwise(curves):
+        if one.seed == other.seed:
+            raise UserError(
+                f"{one.run} and {other.run}: have the same settings and the seed {one.seed}, so "
+                "they are one training twice; if they are not, name the groups, as NAME=RUN,RUN"
+            )
 
 
 def _by_settings(runs: Sequence[Run]) -> dict[str, list[Run]]:

@@ -57,13 +57,17 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
     scales rewards: PPO starts with a critic that knows the recorded player's returns.
 
     Raises:
-        UserError: the run's environment or network does not fit the data.
+        UserError: the run's environment or network does not fit the data, or the params became
+            NaN.
         DamagedError: the data set is damaged.
     """
     env, network = _made(data, config)
     learned, held_out, games = _lessons(data, env, network, config, plan)
     if not min(len(learned.mask), len(held_out.mask)):
-        raise UserError(f"{data.path}: has too few games to learn from, more than {_HELD_OUT}")
+        raise UserError(
+            f"{data.path}: its first {games} games, of {plan.positions:,} positions at most, are "
+            "too few: one is held out"
+        )
     params, _ = learn(
         network,
         network.init(key_for(plan.seed, Purpose.PARAMS)),
@@ -73,6 +77,8 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
         batch=min(plan.batch, len(learned.mask)),
         seed=plan.seed,
     )
+    if not all(np.isfinite(array).all() for array in jax.tree.leaves(params)):
+        raise UserError(f"--lr {plan.lr:g}: the params became NaN or infinite; take a smaller one")
     cross_entropy, agreement, error = _judged(network, params, held_out)
     return Cloned(
         jax.device_get(params),
@@ -87,6 +93,8 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
 
 def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
     name = environment_id(config.env)
+    if config.multi_task:  # each task's rewards have a scale of their own
+        raise UserError("multi_task: games of several tasks can't be cloned")
     known_environment(data, config.env)
     if ARCHITECTURES[config.architecture].recurrent:
         raise UserError(f"{config.architecture} has a memory: it can't learn single positions")

@@ -26,6 +26,7 @@ from hackmatrix.storage.manifest import DamagedError, check_manifest, write_mani
 FORMAT = 1
 FACTS = "data.json"
 MAX_STEPS = 100_000  # of a game
+_LONGEST = 4096  # characters of a name; that of an agent may be a path
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Writer:
 
 def check_new(path: Path) -> None:
     """Raises `UserError` if a data set can't get this name."""
+    if not path.name:
+        raise UserError(f"{path} is the current folder: name a new one")
     if path.is_dir() and not any(path.iterdir()):
         return
     if os.path.lexists(path):
@@ -198,6 +201,7 @@ def _read_facts(path: Path) -> Facts:
         value = getattr(facts, name)
         if type(value) is not int or not least <= value <= most:
             raise damaged(path, f"{FACTS} says {name} {value!r:.40}")
-    if not isinstance(facts.environment, str) or not isinstance(facts.agent, str):
-        raise damaged(path, f"{FACTS} names no environment or agent")
+    for text in (facts.environment, facts.agent):
+        if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST:
+            raise damaged(path, f"{FACTS} names no environment or agent")
     return facts

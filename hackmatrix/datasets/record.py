@@ -15,8 +15,6 @@ import numpy as np
 from hackmatrix.datasets.oracle import ScriptedGame, play_scripted
 from hackmatrix.datasets.replay import data_environment, finals_of, rewards_of
 from hackmatrix.datasets.shard import Shard
-from hackmatrix.environments.registry import environment_id
-from hackmatrix.errors import UserError
 from hackmatrix.evaluation.agents import SCRIPTED, check_search, compiled_agent
 from hackmatrix.evaluation.families import DATA
 from hackmatrix.evaluation.games import Games, Limits
@@ -43,7 +41,7 @@ def record(
 
     Args:
         agent: see `evaluation.agents.agent_player`.
-        env: the environment of a built-in player.
+        env: the environment that `random` plays.
         limits: how many games, their seed, and when they are cut off.
         greedy: whether a network takes its most probable action.
         search: simulations of a tree search before each action of a network; none without.
@@ -53,8 +51,6 @@ def record(
     """
     if agent == SCRIPTED:
         check_search(agent, search)
-        if environment_id(env) != ENVIRONMENT_ID:
-            raise UserError(f"{SCRIPTED} plays {ENVIRONMENT_ID}, not {env}")
         return Recording(ENVIRONMENT_ID, _scripted(limits))
     made = compiled_agent(agent, env, greedy=greedy, search=search)
     most = max(

@@ -1,5 +1,6 @@
 """Reads and writes params by the ending of a file's name."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,7 +65,11 @@ def check_new(path: Path) -> None:
     """Raises `UserError` if a file of params can't be written there."""
     if path.suffix not in WRITTEN:
         raise UserError(f"{path}: is written if it ends in {', '.join(WRITTEN)}")
-    if path.exists():
-        raise UserError(f"{path}: exists already: choose another name")
+    beside = [path.with_suffix(".json")] if path.suffix == ".npz" else []
+    for file in (path, *beside):
+        if os.path.lexists(file):
+            raise UserError(f"{file}: exists already: choose another name")
     if not path.parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"{path}: no file can be written into {path.parent}")

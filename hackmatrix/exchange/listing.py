@@ -35,8 +35,8 @@ def listed(paths: list[Path], run: Path) -> Iterator[Listed]:
         about, problem = _facts(path)
         yield Listed(
             path=path,
-            update=about.get("update"),
-            timesteps=about.get("timesteps"),
+            update=_whole(about.get("update")),
+            timesteps=_whole(about.get("timesteps")),
             score=score_in(about.get("evaluation")),
             best=best is not None and path == best.path,
             size=size,
@@ -52,8 +52,12 @@ def _facts(path: Path) -> tuple[dict[str, Any], str | None]:
         beside = path.with_suffix(".json")
         found = json.loads(beside.read_text()) if beside.is_file() else {}
         return (found, None) if isinstance(found, dict) else ({}, f"{beside.name} is no object")
-    except (UserError, OSError, ValueError) as error:
+    except (UserError, OSError, ValueError, RecursionError) as error:
         return {}, " ".join(str(error).split())
+
+
+def _whole(number: Any) -> int | None:
+    return number if type(number) is int else None
 
 
 def table(rows: list[Listed]) -> str:

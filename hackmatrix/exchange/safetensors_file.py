@@ -25,7 +25,7 @@ def read_safetensors(path: Path) -> Exported:
         with safe_open(path, framework="np") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             about = json.loads((file.metadata() or {}).get(_FACTS, "{}"))
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
         reason = " ".join(str(error).split())[:120]
         raise UserError(f"{path}: is no .safetensors file, or a damaged one ({reason})") from None
     return exported(path, arrays, about)

@@ -10,7 +10,7 @@ import numpy as np
 from hackmatrix.errors import UserError
 from hackmatrix.exchange.contents import params_at, params_of
 from hackmatrix.runs.checkpoints import check_checkpoint
-from hackmatrix.runs.facts import SCORE
+from hackmatrix.runs.facts import SCORE, score_in
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.params import Exported
 from hackmatrix.storage.manifest import DamagedError
@@ -106,11 +106,20 @@ def _evaluation(agent: Exported, seed: int | None, which: str) -> Check:
         return Check(name, None, "none is recorded")
     if seed is None:
         return Check(name, None, f"the seed of its games is in its run's {CONFIG}, not here")
+    if (then := score_in(recorded)) is None:
+        return Check(name, False, f"the recorded one has no {SCORE}")
+    from hackmatrix.environments.registry import environment_id
     from hackmatrix.settings.resolve import resolve
 
-    config, _ = resolve({"seed": seed, "num_seeds": 1}, None, settings)
+    try:
+        config, _ = resolve({"seed": seed, "num_seeds": 1}, None, settings)
+        trained_on = environment_id(config.environment)
+    except UserError as error:
+        return Check(name, False, f"its settings: {error}")
+    if trained_on != agent.about.get("environment"):
+        return Check(name, False, f"its settings are of {trained_on}")
     report = _player(config)(agent.params)
-    then, (now, low, high) = float(recorded[SCORE]), report.estimates[0]
+    now, low, high = report.estimates[0]
     if then == now:
         return Check(name, True, f"{SCORE} {now:.6g} in {report.episodes:,} games, as recorded")
     near = abs(then - now) <= high - low  # four standard errors

@@ -12,6 +12,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 
 MAX_SEED = 2**31 - 1
+MAX_SIMULATIONS = 10_000  # of a search before an action; those of 256 games fill gigabytes
 DEFAULT_FOLDER = Path("checkpoints")
 MAX_GROUPS = 64
 

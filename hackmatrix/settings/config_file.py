@@ -59,6 +59,11 @@ _CONVERSIONS: dict[str, Callable[[Any], Settings]] = {
     "model.architecture": _architecture,
     "training.batch_size": lambda size: {BATCH_SIZE: convert(int, size)},
 }
+_DECIDED = {
+    "model.hidden_sizes": ("hidden_dim", "num_layers"),
+    "model.architecture": ("architecture",),
+    "training.batch_size": ("num_minibatches",),
+}
 _KNOWN = {**_FIELDS, **_OTHER_NAMES, **dict.fromkeys(_CONVERSIONS)}
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in _KNOWN))
 
@@ -146,6 +151,12 @@ def converted(key: str, value: Any) -> Settings:
     name = _KNOWN[key]
     assert name is not None
     return {name: OPTIONS[name].convert(value)}
+
+
+def names_of(key: str) -> tuple[str, ...]:
+    """The fields of `TrainConfig` that a known key decides."""
+    name = _KNOWN[key]
+    return _DECIDED[key] if name is None else (name,)
 
 
 def number_kind(key: str) -> type | None:

@@ -66,7 +66,7 @@ class Plan(NamedTuple):
         path = self.folder / PLAN
         if not path.exists():
             write_atomically(path, text.encode())
-        elif path.read_text() != text:
+        elif path.read_bytes() != text.encode():
             raise UserError(
                 f"{self.folder} holds a search with other settings, space, metric or seeds: "
                 "choose another --output-dir"

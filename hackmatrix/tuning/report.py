@@ -1,6 +1,7 @@
 """What searches have found: a table, JSON, plots, and the best settings as YAML."""
 
 import json
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -28,8 +29,10 @@ class Report:
 
     @property
     def chosen(self) -> str | None:
-        """The sampler whose winner is best: with fresh seeds, or in the search without them."""
-        known = [name for name in self.winners if name in self.fresh] or list(self.winners)
+        """What did best with fresh seeds, a sampler's winner or `default`; else in the search."""
+        known = [name for name in self.winners if name in self.fresh]
+        known = [*known, DEFAULT] if known and DEFAULT in self.fresh else known
+        known = known or list(self.winners)
 
         def score(name: str) -> float:
             fresh = self.fresh.get(name)
@@ -42,9 +45,7 @@ class Report:
         files = plots(self.studies, self.plan.metric, self.plan.objective)
         files["report.json"] = json.dumps(self.as_dict(), indent=1) + "\n"
         if self.chosen is not None:
-            trial = self.winners[self.chosen]
-            about = f"Trial {trial.number} of {self.chosen}: {self._verdict(self.chosen)}"
-            files[BEST] = best_yaml(self.plan, trial.params, about)
+            files[BEST] = self._best(self.chosen)
         for name, text in files.items():
             write_atomically(self.plan.folder / name, text.encode())
         return sorted(files)
@@ -78,10 +79,21 @@ class Report:
             lines += [f"          {key} {value}" for key, value in trial.params.items()]
             lines.append(f"        {self._verdict(name)}")
         if DEFAULT in self.fresh:
-            lines.append(f"the file's settings, fresh seeds: {self.fresh[DEFAULT].mean}")
+            lines.append(f"the file's settings, {self._verdict(DEFAULT)}")
+        if self.chosen == DEFAULT:
+            lines.append(f"no winner did better with fresh seeds: {BEST} has the file's settings")
         if self.chosen is not None:
-            lines.append(f"next    hackmatrix train --config {self.plan.folder / BEST}")
+            best = shlex.quote(str(self.plan.folder / BEST))
+            lines.append(f"next    hackmatrix train --config {best}")
         return "\n".join(lines)
+
+    def _best(self, name: str) -> str:
+        """The settings of a winner, or those of the file, as a file."""
+        if name == DEFAULT:
+            return best_yaml(self.plan, {}, f"The file's settings, {self._verdict(name)}")
+        trial = self.winners[name]
+        about = f"Trial {trial.number} of {name}: {self._verdict(name)}"
+        return best_yaml(self.plan, trial.params, about)
 
     def _of(self, name: str) -> dict[str, Any]:
         study = self.studies[name]
@@ -116,6 +128,8 @@ class Report:
         if name not in self.fresh:
             return "not trained with fresh seeds: its score in the search is too high"
         fresh = self.fresh[name]
+        if len(fresh.scores) == 1:  # which has no interval
+            return f"a single fresh seed, which shows little: {fresh.mean.mean:.3f}"
         said = f"{len(fresh.scores)} fresh seeds: {fresh.mean}"
         if fresh.better_by is None:
             return said

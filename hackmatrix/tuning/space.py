@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.errors import UserError
 from hackmatrix.options import convert
-from hackmatrix.settings.config_file import Settings, converted, entries, number_kind
+from hackmatrix.settings.config import LOGGING
+from hackmatrix.settings.config_file import (
+    OPTIONS,
+    Settings,
+    converted,
+    entries,
+    names_of,
+    number_kind,
+)
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -21,7 +29,8 @@ if TYPE_CHECKING:
 BUDGET = "training.total_timesteps"
 _POINTS = 4  # of a range in a grid
 _KEYS = {"low", "high", "log", "step", "points", "type"}
-_TYPES = {"int": int, "float": float}
+_MOST = 100_000  # points of a grid
+_NOT_SEARCHED = {"seed", "num_seeds", *(n for n, o in OPTIONS.items() if o.section == LOGGING)}
 
 
 class Choices(NamedTuple):
@@ -51,12 +60,14 @@ class Range(NamedTuple):
     points: int
 
     def grid(self) -> list[Any]:
-        """`points` numbers at equal distances, or at equal ratios."""
+        """`points` numbers at equal distances, or at equal ratios; with a step the nearest ones."""
         ends = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
         shares = [i / max(1, self.points - 1) for i in range(self.points)]
         values = [ends[0] + share * (ends[1] - ends[0]) for share in shares]
         if self.log:
             values = [math.exp(value) for value in values]
+        if self.step is not None:
+            values = [self.low + round((v - self.low) / self.step) * self.step for v in values]
         values = [min(self.high, max(self.low, value)) for value in values]
         return list(dict.fromkeys(round(v) if self.kind is int else v for v in values))
 
@@ -101,6 +112,7 @@ def read_space(path: Path) -> Space:
             raise UserError(f"{path}: {key} {error}") from None
     if not space:
         raise UserError(f"{path}: names no setting to search")
+    _check_names(path, space)
     return space
 
 
@@ -123,9 +135,18 @@ def settings_of(params: Mapping[str, Any]) -> Settings:
 
 
 def grid_points(space: Space) -> list[dict[str, Any]]:
-    """All points of the grid, by key."""
-    each = itertools.product(*(dimension.grid() for dimension in space.values()))
-    return [dict(zip(space, values, strict=True)) for values in each]
+    """All points of the grid, by key.
+
+    Raises:
+        UserError: there are too many.
+    """
+    values = [dimension.grid() for dimension in space.values()]
+    if (count := math.prod(map(len, values))) > _MOST:
+        raise UserError(
+            f"the grid has {count:,} points, more than {_MOST:,}: give fewer choices or points, or "
+            "take --sampler random"
+        )
+    return [dict(zip(space, each, strict=True)) for each in itertools.product(*values)]
 
 
 def with_budget(space: Space, total_timesteps: int) -> Space:
@@ -134,6 +155,18 @@ def with_budget(space: Space, total_timesteps: int) -> Space:
         return space
     low = max(1, total_timesteps // 30)
     return {**space, BUDGET: Range(int, low, total_timesteps, True, None, _POINTS)}
+
+
+def _check_names(path: Path, space: Space) -> None:
+    """Raises `UserError` if two keys mean the same setting, or one is not to be searched."""
+    known: dict[str, str] = {}
+    for key in space:
+        for name in names_of(key):
+            if name in _NOT_SEARCHED:
+                raise UserError(f"{path}: {key} makes no agent better: it is not searched")
+            if name in known:
+                raise UserError(f"{path}: {known[name]} and {key} mean the same; give one of them")
+            known[name] = key
 
 
 def _dimension(key: str, value: Any) -> Choices | Range:
@@ -153,9 +186,7 @@ def _range(key: str, given: Mapping[str, Any]) -> Range:
     kind = number_kind(key)
     if kind is None:
         raise ValueError("has no range: give a list of choices")
-    if given.get("type", kind.__name__) not in _TYPES or (
-        _TYPES[given.get("type", kind.__name__)] is not kind
-    ):
+    if given.get("type", kind.__name__) != kind.__name__:
         raise ValueError(f"is of type {kind.__name__}, not {given['type']!r:.20}")
     log = convert(bool, given.get("log", False))
     low, high = (convert(kind, given[end]) for end in ("low", "high"))
@@ -163,8 +194,10 @@ def _range(key: str, given: Mapping[str, Any]) -> Range:
         converted(key, end)
     step = None if given.get("step") is None else convert(kind, given["step"])
     points = convert(int, given.get("points", _POINTS))
-    if not low < high or points < 2 or (step is not None and step <= 0):
-        raise ValueError("needs low below high, a step above 0 and at least 2 points")
+    if not low < high or not 2 <= points <= _MOST or (step is not None and step <= 0):
+        raise ValueError(f"needs low below high, a step above 0 and 2 to {_MOST:,} points")
+    if step is not None and not math.isclose(steps := (high - low) / step, round(steps)):
+        raise ValueError(f"needs a step of which {low:g} to {high:g} is a multiple, got {step:g}")
     if log and (low <= 0 or step is not None):
         raise ValueError("with log: low must be above 0, and there is no step")
     return Range(kind, low, high, log, step, points)

@@ -2,12 +2,13 @@
 
 import contextlib
 import logging
+import os
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import optuna
@@ -41,13 +42,13 @@ def open_study(options: TuneOptions, plan: Plan, sampler: str, worker: int = 0) 
     """The study of a sampler, made if there is none yet; each thread needs its own.
 
     Raises:
-        UserError: the storage can't be reached.
+        UserError: the storage can't be reached, or its file is damaged.
     """
     pareto = plan.objective == "pareto"
     prunes = options.pruning and not pareto
     study = optuna.create_study(
         storage=_storage(options, plan),
-        study_name=f"{plan.folder.name}-{sampler}",
+        study_name=_name(plan, sampler),
         directions=["maximize", "minimize"] if pareto else ["maximize"],
         load_if_exists=True,
         pruner=optuna.pruners.MedianPruner(_STARTUP, _WARMUP)
@@ -63,10 +64,14 @@ def studies(options: TuneOptions, plan: Plan) -> Iterator[tuple[str, optuna.Stud
     """The studies that have trials, by sampler."""
     there = optuna.get_all_study_names(_storage(options, plan))
     for sampler in SAMPLERS:
-        if f"{plan.folder.name}-{sampler}" in there:
+        if _name(plan, sampler) in there:
             study = open_study(options, plan, sampler)
             if study.trials:
                 yield sampler, study
+
+
+def _name(plan: Plan, sampler: str) -> str:
+    return f"{plan.folder.absolute().name}-{sampler}"
 
 
 def ask(study: optuna.Study, plan: Plan, sampler: str, num_trials: int) -> Trial | None:
@@ -142,11 +147,17 @@ class _JournalLock:
     """
 
     def __init__(self, journal: Path) -> None:
+        self._journal = journal
         self._lock = FileLock(journal.with_suffix(".lock"))
 
     def acquire(self) -> bool:
-        """Waits for the lock."""
+        """Waits for the lock, and drops the half line of a write that a full disk refused."""
         self._lock.acquire()
+        try:
+            _drop_half_line(self._journal)
+        except OSError:
+            self._lock.release()
+            raise
         return True
 
     def release(self) -> None:
@@ -154,12 +165,31 @@ class _JournalLock:
         self._lock.release()
 
 
+def _drop_half_line(journal: Path) -> None:
+    with journal.open("rb+") as file:
+        end = size = file.seek(0, os.SEEK_END)
+        while end and not _ends_a_line(file, end):
+            end -= 1
+        if end < size:
+            file.truncate(end)
+
+
+def _ends_a_line(file: BinaryIO, end: int) -> bool:
+    file.seek(end - 1)
+    return file.read(1) == b"\n"
+
+
 def _storage(options: TuneOptions, plan: Plan) -> Any:
     if options.storage is not None:
         return _database(options.storage)
     path = plan.folder / _JOURNAL
     lock: Any = _JournalLock(path)  # has the methods of Optuna's, whose class is not public
-    return JournalStorage(JournalFileBackend(str(path), lock))
+    try:
+        return JournalStorage(JournalFileBackend(str(path), lock))
+    except OSError:
+        raise
+    except Exception as error:  # Optuna has no exception for a journal that was changed
+        raise UserError(f"{path}: is no journal of a search, or a damaged one") from error
 
 
 def _database(url: str) -> RDBStorage:

@@ -46,6 +46,16 @@ def test_files_without_a_running_game_are_refused(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["analyse", "teach", "evaluate", "watch", "data record"])
+def test_a_search_that_no_memory_holds_is_refused(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.split(), "--search", "1e9"]) == 2
+    assert "argument --search: must be at least 1 and at most 10000, got 1000000000" in (
+        capsys.readouterr().err
+    )
+
+
 @pytest.mark.slow
 def test_it_shows_what_both_think(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "position.txt").write_text(BOARD)

@@ -117,6 +117,37 @@ def test_params_of_another_agent_do_not_reach_the_recorded_evaluation(
     assert check["text"].endswith("recorded 100: not its params")
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"evaluation": {}}, "the recorded one has no mean_return"),
+        ({"evaluation": {"mean_return": "many"}}, "the recorded one has no mean_return"),
+        ({"config": {"eval_episodes": "x"}}, "its settings: eval_episodes of the resumed run must"),
+        ({"config": {"env": "CartPole-v1"}}, "its settings are of CartPole-v1"),
+    ],
+)
+def test_facts_of_another_program_are_a_failed_check(
+    changes: dict[str, Any], message: str, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copy / "seed_3" / "best_params.npz"
+    about = json.loads(path.with_suffix(".json").read_text())
+    config = about["config"] | changes.pop("config", {})
+    path.with_suffix(".json").write_text(json.dumps(about | changes | {"config": config}))
+    code, said = verified(capsys, path)
+    assert code == 1
+    (check,) = (each for each in said["checks"][str(path)] if each["passed"] is False)
+    assert check["text"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    "facts", ['{"update": "x"}', '{"update": [1], "timesteps": "y"}', "[" * 100_000]
+)
+def test_odd_facts_are_listed(facts: str, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (copy / "seed_3" / "best_params.json").write_text(facts)
+    assert main(["checkpoint", "list", str(copy)]) == 0
+    assert "best_params.npz" in capsys.readouterr().out
+
+
 def test_the_list_names_each_with_its_update_and_marks_the_best(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,6 +1,8 @@
 """The command `hackmatrix compare`: groups, equal steps and seconds, pairs, refusals."""
 
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,6 +17,15 @@ def compared(capsys: pytest.CaptureFixture[str], *argv: object) -> dict[str, Any
     assert main(["compare", *map(str, argv), "--json"]) == 0
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     return said
+
+
+def change_rows(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes each row of metrics of a run."""
+    file = run / "metrics.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    for row in rows:
+        change(row)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def iqms(said: dict[str, Any], axis: str, name: str) -> list[float]:
@@ -120,6 +131,17 @@ def test_the_plot_has_a_panel_for_steps_and_one_for_seconds(
     assert "nan" not in text
 
 
+def test_settings_that_a_file_lacks_have_their_defaults(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [make_run(tmp_path / name, lambda steps: steps, seeds=[0]) for name in "ab"]
+    (runs[0] / "config.yaml").write_text("training: {seed: 1}\n")  # as an earlier version wrote
+    (group,) = compared(capsys, *runs)["groups"]
+    assert [agent["seed"] for agent in group["agents"]] == [0, 1]
+    (runs[0] / "config.yaml").write_text("")
+    assert main(["compare", f"x={runs[0]}", f"y={runs[1]}"]) == 0
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
@@ -133,6 +155,13 @@ def test_the_plot_has_a_panel_for_steps_and_one_for_seconds(
         (["a", "cart"], "groups of several environments are given as NAME=RUN,RUN"),
         (["a", "late"], "there are no equal steps"),
         (["a", "--plot", "nowhere/plot.svg"], "there is no folder nowhere"),
+        (["a", "--plot", "a/config.yaml"], "--plot a/config.yaml: must end in .svg"),
+        (["a", "b"], "a and b: have the same settings and the seed 0"),
+        (["x=a", "y=b,"], "y=b,: a group is given once"),
+        (["a", "nan"], "nan: seed 1 has no finite value"),
+        (["a", "half"], "half: seed 1 has no finite value"),
+        (["alarmed", "--metric", "alarms"], "alarmed: has no metric alarms"),
+        (["untimed"], "untimed: has no metrics yet"),
     ],
 )
 def test_what_can_not_be_compared_is_refused_in_one_line(
@@ -149,6 +178,13 @@ def test_what_can_not_be_compared_is_refused_in_one_line(
     make_run(Path("short"), lambda steps: steps, updates=1)
     make_run(Path("empty"), lambda steps: steps, updates=0)
     make_run(Path("late"), lambda steps: steps, num_envs=256 * 16)
+    make_run(Path("nan"), lambda _: math.nan, seeds=[1])
+    make_run(Path("half"), lambda steps: steps, seeds=[0, 1])
+    change_rows(Path("half"), lambda row: row["agents"][1].pop("train/mean_episode_return"))
+    make_run(Path("alarmed"), lambda steps: steps)
+    change_rows(Path("alarmed"), lambda row: row.update(alarms=["entropy"]))
+    make_run(Path("untimed"), lambda steps: steps)
+    change_rows(Path("untimed"), lambda row: row.pop("timesteps"))
     assert main(["compare", *argv]) == 2
     error = capsys.readouterr().err
     assert message in error

@@ -210,6 +210,58 @@ def test_pareto_measures_seconds_too_and_stops_what_is_hopeless(
     ElementTree.fromstring(Path("tuning/base/pareto.svg").read_text())
 
 
+def test_the_settings_of_the_file_are_the_best_if_no_winner_did_better(
+    made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, lambda config, share: -abs(config.lr - 5e-3) * share, made)
+    said = tuned(capsys, "--num-trials", "2")
+    assert said["chosen"] == "default"
+    assert said["fresh"]["tpe"]["score"][0] < said["fresh"]["default"]["score"][0]
+    assert read_config(Path("tuning/base/best.yaml"))["lr"] == 5e-3
+
+
+@pytest.mark.usefixtures("made")
+def test_a_single_fresh_seed_decides_nothing_and_the_next_line_can_be_copied(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    argv = ["--num-trials", "1", "--fresh-seeds", "1", "--output-dir", "my search", "--seed", "1"]
+    assert main(["tune", "--config", "base.yaml", "--search-space", "space.yaml", *argv]) == 0
+    said = capsys.readouterr().out
+    assert said.count("a single fresh seed, which shows little") == 2
+    assert "better than" not in said
+    assert "hackmatrix train --config 'my search/best.yaml'" in said
+
+
+def test_a_search_in_the_current_folder_is_named_after_it(
+    made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned(capsys, "--num-trials", "1", "--fresh-seeds", "0", "--output-dir", ".")
+    tuned(
+        capsys, "--num-trials", "1", "--fresh-seeds", "0", "--output-dir", f"../{Path.cwd().name}"
+    )
+    assert len(made) == 1
+
+
+def test_half_a_line_of_the_journal_is_dropped_and_a_damaged_journal_is_told(
+    made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned(capsys, "--num-trials", "1", "--fresh-seeds", "0")
+    journal = Path("tuning/base/journal.log")
+    with journal.open("ab") as file:  # of a write that a full disk has cut
+        file.write(b'{"op_code":8,"worker')
+    assert (
+        tuned(capsys, "--num-trials", "3", "--fresh-seeds", "0")["samplers"]["tpe"]["trials"] == 3
+    )
+    assert (
+        tuned(capsys, "--num-trials", "3", "--fresh-seeds", "0")["samplers"]["tpe"]["trials"] == 3
+    )
+    assert len(made) == 3
+    journal.write_bytes(b"nonsense\n" + journal.read_bytes())
+    again = ["--search-space", "space.yaml", "--num-seeds", "2"]
+    assert main(["tune", "--config", "base.yaml", *again]) == 2
+    assert "journal.log: is no journal of a search, or a damaged one\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [

@@ -129,12 +129,32 @@ def test_games_that_can_not_be_played_again_are_not_learned(
     assert "`hackmatrix data verify` says where" in refused(capsys, *clone_it)
 
 
+def test_what_is_there_is_not_overwritten_and_params_that_are_nan_are_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded(tmp_path / "data")
+    clone_it = ["clone", "data", "it.npz", "--config", "grid.yaml", "--epochs", "2"]
+    assert "--lr 1e+30: the params became NaN" in refused(capsys, *clone_it, "--lr", "1e30")
+    assert not Path("it.npz").exists()
+    assert "its first 1 games" in refused(capsys, *clone_it, "--positions", "1")
+    Path("it.json").write_text("mine")
+    assert "it.json: exists already" in refused(capsys, *clone_it)
+    assert Path("it.json").read_text() == "mine"
+    Path("it.json").rename("it.npz")
+    assert "it.npz: exists already" in refused(capsys, *clone_it)
+    assert "there is no folder nowhere" in refused(capsys, "clone", "data", "nowhere/it.npz")
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         ("model: {architecture: gru}\n", "can't learn single positions"),
         ("environment: {name: CartPole-v1}\n", "its games are of Grid-v0, not of CartPole-v1"),
         ("environment: {name: Grid-v0, normalize_observations: true}\n", "as they are"),
+        (
+            "environment: {name: HackMatrix, multi_task: true, task_list: [Grid-v0, HackMatrix]}\n",
+            "games of several tasks can't be cloned",
+        ),
     ],
 )
 def test_runs_that_can_not_start_from_a_data_set(

@@ -171,6 +171,10 @@ def damage_facts(path: Path) -> None:
     change_facts(path, max_steps="many")
 
 
+def damage_environment(path: Path) -> None:
+    change_facts(path, environment="a\nb:c")
+
+
 def damage_more_facts(path: Path) -> None:
     change_facts(path, further=1)
 
@@ -215,6 +219,11 @@ def test_nothing_is_overwritten_and_an_interrupted_recording_leaves_nothing(
     assert before == {file: file.read_bytes() for file in path.iterdir()}
     assert "there is no folder" in refused(capsys, "record", tmp_path / "a" / "b", "--env", GRID)
 
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert "is the current folder" in refused(capsys, "record", ".", "--env", GRID)
+    (tmp_path / "empty").rmdir()
+
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -227,7 +236,9 @@ def test_nothing_is_overwritten_and_an_interrupted_recording_leaves_nothing(
     ("flags", "words"),
     [
         (["--agent", "random", "--search", "4"], "--search goes with params"),
-        (["--agent", "scripted", "--env", GRID], "scripted plays HackMatrix-v1, not Grid-v0"),
+        (["--agent", "scripted", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
+        (["--agent", "exit", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
+        (["--agent", "mine.npz", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
         (["--agent", "nobody.npz"], "nobody.npz: no such file"),
         (["--search", "2", "--greedy"], "--search goes without --greedy"),
     ],

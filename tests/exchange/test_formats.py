@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import onnx.reference
 import pytest
+from safetensors.numpy import save_file
 
 from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.cli.main import main
@@ -93,6 +94,13 @@ def test_an_onnx_file_that_points_to_another_file_is_refused(tmp_path: Path) -> 
         read_params(path)
 
 
+def test_facts_nested_without_end_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "agent.safetensors"
+    save_file({"a": np.zeros(1, np.float32)}, path, {"hackmatrix": "[" * 100_000})
+    with pytest.raises(UserError, match=r"is no \.safetensors file, or a damaged one"):
+        read_params(path)
+
+
 def test_only_an_mlp_is_written_as_onnx(tmp_path: Path) -> None:
     _, params = network()
     path = tmp_path / "agent.onnx"
@@ -111,6 +119,7 @@ def test_only_an_mlp_is_written_as_onnx(tmp_path: Path) -> None:
         (["params_7.npz", "nowhere/new.onnx"], "there is no folder nowhere"),
         (["params_7.npz", "new.onnx", "--agent", "1"], "has 1, numbered from 0 on"),
         (["agent.pt", "new.npz"], "is read if it ends in .npz"),
+        (["params_7.npz", "mine.npz"], "mine.json: exists already"),
     ],
 )
 def test_what_can_not_be_converted_is_refused_in_one_line(
@@ -124,6 +133,7 @@ def test_what_can_not_be_converted_is_refused_in_one_line(
     _, params = network()
     save_params(Path("params_7.npz"), params, about())
     Path("agent.pt").write_bytes(b"PK")
+    Path("mine.json").write_text("mine")
     before = Path("params_7.npz").read_bytes()
     assert main(["checkpoint", "convert", *argv]) == 2
     error = capsys.readouterr().err
@@ -134,6 +144,7 @@ def test_what_can_not_be_converted_is_refused_in_one_line(
         "params_7.npz",
         "params_7.json",
         "agent.pt",
+        "mine.json",
     }
 
 

@@ -129,3 +129,15 @@ def test_wrong_usage_is_told(
 ) -> None:
     assert main(["teach", *argv]) == 2
     assert capsys.readouterr().err == f"hackmatrix teach: error: {message}\n"
+
+
+def test_params_that_are_there_are_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"mine")
+    assert main(["teach", str(path), str(path)]) == 2
+    assert capsys.readouterr().err == (
+        f"hackmatrix teach: error: {path}: exists already: choose another name\n"
+    )
+    assert path.read_bytes() == b"mine"

@@ -59,6 +59,30 @@ def test_a_grid_has_equal_ratios_where_a_range_is_logarithmic(tmp_path: Path) ->
     assert {point["training.batch_size"] for point in points} == {256, 406, 645, 1024}
 
 
+def test_the_points_of_a_grid_are_steps_where_a_range_has_them(tmp_path: Path) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text(
+        "training:\n  num_steps: {low: 32, high: 256, step: 32}\n"
+        "  gamma: {low: 0.9, high: 1.0, step: 0.02, points: 3}\n"
+    )
+    space = read_space(path)
+    points = grid_points(space)
+    for key, dimension in space.items():
+        for point in points:
+            assert dimension.distribution()._contains(point[key])
+    assert {point["training.num_steps"] for point in points} == {32, 96, 192, 256}
+    assert len(points) == 4 * 3
+
+
+def test_a_grid_that_no_memory_holds_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "space.yaml"
+    names = ("lr", "gamma", "gae_lambda", "clip_eps", "vf_coef")
+    ranges = "".join(f"  {name}: {{low: 0.1, high: 0.2, points: 100}}\n" for name in names)
+    path.write_text(f"training:\n{ranges}")
+    with pytest.raises(UserError, match="the grid has 10,000,000,000 points"):
+        grid_points(read_space(path))
+
+
 def test_every_point_of_the_default_space_is_valid() -> None:
     for key, dimension in DEFAULT.items():
         for value in dimension.grid():
@@ -89,6 +113,15 @@ def test_two_names_of_one_setting_are_refused() -> None:
         ("training:\n  lr: {low: 0.2, high: 0.1}", "needs low below high"),
         ("training:\n  lr: {low: a, high: 0.1}", "must be a number, got 'a'"),
         ("training:\n  lr: {low: 0.1, high: 0.2, type: int}", "is of type float, not 'int'"),
+        ("training:\n  lr: {low: 0.1, high: 0.2, type: [int]}", "is of type float, not ['int']"),
+        ("training:\n  lr: {low: 0.1, high: 0.2, step: 0.3}", "needs a step of which 0.1 to 0.2"),
+        ("training:\n  num_steps: {low: 1, high: 8, step: 3}", "needs a step of which 1 to 8"),
+        ("training:\n  lr: {low: 0.1, high: 0.2, points: 1000000}", "and 2 to 100,000 points"),
+        ("training:\n  lr: [0.1]\n  learning_rate: [0.2]", "mean the same; give one of them"),
+        ("training:\n  num_minibatches: [2]\n  batch_size: [64]", "mean the same; give one"),
+        ("model:\n  hidden_dim: [2]\n  hidden_sizes: [[64]]", "mean the same; give one"),
+        ("training:\n  seed: [1, 2]", "training.seed makes no agent better"),
+        ("logging:\n  log_interval: [1, 2]", "logging.log_interval makes no agent better"),
         ("training:\n  gamma: {low: 0, high: 1, log: true}", "low must be above 0"),
         ("model:\n  activation: {low: 0, high: 1}", "has no range: give a list of choices"),
         ("model:\n  activation: [relu, selu]", "must be one of relu, tanh"),
