@@ -16,14 +16,13 @@ import pytest
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.cli.main import main
+from hackmatrix.environments.registry import MAKERS
 from hackmatrix.evaluation.games import Games, Limits
 from hackmatrix.evaluation.players import Player
 from hackmatrix.interface.environment import Environment
 from hackmatrix.jaxgame import HackMatrixEnv
-from hackmatrix.environments.registry import MAKERS
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import save_params
-
 
 GAMES = ["--episodes", "30", "--max-steps", "60"]  # of HackMatrix, in all quick tests
 
