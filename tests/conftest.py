@@ -1,5 +1,6 @@
 """What holds for all tests: where compiled programs are kept, and how hypothesis searches."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,12 +16,17 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 # The quick suite runs what it compiles a few times on small batches, so compiling takes the time.
-# There the compiler leaves out what only makes programs fast. The slow suite, and tests that are
+# There the compiler leaves out what only makes programs fast, and doesn't split a program into
+# parts for many cores: the workers keep all of them busy. The slow suite, and tests that are
 # chosen in another way, compile as a user's run does.
 COMPILED_QUICKLY = {
     "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false",
+    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 }
+
+# Tracing and lowering make millions of objects, few of them in cycles: looking for those as often
+# as Python does by default took a fifth of that time.
+gc.set_threshold(100_000, 50, 100)
 
 # The first call of a jitted function compiles it, so the time of one example says nothing; and a
 # suite must mean the same on every machine, so its examples are not drawn anew each time.
@@ -57,14 +63,19 @@ LONGEST = [
     "cli/test_evaluate.py",
     "learner/test_trainer.py",
     "learner/test_seeds.py",
+    "faults/test_schedules.py",
+    "curriculum/test_starts.py",
     "learner/test_probes.py",
     "learner/test_recurrent.py",
     "rules/test_stages.py",
+    "agents/test_cells.py",
     "settings/test_devices.py",
     "environments/test_wrappers.py",
     "environments/test_classic.py",
     "training/test_kill.py",
     "conformance/test_recordings.py",
+    "faults/test_odd_files.py",
+    "faults/test_clear_words.py",
     "jaxgame/test_agreement.py",
 ]
 

@@ -2,6 +2,7 @@
 
 import sys
 import types
+from typing import Any
 
 import jax
 import probe_environments as probes
@@ -30,9 +31,13 @@ def test_an_architecture_makes_a_network(name: str) -> None:
     network = make_network(env, NetworkConfig(name, hidden_dim=8, num_layers=1))
     assert network.recurrent == ARCHITECTURES[name].recurrent
     assert network.num_actions == env.num_actions
-    observation, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 3))
-    params = network.init(jax.random.key(1))
-    logits, values, carry = network(params, observation, network.initial_carry(3))
+
+    def answer() -> Any:
+        observation, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 3))
+        params = network.init(jax.random.key(1))
+        return network(params, observation, network.initial_carry(3))
+
+    logits, values, carry = jax.eval_shape(answer)
     assert (logits.shape, values.shape) == ((3, env.num_actions), (3,))
     assert jax.tree.structure(carry) == jax.tree.structure(network.initial_carry(3))
 

@@ -2,6 +2,7 @@
 
 import functools
 import random
+from functools import partial
 from typing import Any
 
 import jax
@@ -22,7 +23,7 @@ from hackmatrix.agents.cells_forward import (
     spread,
 )
 from hackmatrix.agents.cells_reading import NOWHERE, reading_of
-from hackmatrix.agents.network import Network, make_network
+from hackmatrix.agents.network import Network, encoded, make_network
 from hackmatrix.engine.observation import (
     cell_features,
     extra_cell_features,
@@ -47,13 +48,25 @@ def network_for(layout: str) -> Network:
     return make_network(make_environment("HackMatrix-v1", layout), CONFIG)
 
 
+@functools.cache
+def _params_of(layout: str) -> Any:
+    return jax.jit(network_for(layout).init)(jax.random.key(1))
+
+
 def params_of(layout: str) -> Any:
-    return jax.tree.map(np.array, network_for(layout).init(jax.random.key(1)))
+    return jax.tree.map(np.array, _params_of(layout))
 
 
 def records(count: int) -> list[bytes]:
     rng = random.Random(5)
     return [observe(rich(rng)) for _ in range(count)]
+
+
+@functools.cache
+def read_by(layout: str) -> Any:
+    """The records of 8 games as the network reads them; compiled once, for it takes seconds."""
+    observations = jnp.array([list(record) for record in records(8)], jnp.uint8)
+    return jax.jit(partial(encoded, network_for(layout)))(observations)
 
 
 def answers(params: Any, layout: str, rows: list[list[float]]) -> tuple[np.ndarray, np.ndarray]:
@@ -209,12 +222,9 @@ def test_jax_and_numpy_agree(layout: str, activation: str) -> None:
     env = make_environment("HackMatrix-v1", layout)
     config = NetworkConfig("cells", 24, 2, activation)
     network = make_network(env, config)
-    params = network.init(jax.random.key(0))
-    found = records(8)
-    read = jnp.array([list(record) for record in found], jnp.uint8)
-    read = network.encode(read) if hasattr(network, "encode") else read
-    logits, values, _ = jax.jit(network.__call__)(params, read)
-    rows = np.array([features(record, layout) for record in found], np.float32)
+    params = jax.jit(network.init)(jax.random.key(0))
+    logits, values, _ = jax.jit(network.__call__)(params, read_by(layout))
+    rows = np.array([features(record, layout) for record in records(8)], np.float32)
     plain = forward(jax.tree.map(np.array, params), rows, reading_of(layout), activation, NUMPY)
     np.testing.assert_allclose(logits, plain[0], rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(values, plain[1], rtol=1e-3, atol=1e-4)
@@ -224,10 +234,7 @@ def test_jax_and_numpy_agree(layout: str, activation: str) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_param_is_learned(layout: str) -> None:
-    network = network_for(layout)
-    params = network.init(jax.random.key(1))
-    read = jnp.array([list(record) for record in records(8)], jnp.uint8)
-    read = network.encode(read)  # type: ignore[attr-defined]
+    network, params, read = network_for(layout), params_of(layout), read_by(layout)
 
     def loss(params: Any) -> jax.Array:
         logits, values, _ = network(params, read)

@@ -86,8 +86,9 @@ def test_32_actions_fit_a_mask_and_33_do_not() -> None:
         distribution.pack_mask(jnp.ones(33, bool))
 
 
-def test_ten_million_samples_hold_no_invalid_action() -> None:
-    games, draws, calls = 50_000, 10, 20
+@pytest.mark.parametrize("calls", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_of_half_a_million_samples_a_call_none_is_an_invalid_action(calls: int) -> None:
+    games, draws = 50_000, 10
 
     @jax.jit
     def invalid(key: jax.Array) -> jax.Array:
@@ -105,7 +106,6 @@ def test_ten_million_samples_hold_no_invalid_action() -> None:
         return jnp.sum(~jnp.any(chosen & mask, axis=-1))
 
     assert sum(int(invalid(jax.random.key(i))) for i in range(calls)) == 0
-    assert games * draws * calls == 10_000_000
 
 
 @pytest.mark.parametrize("seed", range(20))

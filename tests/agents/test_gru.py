@@ -1,5 +1,6 @@
 """The recurrent network: what its unit computes, that it remembers, and that it can start anew."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -37,7 +38,7 @@ def stepwise(network: GruNetwork, *args: Any) -> Any:
 @pytest.mark.parametrize("settings", [{}, {"num_layers": 2, "layer_norm": True}])
 def test_all_steps_at_once_are_the_steps_one_by_one(settings: dict[str, Any]) -> None:
     network = network_of(**settings)
-    params = network.init(jax.random.key(0))
+    params = jax.jit(network.init)(jax.random.key(0))
     starts = jax.random.bernoulli(jax.random.key(1), 0.4, (STEPS, GAMES))
     assert not starts[0].all()
     carry = jax.random.normal(jax.random.key(2), (GAMES, SIZE))
@@ -47,9 +48,10 @@ def test_all_steps_at_once_are_the_steps_one_by_one(settings: dict[str, Any]) ->
         logits, values = how(network, params, *args[1:])
         return jnp.sum(logits**2) + jnp.sum(values**3)
 
-    for found, expected in zip(unroll(network, *args), stepwise(network, *args), strict=True):
+    answers = [jax.jit(partial(how, network))(*args) for how in (unroll, stepwise)]
+    for found, expected in zip(*answers, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    grads = [jax.grad(lambda p, how=how: loss(how, p))(params) for how in (unroll, stepwise)]
+    grads = [jax.jit(jax.grad(partial(loss, how)))(params) for how in (unroll, stepwise)]
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4), *grads)
 
 

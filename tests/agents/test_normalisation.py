@@ -1,5 +1,7 @@
 """Normalised features as a change of the first layer."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -69,8 +71,13 @@ def test_sums_of_table_rows_and_written_out_features_agree(observation: str) -> 
         mean=jnp.asarray(RANDOM.normal(size=env.feature_size), jnp.float32),
         variance=jnp.asarray(RANDOM.uniform(0.1, 2, env.feature_size), jnp.float32),
     )
-    params = scale.folded(network.init(jax.random.key(1)))
-    expected = network.module.apply(params, jax.vmap(env.features)(observations))
-    answers = network(params, observations)[:2]
+
+    @jax.jit
+    def both(key: jax.Array) -> Any:
+        params = scale.folded(network.init(key))
+        written_out = network.module.apply(params, jax.vmap(env.features)(observations))
+        return network(params, observations)[:2], written_out
+
+    answers, expected = both(jax.random.key(1))
     for one, other in zip(answers, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)

@@ -3,7 +3,9 @@
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +17,32 @@ from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.cli.main import main
 from hackmatrix.environments.registry import MAKERS
+from hackmatrix.evaluation.games import Games, Limits
+from hackmatrix.evaluation.players import Player
+from hackmatrix.interface.environment import Environment
+from hackmatrix.jaxgame import HackMatrixEnv
 from hackmatrix.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import save_params
+
+GAMES = ["--episodes", "30", "--max-steps", "60"]  # of HackMatrix, in all quick tests
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared_programs() -> Iterator[None]:
+    """Fresh params that play the same number of games of HackMatrix share what is compiled."""
+    programs: dict[Any, Any] = {}
+
+    def shared(env: Environment, player: Player, limits: Limits, **how: Any) -> Games:
+        games = Games(env, player, limits, **how)
+        if isinstance(env, HackMatrixEnv):
+            shapes = str(jax.tree.map(np.shape, player.params))
+            key = (repr(env), shapes, limits.episodes, limits.max_steps)
+            games._play = programs.setdefault(key, games._play)
+        return games
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("hackmatrix.evaluation.agents.Games", shared)
+        yield
 
 
 def saved(folder: Path, features: int, actions: int = 28, **about: object) -> str:
@@ -87,15 +113,14 @@ def test_a_file_is_evaluated_in_its_own_layout(
     layout: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = saved(tmp_path, features=FEATURE_SIZE[layout], environment="HackMatrix-v1")
-    argv = ["evaluate", file, "--episodes", "4", "--max-steps", "20", "--seed", "3", "--json"]
-    assert main(argv) == 0
+    assert main(["evaluate", file, *GAMES, "--seed", "3", "--json"]) == 0
     captured = capsys.readouterr()
     told = json.loads(captured.out)
     assert captured.err == ""
     assert told["agent"] == file
     assert told["seed"] == 3
-    assert told["episodes"] == 4
-    assert 1 <= told["length_ci"][0] <= told["mean_length"] <= told["length_ci"][1] <= 20
+    assert told["episodes"] == 30
+    assert 1 <= told["length_ci"][0] <= told["mean_length"] <= told["length_ci"][1] <= 60
 
 
 @pytest.mark.parametrize(
@@ -197,27 +222,29 @@ def test_random_plays_any_environment(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_agents_play_the_same_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
-    argv = ["evaluate", "scripted", "random", "--episodes", "30", "--max-steps", "60"]
+    file = saved(tmp_path, features=FEATURE_SIZE["full"])
+    argv = ["evaluate", "scripted", file, *GAMES]
     assert main([*argv, "--json", "--report", str(page)]) == 0
     told = json.loads(capsys.readouterr().out)
-    scripted, random = told["agents"]
-    assert told["agent"] == ["scripted", "random"]
-    assert scripted["mean_stages_cleared"] > random["mean_stages_cleared"] + 0.5
-    difference = random["minus_first"]["mean_stages_cleared"]
+    scripted, fresh = told["agents"]
+    assert told["agent"] == ["scripted", file]
+    assert scripted["mean_stages_cleared"] > fresh["mean_stages_cleared"] + 0.5
+    difference = fresh["minus_first"]["mean_stages_cleared"]
     low, high = difference["ci"]
     assert low <= difference["mean"] <= high < 0
-    for each in (scripted, random):
+    for each in (scripted, fresh):
         assert each["stages"][0]["games"] == 30
         assert sum(row["deaths"] for row in each["deaths"]) + each["truncated"] == 30
     assert "deaths by kind" in page.read_text()
 
 
-def test_what_a_program_is_worth(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["evaluate", "random", "--episodes", "30", "--max-steps", "60", "--forbid", "row, WAIT"]
+def test_what_a_program_is_worth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = saved(tmp_path, features=FEATURE_SIZE["full"])
+    argv = ["evaluate", file, *GAMES, "--forbid", "row, WAIT"]
     assert main([*argv, "--json"]) == 0
     agents = json.loads(capsys.readouterr().out)["agents"]
     assert [agent["agent"] for agent in agents] == [
-        "random",
+        file,
         "without ROW",
         "without WAIT",
         "without any of them",
@@ -228,8 +255,8 @@ def test_what_a_program_is_worth(capsys: pytest.CaptureFixture[str]) -> None:
             assert not (forbidden and agent["program_use"][program])
     assert main(argv) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "random, seed 0, 30 games each"
-    assert lines[2].startswith("random ")
+    assert lines[0] == f"{file}, seed 0, 30 games each"
+    assert lines[2].startswith(f"{file} ")
     assert lines[3].startswith("without ROW ")
     assert lines[4].startswith("  minus the first ")
 

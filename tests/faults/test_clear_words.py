@@ -31,6 +31,8 @@ from hackmatrix.settings.config_file import read_config
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.training.loop import End, train
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 
 def test_an_interval_that_exceeds_the_run_is_told_and_the_clock_is_kept(tmp_path: Path) -> None:
     output = io.StringIO()

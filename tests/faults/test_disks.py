@@ -21,6 +21,8 @@ from hackmatrix.settings.options import TrainOptions
 from hackmatrix.storage import files
 from hackmatrix.training.loop import End
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 WIDE = ["--hidden-dim", "256", "--save-interval", "2", "--total-timesteps", str(6 * 256)]
 
 

@@ -16,6 +16,8 @@ from hackmatrix.runs import checkpoints
 from hackmatrix.runs.folder import LostFolderError
 from hackmatrix.settings.options import TrainOptions
 
+pytestmark = pytest.mark.usefixtures("shared_programs")
+
 
 def files_of(run: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}

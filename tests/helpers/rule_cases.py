@@ -42,6 +42,9 @@ class Engine(Protocol):
     def from_dict(self, data: Data) -> Play:
         """Go on from a state as `Game.to_dict` writes it."""
 
+    def after(self, states: Sequence[Data], action: int) -> list[Data]:
+        """Take the same action in each of at most `jax_games.GAMES` games; the states after it."""
+
 
 class PythonPlay:
     def __init__(self, data: Data) -> None:
@@ -59,6 +62,9 @@ class PythonEngine:
     def from_dict(self, data: Data) -> Play:
         return PythonPlay(data)
 
+    def after(self, states: Sequence[Data], action: int) -> list[Data]:
+        return [PythonPlay(data).step(action)[0] for data in states]
+
 
 class JaxPlay:
     """The game at every place of the batch; the last place is the one that is looked at."""
@@ -73,15 +79,24 @@ class JaxPlay:
     def step(self, action: int) -> tuple[Data, Parts, list[int]]:
         stepped = jax_games.step(self.state, np.full(jax_games.GAMES, action))
         self.state = stepped.state
-        state = state_to_engine(jax.tree.map(lambda x: np.asarray(x)[-1], self.state.game))
         parts = jax_games.parts_of(stepped.info)[-1].tolist()
         parts_by_name = dict(zip(REWARD_PARTS, parts, strict=True))
-        return state_to_dict(state), parts_by_name, self.valid_actions()
+        return _at(jax.device_get(self.state.game), -1), parts_by_name, self.valid_actions()
 
 
 class JaxEngine:
     def from_dict(self, data: Data) -> Play:
         return JaxPlay(data)
+
+    def after(self, states: Sequence[Data], action: int) -> list[Data]:
+        batch = jax_games.begin([state_from_dict(data) for data in states])
+        stepped = jax_games.step(batch, np.full(jax_games.GAMES, action))
+        games = jax.device_get(stepped.state.game)
+        return [_at(games, place) for place in range(len(states))]
+
+
+def _at(games: Any, place: int) -> Data:
+    return state_to_dict(state_to_engine(jax.tree.map(lambda x: x[place], games)))
 
 
 ENGINES: dict[str, type[Engine]] = {"python": PythonEngine, "jax": JaxEngine}

@@ -1,10 +1,9 @@
 """Sections 9 and 10: what a new stage and a new game look like, whatever the dice show."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
-from rule_cases import Data, Engine, data_of, play
+from rule_cases import Data, Engine, data_of, number_of, play
 
 from hackmatrix.engine import Game
 from hackmatrix.rules.board import CORNERS, NEIGHBOURS
@@ -31,10 +30,10 @@ BEFORE = """
 """
 
 
-def completed(engine: Engine, text: str = BEFORE, do: str = "up") -> Iterator[Data]:
-    """The state after an action that completes a stage, under many dice."""
-    for stream in range(STREAMS):
-        yield play(engine, {**data_of(text), "stream": stream}, do)[0]
+def completed(engine: Engine, text: str = BEFORE) -> list[Data]:
+    """The states after an action that completes a stage, under many dice."""
+    before = [{**data_of(text), "stream": stream} for stream in range(STREAMS)]
+    return engine.after(before, number_of("up"))
 
 
 def cell_of(piece: Data) -> int:
