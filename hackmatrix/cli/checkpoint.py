@@ -39,6 +39,9 @@ class VerifyOptions:
         "checkpoints, files of params, or runs, of which all are checked; here or as gs://...",
     )
     evaluate: bool = option(True, "play the games of the recorded evaluation again")
+    env: str | None = option(
+        None, "environment of the agents, if it is one of your own (module:function)"
+    )
     json: bool = option(False, "print one JSON object")
 
 
@@ -110,7 +113,7 @@ def verify(argv: list[str], command: str = "hackmatrix checkpoint verify") -> in
         checks = []
         if not options.json:
             print(path)
-        for each in checks_of(path, evaluate=options.evaluate):
+        for each in checks_of(path, evaluate=options.evaluate, own=options.env):
             checks.append(each)
             said = {True: "ok", False: "FAILED", None: "-"}[each.passed]
             if not options.json:

@@ -26,6 +26,10 @@ EVALUATED = "eval/"  # before the names of metrics of evaluations
 Values = NDArray[np.float64]
 
 
+class NoMetricError(UserError):
+    """A run has no metric of this name."""
+
+
 class Run(NamedTuple):
     """What is read of a run: its settings and its rows of metrics."""
 
@@ -88,11 +92,14 @@ def curves_of(run: Run, metric: str) -> list[Curve]:
     each has an equal part.
 
     Raises:
-        UserError: the run or one of its agents has no values of the metric.
+        NoMetricError: the run has no such metric.
+        UserError: one of its agents has no values of it.
     """
     if not run.has(metric):
         names = {name for row in run.rows for name, x in row.items() if isinstance(x, float)}
-        raise UserError(f"{run.path}: has no metric {metric}; it has {', '.join(sorted(names))}")
+        raise NoMetricError(
+            f"{run.path}: has no metric {metric}; it has {', '.join(sorted(names))}"
+        )
     seconds = _seconds(run.rows)
     found: dict[int, list[tuple[int, float, float]]] = {}
     for row in run.rows:

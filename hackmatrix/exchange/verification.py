@@ -31,12 +31,13 @@ class Check(NamedTuple):
     text: str
 
 
-def verify(path: Path, *, evaluate: bool) -> Iterator[Check]:
+def verify(path: Path, *, evaluate: bool, own: str | None = None) -> Iterator[Check]:
     """The checks of a checkpoint or a file, each as soon as it is done; the first failure ends it.
 
     Args:
         path: a checkpoint's folder or a file of params.
         evaluate: whether to play the games of a recorded evaluation again.
+        own: the environment that the user names; code of one's own is run for no file alone.
     """
     try:
         if path.is_dir():
@@ -58,7 +59,7 @@ def verify(path: Path, *, evaluate: bool) -> Iterator[Check]:
     for k, agent in enumerate(agents):
         which = f" {k}" if len(agents) > 1 else ""
         passed = True
-        for answer in _answers(agent, which):
+        for answer in _answers(agent, which, own):
             yield answer
             passed = passed and answer.passed is True
         if evaluate and passed:
@@ -74,12 +75,18 @@ def _finite(arrays: dict[str, np.ndarray]) -> Check:
     return Check("finite", True, f"{len(learned)} arrays of params and optimizer")
 
 
-def _answers(agent: Exported, which: str) -> Iterator[Check]:
+def _answers(agent: Exported, which: str, own: str | None) -> Iterator[Check]:
     """Whether the params fit their network, and what it says about the first observations."""
     from hackmatrix.agents.policy import policy_of
 
     try:
         policy = policy_of(agent)
+        name = policy.environment
+        if ":" in name and name != own:
+            yield Check(
+                f"network{which}", None, f"plays {name:.80}: --env {name:.80} runs its code"
+            )
+            return
         env, network = policy.make()
     except UserError as error:
         yield Check(f"network{which}", False, str(error))

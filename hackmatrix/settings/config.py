@@ -74,8 +74,12 @@ class TrainConfig:
     architecture: str = option(
         "mlp", "kind of network, see docs/training.md", choices=ARCHITECTURES, section=MODEL
     )
-    hidden_dim: int = option(256, "width of the network's layers", at_least=1, section=MODEL)
-    num_layers: int = option(2, "layers of the network's trunk", at_least=1, section=MODEL)
+    hidden_dim: int = option(
+        256, "width of the network's layers", at_least=1, at_most=65_536, section=MODEL
+    )
+    num_layers: int = option(
+        2, "layers of the network's trunk", at_least=1, at_most=100, section=MODEL
+    )
     activation: Literal["relu", "tanh"] = option(
         "relu", "activation function between the layers", section=MODEL
     )

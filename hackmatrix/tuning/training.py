@@ -111,7 +111,8 @@ def result_of(run: Path, metric: str) -> Result:
     """The result of a run that has ended, or was stopped.
 
     Raises:
-        UserError: it has no values of the metric.
+        NoMetricError: it has no such metric.
+        UserError: it has no values of it.
     """
     read = read_run(run)
     curves = curves_of(read, metric)

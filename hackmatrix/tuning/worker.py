@@ -8,6 +8,7 @@ from pathlib import Path
 
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from hackmatrix.comparison.curves import NoMetricError
 from hackmatrix.comparison.estimates import interquartile_mean
 from hackmatrix.errors import UserError
 from hackmatrix.settings.config import TrainConfig
@@ -61,7 +62,11 @@ class Worker:
             self._say(_line(sampler, finished))
 
     def _make(self, trial: Trial) -> tuple[TrialState, list[float] | None] | None:
-        """Trains a trial; returns its state and values, or None if the search is to end."""
+        """Trains a trial; returns its state and values, or None if the search is to end.
+
+        Raises:
+            NoMetricError: no run has the score that is searched for.
+        """
         run = studies.run_of(self._plan, self._options.sampler, trial.number)
         try:
             config = self._plan.of_trial(trial.params)
@@ -71,6 +76,8 @@ class Worker:
             if state is TrialState.FAIL:
                 raise UserError(last_words(run))
             result = result_of(run, self._plan.metric)
+        except NoMetricError:
+            raise  # all others would have none either
         except UserError as error:
             trial.set_user_attr(studies.REASON, str(error))
             return TrialState.FAIL, None

@@ -148,6 +148,25 @@ def test_odd_facts_are_listed(facts: str, copy: Path, capsys: pytest.CaptureFixt
     assert "best_params.npz" in capsys.readouterr().out
 
 
+def test_the_code_of_an_environment_is_run_only_if_it_is_named(
+    copy: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = copy / "seed_3" / "final_params.npz"
+    facts = params.with_suffix(".json")
+    facts.write_text(json.dumps(json.loads(facts.read_text()) | {"environment": "strange:make"}))
+    proof = tmp_path / "it-ran"
+    (tmp_path / "strange.py").write_text(f"import pathlib\npathlib.Path({str(proof)!r}).touch()\n")
+    monkeypatch.chdir(tmp_path)
+    code, said = verified(capsys, params)
+    assert code == 0
+    assert results(said, params) == {"read": True, "network": None}
+    assert not proof.exists()
+    code, said = verified(capsys, params, "--env", "strange:make")
+    assert proof.exists()
+    assert code == 1
+    assert results(said, params)["network"] is False  # there is no strange:make
+
+
 def test_the_list_names_each_with_its_update_and_marks_the_best(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

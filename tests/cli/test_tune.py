@@ -75,6 +75,15 @@ def test_the_best_settings_are_a_file_that_trains(capsys: pytest.CaptureFixture[
     assert json.loads(Path("tuning/base/report.json").read_text()) == said
 
 
+def test_a_metric_that_no_run_has_ends_the_search(
+    made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["tune", "--config", "base.yaml", "--search-space", "space.yaml", "--num-trials", "8"]
+    assert main([*argv, "--metric", "stats/mean_stages"]) == 2
+    assert "has no metric stats/mean_stages; it has" in capsys.readouterr().err
+    assert len(made) == 1
+
+
 def test_the_winner_is_trained_again_with_seeds_that_no_trial_has_had(
     made: list[TrainConfig], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -167,7 +176,8 @@ def test_a_run_with_a_critical_alarm_is_not_the_best(
 
     use(monkeypatch, collapsing, made)
     said = tuned(capsys, "--sampler", "grid", "--no-pruning")
-    assert said["samplers"]["grid"]["trials_by_state"] == {"complete": 6}
+    ends = {"complete": 6, "with a critical alarm": 2}
+    assert said["samplers"]["grid"]["trials_by_state"] == ends
     assert said["samplers"]["grid"]["best"]["params"]["training.n_epochs"] != "4"
     assert said["samplers"]["grid"]["best"]["values"][0] < 11
 
