@@ -76,11 +76,12 @@ class Scaling(NamedTuple):
             "|---|---:|---:|---:|---:|",
         ]
         for n, together, steps, seconds in self.speeds:
-            kind = "together" if together else "apart"
+            kind = "" if n == 1 else " together" if together else " apart"
+            by_clock = steps / one.steps_per_second / n
             by_time = one.cpu_seconds_per_million / seconds
             rows.append(
-                f"| {n} {kind if n > 1 else ''} | {steps:,.0f} "
-                f"| {steps / one.steps_per_second / n:.0%} | {seconds:.1f} s | {by_time:.0%} |"
+                f"| {n}{kind} | {steps:,.0f} | {100 * by_clock:.0f} % "
+                f"| {seconds:.1f} s | {100 * by_time:.0f} % |"
             )
         return "\n".join(rows)
 
