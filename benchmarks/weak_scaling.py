@@ -1,5 +1,9 @@
 """Weak scaling over processes: each has a core and the same number of games of its own.
 
+Processes that train apart, and know nothing of each other, show what the machine loses when more of
+its cores are busy: caches, memory, clock. Between them and those that train together lies what
+training together costs.
+
 The processor time of a step leaves out most of the time that a process waits for others, so it
 says something on a machine that is not quiet. Processes that share a core take some of it to wait.
 """
@@ -26,6 +30,8 @@ from hackmatrix.runs.rows import read_metrics
 
 _WARM = 2  # updates before the timed ones
 
+Trainings = dict[Path, dict[int, Path]]  # runs, each with the logs of its processes, by their ids
+
 
 @dataclass(frozen=True)
 class ScalingOptions(Options):
@@ -45,10 +51,11 @@ class ScalingOptions(Options):
 
 
 class Speed(NamedTuple):
-    """The speed of some processes that train together."""
+    """The speed of some processes that train at once."""
 
     processes: int
-    steps_per_second: float  # median of the updates
+    together: bool  # one run; otherwise each has a run of its own
+    steps_per_second: float  # of all processes, by the median of the updates
     cpu_seconds_per_million: float  # processor time of all processes for a million steps
 
 
@@ -66,21 +73,29 @@ class Scaling(NamedTuple):
         one = self.speeds[0]
         rows = [
             "| processes | steps/s | efficiency | processor time of 1M steps | efficiency by it |",
-            "|---:|---:|---:|---:|---:|",
+            "|---|---:|---:|---:|---:|",
         ]
-        for n, steps, seconds in self.speeds:
+        for n, together, steps, seconds in self.speeds:
+            kind = "" if n == 1 else " together" if together else " apart"
+            by_clock = steps / one.steps_per_second / n
             by_time = one.cpu_seconds_per_million / seconds
             rows.append(
-                f"| {n} | {steps:,.0f} | {steps / one.steps_per_second / n:.0%} | {seconds:.1f} s "
-                f"| {by_time:.0%} |"
+                f"| {n}{kind} | {steps:,.0f} | {100 * by_clock:.0f} % "
+                f"| {seconds:.1f} s | {100 * by_time:.0f} % |"
             )
         return "\n".join(rows)
 
 
 def measure(options: ScalingOptions) -> Scaling:
-    """Trains with 1, 2, 4, ... processes, one after another."""
+    """Trains with 1, 2, 4, ... processes, one after another; several first apart, then together."""
     counts = [2**k for k in range(options.processes.bit_length())]
-    return Scaling([_speed(n, options) for n in counts if n <= options.processes])
+    kinds = [
+        (n, together)
+        for n in counts
+        if n <= options.processes
+        for together in ([True] if n == 1 else [False, True])
+    ]
+    return Scaling([_speed(n, together, options) for n, together in kinds])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -95,55 +110,49 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
 
-def _speed(count: int, options: ScalingOptions) -> Speed:
-    with tempfile.TemporaryDirectory() as folder, _training(Path(folder), count, options) as pids:
-        run = Path(folder, "run")
-        before = _times(run, pids, _WARM)
-        after = _times(run, pids, _WARM + options.updates)
-        rows = [row for row in read_metrics(run) if row["update"] > _WARM][: options.updates]
+def _speed(count: int, together: bool, options: ScalingOptions) -> Speed:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        _training(Path(folder), count, together, options) as trainings,
+    ):
+        first, last = _WARM, _WARM + options.updates
+        before, after = _processor_time(trainings, first), _processor_time(trainings, last)
+        speeds = [
+            statistics.median(
+                row["train/steps_per_second"]
+                for row in read_metrics(run)
+                if first < row["update"] <= last
+            )
+            for run in trainings
+        ]
     steps = options.updates * count * options.num_envs * options.num_steps
-    return Speed(
-        count,
-        statistics.median(row["train/steps_per_second"] for row in rows),
-        (after - before) / steps * 1e6,
-    )
+    return Speed(count, together, sum(speeds), (after - before) / steps * 1e6)
 
 
 @contextlib.contextmanager
-def _training(folder: Path, count: int, options: ScalingOptions) -> Iterator[list[int]]:
-    """Processes that train, by number, until the end of the context."""
-    words = [sys.executable, "-m", "hackmatrix", "train", "--output-dir", str(folder / "run")]
-    settings = {
-        "env": options.env,
-        "num-envs": count * options.num_envs,
-        "num-steps": options.num_steps,
-        "num-minibatches": options.minibatches,
-        "update-epochs": options.epochs,
-        "lr": 2.5e-4,
-        "total-timesteps": 10**12,
-        "log-interval": 1,
-        "device": "cpu",
-    }
-    words += [word for name, value in settings.items() for word in (f"--{name}", str(value))]
-    words += ["--no-wandb", "--no-tensorboard"]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        coordinator = f"127.0.0.1:{probe.getsockname()[1]}"
-    started = []
+def _training(
+    folder: Path, count: int, together: bool, options: ScalingOptions
+) -> Iterator[Trainings]:
+    """Processes that train until the end of the context, each on the next core."""
     cores = sorted(os.sched_getaffinity(0))
+    coordinator = f"127.0.0.1:{_free_port()}"
+    started = []
+    trainings: Trainings = {}
     try:
         for index in range(count):
-            place = ["--distributed", "--coordinator", coordinator]
-            place += ["--num-processes", str(count), "--process-id", str(index)]
+            run, place = folder / f"run{index}", []
+            if together and count > 1:
+                run = folder / "run"
+                place = ["--distributed", "--coordinator", coordinator]
+                place += ["--num-processes", str(count), "--process-id", str(index)]
+            games = options.num_envs * (count if together else 1)
+            os.sched_setaffinity(0, {cores[index % len(cores)]})  # the child has it too
             with (folder / f"{index}.log").open("w") as log:
-                os.sched_setaffinity(0, {cores[index % len(cores)]})  # the child has it too
-                started.append(
-                    subprocess.Popen(
-                        words + (place if count > 1 else []), stdout=log, stderr=subprocess.STDOUT
-                    )
-                )
+                words = [*_command(run, games, options), *place]
+                started.append(subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT))
+            trainings.setdefault(run, {})[started[-1].pid] = folder / f"{index}.log"
         os.sched_setaffinity(0, cores)
-        yield [each.pid for each in started]
+        yield trainings
     finally:
         os.sched_setaffinity(0, cores)
         for each in started:
@@ -152,15 +161,42 @@ def _training(folder: Path, count: int, options: ScalingOptions) -> Iterator[lis
             each.wait()
 
 
-def _times(run: Path, pids: list[int], update: int) -> float:
-    """Seconds of processor time of the processes and their children when an update is made."""
-    while not any(row["update"] >= update for row in read_metrics(run)):
-        for pid in pids:
-            if _fields(pid)[0] == "Z":  # it has ended
-                log = run.parent / f"{pids.index(pid)}.log"
-                raise UserError(f"a training has ended: {log.read_text()[-1000:]}")
-        time.sleep(0.02)
-    return sum(_seconds(pid) + sum(map(_seconds, _children(pid))) for pid in pids)
+def _command(run: Path, games: int, options: ScalingOptions) -> list[str]:
+    settings = {
+        "output-dir": run,
+        "env": options.env,
+        "num-envs": games,
+        "num-steps": options.num_steps,
+        "num-minibatches": options.minibatches,
+        "update-epochs": options.epochs,
+        "lr": 2.5e-4,
+        "total-timesteps": 10**12,
+        "log-interval": 1,
+        "device": "cpu",
+    }
+    words = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    words += ["--no-wandb", "--no-tensorboard"]
+    return [sys.executable, "-m", "hackmatrix", "train", *words]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _processor_time(trainings: Trainings, update: int) -> float:
+    """Seconds that the processes and their children have used when their runs made an update."""
+    used: dict[Path, float] = {}
+    while len(used) < len(trainings):
+        time.sleep(0.05)
+        for run, processes in trainings.items():
+            for pid, log in processes.items():
+                if _fields(pid)[0] == "Z":  # it has ended
+                    raise UserError(f"a training has ended: {log.read_text()[-1000:]}")
+            if run not in used and any(row["update"] >= update for row in read_metrics(run)):
+                used[run] = sum(_seconds(n) for pid in processes for n in (pid, *_children(pid)))
+    return sum(used.values())
 
 
 def _children(pid: int) -> list[int]:

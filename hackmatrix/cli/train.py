@@ -19,6 +19,7 @@ from hackmatrix.cli.train_bucket import (
     places_of,
 )
 from hackmatrix.errors import UserError
+from hackmatrix.processes.parent import RESTART_ME, watched
 from hackmatrix.reporting.console import Console
 from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.options import TrainOptions
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from hackmatrix.training.sources import Source
 
 SIGNALLED = 128  # plus the signal's number, as in shells
-TRY_AGAIN = 75  # EX_TEMPFAIL: a bucket did not answer; the same command may go well later
 
 _EXAMPLE = """\
   hackmatrix train --num-envs 2048 --total-timesteps 100_000_000 --run-suffix large
@@ -67,8 +67,6 @@ def main(argv: list[str]) -> int:
     asked = parsed(argv)
     options = asked.options
     if is_distributed(asked) and not options.print_config:
-        from hackmatrix.processes.parent import watched
-
         return watched("hackmatrix.cli.distributed", argv, options.stall_timeout)
     return run(asked)
 
@@ -117,7 +115,7 @@ def run(asked: Asked, team: "Team | None" = None) -> int:
         return _run(asked, team)
     except Unreachable as error:
         print(f"hackmatrix train: error: {error}", file=sys.stderr)
-        return TRY_AGAIN
+        return RESTART_ME
 
 
 def _print_config(asked: Asked) -> int:
@@ -148,7 +146,7 @@ def _run(asked: Asked, team: "Team | None") -> int:
     code = _exit_code(outcome)
     if mirror is None or mirror.is_complete:
         return code
-    return code or (FAILED if mirror.is_over else TRY_AGAIN)
+    return code or (FAILED if mirror.is_over else RESTART_ME)
 
 
 def _in_file(given: Given) -> Given:

@@ -43,11 +43,9 @@ def over_time(measures: Measures, metrics: Sequence[Metric]) -> Measures:
 
 def over_devices(measures: Measures, metrics: Sequence[Metric]) -> Measures:
     """Reduces the measures over all devices; call inside `on_devices`."""
-    highest = _highest(metrics)
-    return {
-        name: (mesh.pmax if name in highest else mesh.psum)(values)
-        for name, values in measures.items()
-    }
+    highest = {name: measures[name] for name in _highest(metrics) if name in measures}
+    summed = {name: values for name, values in measures.items() if name not in highest}
+    return mesh.psum(summed) | mesh.pmax(highest)
 
 
 def of_update(values: Mapping[str, Array]) -> Measures:

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 Array = jax.Array
@@ -89,15 +90,25 @@ def first_index(size: int) -> Array:
 
 
 def pmean(tree: Any) -> Any:
-    """`pmean` over the mesh axis; call inside `on_devices`."""
-    return jax.lax.pmean(tree, AXIS)
+    """`pmean` over the mesh axis; call inside `on_devices`. The arrays have one dtype."""
+    return _as_one(jax.lax.pmean, tree)
 
 
 def psum(tree: Any) -> Any:
-    """`psum` over the mesh axis; call inside `on_devices`."""
-    return jax.lax.psum(tree, AXIS)
+    """`psum` over the mesh axis; call inside `on_devices`. The arrays have one dtype."""
+    return _as_one(jax.lax.psum, tree)
 
 
 def pmax(tree: Any) -> Any:
-    """`pmax` over the mesh axis; call inside `on_devices`."""
-    return jax.lax.pmax(tree, AXIS)
+    """`pmax` over the mesh axis; call inside `on_devices`. The arrays have one dtype."""
+    return _as_one(jax.lax.pmax, tree)
+
+
+def _as_one(reduce: Callable[[Any, str], Any], tree: Any) -> Any:
+    """Reduces all arrays of a tree as one: for each array processes would wait for each other."""
+    arrays = jax.tree.leaves(tree)
+    if jax.lax.axis_size(AXIS) == 1 or len(arrays) < 2:
+        return reduce(tree, AXIS)
+    assert len({array.dtype for array in arrays}) == 1
+    vector, to_tree = ravel_pytree(tree)
+    return to_tree(reduce(vector, AXIS))

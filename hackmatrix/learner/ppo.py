@@ -24,6 +24,8 @@ from hackmatrix.settings.config import Course, TrainConfig
 Array = jax.Array
 Scalars = dict[str, Array]
 
+_OF_RANDOM_PLAY = "entropy_of_random_play"  # one of the parts of a loss
+
 
 class Samples(NamedTuple):
     """What the loss reads: transitions with the leading axis B, or sequences, [T, B]."""
@@ -112,7 +114,7 @@ def loss(
     """PPO loss of a minibatch (policy + value - entropy bonus), and its parts by name.
 
     It is the loss of this device's share of the minibatch: means are taken over that share, but
-    advantages and the entropy of a uniform policy are normalised over the shares of all devices.
+    advantages are normalised over the shares of all devices.
 
     The KL divergence from the policy that acted is estimated by (r - 1) - log r with the
     probability ratio r: unbiased, of low variance and never negative
@@ -134,14 +136,13 @@ def loss(
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
     vf_loss = 0.5 * jnp.mean((value - returns) ** 2)
     entropy = jnp.mean(distribution.entropy(log_probs))
-    of_random_play = mesh.pmean(jnp.mean(jnp.log(jnp.maximum(jnp.sum(mask, axis=-1), 1))))
     total = pg_loss + config.vf_coef * vf_loss - ent_coef * entropy
     return total, {
         "total_loss": total,
         "pg_loss": pg_loss,
         "vf_loss": vf_loss,
         "entropy": entropy,
-        "entropy_frac": jnp.where(of_random_play > 0, entropy / of_random_play, 1.0),
+        _OF_RANDOM_PLAY: jnp.mean(jnp.log(jnp.maximum(jnp.sum(mask, axis=-1), 1))),
         "approx_kl": jnp.mean((ratio - 1) - log_ratio),
         "clip_frac": jnp.mean(jnp.abs(ratio - 1) > config.clip_eps),
     }
@@ -189,7 +190,8 @@ def learn(
 
     def step(weights: Weights, indices: Array) -> tuple[Weights, tuple[Scalars, Array]]:
         grads, scalars = mesh.pmean(_mean_over_minibatches(gradient, weights.params, indices))
-        scalars |= {"grad_norm": optax.tree.norm(grads)}
+        scalars |= {"grad_norm": optax.tree.norm(grads), "entropy_frac": _entropy_frac(scalars)}
+        del scalars[_OF_RANDOM_PLAY]
         directions, opt_state = adam.update(grads, weights.opt_state, weights.params)
         params = jax.tree.map(lambda p, d: p - coefficients.rate * d, weights.params, directions)
         found = jnp.int32(anomalies.NONE)
@@ -264,6 +266,12 @@ def _minibatch(batch: Batch, indices: Array) -> Batch:
         jax.tree.map(lambda x: x[:, indices], batch.samples),
         jax.tree.map(lambda x: x[indices], batch.carry),
     )
+
+
+def _entropy_frac(parts: Scalars) -> Array:
+    """The entropy as a part of that of random play; 1 where there is never a choice."""
+    of_random_play = parts[_OF_RANDOM_PLAY]
+    return jnp.where(of_random_play > 0, parts["entropy"] / of_random_play, 1.0)
 
 
 def _explained_variance(samples: Samples) -> Array:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
-RESTART_ME = 75  # exit code with which a process asks to be started again
+RESTART_ME = 75  # EX_TEMPFAIL: exit code with which a process asks to be started again
 
 _LOOK_SECONDS = 1.0  # between two looks at whether the child still runs
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

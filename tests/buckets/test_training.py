@@ -8,6 +8,9 @@ import pytest
 from bucket_runs import PREFIX, RUN, contents, put_run, stored, until
 from fake_bucket import LEFT_SOCKETS, FakeBucket
 from grid_processes import SETTINGS, finish, rows_of, training, wait_for_update
+from hosts import BATCH, TINY, codes, train_alone
+from hosts import training as training_together
+from small_runs import assert_same_run as assert_same_tiny_run
 
 from hackmatrix.buckets.cache import fetched
 from hackmatrix.runs.checkpoints import load_checkpoint
@@ -98,3 +101,34 @@ def test_what_is_in_no_folder_here_can_be_continued_in_another_run(
     local = tmp_path / "checkpoints" / "my-bucket" / "runs" / "mine-more"
     assert without_log(stored(fake, "runs/mine-more/")) == without_log(contents(local))
     assert f"{PREFIX}lease.json" not in fake.objects
+
+
+def test_processes_that_train_together_go_on_from_the_bucket_on_empty_machines(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    first, second, alone = (tmp_path / name for name in ("first", "second", "alone"))
+    for folder in (first, second, alone):
+        folder.mkdir()
+    settings = [*TINY, "--run-name", "mine", "--lr-schedule", "constant", "--total-timesteps"]
+    with training_together(first, 2, *settings, "1e9", *BUCKET) as hosts:
+        hosts[0].wait_for("update 3/")
+        hosts[1].parent.send_signal(signal.SIGTERM)
+        assert codes(hosts) == [143, 143], [host.told() for host in hosts]
+    local = Path("checkpoints", "my-bucket", "runs", "mine")
+    (saved,) = (int(path.name) for path in (first / "host0" / local / "checkpoints").iterdir())
+    assert is_there(fake, saved)
+    assert f"{PREFIX}lease.json" not in fake.objects
+    assert hosts[1].files() == set()
+    shutil.rmtree(first)
+
+    steps = ["--total-timesteps", str((saved + 3) * BATCH)]
+    with training_together(second, 2, "--resume", str(RUN), *BUCKET, *steps) as hosts:
+        assert codes(hosts) == [0, 0], [host.told() for host in hosts]
+    assert f"after update {saved}" in hosts[0].told()
+    assert hosts[1].files() == set()
+    run = second / "host0" / local
+    assert without_log(stored(fake)) == without_log(contents(run))
+
+    train_alone(alone, *settings, str(saved * BATCH), "--num-devices", "2")
+    train_alone(alone, "--resume", "runs/mine", *steps, "--num-devices", "2")
+    assert_same_tiny_run(run, alone / "host0" / "runs" / "mine", saved + 3)

@@ -3,6 +3,7 @@
 import shutil
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ EVALUATED = ("--eval-interval", "3", "--eval-episodes", "4", "--save-interval", 
 NEW = (*TINY, *EVALUATED, "--run-name", "mine")
 MINE = Path("host0", "runs", "mine")
 ENDLESS = ("--total-timesteps", "1e9")
+STALL = 60  # seconds; longer than compiling takes where many tests run at once
 
 
 def steps(updates: int) -> tuple[str, str]:
@@ -27,47 +29,63 @@ def told(hosts: list[Host]) -> str:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of one process with two devices."""
-    folder = tmp_path_factory.mktemp("alone")
-    train_alone(folder, *NEW, *steps(6), "--num-devices", "2")
-    return folder / MINE
-
-
-def test_two_processes_train_as_two_devices_and_one_of_them_writes(
-    alone: Path, tmp_path: Path
-) -> None:
-    with training(tmp_path, 2, *NEW, *steps(6)) as hosts:
-        assert codes(hosts) == [0, 0], told(hosts)
-    assert_same_run(tmp_path / MINE, alone, 6)
-    assert updates_of(tmp_path / MINE) == updates_of(alone)
-    assert any("eval/mean_return" in row for row in rows_of(alone))
-    assert hosts[1].files() == set()
-    assert "update 6/6" in hosts[0].told()
-    assert "update" not in hosts[1].told()
-
-
-def test_a_signal_to_any_process_saves_at_one_step_and_one_process_goes_on(
-    tmp_path: Path,
-) -> None:
-    with training(tmp_path, 2, *TINY, *ENDLESS, "--run-name", "mine") as hosts:
+def with_one_stuck(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Host]]:
+    """Two processes of which the second does nothing any more."""
+    folder = tmp_path_factory.mktemp("stuck")
+    with training(folder, 2, *TINY, *ENDLESS, "--stall-timeout", str(STALL)) as hosts:
         hosts[0].wait_for("update 2/")
+        hosts[1].stop()
+        yield hosts
+
+
+@pytest.fixture(scope="module")
+def made_by_four(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which four processes have made a run of four updates."""
+    folder = tmp_path_factory.mktemp("four")
+    train(folder, 4, *TINY, "--run-name", "mine", "--lr-schedule", "constant", *steps(4))
+    return folder
+
+
+@pytest.mark.usefixtures("with_one_stuck")  # its time passes meanwhile
+def test_four_processes_train_as_four_devices(made_by_four: Path, tmp_path: Path) -> None:
+    place = ("--run-name", "mine", "--lr-schedule", "constant")
+    train_alone(tmp_path, *TINY, *place, *steps(4), "--num-devices", "4")
+    assert_close(made_by_four / MINE, tmp_path / MINE, 4)
+
+
+def test_two_processes_go_on_as_two_devices_until_a_signal_to_any_and_then_one(
+    made_by_four: Path, tmp_path: Path
+) -> None:
+    apart, alone = tmp_path / "apart", tmp_path / "alone"
+    for folder in (apart, alone):
+        shutil.copytree(made_by_four / MINE, folder / MINE)
+    more = ("--resume", "runs/mine", "--eval-interval", "1", "--eval-episodes", "4")
+    with training(apart, 2, *more, *ENDLESS) as hosts:
+        hosts[0].wait_for("update 6/")
         began = time.monotonic()
         hosts[1].parent.send_signal(signal.SIGTERM)
-        hosts[0].wait_for("checkpoint: update")
+        hosts[0].wait_for("stopped after")
         assert time.monotonic() - began < 10
         assert codes(hosts) == [143, 143], told(hosts)
     assert "SIGTERM has reached another process" in hosts[0].told()
-    (saved,) = updates_of(tmp_path / MINE)
-    assert saved >= 2
-    assert rows_of(tmp_path / MINE)[-1]["update"] == saved
-    train_alone(tmp_path, "--resume", "runs/mine", *steps(saved + 2))
-    assert updates_of(tmp_path / MINE) == [saved, saved + 2]
+    assert "update" not in hosts[1].told()
+    assert hosts[1].files() == set()
+    saved = updates_of(apart / MINE)[-1]
+    assert saved >= 6
+
+    train_alone(alone, *more, *steps(saved), "--num-devices", "2")
+    assert_same_run(apart / MINE, alone / MINE, saved)
+    assert updates_of(apart / MINE) == updates_of(alone / MINE)
+    assert any("eval/mean_return" in row for row in rows_of(alone / MINE))
+    train_alone(apart, "--resume", "runs/mine", *steps(saved + 2), "--num-devices", "1")
+    assert updates_of(apart / MINE)[-1] == saved + 2
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_four_two_and_one_processes_continue_what_as_many_devices_would(tmp_path: Path) -> None:
+def test_four_two_and_one_processes_with_evaluations_continue_what_as_many_devices_would(
+    tmp_path: Path,
+) -> None:
     apart, alone = tmp_path / "apart", tmp_path / "alone"
     apart.mkdir()
     alone.mkdir()
@@ -91,38 +109,32 @@ def assert_close(one: Path, other: Path, update: int) -> None:
         np.testing.assert_allclose(array, expected[name], rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("lost", [0, 1])
 def test_a_lost_process_ends_the_others_with_the_code_that_asks_for_a_restart(
-    tmp_path: Path,
+    lost: int, tmp_path: Path
 ) -> None:
     with training(tmp_path, 2, *TINY, *ENDLESS, "--heartbeat-timeout", "10") as hosts:
         hosts[0].wait_for("update 2/")
         began = time.monotonic()
-        hosts[1].kill()
+        hosts[lost].kill()
         assert codes(hosts) == [75, 75], told(hosts)
         assert time.monotonic() - began < 30
-    assert "killed, by someone or for want of memory" in hosts[1].told()
-    assert "start all processes again" in hosts[0].told()
+    assert "killed, by someone or for want of memory" in hosts[lost].told()
+    assert "start all processes again" in hosts[1 - lost].told().splitlines()[-1]
+
+
+def test_a_process_that_is_stuck_is_killed(with_one_stuck: list[Host]) -> None:
+    assert codes(with_one_stuck) == [75, 75], told(with_one_stuck)
+    assert f"stuck: no update for {STALL} s" in with_one_stuck[1].told()
 
 
 @pytest.mark.slow
-def test_without_the_first_process_the_others_end_too(tmp_path: Path) -> None:
-    with training(tmp_path, 2, *TINY, *ENDLESS) as hosts:
+def test_a_first_process_that_is_stuck_is_killed(tmp_path: Path) -> None:
+    with training(tmp_path, 2, *TINY, *ENDLESS, "--stall-timeout", str(STALL)) as hosts:
         hosts[0].wait_for("update 2/")
-        began = time.monotonic()
-        hosts[0].kill()
+        hosts[0].stop()
         assert codes(hosts) == [75, 75], told(hosts)
-        assert time.monotonic() - began < 30
-    assert "start all processes again" in hosts[1].told().splitlines()[-1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stuck", [0, 1])
-def test_a_process_that_is_stuck_is_killed(stuck: int, tmp_path: Path) -> None:
-    with training(tmp_path, 2, *TINY, *ENDLESS, "--stall-timeout", "60") as hosts:
-        hosts[0].wait_for("update 2/")
-        hosts[stuck].stop()
-        assert codes(hosts) == [75, 75], told(hosts)
-    assert "stuck: no update for 60 s" in hosts[stuck].told()
+    assert f"stuck: no update for {STALL} s" in hosts[0].told()
 
 
 @pytest.mark.slow
