@@ -54,6 +54,7 @@ def _programs_are_traced() -> Iterator[None]:
 # so that the second finds what the first has kept.
 LONGEST = [
     "jaxgame/test_lockstep.py",
+    "training/test_together.py",
     "training/test_loop.py",
     "environments/test_documentation.py",
     "page/test_browser.py",
