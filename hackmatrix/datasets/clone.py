@@ -77,8 +77,6 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
         batch=min(plan.batch, len(learned.mask)),
         seed=plan.seed,
     )
-    if not all(np.isfinite(array).all() for array in jax.tree.leaves(params)):
-        raise UserError(f"--lr {plan.lr:g}: the params became NaN or infinite; take a smaller one")
     cross_entropy, agreement, error = _judged(network, params, held_out)
     return Cloned(
         jax.device_get(params),

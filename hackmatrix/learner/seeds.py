@@ -37,5 +37,5 @@ def split(tree: Tree, count: int) -> list[Tree]:
 
 
 def are_finite(tree: Tree) -> bool:
-    """Whether all numbers of a tree of NumPy arrays are finite."""
+    """Whether all numbers of a tree of arrays are finite."""
     return all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))

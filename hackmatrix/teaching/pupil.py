@@ -10,7 +10,9 @@ import optax
 
 from hackmatrix.agents import distribution
 from hackmatrix.agents.network import Network
+from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import PyTree
+from hackmatrix.learner.seeds import are_finite
 from hackmatrix.teaching.lessons import Lessons
 
 Array = jax.Array
@@ -49,6 +51,9 @@ def learn(
 
     Returns:
         The new params, and the loss in the last epoch.
+
+    Raises:
+        UserError: the params became NaN or infinite.
     """
     count = len(lessons.mask)
     steps = count // batch
@@ -61,6 +66,8 @@ def learn(
     for _ in range(epochs):
         order = jnp.asarray(rng.permutation(count)[: steps * batch].reshape(steps, batch))
         params, state, losses = _epoch(network, adam, params, state, lessons, order)
+    if not are_finite(params):
+        raise UserError(f"--lr {lr:g}: the params became NaN or infinite; take a smaller one")
     return params, losses
 
 

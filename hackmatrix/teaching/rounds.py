@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from hackmatrix.agents.policy import Policy
-from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import PyTree
 from hackmatrix.search.model import Searcher
 from hackmatrix.teaching.lessons import Lecturer, Lessons
@@ -66,10 +65,6 @@ def teach(policy: Policy, plan: Plan, after: Callable[[Round], None]) -> None:
             batch=plan.batch,
             seed=plan.seed + number,
         )
-        if not all(np.isfinite(array).all() for array in jax.tree.leaves(params)):
-            raise UserError(
-                f"--lr {plan.lr:g}: the params became NaN or infinite in round {number}"
-            )
         seconds, positions = time.monotonic() - began, len(lessons.mask)
         divergence = float(loss.divergence)
         after(Round(number, jax.device_get(params), positions, divergence, seconds))

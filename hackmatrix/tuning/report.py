@@ -30,9 +30,8 @@ class Report:
     @property
     def chosen(self) -> str | None:
         """What did best with fresh seeds, a sampler's winner or `default`; else in the search."""
-        known = [name for name in self.winners if name in self.fresh]
-        known = [*known, DEFAULT] if known and DEFAULT in self.fresh else known
-        known = known or list(self.winners)
+        trained = [name for name in self.winners if name in self.fresh]
+        known = [*trained, *({DEFAULT} & self.fresh.keys())] if trained else list(self.winners)
 
         def score(name: str) -> float:
             fresh = self.fresh.get(name)

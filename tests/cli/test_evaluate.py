@@ -28,7 +28,7 @@ GAMES = ["--episodes", "30", "--max-steps", "60"]  # of HackMatrix, in all quick
 
 
 @pytest.fixture(scope="module", autouse=True)
-def shared_programs() -> Iterator[None]:
+def shared_evaluations() -> Iterator[None]:
     """Fresh params that play the same number of games of HackMatrix share what is compiled."""
     programs: dict[Any, Any] = {}
 
