@@ -158,7 +158,7 @@ def mirrored(places: Places, lease: "Lease | None", console: Console) -> "Iterat
     from hackmatrix.buckets.mirror import Mirror
 
     console.say(f"what is in {places.folder} is mirrored to {places.target}")
-    bucket = Bucket(places.target)
+    bucket = Bucket(places.target, PATIENCE)
     with Mirror(places.folder, bucket, lease, console.say, console.warn) as mirror:
         yield mirror
 

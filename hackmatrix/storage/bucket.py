@@ -56,7 +56,7 @@ class Object(NamedTuple):
 class Bucket:
     """The objects below an address, by their names relative to it. For one thread at a time."""
 
-    def __init__(self, address: Address, patience: float = PATIENCE) -> None:
+    def __init__(self, address: Address, patience: float) -> None:
         """Finds credentials; asks the bucket nothing yet.
 
         Args:

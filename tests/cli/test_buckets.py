@@ -222,7 +222,7 @@ def test_another_trainer_of_the_run_is_refused(
 
     monkeypatch.setattr(lease, "RENEW_SECONDS", 0.1)
     put_run(fake, make_run(tmp_path / "there", 20))
-    other = lease.take_lease(Bucket(RUN), print)
+    other = lease.take_lease(Bucket(RUN, patience=5), print)
     code, line = fails(["train", "--resume", f"{URL}/mine"], capsys)
     assert code == 2
     assert line.startswith("gs://my-bucket/runs/mine is being trained by ")
@@ -236,6 +236,7 @@ def test_what_can_not_be_uploaded_is_an_exit_code_of_its_own(
 ) -> None:
     monkeypatch.setattr(mirror, "END_SECONDS", 0.2)
     monkeypatch.setattr(mirror, "_QUIET_SECONDS", 0.1)
+    monkeypatch.setattr("hackmatrix.cli.train_bucket.PATIENCE", 0.3)
     fake.faults = [Fault("503", 1000, "POST", "manifest")]
     assert main(["train", "--checkpoint-dir", URL, "--run-name", "mine"]) == 75
     assert (HERE / "mine" / "checkpoints" / "20").is_dir()

@@ -23,6 +23,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import google_crc32c
 import pytest
 
+from hackmatrix.buckets.lease import Lease
+
 BUCKET = "my-bucket"
 
 
@@ -323,8 +325,33 @@ def emulated(patch: pytest.MonkeyPatch) -> Iterator[FakeBucket]:
     The library leaves the sockets of downloads that failed to the garbage collector.
     """
     bucket = FakeBucket()
+    leases: list[Lease] = []
+    start = Lease.__init__
+
+    def noted(lease: Lease, *args: Any) -> None:
+        start(lease, *args)
+        leases.append(lease)
+
+    patch.setattr(Lease, "__init__", noted)
     with served(bucket) as url:
         patch.setenv("STORAGE_EMULATOR_HOST", url)
+        before = set(threading.enumerate())
         yield bucket
+        bucket.faults, bucket.is_down = [], False
+        for lease in leases:
+            lease.release()
+        _await_clients(before)
     if bucket.has_failed:
         gc.collect()
+
+
+def _await_clients(before: set[threading.Thread]) -> None:
+    """Waits for the threads that talk to the bucket.
+
+    They draw from the global `random` for their requests and pauses, which in another test would
+    disturb hypothesis.
+    """
+    for thread in set(threading.enumerate()) - before:
+        if thread.name in ("mirror", "lease"):
+            thread.join(timeout=20)
+            assert not thread.is_alive(), f"the thread {thread.name} is left behind"

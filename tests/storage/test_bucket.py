@@ -166,7 +166,7 @@ from hackmatrix.storage.bucket import Bucket, Forbidden, check_installed
 check_installed(Address("my-bucket", "x"))
 began = time.monotonic()
 try:
-    Bucket(Address("my-bucket", "x"))
+    Bucket(Address("my-bucket", "x"), patience=5)
 except Forbidden as error:
     print(time.monotonic() - began)
     print(error)
@@ -196,4 +196,4 @@ def test_without_credentials_one_line_comes_within_five_seconds(tmp_path: Path) 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "google.cloud.storage", None)
     with pytest.raises(UserError, match=r"pip install 'hackmatrix\[bucket\]'"):
-        Bucket(Address(BUCKET, "a"))
+        Bucket(Address(BUCKET, "a"), patience=5)
