@@ -55,8 +55,8 @@ def search_player(name: str, searcher: Searcher, params: PyTree) -> Player:
     ) -> tuple[Array, PyTree]:
         memory = carry.after(observations)
         words = jax.lax.bitcast_convert_type(uniforms, jnp.uint32)
-        tree = searcher.search(params, memory, observations, masks, words)
-        return searcher.choose(tree, masks), memory
+        _, actions = searcher.search(params, memory, observations, masks, words)
+        return actions, memory
 
     return Player(name, params, choose, Memory.empty)
 

@@ -79,9 +79,8 @@ class Analyst:
 
     def _search_one(self, params: Any, memory: Memory, record: Any, valid: Any, seed: Any) -> Any:
         searcher, masks = self._searcher, valid[None]
-        tree = searcher.search(params, memory, record[None], masks, seed[None])
+        tree, action = searcher.search(params, memory, record[None], masks, seed[None])
         priors = jnp.exp(distribution.log_probabilities(tree.root().logits, masks))
-        action = searcher.choose(tree, masks)
         return jax.tree.map(lambda x: x[0], (tree, priors, action))
 
 

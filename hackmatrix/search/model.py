@@ -12,12 +12,16 @@ from hackmatrix.interface.environment import PyTree
 from hackmatrix.jaxgame.dice import Dice
 from hackmatrix.jaxgame.env import HackMatrixEnv
 from hackmatrix.jaxgame.env_state import EnvState
+from hackmatrix.rules.observation import number_of
 from hackmatrix.search.imagine import imagined
 from hackmatrix.search.memory import Memory
-from hackmatrix.search.tree import Model, Settings, Tree, chosen, search
+from hackmatrix.search.tree import Model, Settings, Tree, search
 from hackmatrix.version import ENVIRONMENT_ID
 
 Array = jax.Array
+
+_WEIGHT = 30.0  # logits
+_PATIENCE = 40.0  # turns of a stage
 
 
 class Searcher(NamedTuple):
@@ -52,8 +56,10 @@ class Searcher(NamedTuple):
 
     def search(
         self, params: PyTree, memory: Memory, observations: Array, masks: Array, words: Array
-    ) -> Tree:
-        """The tree of N games; what it knows of them are these observations, present and past.
+    ) -> tuple[Tree, Array]:
+        """The tree of N games, and the valid actions int32[N] that it chooses.
+
+        What it knows of the games are these observations, present and past.
 
         Args:
             params: the network's.
@@ -63,10 +69,6 @@ class Searcher(NamedTuple):
             words: uint32[N], from which hidden facts and dice are drawn.
         """
         return search(self._model(params, memory, words), self.settings, observations, masks)
-
-    def choose(self, tree: Tree, masks: Array) -> Array:
-        """int32[N]: valid actions, by their trees."""
-        return chosen(tree, masks, self.settings)
 
     def _model(self, params: PyTree, memory: Memory, words: Array) -> Model:
         zero = jnp.zeros(words.shape, jnp.int32)
@@ -85,4 +87,15 @@ class Searcher(NamedTuple):
             logits, values, _ = self.network(params, encoded(self.network, observations), ())
             return logits, values
 
-        return Model(imagine, step, jax.vmap(self.env.action_mask), judge)
+        return Model(imagine, step, jax.vmap(self.env.action_mask), judge, weight_of_returns)
+
+
+def weight_of_returns(observations: Array) -> Array:
+    """float32[N]: logits that a reward of 1 is worth to a search from these observations.
+
+    The network's value is wrong in places where the network itself never goes. Where it promises
+    more of staying than of leaving a stage, a search that believed it would stay for ever. So the
+    longer a stage lasts, the less returns are worth beside the network's own choice.
+    """
+    turn = number_of(observations, "turn")
+    return _WEIGHT * jnp.minimum(1, _PATIENCE / jnp.maximum(turn, 1))

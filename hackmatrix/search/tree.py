@@ -37,12 +37,14 @@ class Model(NamedTuple):
             A game whose action is `NONE` may do anything.
         valid: states -> bool[N, A].
         judge: observations -> logits float32[N, A], values float32[N].
+        weight: observations of the roots -> float32[N], logits that a reward of 1 is worth.
     """
 
     imagine: Callable[[PyTree, Array], PyTree]
     step: Callable[[PyTree, Array], tuple[PyTree, PyTree, Array, Array]]
     valid: Callable[[PyTree], Array]
     judge: Callable[[PyTree], tuple[Array, Array]]
+    weight: Callable[[PyTree], Array]
 
 
 class Settings(NamedTuple):
@@ -51,7 +53,6 @@ class Settings(NamedTuple):
     simulations: int
     discount: float  # of the rewards and values that the network was trained on
     considered: int = 8  # actions that share the simulations at the root, the most probable ones
-    weight: float = 30.0  # logits that a reward of 1 is worth
     exploration: float = 1.0  # PUCT's constant
     depth: int = 10  # actions after which a simulation stops
 
@@ -86,8 +87,10 @@ class Tree(NamedTuple):
         return jnp.where(self.visits > 0, known, mean[..., None])
 
 
-def search(model: Model, settings: Settings, observations: PyTree, valid: Array) -> Tree:
-    """The tree after all simulations.
+def search(
+    model: Model, settings: Settings, observations: PyTree, valid: Array
+) -> tuple[Tree, Array]:
+    """The tree after all simulations, and the best of the actions that were tried most, int32[N].
 
     Args:
         model: the games.
@@ -107,25 +110,22 @@ def search(model: Model, settings: Settings, observations: PyTree, valid: Array)
     )
     halving = jnp.asarray(halving_visits(min(settings.considered, actions), settings.simulations))
     number = jnp.minimum(jnp.sum(valid, axis=1), settings.considered)
+    weight = model.weight(observations)
 
     def simulate(i: Array, tree: Tree) -> Tree:
         root = tree.root()
         candidates = valid & (root.visits == halving[number, i][:, None])
-        action = _first_of(_policy_logits(root, settings), candidates)
+        action = _first_of(_policy_logits(root, weight), candidates)
         world = jnp.take_along_axis(root.visits, action[:, None], axis=1)[:, 0]
         states = model.imagine(observations, world.astype(jnp.uint32))
         walk = _walk(model, settings, tree, states, action, observations, candidates.any(axis=1))
         return _with_leaf(tree, walk, i + 1, *model.judge(walk.leaf), settings)
 
-    return jax.lax.fori_loop(0, settings.simulations, simulate, tree)
-
-
-def chosen(tree: Tree, valid: Array, settings: Settings) -> Array:
-    """int32[N]: the best of the actions that were tried most."""
+    tree = jax.lax.fori_loop(0, settings.simulations, simulate, tree)
     root = tree.root()
     visits = jnp.where(valid, root.visits, -1)
     most = visits == jnp.max(visits, axis=1, keepdims=True)
-    return _first_of(_policy_logits(root, settings), valid & most)
+    return tree, _first_of(_policy_logits(root, weight), valid & most)
 
 
 def improved(tree: Tree, valid: Array, weight: float) -> tuple[Array, Array]:
@@ -171,21 +171,21 @@ def halving_visits(considered: int, simulations: int) -> np.ndarray:
     return table
 
 
-def _policy_logits(node: Tree, settings: Settings) -> Array:
+def _policy_logits(node: Tree, weight: Array) -> Array:
     """float32[N, A]: the network's logits, improved by what the actions brought."""
-    return node.logits + settings.weight * node.q()
+    return node.logits + weight[:, None] * node.q()
 
 
 def _first_of(score: Array, candidates: Array) -> Array:
     return jnp.argmax(jnp.where(candidates, score, -jnp.inf), axis=1).astype(jnp.int32)
 
 
-def _puct(node: Tree, valid: Array, settings: Settings) -> Array:
+def _puct(node: Tree, valid: Array, weight: Array, exploration: float) -> Array:
     """int32[N]: the action with the largest upper bound among those that are valid in this game."""
     prior = jax.nn.softmax(jnp.where(valid, node.logits, _INVALID))
     visits = jnp.sum(node.visits, axis=1, keepdims=True)
-    bonus = settings.exploration * prior * jnp.sqrt(visits + 1) / (1 + node.visits)
-    return _first_of(settings.weight * node.q() + bonus, valid)
+    bonus = exploration * prior * jnp.sqrt(visits + 1) / (1 + node.visits)
+    return _first_of(weight[:, None] * node.q() + bonus, valid)
 
 
 class _Walk(NamedTuple):
@@ -213,6 +213,7 @@ def _walk(
     walking: Array,
 ) -> _Walk:
     """Walks down until the tree, the game or the depth ends."""
+    weight = model.weight(observations)
     nowhere = jnp.zeros((settings.depth, action.size), jnp.int32)
     start = _Walk(
         steps=jnp.int32(0),
@@ -235,7 +236,7 @@ def _walk(
             steps=walk.steps + 1,
             states=states,
             node=child,
-            action=_puct(tree.at(child), model.valid(states), settings),
+            action=_puct(tree.at(child), model.valid(states), weight, settings.exploration),
             walking=walk.walking & ~ended & (child > 0),
             leaf=_where(walk.walking, seen, walk.leaf),
             ended=walk.ended | (walk.walking & ended),

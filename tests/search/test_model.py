@@ -23,7 +23,7 @@ from hackmatrix.evaluation.players import search_player
 from hackmatrix.rules.actions import NUM_ACTIONS
 from hackmatrix.rules.observation import number_of
 from hackmatrix.search.memory import Memory
-from hackmatrix.search.model import Searcher
+from hackmatrix.search.model import Searcher, weight_of_returns
 
 NETWORK = NetworkConfig(hidden_dim=4, num_layers=1)
 RUN: dict[str, object] = {"normalize_rewards": False, "reward": "progress", "gamma": 0.998}
@@ -63,6 +63,16 @@ def test_search_needs_params_alone(
     assert capsys.readouterr().err == f"hackmatrix evaluate: error: {message}\n"
 
 
+def test_the_longer_a_stage_lasts_the_less_returns_are_worth() -> None:
+    state = rich(random.Random(4))
+    records = []
+    for turn in (0, 40, 80, 400):
+        state.turn = turn
+        records.append(np.frombuffer(observe(state), np.uint8))
+    weights = weight_of_returns(jnp.asarray(np.array(records)))
+    np.testing.assert_allclose(weights, [30, 30, 15, 3])
+
+
 GAMES = 8
 
 
@@ -81,7 +91,7 @@ def test_it_chooses_valid_actions_and_the_same_ones_again() -> None:
     @jax.jit
     def choose(records: jax.Array, memory: Memory, masks: jax.Array) -> jax.Array:
         words = jnp.arange(GAMES, dtype=jnp.uint32)
-        return searcher.choose(searcher.search(params, memory, records, masks, words), masks)
+        return searcher.search(params, memory, records, masks, words)[1]
 
     actions = np.asarray(choose(records, memory, jnp.asarray(masks)))
     assert masks[np.arange(GAMES), actions].all()

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.search.tree import Model, Settings, Tree, chosen, halving_visits, improved, search
+from hackmatrix.search.tree import Model, Settings, Tree, halving_visits, improved, search
 
 Array = jax.Array
 
@@ -44,11 +44,16 @@ def _uniform(observations: Array) -> tuple[Array, Array]:
     return jnp.zeros((observations.size, ACTIONS)), jnp.zeros(observations.size)
 
 
+def _two(observations: Array) -> Array:
+    return jnp.full(observations.size, 2.0)
+
+
 WALK = Model(
     imagine=lambda cell, number: Walker(cell, jnp.zeros_like(cell), number),
     step=_step,
     valid=lambda walker: jnp.ones((walker.cell.size, ACTIONS), bool),
     judge=_uniform,
+    weight=_two,
 )
 
 
@@ -66,46 +71,52 @@ def _solved() -> np.ndarray:
     return best
 
 
-def _searched(model: Model, settings: Settings, valid: np.ndarray, start: int = START) -> Tree:
+def _searched(
+    model: Model, settings: Settings, valid: np.ndarray, start: int = START
+) -> tuple[Tree, Array]:
     observations = jnp.full(len(valid), start)
     run = jax.jit(lambda seen, valid: search(model, settings, seen, valid))
     return run(observations, jnp.asarray(valid))
 
 
+class Walked(NamedTuple):
+    """All games, searched."""
+
+    tree: Tree
+    answer: np.ndarray  # int32[GAMES]
+    valid: np.ndarray  # bool[GAMES, ACTIONS], in every third game not every first action
+
+
+SETTINGS = Settings(600, DISCOUNT, exploration=2.0, depth=8)
+
+
 @pytest.fixture(scope="module")
-def walked() -> tuple[Tree, np.ndarray, Settings]:
-    """The trees of all games, and what was valid: in every third game not every first action."""
-    settings = Settings(600, DISCOUNT, weight=2.0, exploration=2.0, depth=8)
+def walked() -> Walked:
     valid = np.ones((GAMES, ACTIONS), bool)
     valid[::3, 1] = False
-    return _searched(WALK, settings, valid), valid, settings
+    tree, answer = _searched(WALK, SETTINGS, valid)
+    return Walked(tree, np.asarray(answer), valid)
 
 
-def test_it_finds_the_best_action_of_a_game_of_chance(
-    walked: tuple[Tree, np.ndarray, Settings],
-) -> None:
-    tree, valid, settings = walked
-    best = np.where(valid, _solved(), -np.inf)
-    answer = np.asarray(chosen(tree, jnp.asarray(valid), settings))
-    lost = best.max(axis=1) - best[np.arange(GAMES), answer]
+def test_it_finds_the_best_action_of_a_game_of_chance(walked: Walked) -> None:
+    best = np.where(walked.valid, _solved(), -np.inf)
+    lost = best.max(axis=1) - best[np.arange(GAMES), walked.answer]
     assert lost.max() < 0.1
     assert np.mean(lost == 0) > 0.85  # uniform play would find a third or half
 
 
-def test_its_values_come_near_the_solution(walked: tuple[Tree, np.ndarray, Settings]) -> None:
+def test_its_values_come_near_the_solution(walked: Walked) -> None:
     """Means over simulations: they hold the exploration too, so they stay below the best."""
-    tree, valid, settings = walked
-    each, answer = np.arange(GAMES), np.asarray(chosen(tree, jnp.asarray(valid), settings))
-    error = np.asarray(tree.root().q())[each, answer] - _solved()[each, answer]
+    each, answer = np.arange(GAMES), walked.answer
+    error = np.asarray(walked.tree.root().q())[each, answer] - _solved()[each, answer]
     assert abs(error).max() < 0.5
     assert -0.2 < error.mean() < 0.1
 
 
-def test_statistics_add_up(walked: tuple[Tree, np.ndarray, Settings]) -> None:
-    tree, valid, settings = walked
-    visits, children = np.asarray(tree.visits), np.asarray(tree.children)
-    assert (visits[:, 0].sum(axis=1) == settings.simulations).all()
-    assert (visits[:, 0][~valid] == 0).all()
+def test_statistics_add_up(walked: Walked) -> None:
+    visits, children = np.asarray(walked.tree.visits), np.asarray(walked.tree.children)
+    assert (visits[:, 0].sum(axis=1) == SETTINGS.simulations).all()
+    assert (visits[:, 0][~walked.valid] == 0).all()
     for game in range(GAMES):
         for node, action in zip(*np.nonzero(children[game]), strict=True):
             child = children[game, node, action]
@@ -129,14 +140,14 @@ def _coin() -> Model:
         asked = state[0][:, None] == 1
         return jnp.where(asked, jnp.array([True, True, False]), jnp.ones(ACTIONS, bool))
 
-    return Model(imagine, step, valid, _uniform)
+    return Model(imagine, step, valid, _uniform, _two)
 
 
 def test_it_does_not_know_how_a_coin_will_fall() -> None:
     """In any one imagined world, guessing would win; over many of them, it is worth nothing."""
-    settings, valid = Settings(256, 1.0, weight=2.0), np.ones((4, ACTIONS), bool)
-    tree = _searched(_coin(), settings, valid, start=0)
-    assert chosen(tree, jnp.asarray(valid), settings).tolist() == [2] * 4
+    valid = np.ones((4, ACTIONS), bool)
+    tree, answer = _searched(_coin(), Settings(256, 1.0), valid, start=0)
+    assert answer.tolist() == [2] * 4
     assert (np.abs(np.asarray(tree.root().q())[:, :2]) < 0.2).all()
 
 
@@ -174,3 +185,18 @@ def test_an_action_that_was_not_tried_promises_the_mean() -> None:
     visits, totals = jnp.array([2.0, 0.0, 1.0]), jnp.array([3.0, 0.0, 0.0])
     node = Tree(jnp.zeros(3, jnp.int32), visits, totals, jnp.zeros(3), jnp.array(5.0))
     np.testing.assert_allclose(node.q(), [1.5, (5 + 3) / 4, 0])
+
+
+def test_what_returns_are_worth_decides_between_them_and_the_network() -> None:
+    """The network is sure of guessing, which is worth 0.2 less."""
+
+    def judge(observations: Array) -> tuple[Array, Array]:
+        logits, values = _uniform(observations)
+        return logits.at[:, 0].set(6.0), values
+
+    def weight(observations: Array) -> Array:
+        return jnp.where(jnp.arange(observations.size) == 0, 50.0, 1.0)
+
+    model = _coin()._replace(judge=judge, weight=weight)
+    _, answer = _searched(model, Settings(256, 1.0), np.ones((2, ACTIONS), bool), start=0)
+    assert answer.tolist() == [2, 0]
