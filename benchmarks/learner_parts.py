@@ -30,16 +30,16 @@ def exchanged(part: str | None) -> Iterator[None]:
         yield
         return
     others: dict[str, dict[str, Any]] = {
-        "muon": {"hackmatrix.learner.ppo.optimizer": _muon},
+        "muon": {"learner.ppo.optimizer": _muon},
         "symlog": {
-            "hackmatrix.learner.ppo.value_loss": _symlog_loss,
-            "hackmatrix.learner.trainer.make_network": _SymlogNetwork.of,
+            "learner.ppo.value_loss": _symlog_loss,
+            "learner.trainer.make_network": _SymlogNetwork.of,
         },
-    }[part]
+    }
+    keep = {"storage.compilation_cache.keep_programs_in": _keep_nowhere}
     with contextlib.ExitStack() as patches:
-        keep = "hackmatrix.storage.compilation_cache.keep_programs_in"
-        for name, other in {keep: _keep_nowhere, **others}.items():
-            patches.enter_context(patch(name, other))
+        for name, other in (keep | others[part]).items():
+            patches.enter_context(patch(f"hackmatrix.{name}", other))
         yield
 
 

@@ -95,6 +95,7 @@ def measure(options: NetworksOptions) -> Comparison:
         known = "; ".join(NETWORKS)
         raise UserError(f"--networks: no {', '.join(sorted(unknown))}; there are {known}")
     enable_compilation_cache()
+    options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / "networks.json"
     found = json.loads(kept.read_text()) if kept.exists() else {}
     for seed in range(options.seeds):

@@ -143,6 +143,7 @@ def measure(options: RecipeOptions) -> Study:
     groups = options.groups.split(",")
     if unknown := set(groups) - set(STUDY):
         raise UserError(f"--groups: no {', '.join(sorted(unknown))}; there are {', '.join(STUDY)}")
+    options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / "recipe.json"
     found = json.loads(kept.read_text()) if kept.exists() else {}
     for group in groups:

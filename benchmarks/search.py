@@ -61,6 +61,7 @@ def measure(options: SearchOptions) -> Rates:
     """Plays the games, and draws all that is known."""
     require_matplotlib()
     enable_compilation_cache()
+    options.out.mkdir(parents=True, exist_ok=True)
     kept = options.out / "search.json"
     rates = json.loads(kept.read_text()) if kept.exists() else {}
     for number in _numbers(options.simulations):
