@@ -32,8 +32,8 @@ def test_a_variation_is_a_config(changed: dict[str, Any]) -> None:
 
 def test_muon_steps_along_orthogonal_matrices() -> None:
     config, _ = resolve({}, {})
-    params = {"kernel": jnp.zeros((4, 4))}
-    gradient = {"kernel": jax.random.normal(jax.random.key(0), (4, 4))}
+    params = {"kernel": jnp.zeros((8, 8))}
+    gradient = {"kernel": jax.random.normal(jax.random.key(0), (8, 8))}
     evenness = []
     for part in ("muon", None):
         with exchanged(part):
