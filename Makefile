@@ -18,8 +18,9 @@ train: $(READY)  ## train an agent for a few minutes and evaluate it beside rand
 	$(BIN)/hackmatrix evaluate random
 	$(BIN)/hackmatrix evaluate runs/$(RUN)
 
+# On two cores the third worker works where a test of the others waits.
 test: $(READY)  ## the quick test suite, a few minutes
-	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 slow: $(READY)  ## the full, long test suites
 	$(BIN)/pytest -m slow
