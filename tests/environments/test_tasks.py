@@ -184,7 +184,7 @@ def test_an_evaluation_tells_each_task_apart(env: Any) -> None:
     config = TrainConfig(num_envs=2, num_steps=2, hidden_dim=4, num_layers=1, num_minibatches=1)
     trainer = Trainer(env, config)
     player = network_player(
-        "", trainer.network, trainer.network.init(jax.random.key(0)), greedy=True
+        "", trainer.network, jax.jit(trainer.network.init)(jax.random.key(0)), greedy=True
     )
     games = play(env, player, Limits(episodes=5))
     columns = {each.key: each for each in env.report(games)}
