@@ -94,15 +94,3 @@ def shared_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     from sharing_trainer import SharingTrainer
 
     monkeypatch.setattr("hackmatrix.training.loop.Trainer", SharingTrainer)
-
-
-@pytest.fixture
-def compiled_as_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trainers are compiled as for a user, in the quick suite too.
-
-    For different programs that must agree to the last bit: how they round depends on how they are
-    compiled.
-    """
-    from sharing_trainer import on_devices_as_in_a_run
-
-    monkeypatch.setattr("hackmatrix.learner.mesh.on_devices", on_devices_as_in_a_run)

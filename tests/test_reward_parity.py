@@ -117,9 +117,9 @@ def test_jax_pays_all_of_them() -> None:
     state = begin([set_to(position).session.game.state for _, position, *_ in CASES])
     actions = np.resize([action for *_, action, _ in CASES], GAMES)
     played = step(state, actions)
-    rewards = np.asarray(played.reward[: len(CASES)])
+    returns = np.asarray(played.info["episode_return"][: len(CASES)])  # of one step
     parts = np.asarray(played.info["reward_parts"][: len(CASES)], np.float64)
-    for row, total, (part, position, action, points) in zip(parts, rewards, CASES, strict=True):
+    for row, total, (part, position, action, points) in zip(parts, returns, CASES, strict=True):
         told = dict(zip(REWARD_PARTS, row.tolist(), strict=True))
         expected = in_engine(position, action)
         assert told[part] == pytest.approx(points, abs=1e-5), part

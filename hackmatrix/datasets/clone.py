@@ -70,7 +70,7 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
         )
     params, _ = learn(
         network,
-        network.init(key_for(plan.seed, Purpose.PARAMS)),
+        jax.jit(network.init)(key_for(plan.seed, Purpose.PARAMS)),
         learned,
         lr=plan.lr,
         epochs=plan.epochs,

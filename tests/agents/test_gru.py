@@ -1,6 +1,6 @@
 """The recurrent network: what its unit computes, that it remembers, and that it can start anew."""
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -18,6 +18,13 @@ STEPS, GAMES, SIZE = 6, 3, 8
 
 def network_of(**settings: Any) -> GruNetwork:
     return GruNetwork(probes.Grid(), NetworkConfig("gru", SIZE, **{"num_layers": 1} | settings))
+
+
+@cache
+def plain() -> tuple[GruNetwork, Any, Any]:
+    """A network, params of it, and its forward pass, compiled once."""
+    network = network_of()
+    return network, jax.jit(network.init)(jax.random.key(0)), jax.jit(network.__call__)
 
 
 def cells(*shape: int) -> jax.Array:
@@ -56,23 +63,23 @@ def test_all_steps_at_once_are_the_steps_one_by_one(settings: dict[str, Any]) ->
 
 
 def test_a_start_forgets_and_nothing_else_does() -> None:
-    network = network_of()
-    params = network.init(jax.random.key(0))
+    network, params, _ = plain()
     observations = cells(STEPS, GAMES)
+    unrolled = jax.jit(partial(unroll, network))
     starts = jnp.zeros((STEPS, GAMES), bool).at[2].set(True)
     known, other = jax.random.normal(jax.random.key(2), (2, GAMES, SIZE))
-    found = unroll(network, params, observations, starts, known)[0]
-    changed = unroll(network, params, observations, starts, other)[0]
-    fresh = unroll(network, params, observations[2:], starts[2:], network.initial_carry(GAMES))[0]
+    found = unrolled(params, observations, starts, known)[0]
+    changed = unrolled(params, observations, starts, other)[0]
+    fresh = unrolled(params, observations[2:], starts[2:], network.initial_carry(GAMES))[0]
     assert (np.abs(found[:2] - changed[:2]).max(axis=(1, 2)) > 1e-6).all()
     np.testing.assert_array_equal(found[2:], changed[2:])
     np.testing.assert_allclose(found[2:], fresh, rtol=1e-6)
 
 
-def params_with(network: GruNetwork, gates: list[float]) -> Any:
+def params_with(gates: list[float]) -> Any:
     """Params whose layer to the gates r, z and n is these biases alone."""
-    params = jax.tree.map(jnp.zeros_like, network.init(jax.random.key(0)))
-    params["params"]["Dense_1"]["bias"] = jnp.repeat(jnp.array(gates), SIZE)
+    params: Any = jax.tree.map(np.zeros_like, jax.device_get(plain()[1]))
+    params["params"]["Dense_1"]["bias"] = np.repeat(np.array(gates, np.float32), SIZE)
     return params
 
 
@@ -86,22 +93,22 @@ def params_with(network: GruNetwork, gates: list[float]) -> Any:
     ],
 )
 def test_the_update_gate_mixes_old_and_new(gates: list[float], expected: float) -> None:
-    network = network_of()
+    _, _, forward = plain()
     carry = jnp.full((GAMES, SIZE), 0.8)
-    _, _, after = network(params_with(network, gates), cells(GAMES), carry)
+    _, _, after = forward(params_with(gates), cells(GAMES), carry)
     np.testing.assert_allclose(after, np.full((GAMES, SIZE), expected), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("reset", "expected"), [(0.0, np.tanh(0.4)), (50.0, np.tanh(0.8))])
 def test_the_reset_gate_weighs_what_the_memory_adds(reset: float, expected: float) -> None:
-    network = network_of()
-    params = params_with(network, [reset, -50.0, 0.0])
-    params["params"]["memory"] = params["params"]["memory"].at[:, 2 * SIZE :].set(jnp.eye(SIZE))
-    _, _, after = network(params, cells(GAMES), jnp.full((GAMES, SIZE), 0.8))
+    _, _, forward = plain()
+    params = params_with([reset, -50.0, 0.0])
+    params["params"]["memory"][:, 2 * SIZE :] = np.eye(SIZE)
+    _, _, after = forward(params, cells(GAMES), jnp.full((GAMES, SIZE), 0.8))
     np.testing.assert_allclose(after, np.full((GAMES, SIZE), expected), rtol=1e-6)
 
 
 def test_the_matrix_of_each_gate_is_orthogonal() -> None:
-    kernel = network_of().init(jax.random.key(0))["params"]["memory"]
+    kernel = plain()[1]["params"]["memory"]
     for gate in np.split(np.asarray(kernel), 3, axis=1):
         np.testing.assert_allclose(gate.T @ gate, np.eye(SIZE), atol=1e-5)

@@ -11,7 +11,7 @@ from hackmatrix.agents.mlp import ActorCritic
 @pytest.mark.parametrize(("hidden_dim", "num_layers"), [(256, 2), (8, 1), (16, 4)])
 def test_layers_are_named_trunk_then_logits_then_value(hidden_dim: int, num_layers: int) -> None:
     network = ActorCritic(28, hidden_dim, num_layers)
-    layers = network.init(jax.random.key(0), jnp.zeros((1, 40)))["params"]
+    layers = jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, 40)))["params"]
     assert list(layers) == [f"Dense_{i}" for i in range(num_layers + 2)]
     shapes = [layer["kernel"].shape for layer in layers.values()]
     trunk = [(40, hidden_dim)] + [(hidden_dim, hidden_dim)] * (num_layers - 1)
@@ -21,7 +21,7 @@ def test_layers_are_named_trunk_then_logits_then_value(hidden_dim: int, num_laye
 def test_the_first_policy_is_nearly_uniform_and_weights_are_orthogonal() -> None:
     network = ActorCritic(28)
     features = jax.random.normal(jax.random.key(1), (64, 300))
-    params = network.init(jax.random.key(0), features)
+    params = jax.jit(network.init)(jax.random.key(0), features)
     logits, value = network.apply(params, features)
     assert logits.shape == (64, 28)
     assert value.shape == (64,)
@@ -38,7 +38,7 @@ def test_the_first_policy_is_nearly_uniform_and_weights_are_orthogonal() -> None
 def test_layer_norm_makes_the_scale_of_a_layer_irrelevant() -> None:
     network = ActorCritic(28, 16, 2, layer_norm=True)
     features = jax.random.normal(jax.random.key(1), (5, 40))
-    params = network.init(jax.random.key(0), features)
+    params = jax.jit(network.init)(jax.random.key(0), features)
     assert sorted(params["params"]) == [
         *(f"Dense_{i}" for i in range(4)),
         "LayerNorm_0",

@@ -44,7 +44,7 @@ def test_mean_and_variance_are_those_of_all_that_was_seen() -> None:
 
 def test_a_network_with_folded_params_answers_as_if_features_were_normalised() -> None:
     network = ActorCritic(4, 16, 2)
-    params = network.init(jax.random.key(0), jnp.zeros((1, FEATURES)))
+    params = jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, FEATURES)))
     params = jax.tree.map(lambda p: p + 0.1 * RANDOM.normal(size=p.shape), params)
     scale = scale_of(*batches())
     features = batches()[1]
@@ -56,7 +56,7 @@ def test_a_network_with_folded_params_answers_as_if_features_were_normalised() -
 
 
 def test_before_anything_was_seen_nothing_changes() -> None:
-    params = ActorCritic(4, 16, 2).init(jax.random.key(0), jnp.zeros((1, FEATURES)))
+    params = jax.jit(ActorCritic(4, 16, 2).init)(jax.random.key(0), jnp.zeros((1, FEATURES)))
     folded = FeatureScale.create(FEATURES).folded(params)
     jax.tree.map(np.testing.assert_array_equal, params, folded)
 
@@ -74,7 +74,7 @@ def test_sums_of_table_rows_and_written_out_features_agree(observation: str) -> 
 
     @jax.jit
     def both(key: jax.Array) -> Any:
-        params = scale.folded(network.init(key))
+        params = scale.folded(jax.jit(network.init)(key))
         written_out = network.module.apply(params, jax.vmap(env.features)(observations))
         return network(params, observations)[:2], written_out
 

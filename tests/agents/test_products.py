@@ -33,7 +33,7 @@ def test_a_product_and_its_derivatives_in_bfloat16(shape: tuple[int, ...]) -> No
 def test_every_product_of_a_network_has_factors_of_its_dtype(dtype: type) -> None:
     network = ActorCritic(28, 16, 2, dtype)
     features = jnp.ones((5, 40))
-    params = network.init(jax.random.key(0), features)
+    params = jax.jit(network.init)(jax.random.key(0), features)
     assert {leaf.dtype.name for leaf in jax.tree.leaves(params)} == {"float32"}
 
     def loss(params: dict, features: jax.Array) -> jax.Array:

@@ -62,7 +62,7 @@ def test_products_and_their_derivatives_are_those_of_the_vectors(
     assert loss(kernel, dense, rows) == pytest.approx(
         float((vectors @ kernel * wanted).sum()), rel=1e-4, abs=1e-3
     )
-    gradient = jax.grad(loss)(kernel, dense, rows)
+    gradient = jax.jit(jax.grad(loss))(kernel, dense, rows)
     np.testing.assert_allclose(gradient, vectors.T @ wanted, rtol=1e-4, atol=1e-4)
 
 
@@ -108,12 +108,12 @@ def test_an_agent_reads_rows_where_they_are_offered_with_the_same_answers(dtype:
         FeatureNetwork(env, module, reads_features=True)
         for env in (Letters(table), LettersInRows(table))
     )
-    params = plain.init(jax.random.key(0))
+    params = jax.jit(plain.init)(jax.random.key(0))
     assert jax.tree.map(jnp.shape, params) == jax.tree.map(
-        jnp.shape, in_rows.init(jax.random.key(0))
+        jnp.shape, jax.jit(in_rows.init)(jax.random.key(0))
     )
     tolerance = 1e-5 if dtype == "float32" else 0.05
-    answers = (network(params, observations)[:2] for network in (plain, in_rows))
+    answers = (jax.jit(network.__call__)(params, observations)[:2] for network in (plain, in_rows))
     for one, other in zip(*answers, strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance)
         assert one.dtype == other.dtype == jnp.float32

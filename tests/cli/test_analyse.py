@@ -60,7 +60,7 @@ def test_a_search_that_no_memory_holds_is_refused(
 def test_it_shows_what_both_think(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "position.txt").write_text(BOARD)
     network = ActorCritic(28, hidden_dim=4, num_layers=1)
-    params = network.init(jax.random.key(0), jnp.zeros((1, FEATURE_SIZE["tactical"])))
+    params = jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, FEATURE_SIZE["tactical"])))
     about = {"architecture": "mlp", "hidden_dim": 4, "num_layers": 1, "observation": "tactical"}
     about |= {"normalize_rewards": False, "reward": "progress", "gamma": 0.998}
     save_params(tmp_path / "params_1.npz", params, {"config": about})

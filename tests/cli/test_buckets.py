@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from bucket_runs import PREFIX, RUN, add_checkpoint, add_rows, make_run, put_run, stored
 from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault, emulated
+from garbage import only_new_garbage
 from made_runs import make_run as make_trained
 
 from hackmatrix.buckets import lease, mirror
@@ -32,7 +33,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBucket
     monkeypatch.setattr(lease, "SECONDS", 1.0)
     monkeypatch.setattr(lease, "_LOOK_SECONDS", 0.05)
     monkeypatch.setattr(mirror, "LOOK_SECONDS", 0.05)
-    with emulated(monkeypatch) as bucket:
+    with only_new_garbage(), emulated(monkeypatch) as bucket:
         yield bucket
 
 

@@ -48,7 +48,7 @@ def shared_evaluations() -> Iterator[None]:
 def saved(folder: Path, features: int, actions: int = 28, **about: object) -> str:
     network = ActorCritic(actions, hidden_dim=4, num_layers=1)
     path = folder / "params_1.npz"
-    save_params(path, network.init(jax.random.key(0), jnp.zeros((1, features))), about)
+    save_params(path, jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, features))), about)
     return str(path)
 
 

@@ -1,10 +1,12 @@
 """Starts of a curriculum: what the levels say, legal, and games of the rules from there on."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax_games
 import numpy as np
 import pytest
 from jax_games import GAMES
@@ -21,41 +23,45 @@ from hackmatrix.engine.stage import begin_stage
 from hackmatrix.engine.state import State
 from hackmatrix.environments.registry import make
 from hackmatrix.errors import UserError
-from hackmatrix.jaxgame import batch, undo
+from hackmatrix.interface.spaces import StepSpec
+from hackmatrix.jaxgame import HackMatrixEnv, undo
+from hackmatrix.jaxgame.control_flow import select
 from hackmatrix.jaxgame.conversion import state_to_engine
+from hackmatrix.jaxgame.over_games import over_games
 
-RICH, LATER, HALF, AGAIN = range(4)
+RICH, LATER, HALF, AGAIN, FIRST, LAST = range(6)
 ADVANCE = {"advance": {"stages_cleared": 1}}
-LEVELS = Curriculum.of(
+CURRICULUM = Curriculum.of(
     [
         ADVANCE
         | {"stages": [2, 5], "credits": [1, 4], "energy": 7, "siphons": [0, 2]}
         | {"programs": [2, 6], "transmissions": 2, "quiet_turns": 30},
         ADVANCE | {"stages": [1, 8]},
         ADVANCE | {"stages": 3, "share": 0.5, "transmissions": 0},
-        {"retry": 0.5},
+        ADVANCE | {"retry": 0.5},
+        ADVANCE | {"stages": [4, 6]},
+        {"stages": 8, "retry": 0.5},
     ]
-).levels
+)
 STREAMS = np.arange(GAMES, dtype=np.uint32)
-LEVEL = np.arange(GAMES) % len(LEVELS)
+new_games = jax.vmap(hackmatrix.make().reset_game)  # not compiled: all share what it calls
+LEVEL = np.arange(GAMES) % FIRST
 
 
 @pytest.fixture(scope="module")
 def begun() -> tuple[Started, Any]:
     """The starts of games of all levels; the games before them were lost where `LEVEL` is AGAIN."""
 
-    def begin(stream: jax.Array, level: jax.Array) -> tuple[Started, Any]:
-        everywhere = jnp.ones(GAMES, bool)
-        game, observation = batch.new_games(stream, stream * 0 + 1)
-        entered, _ = batch.new_games(stream + 1000, stream * 0)
-        games = undo.without_rows(game), undo.without_rows(entered)
-        started = Started(games[0], observation, ~everywhere)
-        lost = level == AGAIN
-        made = starts.begin(started, games[1], everywhere, lost, level, levels=LEVELS)
-        game, entered = (undo.with_rows(g, game.saved.rows) for g in (made.game, games[1]))
-        return made._replace(game=game), entered
-
-    return jax.tree.map(np.asarray, jax.jit(begin)(STREAMS, jnp.int32(LEVEL)))
+    observation, new = new_games(STREAMS, STREAMS * 0 + 1)
+    _, before = new_games(STREAMS + 1000, STREAMS * 0)
+    games = undo.without_rows(new.game), undo.without_rows(before.game)
+    nowhere, everywhere = np.zeros(GAMES, bool), np.ones(GAMES, bool)
+    begin = over_games(starts.begin, lambda started, *_: started, levels=CURRICULUM.levels)
+    made = jax.vmap(begin)(
+        Started(games[0], observation, nowhere), games[1], everywhere, LEVEL == AGAIN, LEVEL
+    )
+    game, entered = (undo.with_rows(g, new.game.saved.rows) for g in (made.game, games[1]))
+    return jax.tree.map(np.asarray, (made._replace(game=game), entered))
 
 
 def of_game(tree: Any, i: int) -> Any:
@@ -144,29 +150,65 @@ def test_starts_are_legal_and_both_engines_play_the_same_games_from_there(
 
 def test_only_hackmatrix_has_these_levels() -> None:
     with pytest.raises(UserError, match="levels are starts of HackMatrix"):
-        with_curriculum(make("CartPole-v1"), Curriculum(LEVELS))
+        with_curriculum(make("CartPole-v1"), CURRICULUM)
 
 
-def test_games_begin_at_the_level_of_the_state_and_count_where_they_began_there() -> None:
+class Stepped(HackMatrixEnv):
+    """HackMatrix whose step has been taken, by games that another one follows when they end."""
+
+    def __init__(self, stepped: StepSpec, new: tuple[Any, Any]) -> None:
+        super().__init__()
+        self.stepped, self.new = stepped, new
+
+    def step(self, *_: Any) -> Any:
+        observation, state, *others = self.stepped
+        return *select(self.stepped.terminated, self.new, (observation, state)), *others
+
+
+def step_in_the_shared_batch(_: CurriculumEnv) -> Callable[..., Any]:
+    """The environment's step around one that need not be compiled anew."""
+
+    @jax.jit
+    @jax.vmap
+    def rest(state: Any, action: Any, stepped: StepSpec, new: Any) -> Any:
+        around = with_curriculum(Stepped(stepped, new), CURRICULUM)
+        return around.step(jax.random.key(0), state, action)
+
+    def step(state: Any, action: np.ndarray) -> Any:
+        dice = state.env_state.game.dice
+        new = new_games(dice.stream, dice.episode + 1)
+        return rest(state, action, jax_games.step(state.env_state, action), new)
+
+    return step
+
+
+def whole_step(env: CurriculumEnv) -> Callable[..., Any]:
+    step = jax.jit(jax.vmap(env.step, (None, 0, 0)))
+    return lambda state, action: step(None, state, action)
+
+
+@pytest.mark.parametrize(
+    "stepper", [step_in_the_shared_batch, pytest.param(whole_step, marks=pytest.mark.slow)]
+)
+def test_games_begin_at_the_level_of_the_state_and_count_where_they_began_there(
+    stepper: Any,
+) -> None:
     """Random games: each that ends is followed by a start of the level, and told in `info`."""
-    curriculum = Curriculum.of(
-        [{"stages": [4, 6], "advance": {"stages_cleared": 1}}, {"stages": 8, "retry": 0.5}]
-    )
-    env = with_curriculum(hackmatrix.make(), curriculum)
+    env = with_curriculum(hackmatrix.make(), CURRICULUM, start_level=FIRST + 1)
     assert isinstance(env, CurriculumEnv)
-    step, masks = jax.jit(jax.vmap(env.step, (None, 0, 0))), jax.jit(jax.vmap(env.action_mask))
+    step, masks = stepper(env), jax.jit(jax.vmap(env.action_mask))
     keys = jax.random.split(jax.random.key(1), GAMES)
-    _, state = jax.jit(jax.vmap(env.reset))(keys)
+    _, state = jax.vmap(env.reset)(keys)
     assert set(np.asarray(state.env_state.game.stage).tolist()) == {4, 5, 6}
-    rng, ended_at, retried = np.random.default_rng(0), {0: 0, 1: 0}, 0
+    rng, ended_at, retried = np.random.default_rng(0), {FIRST: 0, LAST: 0}, 0
     for t in range(60):
         if t == 25:
-            state = jax.vmap(env.at_level, (0, None))(state, jnp.int32(1))
+            state = jax.vmap(env.at_level, (0, None))(state, jnp.int32(LAST))
         mask = np.asarray(masks(state))
         action = (mask * rng.random(mask.shape)).argmax(axis=1)
-        before, (_, state, _, terminated, _, info) = state, step(None, state, action)
+        before, (_, state, _, terminated, _, info) = state, step(state, action)
         ended, now = np.asarray(terminated), jax.tree.map(np.asarray, state)
-        level = int(t >= 25)
+        level = FIRST if t < 25 else LAST
         assert (np.asarray(info["level"]) == level + 1).all()
         counts = ended & (np.asarray(before.began_at) == level)
         np.testing.assert_array_equal(np.asarray(info["counts"]), counts)
@@ -175,7 +217,7 @@ def test_games_begin_at_the_level_of_the_state_and_count_where_they_began_there(
         ended_at[level] += counts.sum()
         begun = now.began_at[ended] == level
         first = now.first_stage[ended]
-        assert set(first[begun].tolist()) <= ({8} if level else {4, 5, 6})
+        assert set(first[begun].tolist()) <= ({8} if level == LAST else {4, 5, 6})
         np.testing.assert_array_equal(first, now.env_state.game.stage[ended])
         np.testing.assert_array_equal(now.env_state.episode_length[ended], 0)
         again = ended & (now.began_at == -1)

@@ -51,7 +51,7 @@ def shape_of(env: ClassicControl) -> tuple[int, int, int]:
 
 
 def started(env: ClassicControl, games: int) -> tuple[Array, Any]:
-    return jax.vmap(env.reset)(jax.random.split(jax.random.key(0), games))
+    return jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), games))
 
 
 def stepped(env: ClassicControl, state: Any, actions: Any) -> tuple[Any, ...]:

@@ -34,16 +34,16 @@ def env() -> Any:
 
 def started(env: Any, tasks: Any, seed: int = 0) -> tuple[Any, Any]:
     keys = jax.random.split(jax.random.key(seed), len(tasks))
-    return jax.vmap(env.reset_task)(keys, jnp.asarray(tasks, jnp.int32))
+    return jax.jit(jax.vmap(env.reset_task))(keys, jnp.asarray(tasks, jnp.int32))
 
 
 def played(env: Any, seen: Any, state: Any, steps: int) -> list[Any]:
     """What the environment returns for random valid actions."""
     random = np.random.default_rng(0)
-    step = jax.jit(jax.vmap(env.step))
+    step, masks_of = jax.jit(jax.vmap(env.step)), jax.jit(jax.vmap(env.action_mask))
     results = []
     for number in range(steps):
-        masks = np.asarray(jax.vmap(env.action_mask)(state))
+        masks = np.asarray(masks_of(state))
         actions = jnp.asarray((random.random(masks.shape) * masks).argmax(axis=1), jnp.int32)
         keys = jax.random.split(jax.random.key(number), len(masks))
         seen, state, *others = step(keys, state, actions)
@@ -69,15 +69,15 @@ def test_hackmatrix_can_be_one_of_the_tasks() -> None:
 
 def test_each_game_is_that_of_its_task_alone(env: Any) -> None:
     seen, state = started(env, MIXED)
-    alone = [list(pair) for pair in zip(env.envs, state.of_tasks, strict=True)]
+    steps = [jax.jit(jax.vmap(one.step)) for one in env.envs]
+    own_keys = jax.jit(jax.vmap(lambda key: jax.random.split(key, 2)))
+    alone = [list(pair) for pair in zip(steps, state.of_tasks, strict=True)]
     for keys, actions, seen, after, reward, terminated, truncated, info in played(  # noqa: B020
         env, seen, state, LIMIT + 1
     ):
-        for number, (one, before) in enumerate(alone):
-            own = jax.vmap(lambda key: jax.random.split(key, 2))(keys)[:, number]
-            observation, alone[number][1], *expected, _ = jax.jit(jax.vmap(one.step))(
-                own, before, actions
-            )
+        for number, (step, before) in enumerate(alone):
+            own = own_keys(keys)[:, number]
+            observation, alone[number][1], *expected, _ = step(own, before, actions)
             is_it = number == MIXED
             for got, wanted in zip((reward, terminated, truncated), expected, strict=True):
                 np.testing.assert_array_equal(got[is_it], wanted[is_it])
@@ -95,9 +95,10 @@ def test_each_game_is_that_of_its_task_alone(env: Any) -> None:
 def test_a_single_game_is_as_one_of_a_batch(env: Any) -> None:
     _, states = started(env, MIXED)
     keys, actions, *batch = played(env, None, states, 1)[0]
+    step = jax.jit(env.step)
     for game in range(2):
         state = jax.tree.map(lambda x: x[game], states)  # noqa: B023
-        one = env.step(keys[game], state, actions[game])
+        one = step(keys[game], state, actions[game])
         for got, wanted in zip(one[:5], batch[:5], strict=True):
             same = jax.tree.map(lambda x: x[game], wanted)  # noqa: B023
             jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, 1e-4, 1e-6), got, same)
@@ -118,8 +119,9 @@ def test_actions_of_other_tasks_are_masked_and_features_say_the_task(env: Any) -
 
 def test_games_of_an_evaluation_take_turns_and_are_determined(env: Any) -> None:
     stream, numbers = jnp.full(4, 2**31, jnp.uint32), jnp.arange(4, dtype=jnp.uint32)
-    seen, state = jax.vmap(env.reset_game)(stream, numbers)
-    again, _ = jax.vmap(env.reset_game)(stream, numbers)
+    reset_game = jax.jit(jax.vmap(env.reset_game))
+    seen, state = reset_game(stream, numbers)
+    again, _ = reset_game(stream, numbers)
     np.testing.assert_array_equal(state.task, [0, 1, 0, 1])
     jax.tree.map(np.testing.assert_array_equal, seen, again)
     assert (seen.of_tasks[0][0] != seen.of_tasks[0][2]).all()
@@ -145,7 +147,7 @@ def test_what_is_measured_counts_for_the_games_task_alone() -> None:
     _, state = started(env, [0, 1, 1, 1])
     mask = jax.vmap(env.action_mask)(state)
     actions, keys = jnp.array([0, 1, 1, 0]), jax.random.split(jax.random.key(1), 4)
-    _, _, reward, _, _, info = jax.vmap(env.step)(keys, state, actions)
+    _, _, reward, _, _, info = jax.jit(jax.vmap(env.step))(keys, state, actions)
     ended = jnp.array([False, False, True, True])
     record = StepRecord(actions, mask, mask, reward, ended, info)
     measured = jax.vmap(env.measure)(record)
@@ -184,7 +186,7 @@ def test_an_evaluation_tells_each_task_apart(env: Any) -> None:
     config = TrainConfig(num_envs=2, num_steps=2, hidden_dim=4, num_layers=1, num_minibatches=1)
     trainer = Trainer(env, config)
     player = network_player(
-        "", trainer.network, trainer.network.init(jax.random.key(0)), greedy=True
+        "", trainer.network, jax.jit(trainer.network.init)(jax.random.key(0)), greedy=True
     )
     games = play(env, player, Limits(episodes=5))
     columns = {each.key: each for each in env.report(games)}

@@ -101,7 +101,9 @@ def test_random_play_takes_every_valid_action_alike() -> None:
 def test_a_policy_plays_by_its_probabilities_or_by_the_best(greedy: bool) -> None:
     env = probes.Action()
     network = FeatureNetwork(env, ActorCritic(2, 4, 1), reads_features=True)
-    params: Any = jax.tree.map(np.zeros_like, jax.device_get(network.init(jax.random.key(0))))
+    params: Any = jax.tree.map(
+        np.zeros_like, jax.device_get(jax.jit(network.init)(jax.random.key(0)))
+    )
     params["params"]["Dense_1"]["bias"] = np.log(np.array([0.7, 0.3], np.float32))
     player = network_player("it", network, params, greedy=greedy)
     played = play(env, player, Limits(episodes=4_000))

@@ -200,7 +200,7 @@ def test_params_that_are_nan_are_never_the_best_however_they_score(
 def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: Path) -> None:
     env, config = probes.Grid(), config_in(tmp_path, eval_episodes=64)
     network = Trainer(env, config).network
-    params = network.init(jax.random.key(0))
+    params = jax.jit(network.init)(jax.random.key(0))
     player = network_player("", network, params, greedy=False)
     judged, selected = (play(env, player, Limits(64, 0, first=first)) for first in (0, 2**30))
     assert judged.returns.tolist() != selected.returns.tolist()

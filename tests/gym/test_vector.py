@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-import hackmatrix
+import hackmatrix.gym
 from hackmatrix.errors import UserError
 
 ID = hackmatrix.ENVIRONMENT_ID

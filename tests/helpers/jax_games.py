@@ -1,7 +1,8 @@
 """The JAX engine as rule cases and lockstep play it: one compiled batch of the environment.
 
 A step of the environment takes longest to compile of all, so everything that only plays games does
-it in this batch, in which a game that has ended stays as it is.
+it in this batch, in which a game that has ended stays as it is. The reward is `progress`; what the
+game pays is in its parts.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from hackmatrix.jaxgame.conversion import state_from_engine
 from hackmatrix.rules.rewards import UNIT
 
 GAMES = 128
-ENV = hackmatrix.make(auto_reset=False)
+ENV = hackmatrix.make(auto_reset=False, reward="progress")
 
 _step = jax.jit(jax.vmap(ENV.step, (None, 0, 0)))
 masks = jax.jit(jax.vmap(ENV.action_bits))

@@ -6,13 +6,11 @@ of the same process had too.
 
 import dataclasses
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import jax
 
 from hackmatrix.interface.environment import Environment
-from hackmatrix.learner import mesh
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.settings.config import LOGGING, Course, TrainConfig
 
@@ -21,16 +19,6 @@ _OUTSIDE = {"seed", "on_unhealthy"} | {
     field.name for field in dataclasses.fields(TrainConfig) if field.metadata["section"] == LOGGING
 }
 _PROGRAMS: dict[Any, Any] = {}
-
-# The defaults, which the quick suite sets otherwise (`conftest.py`).
-on_devices_as_in_a_run = partial(
-    mesh.on_devices,
-    compiler_options={
-        "xla_backend_optimization_level": 3,
-        "xla_llvm_disable_expensive_passes": False,
-        "xla_cpu_use_fusion_emitters": True,
-    },
-)
 
 
 class SharingTrainer(Trainer):
@@ -51,6 +39,6 @@ class SharingTrainer(Trainer):
         settings = {k: v for k, v in vars(config).items() if k not in _OUTSIDE}
         if config.lr_schedule == "constant":
             course = settings["total_timesteps"] = None
-        how = (*self.mesh.devices.flat, detect_anomaly, mesh.on_devices)
+        how = (*self.mesh.devices.flat, detect_anomaly)
         key = (type(env), *settings.items(), course, *how)
         self._init, self._run = _PROGRAMS.setdefault(key, (self._init, self._run))

@@ -96,6 +96,8 @@ def test_every_step_of_random_games_is_as_the_spec_says(
             assert ((GAMES, *wanted.shape), wanted.dtype) == (got.shape, got.dtype)
             if not isinstance(wanted, jax.ShapeDtypeStruct):
                 assert jax.vmap(wanted.contains)(got).all()
+        parts = stepped.info["reward_parts"].sum(axis=1)
+        np.testing.assert_allclose(stepped.reward, parts, rtol=1e-6, atol=1e-5)
         ended += int(stepped.terminated.sum())
     assert ended > GAMES
 

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import hackmatrix
+from hackmatrix.engine import Game
 from hackmatrix.engine.state import Player
 from hackmatrix.engine.text import state_from_text
 from hackmatrix.engine.training_reward import progress as plain_progress
 from hackmatrix.errors import UserError
+from hackmatrix.interface.spaces import StepSpec
+from hackmatrix.jaxgame.conversion import state_from_engine
 from hackmatrix.jaxgame.training_reward import progress
 from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.rules.observation import BYTE
@@ -31,29 +34,28 @@ BOARD = """
 LEFT, RIGHT = 2, 3
 
 
-env = hackmatrix.make(reward="progress")
-step = jax.jit(env.step)
+def play(position: str, *actions: int) -> list[StepSpec]:
+    """What the steps return, game 0 of each; the reward is `progress`."""
+    state, steps = jax_games.begin([state_from_text(position)]), []
+    for action in actions:
+        steps.append(jax_games.step(state, np.full(jax_games.GAMES, action)))
+        state = steps[-1].state
+    return [jax.tree.map(lambda x: np.asarray(x)[0], step) for step in steps]
 
 
 def test_picking_up_a_data_siphon_and_taking_it_back_pays_nothing_together() -> None:
-    state, paid = env.from_text(BOARD), []
-    state = step(None, state, jnp.int32(RIGHT))[1]  # an enemy turn, after which the state is saved
-    state = step(None, state, jnp.int32(LEFT))[1]
     undo = FIRST_PROGRAM + ProgramId.UNDO
-    for action in (LEFT, undo, undo):
-        _, state, reward, *_ = step(None, state, jnp.int32(action))
-        paid.append(float(reward))
+    # The first step is an enemy turn, after which the state is saved.
+    paid = [step.reward for step in play(BOARD, RIGHT, LEFT, LEFT, undo, undo)[2:]]
     assert paid[0] == pytest.approx(0.15)
     assert sum(paid) == pytest.approx(0, abs=1e-6)
 
 
 def test_the_episode_return_stays_the_games_own() -> None:
-    *_, of_progress = step(None, env.from_text(BOARD), jnp.int32(LEFT))
-    of_game = jax_games.step(
-        jax_games.begin([state_from_text(BOARD)]), np.full(jax_games.GAMES, LEFT)
-    )
-    told = float(of_progress["episode_return"])
-    assert told == float(of_game.info["episode_return"][0]) == float(of_game.reward[0])
+    (step,) = play(BOARD, LEFT)
+    of_game = Game.from_text(BOARD).step(LEFT).reward
+    assert step.info["episode_return"] == pytest.approx(of_game, abs=1e-6)
+    assert step.reward != pytest.approx(of_game, abs=1e-2)
 
 
 def test_stages_the_win_and_death_pay() -> None:
@@ -76,14 +78,15 @@ def test_both_engines_pay_the_same() -> None:
         {name: rng.integers(most, size=200) for name, most in largest.items()} for _ in "12"
     )
     completed, won, died = flags = rng.random((3, 200)) < 0.3
-    env = hackmatrix.make()
-    record = np.asarray(env.observe(env.from_text(BOARD)))
+    game = Game.from_text(BOARD)
+    record = np.frombuffer(game.observation(), np.uint8)
     after = np.tile(record, (200, 1))
     for name, numbers in has.items():
         after[:, BYTE[name]] = numbers
-    before = jax.tree.map(lambda x: jnp.zeros(200, x.dtype), env.from_text(BOARD).game.player)
+    player = state_from_engine(game.state).player
+    before = jax.tree.map(lambda x: jnp.zeros(200, x.dtype), player)
     before = replace(before, **{name: jnp.asarray(numbers) for name, numbers in had.items()})
-    paid = progress(before, jnp.asarray(after), *map(jnp.asarray, flags))
+    paid = jax.jit(progress)(before, after, *flags)
     expected = [
         plain_progress(
             Player(0, **{name: int(numbers[i]) for name, numbers in had.items()}),
@@ -104,8 +107,8 @@ def test_an_unknown_reward_is_refused() -> None:
 
 def test_siphoning_pays_what_it_brings_less_the_siphon() -> None:
     text = BOARD.replace("energy 1", "energy 1 siphons 1")
-    state = env.from_text(text)
-    _, after, reward, *_ = step(None, state, jnp.int32(SIPHON))
-    before, now = state.game.player, after.game.player
+    before = state_from_text(text).player
+    (step,) = play(text, SIPHON)
+    now = step.state.game.player
     gained = int(now.credits - before.credits) + int(now.energy - before.energy)
-    assert float(reward) == pytest.approx(-0.15 + 0.03 * gained)
+    assert float(step.reward) == pytest.approx(-0.15 + 0.03 * gained)

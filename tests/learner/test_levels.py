@@ -17,7 +17,7 @@ from hackmatrix.learner.levels import LevelProgress
 from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.settings.options import TrainOptions
 
-pytestmark = pytest.mark.usefixtures("shared_programs", "compiled_as_in_a_run")
+pytestmark = pytest.mark.usefixtures("shared_programs")
 
 LEVELS = Levels("ladder/right", 1, np.float32([0.5, 0.75, np.inf]), np.float32([4, 8, 2]))
 SETTINGS: dict[str, Any] = {"lr": 0.05, "log_interval": 1, "total_timesteps": 24 * 64}

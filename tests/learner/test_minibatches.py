@@ -1,7 +1,9 @@
 """Permutation groups: every transition once an epoch, the same share of every group."""
 
+from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,14 +13,19 @@ from hackmatrix.learner.minibatches import Shares, minibatch_indices
 from hackmatrix.settings.config import num_groups
 
 
+@partial(jax.jit, static_argnums=3)
+def indices_for(seed: int, update: int, epoch: int, shares: Shares, first_group: int) -> Any:
+    keys = UpdateKeys(jnp.uint32(seed), jnp.int32(update))
+    return minibatch_indices(keys, jnp.int32(epoch), shares, jnp.int32(first_group))
+
+
 def indices_of(
     seed: int, update: int, epoch: int, num_envs: int, num_steps: int, num_minibatches: int
 ) -> Any:
     """Of all games on one device."""
-    keys = UpdateKeys(jnp.uint32(seed), jnp.int32(update))
     groups = num_groups(num_envs, num_steps, num_minibatches)
     shares = Shares(num_steps, num_envs, groups, num_minibatches)
-    return minibatch_indices(keys, jnp.int32(epoch), shares, jnp.int32(0))
+    return np.asarray(indices_for(seed, update, epoch, shares, 0))
 
 
 @pytest.mark.parametrize(
@@ -76,12 +83,8 @@ def test_devices_that_share_the_groups_fill_the_same_minibatches(shares: int) ->
     games, groups = num_envs // shares, 32 // shares
     parts = []
     for share in range(shares):
-        indices = minibatch_indices(
-            UpdateKeys(jnp.uint32(0), jnp.int32(1)),
-            jnp.int32(2),
-            Shares(num_steps, games, groups, num_minibatches),
-            jnp.int32(share * groups),
-        )
+        share_of = Shares(num_steps, games, groups, num_minibatches)
+        indices = indices_for(0, 1, 2, share_of, share * groups)
         step, game = np.divmod(np.asarray(indices), games)
         parts.append(step * num_envs + share * games + game)
     np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)

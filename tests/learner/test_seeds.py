@@ -32,7 +32,7 @@ from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.training.loop import End, MakeEvaluate, Outcome
 
-pytestmark = pytest.mark.usefixtures("shared_programs", "compiled_as_in_a_run")
+pytestmark = pytest.mark.usefixtures("shared_programs")
 
 # Two agents in nearly all tests, so that they all run one program.
 AGENTS = 2

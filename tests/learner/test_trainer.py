@@ -34,9 +34,13 @@ def rollout_of(env: probes.Probe, num_steps: int = 10) -> tuple[Trainer, Any, Ro
     trainer = Trainer(env, CONFIG)
     params = trainer.init(0).params
     task = Task(env, trainer.network, dataclasses.replace(CONFIG, num_steps=num_steps, gamma=0.9))
-    numbers = jnp.arange(12)
-    _, rollout = play(task, params, new_games(task, KEYS, numbers), KEYS, numbers)
-    return trainer, params, rollout
+
+    @jax.jit
+    def rolled_out(params: Any) -> Rollout:
+        numbers = jnp.arange(12)
+        return play(task, params, new_games(task, KEYS, numbers), KEYS, numbers)[1]
+
+    return trainer, params, rolled_out(params)
 
 
 @functools.cache
@@ -52,7 +56,7 @@ def test_observation_mask_and_log_probability_belong_to_the_moment_of_choice() -
     env = probes.Pairing()
     trainer, params, rollout = rollout_of_pairing()
     steps = rollout.steps
-    logits, values, _ = trainer.network(params, steps.obs.reshape(-1, 1))
+    logits, values, _ = jax.jit(trainer.network.__call__)(params, steps.obs.reshape(-1, 1))
     mask = distribution.unpack_mask(steps.mask.reshape(-1), env.num_actions)
     assert {tuple(row) for row in np.asarray(mask)} == {(1, 1, 0, 0), (0, 0, 1, 1)}
     action = steps.action.reshape(-1)
@@ -93,7 +97,7 @@ def test_a_final_value_is_kept_only_where_an_episode_is_cut_off(
     np.testing.assert_array_equal(steps.truncated[:, 0], last & truncated)
     if terminated or truncated:  # reset in the same call: the next step starts anew
         np.testing.assert_array_equal(steps.obs[:, 0, 0], [1, 2, 3, 1, 2, 3, 1])
-    _, after_last, _ = trainer.network(params, jnp.uint8([[4]]))
+    _, after_last, _ = jax.jit(trainer.network.__call__)(params, jnp.uint8([[4]]))
     expected = np.where(last & truncated & (not terminated), after_last, 0.0)
     np.testing.assert_allclose(steps.final_value[:, 0], expected, rtol=1e-6)
 
@@ -194,7 +198,7 @@ class GridInIntegers(probes.Grid):
 @pytest.mark.parametrize("normalize", [False, True])
 def test_features_as_integers_are_learned_from_as_the_features(normalize: bool) -> None:
     config = dataclasses.replace(CONFIG, normalize_observations=normalize)
-    plain, integers = (Trainer(env, config) for env in (probes.Grid(), GridInIntegers()))
+    plain, integers = (SharingTrainer(env, config) for env in (probes.Grid(), GridInIntegers()))
     assert integers.state_shape().games.obs.dtype == jnp.int8
     params = [trainer.run(trainer.init(0), 2).params for trainer in (plain, integers)]
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), *params)
@@ -229,7 +233,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     total, parts = on_devices(loss, trainer.mesh, REPLICATED, REPLICATED)(params, batch)
 
     batch = batch.samples
-    logits, values, _ = trainer.network(params, batch.obs)
+    logits, values, _ = jax.jit(trainer.network.__call__)(params, batch.obs)
     logits, values = np.float64(logits), np.float64(values)
     mask = np.asarray(distribution.unpack_mask(batch.mask, env.num_actions))
     weights = np.exp(logits) * mask

@@ -22,7 +22,7 @@ FEATURES = 1545
 @pytest.fixture
 def params() -> dict[str, Any]:
     network = ActorCritic(28, hidden_dim=8, num_layers=3)
-    return jax.device_get(network.init(jax.random.key(0), jnp.zeros((1, FEATURES))))
+    return jax.device_get(jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, FEATURES))))
 
 
 @pytest.fixture
@@ -90,7 +90,9 @@ def test_in_a_folder_the_newest_file_is_taken(file: Path, params: dict[str, Any]
 
 def test_an_observation_that_is_not_hackmatrixs_is_named(tmp_path: Path) -> None:
     network = ActorCritic(28, hidden_dim=8, num_layers=1)
-    save_params(tmp_path / "other.npz", network.init(jax.random.key(0), jnp.zeros((1, 5))), {})
+    save_params(
+        tmp_path / "other.npz", jax.jit(network.init)(jax.random.key(0), jnp.zeros((1, 5))), {}
+    )
     with pytest.raises(UserError, match=r"other.npz: reads 5 features; HackMatrix has 1545"):
         load_policy(tmp_path / "other.npz")
 

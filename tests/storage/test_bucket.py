@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from fake_bucket import BUCKET, LEFT_SOCKETS, FakeBucket, Fault, emulated
+from garbage import only_new_garbage
 
 from hackmatrix.errors import UserError
 from hackmatrix.storage.address import Address, is_address
@@ -22,7 +23,7 @@ CONTENT = bytes(range(256)) * 4
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeBucket]:
-    with emulated(monkeypatch) as fake:
+    with only_new_garbage(), emulated(monkeypatch) as fake:
         yield fake
 
 

@@ -27,7 +27,7 @@ GAMES, MOVES = 4, 6
 
 def policy() -> Policy:
     network = make_network(make_environment("HackMatrix-v1", "tactical"), NETWORK)
-    params: dict[str, Any] = network.init(jax.random.key(0))
+    params: dict[str, Any] = jax.jit(network.init)(jax.random.key(0))
     return Policy(Path("it.npz"), params, NETWORK, "HackMatrix-v1", "tactical", {"config": RUN})
 
 

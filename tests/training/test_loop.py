@@ -810,7 +810,6 @@ def test_an_anomaly_is_found_where_it_began(
     assert found in line
 
 
-@pytest.mark.usefixtures("compiled_as_in_a_run")
 def test_looking_for_anomalies_changes_nothing(tmp_path: Path) -> None:
     run_of(tmp_path / "plain")
     run_of(tmp_path / "searched", TrainOptions(run_name="mine", detect_anomaly=True))
