@@ -135,4 +135,4 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     readme = (ROOT / "README.md").read_text()
     section = re.search(r"^## Test\n+```bash\n(.+?)\n```", readme, re.M)
     assert section is not None
-    assert f'"{section[1]}"' in (ROOT / ".ci" / "run").read_text()
+    assert re.search(rf"^{section[1]}\b", (ROOT / ".ci" / "run").read_text(), re.M)
