@@ -16,6 +16,7 @@ from optax.contrib import muon
 from hackmatrix.agents.network import Network, make_network
 from hackmatrix.interface.environment import PyTree
 from hackmatrix.settings.config import TrainConfig
+from hackmatrix.storage.kept_programs import keep_programs_in
 
 Array = jax.Array
 
@@ -36,6 +37,7 @@ def exchanged(part: str | None) -> Iterator[None]:
             "learner.trainer.make_network": _SymlogNetwork.of,
         },
     }
+    keep_programs_in(None)
     keep = {"storage.compilation_cache.keep_programs_in": _keep_nowhere}
     with contextlib.ExitStack() as patches:
         for name, other in (keep | others[part]).items():

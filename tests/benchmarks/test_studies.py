@@ -61,7 +61,11 @@ def test_the_symlog_of_returns_is_predicted() -> None:
     np.testing.assert_allclose(np.log1p(np.abs(told)), np.abs(value), rtol=1e-5)
 
 
-def test_programs_of_exchanged_parts_are_not_kept(tmp_path: Path) -> None:
+def test_programs_of_exchanged_parts_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_programs, "_folder", tmp_path)  # of a run before
     with exchanged("muon"):
+        assert kept_programs._folder is None
         compilation_cache.keep_programs_in(tmp_path)
-    assert kept_programs._folder is None
+        assert kept_programs._folder is None
