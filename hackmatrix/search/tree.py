@@ -118,7 +118,8 @@ def search(
         action = _first_of(_policy_logits(root, weight), candidates)
         world = jnp.take_along_axis(root.visits, action[:, None], axis=1)[:, 0]
         states = model.imagine(observations, world.astype(jnp.uint32))
-        walk = _walk(model, settings, tree, states, action, observations, candidates.any(axis=1))
+        walking = candidates.any(axis=1)
+        walk = _walk(model, settings, tree, states, action, observations, walking, weight)
         return _with_leaf(tree, walk, i + 1, *model.judge(walk.leaf), settings)
 
     tree = jax.lax.fori_loop(0, settings.simulations, simulate, tree)
@@ -211,9 +212,9 @@ def _walk(
     action: Array,
     observations: PyTree,
     walking: Array,
+    weight: Array,
 ) -> _Walk:
     """Walks down until the tree, the game or the depth ends."""
-    weight = model.weight(observations)
     nowhere = jnp.zeros((settings.depth, action.size), jnp.int32)
     start = _Walk(
         steps=jnp.int32(0),
