@@ -20,6 +20,7 @@ from hackmatrix.agents.cells_forward import (
 from hackmatrix.agents.cells_reading import Reading, reading_of
 from hackmatrix.agents.feature_network import FeatureNetwork
 from hackmatrix.agents.network import Network
+from hackmatrix.agents.orthogonal import orthogonal
 from hackmatrix.agents.products import product
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment, PyTree
@@ -120,7 +121,7 @@ def _first(key: Array, name: tuple[str, ...], shape: tuple[int, ...]) -> Array:
         case "embedding":
             return jax.random.normal(key, shape)
     gain = _GAIN.get(name[-2], np.sqrt(2))
-    return nn.initializers.orthogonal(gain)(key, shape)
+    return orthogonal(key, shape, gain)
 
 
 def _nearness() -> np.ndarray:

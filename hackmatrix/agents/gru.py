@@ -20,6 +20,7 @@ from hackmatrix.agents.architectures import NetworkConfig
 from hackmatrix.agents.feature_network import FeatureNetwork
 from hackmatrix.agents.mlp import Dense, trunk
 from hackmatrix.agents.network import Network
+from hackmatrix.agents.orthogonal import orthogonal
 from hackmatrix.agents.products import product
 from hackmatrix.agents.sparse import SparseFeatures
 from hackmatrix.interface.environment import Environment, PyTree
@@ -127,5 +128,4 @@ def _remembered(gates: Array, carry: Array, kernel: Array, dtype: DTypeLike) -> 
 def _orthogonal_gates(key: Array, shape: tuple[int, int]) -> Array:
     """An orthogonal matrix for each gate, float32[H, 3 H]."""
     keys = jax.random.split(key, GATES)
-    make_one = nn.initializers.orthogonal()
-    return jnp.concatenate([make_one(k, (shape[0], shape[0])) for k in keys], axis=1)
+    return jnp.concatenate([orthogonal(k, (shape[0], shape[0])) for k in keys], axis=1)

@@ -11,6 +11,7 @@ from jax.typing import DTypeLike
 from hackmatrix.agents.architectures import NetworkConfig
 from hackmatrix.agents.feature_network import FeatureNetwork
 from hackmatrix.agents.network import Network
+from hackmatrix.agents.orthogonal import orthogonal
 from hackmatrix.agents.products import product
 from hackmatrix.agents.sparse import SparseFeatures
 from hackmatrix.interface.environment import Environment
@@ -112,9 +113,8 @@ class Dense(nn.Module):
         return product(features, kernel, self.dtype) + bias
 
     def _initial_kernel(self, key: Array, shape: tuple[int, int]) -> Array:
-        orthogonal = nn.initializers.orthogonal(self.gain)
         if not self.blocks:
-            return orthogonal(key, shape)
+            return orthogonal(key, shape, self.gain)
         keys = jax.random.split(key, len(self.blocks))
         parts = zip(keys, self.blocks, strict=True)
-        return jnp.concatenate([orthogonal(k, (inputs, self.size)) for k, inputs in parts])
+        return jnp.concatenate([orthogonal(k, (n, self.size), self.gain) for k, n in parts])

@@ -126,8 +126,7 @@ class Trainer:
 
     def start(self, seed: int) -> TrainState:
         """The state of a new run, as `init` makes it, while another thread compiles `run`."""
-        # What makes params waits until `run` is loaded: LAPACK's threads would slow that down.
-        if self._kept is not None and self._kept.get("run") is not None:
+        if self._kept is not None and self._kept.is_loading("run"):
             return self.init(seed)
         # Python traces one function at a time, so first what takes longest to compile.
         lowered = self._run.lower(self.state_shape(), jnp.int32(0))
@@ -211,7 +210,7 @@ class Trainer:
         count = self.config.num_seeds
         if count == 1:
             return self._new_state(seed, update)
-        # One by one: a batch of orthogonal matrices can block jaxlib's CPU threads for ever.
+        # One by one, so that each is to the last bit what its seed alone makes.
         each = seeds.one_by_one(lambda seed: self._new_state(seed, update))
         states: TrainState = each(seed + jnp.arange(count, dtype=jnp.uint32))
         return states

@@ -22,7 +22,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 from jax import monitoring
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 from jax.stages import Compiled, Lowered
@@ -32,6 +31,7 @@ from hackmatrix.storage import kept_programs
 _LIBRARIES = ("flax", "optax")  # besides those of `kept_programs.py`
 _CPU_INFO = Path("/proc/cpuinfo")
 _OF_THE_PROCESSOR = {"vendor_id", "cpu family", "model", "model name", "flags", "Features"}
+_LAPACK = "@lapack_"  # its functions are only looked up when a program with them is lowered
 _FOUND_BY_JAX = "/jax/compilation_cache/cache_hits"
 
 
@@ -47,24 +47,33 @@ class KeptExecutables:
             device: where they run.
         """
         self._device = device
-        self._keys = {each: _key_of_name(f"{each} of {name}", device) for each in programs}
+        self._names = {each: _key_of_name(f"{each} of {name}", device) for each in programs}
         threads = ThreadPoolExecutor(len(programs))
         self._loading = {
-            each: threads.submit(_load_by_name, key, device) for each, key in self._keys.items()
+            each: threads.submit(_load, key, device)
+            for each, file in self._names.items()
+            if file is not None and (key := kept_programs.read(file, bytes.decode)) is not None
         }
         threads.shutdown(wait=False)
         self._made: dict[str, Compiled] = {}
 
     def get(self, program: str) -> Compiled | None:
         """The executable, waiting until it is loaded; None if there is none yet."""
-        return self._made.get(program) or self._loading[program].result()
+        if program in self._loading and program not in self._made:
+            return self._loading[program].result()
+        return self._made.get(program)
+
+    def is_loading(self, program: str) -> bool:
+        """Whether there is an executable of that name, which may turn out to be damaged."""
+        return program in self._loading
 
     def make(self, program: str, lowered: Lowered) -> None:
         """Compiles a program that has not been kept, and keeps it for other processes."""
-        if (name := self._keys[program]) is None:
+        text = lowered.as_text()
+        if (name := self._names[program]) is None or _LAPACK in text:
             made = lowered.compile()
         else:
-            key = _key_of_program(lowered.as_text(), self._device)
+            key = _key_of_program(text, self._device)
             made = _load(key, self._device) or _compile_and_keep(key, lowered)
             kept_programs.write(name, key.encode())
         self._made[program] = made
@@ -98,23 +107,12 @@ def _processor() -> tuple[str, ...]:
     return (platform.machine(), *told)
 
 
-def _load_by_name(name: str | None, device: jax.Device) -> Compiled | None:
-    key = None if name is None else kept_programs.read(name, bytes.decode)
-    return None if key is None else _load(key, device)
-
-
 def _load(key: str, device: jax.Device) -> Compiled | None:
     def understood(content: bytes) -> Compiled:
-        _find_lapack()
         executable, inputs, results = pickle.loads(zlib.decompress(content))
         return deserialize_and_load(executable, inputs, results, device.client, [device])
 
     return kept_programs.read(key, understood)
-
-
-def _find_lapack() -> None:
-    """Lets jaxlib find LAPACK's functions, as lowering does; an executable crashes without."""
-    jax.jit(jax.lax.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))
 
 
 def _compile_and_keep(key: str, lowered: Lowered) -> Compiled:
