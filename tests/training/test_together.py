@@ -16,6 +16,10 @@ from hackmatrix.runs.checkpoints import load_checkpoint
 EVALUATED = ("--eval-interval", "3", "--eval-episodes", "4", "--save-interval", "2")
 NEW = (*TINY, *EVALUATED, "--run-name", "mine")
 MINE = Path("host0", "runs", "mine")
+UNENDING = (  # the same however long it is to be
+    *(*TINY, "--run-name", "mine", "--lr-schedule", "constant"),
+    *("--eval-interval", "1", "--eval-episodes", "4"),
+)
 ENDLESS = ("--total-timesteps", "1e9")
 STALL = 60  # seconds; longer than compiling takes where many tests run at once
 
@@ -39,28 +43,10 @@ def with_one_stuck(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Ho
 
 
 @pytest.fixture(scope="module")
-def made_by_four(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which four processes have made a run of four updates."""
-    folder = tmp_path_factory.mktemp("four")
-    train(folder, 4, *TINY, "--run-name", "mine", "--lr-schedule", "constant", *steps(4))
-    return folder
-
-
-@pytest.mark.usefixtures("with_one_stuck")  # its time passes meanwhile
-def test_four_processes_train_as_four_devices(made_by_four: Path, tmp_path: Path) -> None:
-    place = ("--run-name", "mine", "--lr-schedule", "constant")
-    train_alone(tmp_path, *TINY, *place, *steps(4), "--num-devices", "4")
-    assert_close(made_by_four / MINE, tmp_path / MINE, 4)
-
-
-def test_two_processes_go_on_as_two_devices_until_a_signal_to_any_and_then_one(
-    made_by_four: Path, tmp_path: Path
-) -> None:
-    apart, alone = tmp_path / "apart", tmp_path / "alone"
-    for folder in (apart, alone):
-        shutil.copytree(made_by_four / MINE, folder / MINE)
-    more = ("--resume", "runs/mine", "--eval-interval", "1", "--eval-episodes", "4")
-    with training(apart, 2, *more, *ENDLESS) as hosts:
+def stopped_after(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A folder in which two processes trained until one had a signal, and the updates made."""
+    folder = tmp_path_factory.mktemp("two")
+    with training(folder, 2, *UNENDING, *ENDLESS) as hosts:
         hosts[0].wait_for("update 6/")
         began = time.monotonic()
         hosts[1].parent.send_signal(signal.SIGTERM)
@@ -70,15 +56,22 @@ def test_two_processes_go_on_as_two_devices_until_a_signal_to_any_and_then_one(
     assert "SIGTERM has reached another process" in hosts[0].told()
     assert "update" not in hosts[1].told()
     assert hosts[1].files() == set()
-    saved = updates_of(apart / MINE)[-1]
-    assert saved >= 6
+    return folder, updates_of(folder / MINE)[-1]
 
-    train_alone(alone, *more, *steps(saved), "--num-devices", "2")
-    assert_same_run(apart / MINE, alone / MINE, saved)
-    assert updates_of(apart / MINE) == updates_of(alone / MINE)
-    assert any("eval/mean_return" in row for row in rows_of(alone / MINE))
-    train_alone(apart, "--resume", "runs/mine", *steps(saved + 2), "--num-devices", "1")
-    assert updates_of(apart / MINE)[-1] == saved + 2
+
+@pytest.mark.usefixtures("with_one_stuck")  # its time passes meanwhile
+def test_two_processes_train_as_two_devices_until_a_signal_to_any_and_then_one_goes_on(
+    stopped_after: tuple[Path, int], tmp_path: Path
+) -> None:
+    apart, saved = stopped_after
+    assert saved >= 6
+    train_alone(tmp_path, *UNENDING, *steps(saved), "--num-devices", "2")
+    assert_same_run(apart / MINE, tmp_path / MINE, saved)
+    assert updates_of(apart / MINE) == updates_of(tmp_path / MINE)
+    assert any("eval/mean_return" in row for row in rows_of(tmp_path / MINE))
+    shutil.copytree(apart / MINE, tmp_path / "host0" / "runs" / "other")
+    train_alone(tmp_path, "--resume", "runs/other", *steps(saved + 2), "--num-devices", "1")
+    assert updates_of(tmp_path / "host0" / "runs" / "other")[-1] == saved + 2
 
 
 @pytest.mark.slow
@@ -112,10 +105,14 @@ def assert_close(one: Path, other: Path, update: int) -> None:
 # In the quick suite process 1 is lost where it is stuck, below.
 @pytest.mark.parametrize("lost", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_lost_process_ends_the_others_with_the_code_that_asks_for_a_restart(
-    lost: int, tmp_path: Path
+    lost: int, stopped_after: tuple[Path, int], tmp_path: Path
 ) -> None:
-    with training(tmp_path, 2, *TINY, *ENDLESS, "--heartbeat-timeout", "10") as hosts:
-        hosts[0].wait_for("update 2/")
+    """And that two go on where two have stopped."""
+    made, saved = stopped_after
+    shutil.copytree(made / MINE, tmp_path / MINE)
+    more = ("--resume", "runs/mine", *ENDLESS, "--heartbeat-timeout", "10")
+    with training(tmp_path, 2, *more) as hosts:
+        hosts[0].wait_for(f"update {saved + 2}/")
         began = time.monotonic()
         hosts[lost].kill()
         assert codes(hosts) == [75, 75], told(hosts)
