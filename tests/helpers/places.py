@@ -51,13 +51,23 @@ def sets_of(kind: type) -> st.SearchStrategy[set[int]]:
     every = range(PLACES[kind])
     few = st.sets(st.sampled_from(every), max_size=4)
     most = few.map(lambda places: set(every) - places)
-    return st.one_of(few, most, st.sets(st.sampled_from(every)))
+    return st.one_of(
+        few, most, _bits_of(kind).map(lambda bits: {i for i in every if bits >> i & 1})
+    )
 
 
 def lists_of(kind: type, planes: int) -> st.SearchStrategy[list[int]]:
     """A number of so many bits for each place."""
-    size = PLACES[kind]
-    return st.lists(st.integers(0, 2**planes - 1), min_size=size, max_size=size)
+    every = range(PLACES[kind])
+    of_planes = st.lists(_bits_of(kind), min_size=planes, max_size=planes)
+    return of_planes.map(
+        lambda drawn: [sum((bits >> i & 1) << p for p, bits in enumerate(drawn)) for i in every]
+    )
+
+
+def _bits_of(kind: type) -> st.SearchStrategy[int]:
+    """A bit for each place, drawn as one number, which takes a tenth of the time."""
+    return st.integers(0, 2 ** PLACES[kind] - 1)
 
 
 def untested(module: ModuleType, test: Path) -> set[str]:
