@@ -1,5 +1,6 @@
 """The scripted player: it sees what a player sees, foresees by the rules, and plays well."""
 
+import pickle
 import random
 from collections.abc import Iterator
 
@@ -38,6 +39,11 @@ def played(stream: int, games: int, longest: int = 120) -> Iterator[State]:
             game.state.player.credits = game.state.player.energy = 20
             yield game.state
             game.step(rng.choice(game.valid_actions()))
+
+
+def copied(state: State) -> State:
+    copy: State = pickle.loads(pickle.dumps(state))
+    return copy
 
 
 def hide_differently(state: State, rng: random.Random) -> None:
@@ -116,7 +122,7 @@ def test_actions_are_imagined_as_the_rules_have_them() -> None:
             unknown = any(c.content == Content.QUESTION and not c.siphoned for c in cross)
             if (action == SIPHON and unknown) or action == FIRST_PROGRAM + ProgramId.DELAY:
                 continue
-            game = Game.from_dict(Game(state).to_dict())
+            game = Game(copied(state))
             game.state.enemies.sort(key=lambda enemy: enemy.cell)  # PUSH moves them in this order
             act(game.state, action)
             if not plain(game.state):
@@ -132,11 +138,11 @@ def test_the_turn_of_a_single_enemy_is_foreseen() -> None:
         if state.step:
             continue
         for enemy in filter(state.sees, state.enemies):
-            alone = Game.from_dict(Game(state).to_dict()).state
+            alone = copied(state)
             alone.enemies, alone.transmissions = [enemy], []
             alone.next_task, alone.pending = 1_000, 0
             foreseen = foresee(see(alone))
-            alone = Game.from_dict(Game(alone).to_dict()).state
+            alone = copied(alone)
             alone.show = True
             enemy_turn(alone)
             real = see(alone)
