@@ -13,7 +13,7 @@ from typing import Any
 from grid_processes import SETTINGS, rows_of
 from paths import HELPERS
 
-UPDATES = 60
+UPDATES = 20
 STEPS = [*SETTINGS, "--total-timesteps", str(UPDATES * 256), "--no-tensorboard"]
 TRAIN = [sys.executable, "-m", "grid_command", "train"]
 COMMAND = [*TRAIN, *STEPS, "--run-name", "mine"]

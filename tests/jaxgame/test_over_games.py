@@ -101,7 +101,7 @@ def remade(observe: Callable[[EnvState], jax.Array]) -> Callable[[EnvState], jax
 @pytest.mark.parametrize(
     "form",
     [
-        lambda observe: observe,
+        pytest.param(lambda observe: observe, marks=pytest.mark.slow),
         sharded,
         pytest.param(in_pairs, marks=pytest.mark.slow),
         pytest.param(remade, marks=pytest.mark.slow),

@@ -106,8 +106,8 @@ def saved(path: Path, config: NetworkConfig, layout: str) -> Path:
     ("layout", "config"),
     [
         *(("full", config) for config in NETWORKS),
-        *(("tactical", config) for config in NETWORKS[:2]),
-        *(pytest.param("tactical", config, marks=pytest.mark.slow) for config in NETWORKS[2:]),
+        ("tactical", NETWORKS[0]),
+        *(pytest.param("tactical", config, marks=pytest.mark.slow) for config in NETWORKS[1:]),
     ],
     ids=str,
 )
