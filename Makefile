@@ -8,6 +8,9 @@ LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 
     --no-header --no-emit-index-url --no-emit-find-links
 RUN := make-train-$(shell date +%Y%m%d-%H%M%S)
 
+# The suite starts a hundred processes: each would compile all of Python's modules that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-7s %s\n", $$1, $$2 }' Makefile
 

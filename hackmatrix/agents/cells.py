@@ -1,6 +1,7 @@
 """The network `cells`: reads the board cell by cell, and each action by what it acts on."""
 
 import functools
+import math
 from typing import Any, cast
 
 import flax.linen as nn
@@ -120,8 +121,8 @@ def _first(key: Array, name: tuple[str, ...], shape: tuple[int, ...]) -> Array:
             return 0.01 * jax.random.normal(key, shape)
         case "embedding":
             return jax.random.normal(key, shape)
-    gain = _GAIN.get(name[-2], np.sqrt(2))
-    return orthogonal(key, shape, gain)
+    inputs, outputs = shape
+    return orthogonal(key, (inputs, outputs), _GAIN.get(name[-2], math.sqrt(2)))
 
 
 def _nearness() -> np.ndarray:
