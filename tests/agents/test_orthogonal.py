@@ -1,5 +1,9 @@
 """Orthogonal matrices: JAX's own, but for rounding and without LAPACK."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,3 +28,25 @@ def test_columns_that_are_nearly_dependent_become_orthogonal() -> None:
 def test_they_need_no_library_besides_xla() -> None:
     lowered = jax.jit(lambda key: orthogonal(key, (4, 3))).lower(jax.random.key(0))
     assert "custom_call" not in lowered.as_text()
+
+
+_MAKE = """
+import os, sys
+os.sched_setaffinity(0, eval(sys.argv[1]))
+import jax
+from hackmatrix.agents.orthogonal import orthogonal
+made = jax.jit(orthogonal, static_argnums=1)(jax.random.key(0), (485, 256))
+sys.stdout.buffer.write(bytes(jax.device_get(made).data))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux has this call")
+def test_they_are_the_same_on_any_number_of_cores() -> None:
+    cores = os.sched_getaffinity(0)
+    made = [
+        subprocess.check_output([sys.executable, "-c", _MAKE, str(some)])
+        for some in ({min(cores)}, cores)
+    ]
+    assert made[0] == made[1]
+    assert any(made[0])
