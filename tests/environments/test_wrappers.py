@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 import probe_environments as probes
 import pytest
-from gymnax.wrappers import LogWrapper
 from paths import FROG
 
 import hackmatrix
@@ -163,6 +162,8 @@ def test_the_signature_of_gymnax() -> None:
 
 def test_gymnax_own_wrapper_logs_the_same() -> None:
     env = GymnaxSignature(FloatObservations(Frog()))
+    from gymnax.wrappers import LogWrapper  # takes a second, in every worker
+
     theirs = LogWrapper(env)
     for key in KEYS[:2]:
         _, log = LogEpisodes(env).reset(key)
