@@ -9,8 +9,8 @@ Array = jax.Array
 def orthogonal(key: Array, shape: tuple[int, int], gain: float = 1.0) -> Array:
     """A uniformly distributed matrix of orthonormal columns, times `gain`; of rows, if fewer.
 
-    It is `jax.nn.initializers.orthogonal` but for rounding. That asks LAPACK for a QR, whose bits
-    depend on the number of threads and whose import takes as long as all the rest of fresh params.
+    It is `jax.nn.initializers.orthogonal` but for rounding. That asks LAPACK for a QR, whose last
+    bits depend on the number of threads, and which takes a quarter of a second to import.
 
     Args:
         key: random key.
