@@ -24,6 +24,8 @@ pytestmark = pytest.mark.usefixtures("shared_programs")
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A current folder with the frog, as a console script sees it: modules come from elsewhere."""
     monkeypatch.setattr(sys, "path", list(sys.path))
+    # Python takes a file of the same size and second for the one that it has compiled.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.chdir(tmp_path)
     shutil.copy(FROG, tmp_path)
     before = set(sys.modules)
