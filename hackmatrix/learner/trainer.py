@@ -125,7 +125,7 @@ class Trainer:
         return made
 
     def start(self, seed: int) -> TrainState:
-        """The state of a new run, as `init` makes it, while another thread compiles `run`."""
+        """The state of a new run, as `init` makes it, while a thread loads or compiles `run`."""
         if self._kept is not None and self._kept.is_loading("run"):
             return self.init(seed)
         # Python traces one function at a time, so first what takes longest to compile.
