@@ -161,9 +161,9 @@ def test_the_signature_of_gymnax() -> None:
 
 
 def test_gymnax_own_wrapper_logs_the_same() -> None:
-    env = GymnaxSignature(FloatObservations(Frog()))
     from gymnax.wrappers import LogWrapper  # takes a second, in every worker
 
+    env = GymnaxSignature(FloatObservations(Frog()))
     theirs = LogWrapper(env)
     for key in KEYS[:2]:
         _, log = LogEpisodes(env).reset(key)
