@@ -90,25 +90,28 @@ def first_index(size: int) -> Array:
 
 
 def pmean(tree: Any) -> Any:
-    """`pmean` over the mesh axis; call inside `on_devices`. The arrays have one dtype."""
-    return _as_one(jax.lax.pmean, tree)
+    """`pmean` over the mesh axis; call inside `on_devices`."""
+    return _exchanged(jax.lax.pmean, tree)
 
 
 def psum(tree: Any) -> Any:
-    """`psum` over the mesh axis; call inside `on_devices`. The arrays have one dtype."""
-    return _as_one(jax.lax.psum, tree)
+    """`psum` over the mesh axis; call inside `on_devices`."""
+    return _exchanged(jax.lax.psum, tree)
 
 
 def pmax(tree: Any) -> Any:
-    """`pmax` over the mesh axis; call inside `on_devices`. The arrays have one dtype."""
-    return _as_one(jax.lax.pmax, tree)
+    """`pmax` over the mesh axis; call inside `on_devices`."""
+    return _exchanged(jax.lax.pmax, tree)
 
 
-def _as_one(reduce: Callable[[Any, str], Any], tree: Any) -> Any:
-    """Reduces all arrays of a tree as one: for each array processes would wait for each other."""
-    arrays = jax.tree.leaves(tree)
+def _exchanged(reduce: Callable[[Any, str], Any], tree: Any) -> Any:
+    """Reduces all arrays of a dtype as one: for each array processes would wait for each other."""
+    arrays, structure = jax.tree.flatten(tree)
     if jax.lax.axis_size(AXIS) == 1 or len(arrays) < 2:
         return reduce(tree, AXIS)
-    assert len({array.dtype for array in arrays}) == 1
-    vector, to_tree = ravel_pytree(tree)
-    return to_tree(reduce(vector, AXIS))
+    for dtype in {array.dtype: None for array in arrays}:  # a dict, for its order
+        places = [place for place, array in enumerate(arrays) if array.dtype == dtype]
+        vector, to_arrays = ravel_pytree([arrays[place] for place in places])
+        for place, reduced in zip(places, to_arrays(reduce(vector, AXIS)), strict=True):
+            arrays[place] = reduced
+    return jax.tree.unflatten(structure, arrays)

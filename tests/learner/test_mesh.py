@@ -1,6 +1,8 @@
 """What devices exchange."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -27,10 +29,36 @@ def test_arrays_that_are_exchanged_together_are_one(
     assert jax.tree.map(jnp.shape, shapes) == jax.tree.map(jnp.shape, tree)
 
 
-def test_arrays_of_two_dtypes_are_not_exchanged_together() -> None:
+def test_arrays_of_two_dtypes_are_exchanged_as_two_and_keep_their_places() -> None:
+    tree = {"a": jnp.ones(2), "b": jnp.ones((2, 2), jnp.uint32), "c": jnp.ones(()), "d": None}
     two = AbstractMesh((2,), (mesh.AXIS,), axis_types=(AxisType.Auto,))
     shares = jax.shard_map(
         mesh.psum, mesh=two, in_specs=mesh.REPLICATED, out_specs=mesh.REPLICATED, check_vma=False
     )
-    with pytest.raises(AssertionError):
-        jax.make_jaxpr(shares)((jnp.ones(2), jnp.ones(2, jnp.int32)))
+    program, shapes = jax.make_jaxpr(shares, return_shape=True)(tree)
+    assert len(re.findall(r"= psum\b", str(program))) == 2
+    kinds = jax.tree.map(lambda x: (x.shape, x.dtype), (shapes, tree), is_leaf=jnp.isscalar)
+    assert kinds[0] == kinds[1]
+
+
+TWO_DEVICES = """
+import jax
+jax.config.update("jax_num_cpu_devices", 2)
+import jax.numpy as jnp, numpy as np
+from hackmatrix.learner import mesh
+
+two = mesh.mesh_of(jax.devices())
+def sums(x):
+    half = (2 * x).astype(jnp.bfloat16)
+    tree = {"float": x, "count": x.astype(jnp.int32), "half": half, "last": -x}
+    return mesh.psum(tree), mesh.pmean({"float": x, "half": x.astype(jnp.bfloat16)})
+run = mesh.on_devices(sums, two, mesh.SHARDED, mesh.REPLICATED)
+summed, mean = run(jnp.array([1.0, 2.0]))
+assert [float(summed[name][0]) for name in ("float", "count", "half", "last")] == [3, 3, 6, -3]
+assert summed["count"].dtype == jnp.int32 and summed["half"].dtype == jnp.bfloat16
+assert (float(mean["float"][0]), float(mean["half"][0])) == (1.5, 1.5), mean
+"""
+
+
+def test_two_devices_sum_arrays_of_several_dtypes() -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", TWO_DEVICES], check=True)
