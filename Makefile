@@ -1,5 +1,5 @@
 # Every target makes .venv itself where it is missing or out of date; `make PYTHON=... setup` chooses
-# the interpreter. `make` alone lists the targets.
+# the interpreter, `make train FLAGS=...` adds flags to a command. `make` alone lists the targets.
 
 BIN := .venv/bin
 BENCH := .venv-bench
@@ -17,13 +17,16 @@ help:  ## list the targets
 setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
 train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
-	$(BIN)/hackmatrix train --config configs/cpu.yaml --run-name $(RUN) --checkpoint-dir runs
+	$(BIN)/hackmatrix train --config configs/cpu.yaml --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
 	$(BIN)/hackmatrix evaluate random
 	$(BIN)/hackmatrix evaluate runs/$(RUN)
 
 # On two cores the third worker works where a test of the others waits.
 test: $(READY)  ## the quick test suite, a few minutes
 	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
+
+commands: $(READY)  ## each command of the documents once, as a user runs it, in its smallest size
+	$(BIN)/pytest tests/commands -n 2 --dist worksteal
 
 slow: $(READY)  ## the full, long test suites
 	$(BIN)/pytest -m slow
@@ -34,10 +37,10 @@ lint: $(READY)  ## style, format and types
 	$(BIN)/mypy
 
 bench: $(BENCH)/.ready  ## speed beside environments of other libraries, which go into .venv-bench
-	$(BENCH)/bin/python -m benchmarks.peers
+	$(BENCH)/bin/python -m benchmarks.peers $(FLAGS)
 
 classic: $(READY)  ## learning curves of classic control over ten seeds, next to published ones
-	$(BIN)/python -m benchmarks.classic
+	$(BIN)/python -m benchmarks.classic $(FLAGS)
 
 sb3: $(READY)  ## Stable-Baselines3 with torch for CPUs, into .venv; then its tests run too
 	$(BIN)/pip install torch==2.13.0
@@ -64,4 +67,4 @@ $(BENCH)/.ready: requirements-bench.lock
 	@SETUP_VENV=$(BENCH) SETUP_LOCK=requirements-bench.lock .ci/setup $(PYTHON)
 	@touch $@
 
-.PHONY: help setup train test slow lint bench classic sb3 lock clean
+.PHONY: help setup train test commands slow lint bench classic sb3 lock clean

@@ -93,10 +93,19 @@ def _fetch(tpu: Description, options: FetchOptions) -> Lines:
     return [commands.fetch(tpu, options.output)]
 
 
-def _images(tpu: Description, _: TpuOptions) -> Lines:
+def _images(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
+    called = "hackmatrix tpu images"
     _say("TPU machines take no image of your own: a runtime, and packages from the bucket")
-    wheels = [] if tpu.bucket is None else [commands.list_wheels(tpu)]
-    return [commands.types(tpu), commands.runtimes(tpu), *wheels]
+    failed = run_lines(called, options, gcloud, [commands.types(tpu), commands.runtimes(tpu)])
+    if failed or tpu.bucket is None:
+        return failed
+    argv = commands.list_wheels(tpu)
+    trouble = trouble_of_line(argv, gcloud.show(argv))
+    if trouble is not None and trouble.kind is not Kind.NOT_FOUND:
+        return _fail(called, options, trouble)
+    if trouble is not None:
+        _say(f"{tpu.bucket}/wheels holds no packages")
+    return 0
 
 
 def _shell(tpu: Description, options: HostOptions, gcloud: Gcloud) -> int:
@@ -227,7 +236,7 @@ SUBCOMMANDS = {
     "list": Subcommand(
         "Lists TPUs and requests in the zone.", lines=lambda tpu, _: commands.list_all(tpu)
     ),
-    "images": Subcommand("Lists types, runtimes, and packages for new hosts.", lines=_images),
+    "images": Subcommand("Lists types, runtimes, and packages for new hosts.", work=_images),
     "quota": Subcommand("Tells the project's quotas.", lines=_one(commands.quota)),
     "stop": Subcommand("Stops an on-demand TPU; its disk stays.", lines=_one(commands.stop)),
     "start": Subcommand("Starts a stopped TPU.", lines=_one(commands.start)),

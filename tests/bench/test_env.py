@@ -23,7 +23,7 @@ HARDER = [*SMALL, "--play", "harder", "--observation", "features"]
 
 @pytest.fixture(scope="module", autouse=True)
 def shared_programs() -> Iterator[None]:
-    """Benches with the same settings share what is compiled."""
+    """Benches with the same settings share what is compiled; `tests/commands` replaces nothing."""
     programs: dict[Any, Any] = {}
 
     def shared(function: Any, *specs: Any, **options: Any) -> Any:

@@ -184,6 +184,16 @@ def test_a_bucket_that_is_there_already_is_fine(
     assert called("init", file())[0] == 1
 
 
+def test_a_bucket_without_packages_is_no_error(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    code, out, _ = called("images", file())
+    assert code == 0
+    assert out.splitlines()[-1] == "gs://my-bucket/wheels holds no packages"
+    gcloud.change(fail={"storage ls": ["PERMISSION_DENIED: no"]})
+    assert called("images", file())[0] == 1
+
+
 def test_a_command_that_hosts_do_not_know_is_no_missing_gcloud(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called
 ) -> None:

@@ -1,0 +1,447 @@
+"""Every command of the documents, subcommand and target of the Makefile, run as a user runs it.
+
+Each is a real process in which nothing is replaced, on the devices that it takes by itself, in the
+smallest sizes that its flags allow. `hackmatrix` is installed from the wheel, in an empty folder,
+beside another package of that name; what needs a file of the repository runs in a copy of it.
+`make commands` runs them.
+"""
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import termios
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from documented import covers, documented
+from fake_bucket import FakeBucket, served
+from made_places import Places, copy_of_the_repository, fake_gcloud
+from paths import ROOT
+
+from hackmatrix.cli.bench import BENCHMARKS
+from hackmatrix.cli.main import COMMANDS
+from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS
+
+TRAIN = (
+    "--num-envs 4 --num-steps 4 --num-minibatches 1 --update-epochs 1 --total-timesteps 32 "
+    "--hidden-dim 8 --eval-episodes 4"
+)
+PLAY = "--episodes 2 --max-steps 20"
+LONGER = "--total-timesteps 960"  # than the run that is resumed
+
+
+class Row(NamedTuple):
+    """Commands of a kind: how small they are made, and what they must give."""
+
+    begins: str  # a regular expression at the beginning of their lines
+    small: str = ""  # flags that take the place of those in the documents
+    prints: str = r"\S"  # a regular expression that the output must contain
+    writes: tuple[str, ...] = ()  # files, as patterns
+    does: str = "ends"  # or "serves" a page, or "shows" something on a terminal
+    env: dict[str, str] = {}  # noqa: RUF012
+
+
+NEW_RUN = ("**/new/final_params.npz", "**/new/metrics.jsonl", "**/new/checkpoints/*/manifest.json")
+PARAMS = ("**/*.npz",)
+
+# The first that fits a line holds.
+ROWS = [
+    Row(r".*--help", prints=r"usage: |options:"),
+    Row(r".*tpu run my-tpu.yaml --dry-run", prints="gcloud"),
+    Row(r"hackmatrix tpu export skypilot", writes=("task.yaml",), prints=""),
+    Row(r"hackmatrix tpu export slurm", writes=("job.sh",), prints=""),
+    Row(r"hackmatrix tpu export gke", writes=("jobset.yaml",), prints=""),
+    Row(r"hackmatrix tpu export mig", writes=("group.sh",), prints=""),
+    Row(r"hackmatrix tpu", prints="gcloud"),
+    Row(r"hackmatrix train .*--print-config", prints=r"num_envs: 2048"),
+    Row(r"hackmatrix train --auto-tune", TRAIN, prints="done after", writes=PARAMS),
+    Row(r"hackmatrix train --resume gs:", LONGER, prints="done after 60 updates"),
+    Row(
+        r"hackmatrix train --resume \S+(?:/40|params.npz|agent.npz) (?!--rewind)",
+        TRAIN,
+        "done",
+        NEW_RUN,
+    ),
+    Row(r"hackmatrix train --resume\S* \S+agent.npz", TRAIN, "done after 2 updates", PARAMS),
+    Row(r"hackmatrix train --resume", LONGER, prints="done after 60 updates"),
+    Row(r"hackmatrix train .*--process-id|for i in 0 1", TRAIN, "done after", NEW_RUN),
+    Row(
+        r"hackmatrix train .*--init-from", f"{TRAIN} --num-seeds 2", "done after 2 updates", PARAMS
+    ),
+    Row(
+        r"hackmatrix train .*--num-seeds", f"{TRAIN} --num-seeds 2", "done after 2 updates", PARAMS
+    ),
+    Row(r"hackmatrix train|python scripts/train_purejaxrl", TRAIN, "done after 2 updates", PARAMS),
+    Row(
+        r"hackmatrix tune|python scripts/(?:optuna|hyper)",
+        "--num-trials 2 --fresh-seeds 2 --num-seeds 1",
+        "best: ",
+        ("**/best.yaml", "**/history.svg"),
+    ),
+    Row(r"hackmatrix evaluate .*--search", f"{PLAY} --search 2", prints="win rate"),
+    Row(r"hackmatrix evaluate .*--report", PLAY, prints="win rate", writes=("page.html",)),
+    Row(r"hackmatrix evaluate .*--forbid", f"{PLAY} --forbid ROW,RESET", prints="RESET"),
+    Row(r"hackmatrix evaluate", PLAY, prints=r"return +-?\d"),
+    Row(r"hackmatrix compare .*--plot", writes=("curves.svg",)),
+    Row(r"hackmatrix compare", prints="interquartile mean"),
+    Row(r"hackmatrix data record|python scripts/prepare", PLAY, writes=("*/manifest.json",)),
+    Row(r"hackmatrix data export", "--episodes 2"),
+    Row(r"hackmatrix clone", "--positions 70 --epochs 1 --batch 32", writes=("cloned.npz",)),
+    Row(
+        r"hackmatrix teach",
+        "--positions 16 --games 4 --rounds 1 --search 2 --epochs 1 --batch 8",
+        writes=("taught.npz",),
+    ),
+    Row(r"hackmatrix checkpoint convert .*onnx", writes=("my-agent.onnx",)),
+    Row(r"hackmatrix checkpoint convert|python scripts/convert", writes=("my-agent.npz",)),
+    Row(r"hackmatrix checkpoint verify|python scripts/verify_check", prints=r"checksums +ok"),
+    Row(r"hackmatrix cache", env={"XDG_CACHE_HOME": "its-own-cache"}),
+    Row(r"hackmatrix replay .*--gif", "--width 64", writes=("**/*.gif",)),
+    Row(r"hackmatrix replay .*--mp4", "--width 64", writes=("**/*.mp4",)),
+    Row(r"hackmatrix replay .*--svg", writes=("**/*.svg",)),
+    Row(r"hackmatrix (?:replay|play|watch) .*--terminal", prints="HackMatrix|stage", does="shows"),
+    Row(r"hackmatrix (?:play|watch)", prints="<html", does="serves"),
+    Row(r"hackmatrix monitor .*--page", prints="<html", does="serves"),
+    Row(r"hackmatrix monitor", prints="update"),
+    Row(r"hackmatrix page --export", writes=("site/index.html",)),
+    Row(r"hackmatrix conformance", prints="26,704"),
+    Row(
+        r"hackmatrix bench env",
+        "--num-envs 16 --num-steps 8 --repeats 1",
+        prints=r"env steps/s.*2 x cpu(?s:.*)equal",
+    ),
+    Row(
+        r"hackmatrix bench (?:train|memory)",
+        "--num-envs 16 --num-steps 8 --epochs 1 --minibatches 1 --repeats 1 --updates 1",
+        prints=r"steps/s|MB|MiB",
+    ),
+    Row(r"hackmatrix bench compile", "--repeats 1"),
+    Row(r"hackmatrix analyse", "--search 2", prints="network"),
+    Row(r"hackmatrix serve|hackmatrix-game", prints=r'"actionIndex"|"validActions"|"observation"'),
+    Row(r"python -m benchmarks.bridge", "--steps 100 --repeats 1 --starts 1", "actions"),
+    Row(r"python -m benchmarks.clients --train", "--train 128 --num-envs 4"),
+    Row(r"python -m benchmarks.clients", "--num-envs 16 --num-steps 4 --repeats 1", "steps/s"),
+    Row(r"python -m benchmarks.learning", writes=("benchmarks/learning.svg",)),
+    Row(r"python -m benchmarks.multi_task", "--timesteps 64 --num-seeds 1 --episodes 2"),
+    Row(
+        r"python -m benchmarks.networks",
+        "--seconds 0.1 --seeds 1 --episodes 2 --networks mlp --out .",
+        writes=("networks.json",),
+    ),
+    Row(r"python -m benchmarks.page", "--repeats 1 --moves 10"),
+    Row(r"python -m benchmarks.profile", "--num-envs 16 --num-steps 4"),
+    Row(
+        r"python -m benchmarks.recipe",
+        "--groups lambda --steps 1 --num-seeds 2 --episodes 2 --out .",
+        writes=("recipe.json", "recipe.svg"),
+    ),
+    Row(r"python -m benchmarks.refuted", "--games 1 --show 1 --simulations 2"),
+    Row(
+        r"python -m benchmarks.scaling",
+        "--repeats 1 --max-envs 64 --max-enemies 0 --num-envs 64 --output .",
+        writes=("scaling.json", "scaling_games.svg"),
+    ),
+    Row(
+        r"python -m benchmarks.search",
+        "--simulations 2 --episodes 2 --max-steps 10 --out .",
+        writes=("search.json", "search.svg"),
+    ),
+    Row(r"python -m benchmarks.seeds", "--config my.yaml --num-seeds 2 --repeats 1"),
+    Row(r"python -m benchmarks.tabs", "--tabs 2 --seconds 1"),
+    Row(r"python -m benchmarks.threats", "--positions 1024 --epochs 1"),
+    Row(r"python -m benchmarks.trackers", "--config my.yaml --timesteps 64 --rows 2 --repeats 1"),
+    Row(r"python -m benchmarks.tune_scripted", "--generations 1", writes=("weights.json",)),
+    Row(r"python -m benchmarks.update_parts", "--repeats 1"),
+    Row(
+        r"python -m benchmarks.weak_scaling",
+        "--processes 2 --env CartPole-v1 --num-envs 8 --num-steps 4 --minibatches 1 --epochs 1 "
+        "--updates 1",
+        prints="%",
+    ),
+    Row(
+        r"make train", f'FLAGS="{TRAIN}"', prints=r"return +-?\d", writes=("runs/*/metrics.jsonl",)
+    ),
+    Row(
+        r"make classic",
+        'FLAGS="--num-seeds 2 --episodes 2 --configs tiny --output ."',
+        writes=("classic.json", "classic.svg"),
+    ),
+    Row(
+        r"make bench",
+        'FLAGS="--repeats 1 --seconds 0.02 --output ."',
+        prints="HackMatrix",
+        writes=("peers.md", "peers.svg"),
+    ),
+    Row(r"make slow", env={"PYTEST_ADDOPTS": "tests/engine tests/rules"}, prints="passed"),
+    Row(r"make clean", prints="rm -rf"),
+    Row(r"make lock", prints="uv pip compile"),
+    Row(r"make help", prints="make train|train +train"),
+    Row(r"python -m hackmatrix.drawing", writes=("docs/board.svg",), prints=""),
+]
+
+
+# What the documents leave out of a line that they show nowhere in full.
+FILLED = {
+    "python scripts/verify_checkpoint.py --checkpoint ...": "python scripts/verify_checkpoint.py "
+    "--checkpoint checkpoints/my-run",
+    "python scripts/convert_checkpoint.py --input ... --output ...": "python "
+    "scripts/convert_checkpoint.py --input checkpoint_100.pkl --output my-agent.npz",
+    "hackmatrix compare RUN... --metric eval/win_rate --plot curves.svg": "hackmatrix compare "
+    "checkpoints/a-0 checkpoints/b-0 --metric eval/win_rate --plot curves.svg",
+    "hackmatrix evaluate --episodes 1000 --seed 5 --forbid PUSH,PULL,...": "hackmatrix evaluate "
+    "--forbid PUSH,PULL",
+    "hackmatrix replay ... --terminal": "hackmatrix replay game.json --terminal",
+    "python -m benchmarks.trackers --config FILE": "python -m benchmarks.trackers --config my.yaml",
+    "hackmatrix watch --search N": "hackmatrix watch --search 2",
+    "python scripts/optuna_search.py --config FILE --num-trials 50 --pruning": "python "
+    "scripts/optuna_search.py --config my.yaml --search-space space.yaml --pruning",
+    "python scripts/hyperparameter_search.py --config FILE --search-space FILE --num-trials 20": ""
+    "python scripts/hyperparameter_search.py --config my.yaml --search-space space.yaml",
+}
+UNDOCUMENTED = ["make help", "make clean", "make lock", "make sb3"]
+
+
+def made_small(line: str, small: str) -> str:
+    """The line with flags in the place of its own."""
+    for name in re.findall(r"--[\w-]+", small):
+        line = re.sub(rf" {name}(?: +(?!-)(?:\"[^\"]*\"|\S+)|=\S+)?(?= |$)", "", line)
+    end = re.compile(r"(?= -- | [<>&]|$)")
+    return end.sub(f" {small}" if small else "", line, count=1 + line.count(" & hackmatrix"))
+
+
+def subcommands() -> list[str]:
+    """All commands with their subcommands."""
+    inner = {
+        "bench": BENCHMARKS,
+        "tpu": SUBCOMMANDS,
+        "data": ("record", "verify", "export"),
+        "checkpoint": ("list", "verify", "convert"),
+        "sb3": ("train", "watch"),
+    }
+    return [
+        f"hackmatrix {name}{' ' * bool(sub)}{sub}"
+        for name in COMMANDS
+        for sub in inner.get(name, [""])
+    ]
+
+
+def targets() -> list[str]:
+    """All targets of the Makefile."""
+    return [
+        f"make {name}" for name in re.findall(r"^(\w+):.*##", (ROOT / "Makefile").read_text(), re.M)
+    ]
+
+
+def row_of(line: str) -> Row:
+    return next((row for row in ROWS if re.match(row.begins, line)), Row(line))
+
+
+def as_run(line: str) -> str:
+    """A documented line in its smallest size; lines that come to the same are equal."""
+    line = line.removeprefix(".venv/bin/").replace("MODEL_DIR", "my-model")
+    if not re.match("hackmatrix (?:compare|monitor)|python -m benchmarks.learning", line):
+        line = re.sub(r"(?<![\w/])checkpoints/(?!ten|three)[\w-]+", "checkpoints/my-run", line)
+    line = re.sub(r"gs://my-bucket/runs/[\w-]+", "gs://my-bucket/runs/my-run", line)
+    line = re.sub(r"--resume-run \S+", "--resume-run my-run", line)
+    line = line.replace("checkpoints/600", "checkpoints/40")
+    line = re.sub(r" --(?:lr|ent-coef|final-ent-coef|gae-lambda|seed|max-steps) \S+", "", line)
+    line = re.sub(r"--run-name \S+", "--run-name new", line)
+    return made_small(line, row_of(line).small)
+
+
+FULL, MENTIONS = documented()
+RUN_BY_CI = ("make setup", "make lint", "make test", "make commands")
+LINES = sorted(
+    {as_run(command.line) for command in FULL if command.line not in RUN_BY_CI}
+    | {as_run(line) for line in FILLED.values()}
+    | {as_run(line) for line in UNDOCUMENTED}
+)
+
+
+def test_what_the_documents_mention_is_run() -> None:
+    lines = [*(command.line for command in FULL), *FILLED.values()]
+    missing = [
+        f"{command.place}: {command.line}"
+        for command in MENTIONS
+        if command.line not in FILLED and not any(covers(line, command.line) for line in lines)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", [*subcommands(), *targets()])
+def test_every_subcommand_and_target_is_run(name: str) -> None:
+    assert name in RUN_BY_CI or any(line == name or line.startswith(f"{name} ") for line in LINES)
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Places:
+    folder = tmp_path_factory.getbasetemp()
+    return Places(folder if worker_id == "master" else folder.parent, ROOT / ".cache" / "commands")
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("line", LINES, ids=str)
+def test_command(line: str, places: Places, tmp_path: Path) -> None:
+    row = row_of(line)
+    if "sb3" in line or "scripts/train.py" in line or "watch_trained" in line:
+        pytest.importorskip("torch", reason="`make sb3` installs torch, which is not locked")
+    run = Run(line, row, places, tmp_path)
+    with contextlib.ExitStack() as stack:
+        if "gs://" in line:
+            stack.enter_context(run.bucket())
+        if " tpu " in line:
+            run.gcloud()
+        output = {"ends": run.ends, "serves": run.serves, "shows": run.shows}[row.does]()
+    assert re.search(row.prints, output), output
+    for pattern in row.writes:
+        files = [path for path in run.folder.glob(pattern) if path.stat().st_size]
+        assert files, f"{line} wrote no {pattern}\n{output}"
+
+
+class Run:
+    """A command that runs in a folder of its own."""
+
+    def __init__(self, line: str, row: Row, places: Places, folder: Path) -> None:
+        self.line = on_free_ports(line)
+        self.row = row
+        self.places = places
+        self.folder = folder / "here"
+        needs_repository = re.search(
+            r"^make|^python -m bench|python scripts|configs/|docs/|tests/|frog:", line
+        )
+        if needs_repository:
+            copy_of_the_repository(self.folder)
+            (self.folder / ".venv").symlink_to(ROOT / ".venv")
+            binaries = ROOT / ".venv" / "bin"
+        else:
+            self.folder.mkdir()
+            binaries = places.wheel
+        places.prepare(self.folder, line)
+        self.environment = places.environment(binaries, folder / "home") | row.env
+        if False and line.startswith("hackmatrix") and "--env" not in line:
+            self.environment["PYTHONPATH"] = str(places.other_package)
+
+    @contextlib.contextmanager
+    def bucket(self) -> Iterator[None]:
+        """A bucket with the runs that the line names."""
+        bucket = FakeBucket()
+        for file in (path for path in self.folder.glob("checkpoints/*/**/*") if path.is_file()):
+            name = file.relative_to(self.folder / "checkpoints").as_posix()
+            bucket.put(f"runs/{name}", file.read_bytes())
+        shutil.rmtree(self.folder / "checkpoints", ignore_errors=True)
+        with served(bucket) as url:
+            self.environment["STORAGE_EMULATOR_HOST"] = url
+            yield
+
+    def gcloud(self) -> None:
+        folder = self.folder.parent / "gcloud"
+        fake = fake_gcloud(folder)
+        there = {"queue": "ACTIVE", "node": "READY", "hosts": "training", "log": ["update 1"]}
+        ended = there | {"hosts": "ended", "code": 0, "command": "--marker gs://my-bucket/marker "}
+        if "tpu create" not in self.line:
+            fake.change(**(ended if "tpu run" in self.line else there))
+        self.environment["PATH"] = f"{folder}{os.pathsep}{self.environment['PATH']}"
+        self.environment["FAKE_GCLOUD"] = str(folder)
+
+    def start(self, **streams: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            ["bash", "-c", self.line if re.search(r"[&;]", self.line) else f"exec {self.line}"],
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            start_new_session=True,
+            **streams,
+        )
+
+    def ends(self) -> str:
+        """Runs it to its end; returns what it printed."""
+        given = '{"action": "reset"}\n' if "serve" in self.line or "-game" in self.line else ""
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        process = self.start(**pipes)
+        try:
+            output, _ = process.communicate(given, timeout=300)
+        finally:
+            end(process)
+        assert process.returncode == 0, f"{self.line}\n{output}"
+        assert "Traceback" not in output, output
+        assert "Warning" not in output, output
+        return output
+
+    def serves(self) -> str:
+        """Starts a server, opens its page and interrupts it; returns the page."""
+        process = self.start(stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert process.stdout
+        try:
+            printed = ""
+            while not (url := re.search(r"http://\S+", printed)):
+                line = process.stdout.readline()
+                assert line, f"{self.line} ended\n{printed}"
+                printed += line
+            with urllib.request.urlopen(url[0], timeout=30) as answer:
+                page: str = answer.read().decode()
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+        finally:
+            end(process)
+        assert process.returncode in (0, 130)
+        return page
+
+    def shows(self) -> str:
+        """Starts it on a terminal, and presses Ctrl-C when what it should show is there."""
+        terminal, its_side = pty.openpty()
+        fcntl.ioctl(its_side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
+        process = self.start(stdin=its_side, stdout=its_side, stderr=its_side)
+        os.close(its_side)
+        shown = bytearray()
+
+        def read() -> None:
+            with contextlib.suppress(OSError):
+                while chunk := os.read(terminal, 65536):
+                    shown.extend(chunk)
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        try:
+            until = time.monotonic() + 120
+            while not re.search(self.row.prints, shown.decode(errors="replace")):
+                assert time.monotonic() < until, shown.decode(errors="replace")
+                assert process.poll() is None, shown.decode(errors="replace")
+                time.sleep(0.1)
+            os.write(terminal, b"\x03")
+            process.wait(timeout=60)
+        finally:
+            end(process)
+            reader.join(timeout=5)
+            os.close(terminal)
+        assert process.returncode == 0, shown.decode(errors="replace")
+        return shown.decode(errors="replace")
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout:
+        process.stdout.close()
+
+
+def on_free_ports(line: str) -> str:
+    """The line with ports that nothing uses, for servers and for processes that meet."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    line = re.sub(r"(?:10\.0\.0\.1|localhost):8476", f"localhost:{port}", line)
+    serves = row_of(line).does == "serves"
+    return f"{line} --port 0" if serves else line

@@ -1,0 +1,234 @@
+"""Folders in which commands run as a user's: the installed wheel, or a copy of the repository.
+
+What the documents' commands need is made once, by real commands too: runs, a data set, a search.
+"""
+
+import functools
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+from paths import CONFIGS, DOCS, HELPERS, ROOT
+from tpu_world import FLAGS, FakeGcloud
+
+TINY = (
+    "--num-envs 4 --num-steps 4 --num-minibatches 1 --update-epochs 1 --hidden-dim 8 "
+    "--total-timesteps 800 --save-interval 20 --eval-interval 25 --eval-episodes 4 "
+    "--no-normalize-rewards --no-wandb"
+)
+CARTPOLE = """
+environment: {name: CartPole-v1, num_envs: 4}
+model: {hidden_sizes: [8, 8]}
+training: {total_timesteps: 512, num_steps: 8, num_minibatches: 1, n_epochs: 1}
+"""
+OF_THE_USER = ("JAX_", "XLA_", "HACKMATRIX_", "PYTHON", "PYTEST_", "WANDB_", "VIRTUAL_ENV")
+
+
+class Places:
+    """What all commands share, in a folder; processes that make the same thing wait for the first.
+
+    Attributes:
+        checkout: commands of the copy are those of this repository's own environment.
+    """
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self.folder = folder
+        self.cache = cache
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def environment(self, binaries: Path, home: Path) -> dict[str, str]:
+        """A user's environment: none of what the tests set, and programs kept in one folder."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_USER)}
+        home.mkdir(exist_ok=True)
+        return kept | {
+            "HOME": str(home),
+            "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
+            "XDG_CACHE_HOME": str(self.cache),
+            "BROWSER": "true",  # opens nothing
+            "TERM": "xterm-256color",
+        }
+
+    def once(self, name: str, make: Callable[[Path], None]) -> Path:
+        """The folder that `make` fills, for whoever asks for it first."""
+        path = self.folder / name
+        with FileLock(f"{path}.lock"):
+            if not Path(f"{path}.made").exists():
+                path.mkdir()
+                make(path)
+                Path(f"{path}.made").touch()
+        return path
+
+    def run(self, folder: Path, line: str) -> None:
+        """Runs a line of this repository's environment in a folder."""
+        environment = self.environment(ROOT / ".venv" / "bin", folder / "home")
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+    @functools.cached_property
+    def wheel(self) -> Path:
+        """Where the commands of the package are that was installed from its wheel."""
+        return self.once("wheel", self._install_wheel) / "venv" / "bin"
+
+    def _install_wheel(self, folder: Path) -> None:
+        copy_of_the_repository(folder / "repository")
+        python, venv = ROOT / ".venv" / "bin" / "python", folder / "venv"
+        self.run(
+            folder,
+            f"{python} -m pip wheel -q --no-deps --no-build-isolation -w . ./repository"
+            f" && {python} -m venv --without-pip {venv}"
+            f" && {python} -m pip --python {venv} install -q --no-deps *.whl",
+        )
+        # The dependencies are those of the repository's environment, without the package there.
+        version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+        (venv / "lib" / version / "site-packages" / "dependencies.pth").write_text(
+            f"{ROOT / '.venv' / 'lib' / version / 'site-packages'}\n"
+        )
+
+    @functools.cached_property
+    def other_package(self) -> Path:
+        """A folder with another package called `hackmatrix`."""
+
+        def make(folder: Path) -> None:
+            (folder / "hackmatrix").mkdir()
+            (folder / "hackmatrix" / "__init__.py").write_text("raise RuntimeError('the other')\n")
+
+        return self.once("other", make)
+
+    def made(self, name: str) -> Path:
+        """A run, a search or a data set."""
+        makers = {
+            "my-run": f"hackmatrix train {TINY} --run-name my-run",
+            "ten": f"hackmatrix train {TINY} --env CartPole-v1 --num-seeds 4 --run-name ten",
+            "three": f"hackmatrix train {TINY} --multi-task --task-list "
+            "\"['CartPole-v1', 'Acrobot-v1', 'MountainCar-v0']\" --run-name three",
+            "agent-games": "hackmatrix data record agent-games --agent shipped --episodes 4 "
+            "--max-steps 20",
+            "data": "hackmatrix data record data --agent random --env CartPole-v1 --episodes 4",
+            "tuning": "hackmatrix tune --config my.yaml --search-space space.yaml --num-trials 2 "
+            "--fresh-seeds 2",
+        }
+
+        def make(folder: Path) -> None:
+            (folder / "my.yaml").write_text(CARTPOLE)
+            (folder / "space.yaml").write_text("training: {learning_rate: [1.0e-3, 2.0e-3]}\n")
+            self.run(folder, makers[name])
+
+        return self.once(name, make)
+
+    def prepare(self, folder: Path, line: str) -> None:
+        """Puts what a line reads into the folder in which it will run."""
+        for run in set(
+            re.findall(r"(?:checkpoints/|--resume-run |\bgs://my-bucket/runs/)([\w-]+)", line)
+        ):
+            self._copy_run(run, folder / "checkpoints" / run)
+        if re.search(r"--latest|--log-dir|monitor$", line):
+            self._copy_run("my-run", folder / "checkpoints" / "my-run")
+        for run in re.findall(r"\b(try2|seed\d)\b", line):
+            self._copy_run(run, folder / run)
+        for path in set(re.findall(r"\btuning/cartpole/[\w/-]+", line)):
+            self._copy_run("my-run", folder / path)
+        if "tuning/my" in line:
+            shutil.copytree(self.made("tuning") / "tuning", folder / "tuning")
+        if re.search(r"data (?:verify|export) agent-games|clone agent-games", line):
+            shutil.copytree(self.made("agent-games") / "agent-games", folder / "agent-games")
+        if "--data-dir data/" in line:
+            shutil.copytree(self.made("data") / "data", folder / "data")
+        for name in set(
+            re.findall(r"(?<!taught )\b([\w-]+\.(?:npz|onnx|pkl|yaml|json|txt))\b", line)
+        ):
+            self._make_file(folder / name, line)
+        if "--configs tiny" in line:
+            (folder / "tiny").mkdir()
+            for name in ("cartpole_best", "acrobot", "mountain_car"):
+                text = (CONFIGS / f"{name}.yaml").read_text()
+                small = re.sub(r"total_timesteps: \S+", "total_timesteps: 1", text)
+                (folder / "tiny" / f"{name}.yaml").write_text(small)
+        if "frog:Frog" in line:
+            shutil.copy(ROOT / "examples" / "frog.py", folder)
+
+    def _copy_run(self, name: str, to: Path) -> None:
+        """Copies a run; `a-1` has another seed than `a-0`, and `b-0` other settings."""
+        source = name if name in ("ten", "three") else "my-run"
+        shutil.copytree(self.made(source) / "checkpoints" / source, to)
+        if number := re.search(r"\d$", name):
+            text = (to / "config.yaml").read_text().replace("seed: 0\n", f"seed: {number[0]}\n")
+            gamma = re.search(r"gamma: (\S+)", text)
+            assert gamma
+            other = "gamma: 0.5" if name.startswith("b") else gamma[0]
+            (to / "config.yaml").write_text(text.replace(gamma[0], other))
+
+    def _make_file(self, path: Path, line: str) -> None:
+        params = self.made("my-run") / "checkpoints" / "my-run" / "final_params"
+        if path.suffix in (".npz", ".json") and re.search(
+            rf"(?:evaluate|--resume|--init-from|--model) {path.name}", line
+        ):
+            shutil.copy(params.with_suffix(".npz"), path)
+            shutil.copy(params.with_suffix(".json"), path.with_suffix(".json"))
+        elif path.name == "best.onnx":
+            self.run(path.parent, f"hackmatrix checkpoint convert {params}.npz best.onnx")
+        elif path.suffix == ".pkl":
+            path.write_bytes(pickle.dumps(params_of_the_original()))
+        elif path.name == "my-tpu.yaml":
+            text = (CONFIGS / "tpu-v4-8.yaml").read_text()
+            for theirs, ours in [("PROJECT", "project"), ("BUCKET", "bucket"), ("NAME", "name")]:
+                text = text.replace(f"YOUR-{theirs}", f"my-{ours}")
+            path.write_text(text)
+        elif path.name == "space.yaml":
+            path.write_text("training: {learning_rate: [1.0e-3, 2.0e-3]}\n")
+        elif path.name in ("my.yaml", "cartpole.yaml", "hackmatrix-1m.yaml"):
+            path.write_text(CARTPOLE)
+        elif path.name == "game.json":
+            shutil.copy(DOCS / "won.json", path)
+        elif path.name == "position.txt":
+            text = (DOCS / "search.md").read_text()
+            found = re.search(r"^X\. .*?^owned COL$", text, re.M | re.S)
+            assert found
+            path.write_text(found[0] + "\n")
+
+
+def params_of_the_original() -> dict[str, object]:
+    """Params as the original pickles them, of its network on 1,545 features."""
+    rng = np.random.default_rng(0)
+    sizes = {"Dense_0": (1545, 8), "Dense_1": (8, 8), "Dense_2": (8, 28), "Dense_3": (8, 1)}
+    return {
+        name: {
+            "kernel": rng.normal(size=size).astype(np.float32),
+            "bias": np.zeros(size[1], np.float32),
+        }
+        for name, size in sizes.items()
+    }
+
+
+def copy_of_the_repository(folder: Path) -> Path:
+    """The files that git tracks or would track, as they are."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def fake_gcloud(folder: Path) -> FakeGcloud:
+    """A command `gcloud` in a new folder, which needs no Google; FAKE_GCLOUD names the folder."""
+    folder.mkdir()
+    shutil.copy(FLAGS, folder / "flags.json")
+    script = folder / "gcloud"
+    script.write_text(f"#!{sys.executable} -ISB\n{(HELPERS / 'fake_gcloud.py').read_text()}")
+    script.chmod(0o755)
+    return FakeGcloud(folder)
