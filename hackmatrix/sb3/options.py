@@ -22,11 +22,7 @@ class Preset(NamedTuple):
     reward: str = "game"
     backend: Backend | None = None
     num_envs: int = 1
-
-
-def _falling(left: float) -> float:
-    """The learning rate that `left` of the training, 1 to 0, is trained with."""
-    return 1e-3 * left
+    rate_falls: bool = False  # the learning rate, to 0 by the end of the training
 
 
 _SHARED = {"learning_rate": 3e-4, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2}
@@ -55,7 +51,7 @@ PRESETS = {
     ),
     "tactical": Preset(  # those of configs/cpu.yaml, for a run of 500,000 steps
         {
-            "learning_rate": _falling,
+            "learning_rate": 1e-3,
             "gamma": 0.998,
             "gae_lambda": 0.95,
             "clip_range": 0.2,
@@ -70,6 +66,7 @@ PRESETS = {
         reward="progress",
         backend="jax",
         num_envs=64,
+        rate_falls=True,
     ),
 }
 
@@ -178,8 +175,17 @@ class Sb3TrainOptions(_Player):
         }
 
     def of_algorithm(self) -> dict[str, Any]:
-        """The settings of MaskablePPO."""
-        settings = dict(PRESETS[self.preset].settings)
+        """The settings of MaskablePPO, nothing of this package: saved models are read without it.
+
+        Raises:
+            ModuleNotFoundError: Stable-Baselines3 is not installed.
+        """
+        preset = PRESETS[self.preset]
+        settings = dict(preset.settings)
+        if preset.rate_falls:
+            from stable_baselines3.common.utils import LinearSchedule  # its import takes seconds
+
+            settings["learning_rate"] = LinearSchedule(settings["learning_rate"], 0.0, 1.0)
         if self.player == "jax":  # else a batch of many games would not fit into memory
             settings["n_steps"] = max(settings["n_steps"] // self.games, 16)
             settings["batch_size"] = max(

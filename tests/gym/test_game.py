@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Dict
 from gymnasium.utils.env_checker import check_env
 
 import hackmatrix
@@ -47,12 +48,11 @@ def test_passes_the_check_on_the_process() -> None:
 
 
 def test_the_spaces_are_those_of_the_original() -> None:
-    spaces = make().observation_space
-    assert {name: (space.shape, str(space.dtype)) for name, space in spaces.items()} == {
-        "player": ((10,), "float32"),
-        "programs": ((23,), "int32"),
-        "grid": ((6, 6, 42), "float32"),
-    }
+    assert make().observation_space == Dict(
+        player=Box(0.0, 1.0, (10,), np.float32),
+        programs=Box(0, 1, (23,), np.int32),
+        grid=Box(0.0, 1.0, (6, 6, 42), np.float32),
+    )
     assert make(observation="classic").observation_space.shape == (1545,)
     assert make(observation="full").observation_space.shape == (1946,)
     assert make(observation="tactical").observation_space.shape == (432,)
