@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hackmatrix.bridge.client import VARIABLE
+from hackmatrix.bridge.client import START_TIMEOUT, TIMEOUT, VARIABLE
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 from hackmatrix.rules.training_reward import REWARDS
@@ -76,6 +76,8 @@ class _Player:
 
     backend: Backend | None
     game_binary: str | None
+    game_timeout: float
+    game_start_timeout: float
     debug: bool
     info: bool
 
@@ -92,7 +94,13 @@ class _Player:
             return {"backend": player}
         flags = {"--debug": self.debug, "--info": self.info}
         first = [flag for flag, given in flags.items() if given][:1]
-        return {"backend": player, "game_binary": self.game_binary, "game_flags": first}
+        return {
+            "backend": player,
+            "game_binary": self.game_binary,
+            "game_flags": first,
+            "game_timeout": self.game_timeout,
+            "game_start_timeout": self.game_start_timeout,
+        }
 
     def _check_player(self) -> None:
         if self.game_binary is not None and self.backend not in (None, "process"):
@@ -142,6 +150,12 @@ class Sb3TrainOptions(_Player):
     )
     game_binary: str | None = option(
         None, "binary of a game process, and so --backend process; else HACKMATRIX_BINARY's"
+    )
+    game_timeout: float = option(
+        TIMEOUT, "seconds that an answer of the game process may take", above=0
+    )
+    game_start_timeout: float = option(
+        START_TIMEOUT, "seconds that its first answer may take, as it starts", above=0
     )
     n_steps: int | None = option(
         None,
@@ -208,6 +222,12 @@ class WatchOptions(_Player):
     info: bool = option(False, "the game process says more on stderr")
     backend: Backend | None = option(None, "who plays, as for `hackmatrix sb3 train`")
     game_binary: str | None = option(None, "binary of a game process, and so --backend process")
+    game_timeout: float = option(
+        TIMEOUT, "seconds that an answer of the game process may take", above=0
+    )
+    game_start_timeout: float = option(
+        START_TIMEOUT, "seconds that its first answer may take, as it starts", above=0
+    )
     delay: float = option(0.3, "seconds between actions on a terminal", at_least=0, at_most=60)
     seed: int = option(0, "seed of the first game", at_least=0)
 
