@@ -120,8 +120,12 @@ class Sb3TrainOptions(_Player):
     model_dir: Path = option(Path("./models"), "folder of models")
     resume: Path | None = option(None, "a saved model to continue from")
     run_suffix: str | None = option(None, "added to the name of the run after a dash")
-    debug: bool = option(False, "the game process, or Stable-Baselines3, says all on stderr")
-    info: bool = option(False, "the game process, or Stable-Baselines3, says more on stderr")
+    debug: bool = option(
+        False, "a line for each step of a game process; Stable-Baselines3 says all"
+    )
+    info: bool = option(
+        False, "a line for each game of a game process; Stable-Baselines3 says more"
+    )
     num_envs: int | None = option(
         None, "games in parallel; the preset's, 64 or else 1", at_least=1, at_most=65_536
     )
@@ -218,8 +222,8 @@ class WatchOptions(_Player):
     model_dir: Path = option(Path("./models"), "folder of models")
     episodes: int = option(3, "games to play", at_least=1)
     max_steps: int = option(500, "actions after which a game is cut off", at_least=1)
-    debug: bool = option(False, "the game process says all on stderr")
-    info: bool = option(False, "the game process says more on stderr")
+    debug: bool = option(False, "a line for each step of a game process")
+    info: bool = option(False, "a line for each game of a game process")
     backend: Backend | None = option(None, "who plays, as for `hackmatrix sb3 train`")
     game_binary: str | None = option(None, "binary of a game process, and so --backend process")
     game_timeout: float = option(
