@@ -335,6 +335,21 @@ def test_a_window_is_not_opened_and_that_is_said() -> None:
     assert process.end() == (0, b"", said)
 
 
+def test_the_link_of_the_documents_serves_visual_clients(tmp_path: Path) -> None:
+    (lines,) = re.findall(r"```bash\n(PLACE=(\S+).*?)```", DOC.read_text(), re.S)
+    path = {"PATH": f"{BINARY.parent}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-ec", lines[0]], cwd=tmp_path, env={**os.environ, **path}, check=True)
+    result = subprocess.run(
+        [tmp_path / lines[1], "--visual-cli"],
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin"},
+        input=b'{"action":"getActionSpace"}\n',
+        capture_output=True,
+        timeout=60,
+    )
+    assert (result.returncode, result.stdout) == (0, b'{"actionSpaceSize":28}\n')
+
+
 @pytest.mark.parametrize("flags", [["--programs=push,SIPH_PLUS"], ["--programs", "siph+, push"]])
 def test_programs_of_new_stages_can_be_limited(flags: list[str]) -> None:
     process, found = Process("--dev-mode", *flags), Counter[str]()
