@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
@@ -177,6 +178,25 @@ class Evaluation(MaskableEvalCallback):
         with warnings.catch_warnings():  # many games in JAX are evaluated by one in Python
             warnings.filterwarnings("ignore", "Training and eval env are not of the same type")
             super()._init_callback()
+
+        self._take_up(Path(f"{self.log_path}.npz"))
+
+    def _take_up(self, path: Path) -> None:
+        """Goes on from the evaluations of a resumed run, whose best model stays until beaten."""
+        try:
+            with np.load(path) as told:
+                columns = [told[name].tolist() for name in ("timesteps", "results", "ep_lengths")]
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # none, or cut by a kill
+            return
+        evaluations = list(zip(*columns, strict=False))
+        self.best_mean_reward = max(
+            (float(np.mean(each[1])) for each in evaluations), default=-np.inf
+        )
+        for steps, rewards, lengths in evaluations:
+            if steps <= self.model.num_timesteps:
+                self.evaluations_timesteps.append(steps)
+                self.evaluations_results.append(rewards)
+                self.evaluations_length.append(lengths)
 
     def _log_success_callback(self, *told: Any) -> None:  # after each step of the games
         self._stopping.check()

@@ -186,6 +186,21 @@ def test_what_came_after_an_older_model_is_dropped(capsys: pytest.CaptureFixture
     assert len(episodes) == rows[-1]["episode/count"]
 
 
+def test_the_best_model_of_a_resumed_run_stays_until_it_is_beaten() -> None:
+    flags = ["--timesteps", "64", "--eval-freq", "32", "--max-episode-steps", "10"]
+    assert train(*flags) == 0
+    models, logs = only("models"), only("logs")
+    told = dict(np.load(logs / "evaluations.npz"))
+    told["results"][:] = 1e6  # which no later one reaches
+    np.savez(logs / "evaluations.npz", **told)
+    best = (models / "best_model.zip").read_bytes()
+    assert train(*flags, "--resume", str(models / "final_model.zip")) == 0
+    assert (models / "best_model.zip").read_bytes() == best
+    with np.load(logs / "evaluations.npz") as now:
+        assert now["timesteps"].tolist() == [32, 64, 96, 128]
+        assert now["results"][:2].tolist() == told["results"].tolist()
+
+
 def test_a_run_that_is_being_trained_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert train("--timesteps", "64") == 0
     logs, model = only("logs"), str(only("models") / "final_model.zip")
