@@ -63,7 +63,7 @@ def _cut(run: RunFolder, history: "History", steps: int) -> bool:
     It will be made again, and would count twice.
     """
     rows = run.metrics()
-    kept = [row for row in rows if row.get("timesteps", 0) <= steps]
+    kept = [row for row in rows if (row.get("timesteps") or 0) <= steps]
     dropped, episodes = len(rows) - len(kept), history.cut(run.path.name, steps)
     if dropped:
         run.write_metrics(kept)
