@@ -7,4 +7,5 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a clone needs no
 
 from hackmatrix.cli.sb3 import script
 
-sys.exit(script("train"))
+if __name__ == "__main__":  # processes of games import this file too
+    sys.exit(script("train"))

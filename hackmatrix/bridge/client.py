@@ -17,7 +17,8 @@ from typing import Any, Self
 from hackmatrix.errors import UserError
 
 VARIABLE = "HACKMATRIX_BINARY"  # names the binary where no argument does
-TIMEOUT = 30.0  # seconds; an answer takes a millisecond, the start of a binary some seconds
+TIMEOUT = 30.0  # seconds; an answer takes a millisecond
+START_TIMEOUT = 120.0  # seconds; the first answer waits for the start, on a busy machine for long
 _LAST_WORDS = 10  # lines of the process's stderr that are kept
 _CHUNK = 65_536
 _NEED_A_GAME = ("step", "getValidActions", "getInternalState")
@@ -42,6 +43,7 @@ class GameProcess:
         *,
         flags: Sequence[str] = (),
         timeout: float = TIMEOUT,
+        start_timeout: float = START_TIMEOUT,
         echo: bool = False,
     ) -> None:
         """Finds the binary, and does not start it yet.
@@ -50,15 +52,21 @@ class GameProcess:
             binary: path of a binary; None for the one that `HACKMATRIX_BINARY` names, or else ours.
             flags: given to it besides `--headless-cli`.
             timeout: seconds that one answer may take.
+            start_timeout: seconds that the first answer of a process may take.
             echo: whether what it says on stderr is shown on stderr here too.
 
         Raises:
-            UserError: there is no such program.
+            UserError: there is no such program, or a timeout is not above 0.
         """
+        for name, seconds in (("timeout", timeout), ("start_timeout", start_timeout)):
+            if not seconds > 0:  # a NaN neither
+                raise UserError(f"{name} must be a number of seconds above 0, got {seconds!r}")
         self.command = [*command_of(binary), *flags]
         self.timeout = timeout
+        self.start_timeout = start_timeout
         self._echo = echo
         self._process: subprocess.Popen[bytes] | None = None
+        self._has_answered = False
         self._read = b""  # read from the process and not yet used
         self._words: deque[str] = deque(maxlen=_LAST_WORDS)
         self._listener: threading.Thread | None = None
@@ -120,9 +128,13 @@ class GameProcess:
         self.close()
         pipe = subprocess.PIPE
         try:
-            self._process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=pipe)
+            # Ctrl+C on the terminal is for who asks; the game ends with its input.
+            self._process = subprocess.Popen(
+                self.command, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0
+            )
         except OSError as error:
             raise UserError(f"{self.command[0]}: can't be started: {error.strerror}") from error
+        self._has_answered = False
         self._words.clear()
         self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
         self._listener.start()
@@ -139,16 +151,18 @@ class GameProcess:
     def _line(self, process: "subprocess.Popen[bytes]") -> bytes:
         """One line of the process's answers; empty if they end."""
         output = process.stdout.fileno()  # type: ignore[union-attr]
-        until = time.monotonic() + self.timeout
+        timeout = self.timeout if self._has_answered else self.start_timeout
+        until = time.monotonic() + timeout
         while b"\n" not in self._read:
             left = until - time.monotonic()
             if left <= 0 or not select.select([output], [], [], left)[0]:
-                raise self._lost(f"did not answer within {self.timeout:g} s")
+                raise self._lost(f"did not answer within {timeout:g} s")
             chunk = os.read(output, _CHUNK)
             if not chunk:
                 return b""
             self._read += chunk
         line, _, self._read = self._read.partition(b"\n")
+        self._has_answered = True
         return line
 
     def _lost(self, what: str) -> GameProcessError:

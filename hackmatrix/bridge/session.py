@@ -13,7 +13,7 @@ from hackmatrix.engine.fields import Fields
 from hackmatrix.engine.game import Game, Outcome, new_game
 from hackmatrix.engine.state import Ending
 from hackmatrix.errors import UserError
-from hackmatrix.rules.actions import NUM_ACTIONS
+from hackmatrix.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.rules.board import SIZE
 from hackmatrix.rules.chance import EVALUATION_STREAM
 from hackmatrix.rules.rewards import REWARD_PARTS
@@ -21,6 +21,7 @@ from hackmatrix.rules.rewards import REWARD_PARTS
 AFTER_THE_END = Outcome(
     dict.fromkeys(REWARD_PARTS, 0), stage_completed=False, ending=Ending.INVALID_ACTION, events=()
 )
+_LONGEST = 200  # bytes of a refused request that are shown
 
 
 class Session:
@@ -30,6 +31,7 @@ class Session:
         self,
         log: Callable[[str], None] | None = None,
         *,
+        trace: Callable[[str], None] | None = None,
         exact_breakdown: bool = False,
         programs: Collection[int] = (),
     ) -> None:
@@ -37,11 +39,13 @@ class Session:
 
         Args:
             log: is called with a line for every game that begins, is set or ends.
+            trace: is called with a line for every step and every refused request.
             exact_breakdown: whether `reward_breakdown` has the parts of the original alone, without
                 `stepPenalty`.
             programs: numbers of the programs that blocks of new stages may carry; empty for all.
         """
         self._log = log or (lambda _: None)
+        self._trace = trace or (lambda _: None)
         self._exact = exact_breakdown
         self._programs = tuple(sorted(programs))
         self._game: Game | None = None
@@ -62,9 +66,13 @@ class Session:
             fields.prefix = ""
             return self._commands[fields.choice("action", self._commands)](fields)
         except UserError as error:
-            return to_json({"error": str(error)})
+            return self._refused(line, str(error))
         except RecursionError:
-            return to_json({"error": "not JSON: nested too deeply"})
+            return self._refused(line, "not JSON: nested too deeply")
+
+    def _refused(self, line: bytes, why: str) -> str:
+        self._trace(f"refused: {line[:_LONGEST]!r}: {why}")
+        return to_json({"error": why})
 
     @property
     def game(self) -> Game:
@@ -99,6 +107,8 @@ class Session:
         if was_dead and not outcome.done:
             state.over = Ending.DIED
             outcome = replace(outcome, ending=Ending.DIED)
+        name = ACTION_NAMES[action]
+        self._trace(f"stage {state.stage} turn {state.turn}: {name}, {outcome.reward:g}")
         if outcome.ending:
             self._log(f"over: {outcome.ending} in stage {state.stage}, {state.dice.clock} actions")
         return step_answer(state, outcome, exact=self._exact)

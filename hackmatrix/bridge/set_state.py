@@ -132,16 +132,19 @@ def read_program(fields: Fields) -> int | None:
 
 
 def place_resource(cells: list[Cell], fields: Fields) -> None:
-    """Places one item of `resources`: a data siphon, credits or energy, the first it has."""
+    """Places one item of `resources`: a data siphon, credits or energy.
+
+    As in play, credits or energy may lie with a siphon; of the two the first that is there counts.
+    """
     index = fields.place()
     credits, energy = (fields.number(name, 0, LIMIT, 0) for name in ("credits", "energy"))
+    energy = 0 if credits else energy
     if fields.flag("dataSiphon"):
-        cells[index] = Cell(Content.SIPHON)
-        return
-    if credits or energy:
+        cells[index] = Cell(Content.SIPHON, credits=credits, energy=energy)
+    elif credits or energy:
         cell = cells[index]
         cell.content = cell.content if cell.is_block else Content.EMPTY
-        cell.credits, cell.energy = credits, 0 if credits else energy
+        cell.credits, cell.energy = credits, energy
 
 
 def read_enemy(fields: Fields) -> Enemy:

@@ -7,7 +7,6 @@ nor anything else that takes long to import is needed before the first answer.
 
 import gc
 import sys
-from collections.abc import Callable
 from typing import NamedTuple
 
 from hackmatrix.cli.main import exit_code
@@ -18,7 +17,7 @@ FLAGS = {
     "--headless-cli": "the flag by which clients start the original; it changes nothing",
     "--visual-cli": "the same for clients that expect a window; none is opened",
     "--info": "print a line to stderr when a game begins or ends",
-    "--debug": "print every request and every answer to stderr too",
+    "--debug": "a line for each step and each refused request too",
     "--exact-breakdown": "leave `stepPenalty`, which the original does not have, out of "
     "`reward_breakdown`; always on for hackmatrix-game",
     "--dev-mode": "the flag that clients send with --programs; it changes nothing",
@@ -53,12 +52,12 @@ def main(argv: list[str], command: str = "hackmatrix serve", *, exact: bool = Fa
     gc.enable()
     session = Session(
         _to_stderr if call.flags & {"--info", "--debug"} else None,
+        trace=_to_stderr if "--debug" in call.flags else None,
         exact_breakdown=exact or "--exact-breakdown" in call.flags,
         programs=call.programs,
     )
-    trace: Callable[[str], None] | None = _to_stderr if "--debug" in call.flags else None
     try:
-        serve(sys.stdin.buffer, sys.stdout.buffer, session, trace)
+        serve(sys.stdin.buffer, sys.stdout.buffer, session)
     except BrokenPipeError:  # the client may leave at any time
         discard_output()
     return 0

@@ -210,21 +210,28 @@ class JaxBackend:
 BACKENDS = ("python", "process", "jax")
 
 
-def make_backend(name: str, binary: str | None, flags: Sequence[str] = ()) -> Backend:
+def make_backend(
+    name: str, binary: str | None, flags: Sequence[str], timeout: float, start_timeout: float
+) -> Backend:
     """Makes a backend.
 
     Args:
         name: one of `BACKENDS`.
         binary: the game process's program, see `bridge.client`; for "process" alone.
         flags: given to that program, which then shows what it says on stderr.
+        timeout: seconds that one of its answers may take.
+        start_timeout: seconds that its first answer may take.
 
     Raises:
-        UserError: there is no such backend, or no such binary.
+        UserError: there is no such backend, no such binary, or a timeout is not above 0.
     """
     if name not in BACKENDS:
         raise UserError(f"backend must be one of {', '.join(BACKENDS)}, got {name!r}")
     if binary is not None and name != "process":
         raise UserError(f"game_binary goes with backend process, not with {name}")
     if name == "process":
-        return ProcessBackend(GameProcess(binary, flags=flags, echo=bool(flags)))
+        process = GameProcess(
+            binary, flags=flags, timeout=timeout, start_timeout=start_timeout, echo=bool(flags)
+        )
+        return ProcessBackend(process)
     return PythonBackend() if name == "python" else JaxBackend()

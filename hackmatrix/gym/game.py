@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from hackmatrix.bridge.client import START_TIMEOUT, TIMEOUT
 from hackmatrix.drawing import draw, in_words
 from hackmatrix.drawing.pixels import pixels
 from hackmatrix.engine.game import GameOverError
@@ -51,6 +52,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
         game_flags: Sequence[str] = (),
         render_mode: str | None = None,
         reward: str = "game",
+        game_timeout: float = TIMEOUT,
+        game_start_timeout: float = START_TIMEOUT,
     ) -> None:
         """Makes the environment.
 
@@ -64,6 +67,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
                 "svg" return a picture.
             reward: "game", or "progress" (`jaxgame/training_reward.py`), with which agents learn
                 better.
+            game_timeout: seconds that an answer of the game process may take.
+            game_start_timeout: seconds that its first answer may take.
 
         Raises:
             UserError: one of these is unknown, or does not go with another.
@@ -77,7 +82,9 @@ class GameEnv(gymnasium.Env[Any, Any]):
         self.action_space = spaces.Discrete(NUM_ACTIONS)
         self.render_mode = render_mode
         self._layout = observation
-        self._backend = make_backend(backend, game_binary, game_flags)
+        self._backend = make_backend(
+            backend, game_binary, game_flags, game_timeout, game_start_timeout
+        )
         if observation not in self._backend.layouts:
             known = ", ".join(self._backend.layouts)
             raise UserError(f"backend {backend} gives observations {known}, not {observation}")

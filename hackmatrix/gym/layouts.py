@@ -41,14 +41,16 @@ def space_of(layout: str) -> spaces.Space[Any]:
     same numbers as float32[1545]. `full`: float32[1946]. `tactical`: float32[432]. `compact`:
     uint8[RECORD_SIZE], the record of `rules.observation`.
 
+    The bounds of `dict` are those of the original, 0 and 1, so that models cross both ways; as
+    there, more than 10 data siphons or 3 of attack go past them.
+
     Raises:
         UserError: there is no such layout.
     """
     if layout == "dict":
-        flat = _bounds("classic")
         return spaces.Dict(
             {
-                "player": spaces.Box(0, flat[:PLAYER_FEATURES], dtype=np.float32),
+                "player": spaces.Box(0, 1, (PLAYER_FEATURES,), np.float32),
                 "programs": spaces.Box(0, 1, (len(PROGRAMS),), np.int32),
                 "grid": spaces.Box(0, 1, (SIZE, SIZE, CELL_FEATURES), np.float32),
             }
@@ -67,8 +69,14 @@ def space_of(layout: str) -> spaces.Space[Any]:
 
 
 def layout_of(space: spaces.Space[Any]) -> Layout | None:
-    """The layout whose observations a space holds, if there is one."""
-    return next((layout for layout in LAYOUTS if space_of(layout) == space), None)
+    """The layout whose observations have the shapes of a space, whatever its bounds, or None."""
+    return next((layout for layout in LAYOUTS if _shapes(space_of(layout)) == _shapes(space)), None)
+
+
+def _shapes(space: spaces.Space[Any]) -> Any:
+    if isinstance(space, spaces.Dict):
+        return {name: each.shape for name, each in space.items()}
+    return space.shape
 
 
 def _bounds(layout: str) -> Floats:

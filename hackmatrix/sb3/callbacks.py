@@ -1,19 +1,25 @@
 """What is done while Stable-Baselines3 trains: statistics, checkpoints, evaluation, display."""
 
+import io
+import signal
 import sys
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback
 from stable_baselines3.common.callbacks import BaseCallback
 
-from hackmatrix.runs.rows import MetricsFile
+from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.trackers import Trackers
 from hackmatrix.sb3.history import Episode, History
+from hackmatrix.storage.files import write_atomically
+from hackmatrix.streams import discard_output
+from hackmatrix.training.stop import StopRequest
 
 MODEL = "maskable_ppo_hack"
 _SECONDS_A_LINE = 10.0
@@ -31,19 +37,18 @@ class Episodes(BaseCallback):
     A row of metrics is the means of the episodes that ended in an update.
     """
 
-    def __init__(self, run: str, logs: Path, history: History, trackers: Trackers) -> None:
+    def __init__(self, logs: RunFolder, history: History, trackers: Trackers) -> None:
         """Continues the run's count of episodes and updates.
 
         Args:
-            run: its name.
-            logs: folder of its metrics file.
+            logs: the run's folder, which gets the rows.
             history: gets each episode.
             trackers: get the rows.
         """
         super().__init__()
-        self._run, self._metrics = run, MetricsFile(logs)
+        self._run, self._logs = logs.path.name, logs
         self._history, self._trackers = history, trackers
-        self._count = history.count(run)
+        self._count = history.count(self._run)
         self._ended: list[Episode] = []
         self._began = (time.monotonic(), 0)
 
@@ -68,9 +73,8 @@ class Episodes(BaseCallback):
         return True
 
     def close(self) -> None:
-        """Keeps the episodes that ended since the last update, and closes the history."""
+        """Keeps the episodes that ended since the last update."""
         self._history.add(self._run, self._ended)
-        self._history.close()
 
     def _check_masks(self) -> None:
         actions, masks = self.locals["actions"], self.locals["action_masks"]
@@ -108,7 +112,7 @@ class Episodes(BaseCallback):
             row["stats/mean_stage"] = row["episode/highest_stage"]
             row["stats/truncated"] = float(np.mean([each.truncated for each in ended]))
         row |= _learning(self.logger.name_to_value)
-        self._metrics.add(row)
+        self._logs.add_metrics(row)
         self._trackers.log(self.num_timesteps, self.num_timesteps, row)
 
 
@@ -119,6 +123,17 @@ def _learning(values: dict[str, Any]) -> dict[str, float]:
         for name, value in values.items()
         if name.startswith(("train/", "eval/")) and isinstance(value, int | float | np.number)
     }
+
+
+def save(model: Any, path: Path) -> None:
+    """Saves a model; a kill at any moment leaves what was there, or the new one.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    content = io.BytesIO()
+    model.save(content)
+    write_atomically(path, content.getvalue())
 
 
 class Checkpoints(BaseCallback):
@@ -137,7 +152,7 @@ class Checkpoints(BaseCallback):
 
     def _on_step(self) -> bool:
         if self.num_timesteps >= self._next:
-            self.model.save(self._folder / f"{MODEL}_{self.num_timesteps}_steps.zip")
+            save(self.model, self._folder / f"{MODEL}_{self.num_timesteps}_steps.zip")
             self._next = self.num_timesteps + self._every - self.num_timesteps % self._every
         return True
 
@@ -145,7 +160,10 @@ class Checkpoints(BaseCallback):
 class Evaluation(MaskableEvalCallback):
     """Five masked deterministic episodes every so many steps; the best model is kept."""
 
-    def __init__(self, env: Any, every: int, num_envs: int, models: Path, logs: Path) -> None:
+    def __init__(
+        self, env: Any, every: int, num_envs: int, models: Path, logs: Path, stopping: "Stopping"
+    ) -> None:
+        self._stopping = stopping
         super().__init__(
             env,
             n_eval_episodes=5,
@@ -160,6 +178,29 @@ class Evaluation(MaskableEvalCallback):
         with warnings.catch_warnings():  # many games in JAX are evaluated by one in Python
             warnings.filterwarnings("ignore", "Training and eval env are not of the same type")
             super()._init_callback()
+
+        self._take_up(Path(f"{self.log_path}.npz"))
+
+    def _take_up(self, path: Path) -> None:
+        """Goes on from the evaluations of a resumed run, whose best model stays until beaten."""
+        try:
+            with np.load(path) as told:
+                columns = [told[name].tolist() for name in ("timesteps", "results", "ep_lengths")]
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # none, or cut by a kill
+            return
+        evaluations = list(zip(*columns, strict=False))
+        self.best_mean_reward = max(
+            (float(np.mean(each[1])) for each in evaluations), default=-np.inf
+        )
+        for steps, rewards, lengths in evaluations:
+            if steps <= self.model.num_timesteps:
+                self.evaluations_timesteps.append(steps)
+                self.evaluations_results.append(rewards)
+                self.evaluations_length.append(lengths)
+
+    def _log_success_callback(self, *told: Any) -> None:  # after each step of the games
+        self._stopping.check()
+        super()._log_success_callback(*told)
 
     def close(self) -> None:
         """Ends the game of the evaluation."""
@@ -196,7 +237,9 @@ class Progress(BaseCallback):
         return True
 
     def line(self) -> str:
-        """Where the training stands."""
+        """Where the training stands; empty before it begins."""
+        if not self._began:
+            return ""
         done = self.num_timesteps - self._first
         speed = done / max(time.monotonic() - self._began, 1e-9)
         returns = [each["r"] for each in self.model.ep_info_buffer or []]
@@ -207,3 +250,48 @@ class Progress(BaseCallback):
         """Removes the bar."""
         if self._bar is not None:
             self._bar.stop()
+
+
+class Stopping(BaseCallback):
+    """Ends the training at Ctrl+C, SIGTERM or SIGHUP; the last of the callbacks.
+
+    While games are played it ends after the step, while the network learns and in an evaluation at
+    once, by a `KeyboardInterrupt`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.request = StopRequest(self._on_request, self._on_hangup)
+        self._is_learning = False
+
+    @property
+    def signal(self) -> signal.Signals | None:
+        """The signal that asked for it."""
+        return self.request.signal
+
+    def check(self) -> None:
+        """Ends the training here if a signal has asked for it."""
+        if self.request.requested:
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        """From now on nothing is ended."""
+        self._is_learning = False
+
+    def _on_request(self) -> None:
+        if self._is_learning:
+            raise KeyboardInterrupt
+
+    def _on_hangup(self) -> None:
+        discard_output()
+        self.request.signal = signal.SIGHUP
+        self._on_request()
+
+    def _on_rollout_start(self) -> None:
+        self._is_learning = False
+
+    def _on_rollout_end(self) -> None:
+        self._is_learning = True
+
+    def _on_step(self) -> bool:
+        return not self.request.requested

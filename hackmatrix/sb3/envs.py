@@ -1,6 +1,10 @@
-"""The game as Stable-Baselines3 trains on it: vectors of single games, or many in JAX."""
+"""The game as Stable-Baselines3 trains on it: single games in processes, or many in JAX."""
 
-from collections.abc import Sequence
+import contextlib
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -8,14 +12,17 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
 
 from hackmatrix.bridge.answers import REWARD_NAMES
+from hackmatrix.bridge.client import GameProcessError
+from hackmatrix.errors import UserError
 from hackmatrix.gym.game import GameEnv
 from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.rules.rewards import REWARD_PARTS
 
 Array = NDArray[Any]
+_GRACE = 5.0  # seconds in which a game that is told to end does so
 
 
 class StatsOfTruncated(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -40,9 +47,112 @@ def single(max_steps: int, **options: Any) -> gymnasium.Env[Any, Any]:
     return Monitor(StatsOfTruncated(limited))
 
 
-def singles(number: int, max_steps: int, **options: Any) -> DummyVecEnv:
-    """Several games one after another, each its own environment."""
-    return DummyVecEnv([lambda: single(max_steps, **options)] * number)
+def singles(number: int, max_steps: int, **options: Any) -> VecEnv:
+    """Several games at once, each in a process of its own; one alone in this process.
+
+    Args:
+        number: how many games.
+        max_steps: see `single`.
+        options: of `GameEnv`.
+
+    Raises:
+        UserError: an option is wrong.
+    """
+    make = partial(single, max_steps, **options)
+    if number == 1:
+        return DummyVecEnv([make])
+    make().close()  # a wrong option is told here, once, and not by each process
+    return GamesInProcesses([partial(_Told, make)] * number)
+
+
+_ERROR = "game_process_error"  # key of an info
+
+
+class _Told(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A game in a process of its own; what ends it is told in an info, to be raised in the parent.
+
+    The parent alone hears Ctrl+C, and ends its games when it has saved the model.
+    """
+
+    def __init__(self, make: Callable[[], gymnasium.Env[Any, Any]]) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        super().__init__(make())
+
+    def reset(self, **how: Any) -> tuple[Any, dict[str, Any]]:
+        """See `gymnasium.Env.reset`."""
+        try:
+            return self.env.reset(**how)
+        except (GameProcessError, UserError) as error:
+            return self.observation_space.sample(), {_ERROR: error}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """See `gymnasium.Env.step`."""
+        try:
+            return self.env.step(action)
+        except (GameProcessError, UserError) as error:
+            return self.observation_space.sample(), 0.0, False, False, {_ERROR: error}
+
+
+class GamesInProcesses(SubprocVecEnv):
+    """Games in processes of their own, which are ended whatever state they are in."""
+
+    closed: bool
+
+    def __init__(self, makes: list[Callable[[], gymnasium.Env[Any, Any]]]) -> None:
+        # Torch is loaded once, in the process from which the others are forked.
+        multiprocessing.set_forkserver_preload([SubprocVecEnv.__module__, Monitor.__module__])
+        super().__init__(makes)
+
+    def reset(self) -> Any:
+        """Begins all games.
+
+        Raises:
+            GameProcessError: one of them can't.
+            UserError: the binary can't be started.
+        """
+        with _as_game_process_error():
+            observations = super().reset()
+        self._raise_told(self.reset_infos)
+        return observations
+
+    def step(self, actions: Array) -> Any:
+        """Takes an action in each game.
+
+        Raises:
+            GameProcessError: one of them has ended.
+        """
+        with _as_game_process_error():
+            told = super().step(actions)
+        self._raise_told([*told[3], *self.reset_infos])
+        return told
+
+    def _raise_told(self, infos: Sequence[dict[str, Any]]) -> None:
+        for error in (info[_ERROR] for info in infos if _ERROR in info):
+            raise error
+
+    def close(self) -> None:
+        """Ends the processes; those in the middle of a step at once."""
+        if self.closed:
+            return
+        self.closed = True
+        if not self.waiting:
+            for remote in self.remotes:
+                with contextlib.suppress(OSError):
+                    remote.send(("close", None))
+        for process in self.processes:
+            process.join(0 if self.waiting else _GRACE)
+            process.kill()
+            process.join()
+        for remote in self.remotes:
+            remote.close()
+
+
+@contextlib.contextmanager
+def _as_game_process_error() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        raise GameProcessError("a process that plays a game has ended") from error
 
 
 class JaxVecEnv(VecEnv):

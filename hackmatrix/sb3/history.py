@@ -59,6 +59,14 @@ class History:
         found = self._database.execute("SELECT COUNT(*) FROM episodes WHERE run_id = ?", (run,))
         return int(found.fetchone()[0])
 
+    def cut(self, run: str, timestep: int) -> int:
+        """Removes the episodes of a run that ended after a step; returns their number."""
+        with self._database as transaction:
+            later = transaction.execute(
+                "DELETE FROM episodes WHERE run_id = ? AND timestep > ?", (run, timestep)
+            )
+        return later.rowcount
+
     def add(self, run: str, episodes: Iterable[Episode]) -> None:
         """Adds episodes of a run, all or none."""
         names = [name for name in _COLUMNS if name != "timestamp"]

@@ -8,10 +8,15 @@ from typing import Any
 from gymnasium.spaces import Dict
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import HumanOutputFormat, Logger
+from stable_baselines3.common.save_util import load_from_zip_file
 
 from hackmatrix.errors import UserError
+from hackmatrix.gym.layouts import layout_of
 from hackmatrix.sb3.options import Sb3TrainOptions
 from hackmatrix.settings.config import MAX_SEED
+
+# In place of what is in a saved model: functions of other versions may not load.
+SCHEDULES = {"learning_rate": 0.0, "lr_schedule": None, "clip_range": 0.0}
 
 
 def model_of(options: Sb3TrainOptions, env: Any) -> Any:
@@ -42,8 +47,20 @@ def _saved(path: Path, env: Any, settings: dict[str, Any]) -> MaskablePPO:
     if not path.is_file():
         raise UserError(f"--resume {path}: there is no such file")
     try:
-        return MaskablePPO.load(path, env=env, custom_objects=settings)
+        seen = load_from_zip_file(path, custom_objects=SCHEDULES)[0]["observation_space"]
+        if layout_of(seen) != layout_of(env.observation_space):
+            raise ValueError(
+                f"it observes {shown(seen)}, here {shown(env.observation_space)} is observed; was "
+                "it trained with another --preset or --observation?"
+            )
+        # The same numbers: other bounds are no reason to refuse it.
+        ours = SCHEDULES | settings | {"observation_space": env.observation_space}
+        return MaskablePPO.load(path, env=env, custom_objects=ours)
     except Exception as error:
         why = " ".join(str(error).split())[:200]
-        hint = "; was it trained with another --preset or --observation?" if "space" in why else ""
-        raise UserError(f"--resume {path}: not a model of this environment: {why}{hint}") from error
+        raise UserError(f"--resume {path}: not a model of this environment: {why}") from error
+
+
+def shown(space: Any) -> str:
+    """A space in few words."""
+    return layout_of(space) or f"{space!s:.60}, which is no layout"

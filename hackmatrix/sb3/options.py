@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hackmatrix.bridge.client import VARIABLE
+from hackmatrix.bridge.client import START_TIMEOUT, TIMEOUT, VARIABLE
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 from hackmatrix.rules.training_reward import REWARDS
@@ -22,11 +22,7 @@ class Preset(NamedTuple):
     reward: str = "game"
     backend: Backend | None = None
     num_envs: int = 1
-
-
-def _falling(left: float) -> float:
-    """The learning rate that `left` of the training, 1 to 0, is trained with."""
-    return 1e-3 * left
+    rate_falls: bool = False  # the learning rate, to 0 by the end of the training
 
 
 _SHARED = {"learning_rate": 3e-4, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2}
@@ -55,7 +51,7 @@ PRESETS = {
     ),
     "tactical": Preset(  # those of configs/cpu.yaml, for a run of 500,000 steps
         {
-            "learning_rate": _falling,
+            "learning_rate": 1e-3,
             "gamma": 0.998,
             "gae_lambda": 0.95,
             "clip_range": 0.2,
@@ -70,6 +66,7 @@ PRESETS = {
         reward="progress",
         backend="jax",
         num_envs=64,
+        rate_falls=True,
     ),
 }
 
@@ -79,6 +76,8 @@ class _Player:
 
     backend: Backend | None
     game_binary: str | None
+    game_timeout: float
+    game_start_timeout: float
     debug: bool
     info: bool
 
@@ -95,7 +94,13 @@ class _Player:
             return {"backend": player}
         flags = {"--debug": self.debug, "--info": self.info}
         first = [flag for flag, given in flags.items() if given][:1]
-        return {"backend": player, "game_binary": self.game_binary, "game_flags": first}
+        return {
+            "backend": player,
+            "game_binary": self.game_binary,
+            "game_flags": first,
+            "game_timeout": self.game_timeout,
+            "game_start_timeout": self.game_start_timeout,
+        }
 
     def _check_player(self) -> None:
         if self.game_binary is not None and self.backend not in (None, "process"):
@@ -115,8 +120,12 @@ class Sb3TrainOptions(_Player):
     model_dir: Path = option(Path("./models"), "folder of models")
     resume: Path | None = option(None, "a saved model to continue from")
     run_suffix: str | None = option(None, "added to the name of the run after a dash")
-    debug: bool = option(False, "the game process, or Stable-Baselines3, says all on stderr")
-    info: bool = option(False, "the game process, or Stable-Baselines3, says more on stderr")
+    debug: bool = option(
+        False, "a line for each step of a game process; Stable-Baselines3 says all"
+    )
+    info: bool = option(
+        False, "a line for each game of a game process; Stable-Baselines3 says more"
+    )
     num_envs: int | None = option(
         None, "games in parallel; the preset's, 64 or else 1", at_least=1, at_most=65_536
     )
@@ -145,6 +154,12 @@ class Sb3TrainOptions(_Player):
     )
     game_binary: str | None = option(
         None, "binary of a game process, and so --backend process; else HACKMATRIX_BINARY's"
+    )
+    game_timeout: float = option(
+        TIMEOUT, "seconds that an answer of the game process may take", above=0
+    )
+    game_start_timeout: float = option(
+        START_TIMEOUT, "seconds that its first answer may take, as it starts", above=0
     )
     n_steps: int | None = option(
         None,
@@ -178,8 +193,17 @@ class Sb3TrainOptions(_Player):
         }
 
     def of_algorithm(self) -> dict[str, Any]:
-        """The settings of MaskablePPO."""
-        settings = dict(PRESETS[self.preset].settings)
+        """The settings of MaskablePPO, nothing of this package: saved models are read without it.
+
+        Raises:
+            ModuleNotFoundError: Stable-Baselines3 is not installed.
+        """
+        preset = PRESETS[self.preset]
+        settings = dict(preset.settings)
+        if preset.rate_falls:
+            from stable_baselines3.common.utils import LinearSchedule  # its import takes seconds
+
+            settings["learning_rate"] = LinearSchedule(settings["learning_rate"], 0.0, 1.0)
         if self.player == "jax":  # else a batch of many games would not fit into memory
             settings["n_steps"] = max(settings["n_steps"] // self.games, 16)
             settings["batch_size"] = max(
@@ -198,10 +222,16 @@ class WatchOptions(_Player):
     model_dir: Path = option(Path("./models"), "folder of models")
     episodes: int = option(3, "games to play", at_least=1)
     max_steps: int = option(500, "actions after which a game is cut off", at_least=1)
-    debug: bool = option(False, "the game process says all on stderr")
-    info: bool = option(False, "the game process says more on stderr")
+    debug: bool = option(False, "a line for each step of a game process")
+    info: bool = option(False, "a line for each game of a game process")
     backend: Backend | None = option(None, "who plays, as for `hackmatrix sb3 train`")
     game_binary: str | None = option(None, "binary of a game process, and so --backend process")
+    game_timeout: float = option(
+        TIMEOUT, "seconds that an answer of the game process may take", above=0
+    )
+    game_start_timeout: float = option(
+        START_TIMEOUT, "seconds that its first answer may take, as it starts", above=0
+    )
     delay: float = option(0.3, "seconds between actions on a terminal", at_least=0, at_most=60)
     seed: int = option(0, "seed of the first game", at_least=0)
 

@@ -5,44 +5,72 @@ import dataclasses
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hackmatrix.errors import UserError, in_words
+from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.names import check_word, next_name
 from hackmatrix.runs.trackers import TrackedRun, Trackers
 from hackmatrix.sb3.options import Sb3TrainOptions
 from hackmatrix.sb3.packages import packages
 from hackmatrix.settings.config import MAX_SEED
 
+if TYPE_CHECKING:
+    from hackmatrix.sb3.callbacks import Progress, Stopping
+    from hackmatrix.sb3.history import History
+
 PREFIX = "hackmatrix"
-FAILED, INTERRUPTED = 1, 130
+FAILED, BY_SIGNAL = 1, 128  # + the signal's number, as shells count
 
 
 def train(options: Sb3TrainOptions) -> int:
-    """Trains and returns the exit code: 0, 130 after Ctrl+C, 1 after a failure.
+    """Trains and returns the exit code: 0, 128 + the number of a signal, 1 after a failure.
 
     Raises:
-        UserError: a package is missing, the model to resume can't be used, or options don't fit.
+        UserError: a package is missing, the model to resume can't be used, its run is being
+            trained by another process, or options don't fit.
     """
     with packages():
-        from hackmatrix.sb3.callbacks import Progress
+        from hackmatrix.sb3.callbacks import Progress, Stopping
+        from hackmatrix.sb3.history import History
         from hackmatrix.sb3.model import model_of
 
     with _environment(options) as env:
         model = model_of(options, env)
         name = take_name(options)
         models, logs = options.model_dir / name, options.log_dir / name
-        where = f"{options.games} x {options.player}"
-        _say(f"{name}: {where}, models in {models}, logs in {logs}")
-        if model.num_timesteps:
-            _say(f"continues {options.resume} after {model.num_timesteps:,} steps")
-        progress = Progress(options.timesteps, _say)
-        config = {**_facts(options), "wandb": options.wandb, "project": PREFIX}
-        tracked = TrackedRun(logs, config, update=model.num_timesteps)
-        with Trackers.open(tracked, _say) as trackers:
-            return _learn(options, model, models, _callbacks(options, name, trackers), progress)
+        with closing(RunFolder(logs)) as run, closing(History(options.log_dir)) as history:
+            where = f"{options.games} x {options.player}"
+            _say(f"{name}: {where}, models in {models}, logs in {logs}")
+            steps = model.num_timesteps
+            if options.resume:
+                _say(f"continues {options.resume} after {steps:,} steps")
+            is_cut = bool(options.resume) and _cut(run, history, steps)
+            config = {**_facts(options), "wandb": options.wandb, "project": PREFIX}
+            tracked = TrackedRun(logs, config, update=steps, rewind=is_cut)
+            with Trackers.open(tracked, _say) as trackers:
+                progress, stopping = Progress(options.timesteps, _say), Stopping()
+                callbacks = _callbacks(options, run, history, trackers, stopping)
+                return _learn(options, model, models, callbacks, progress, stopping)
+
+
+def _cut(run: RunFolder, history: "History", steps: int) -> bool:
+    """Drops what a run recorded after the steps of the model that it goes on from.
+
+    It will be made again, and would count twice.
+    """
+    rows = run.metrics()
+    kept = [row for row in rows if (row.get("timesteps") or 0) <= steps]
+    dropped, episodes = len(rows) - len(kept), history.cut(run.path.name, steps)
+    if dropped:
+        run.write_metrics(kept)
+    if dropped or episodes:
+        what = f"{dropped:,} rows of metrics and {episodes:,} episodes after step {steps:,}"
+        _say(f"{what} are dropped; their steps are made again")
+    return bool(dropped or episodes)
 
 
 def take_name(options: Sb3TrainOptions) -> str:
@@ -100,48 +128,63 @@ def _environment(options: Sb3TrainOptions) -> Iterator[Any]:
         env.close()
 
 
-def _callbacks(options: Sb3TrainOptions, name: str, trackers: Trackers) -> list[Any]:
+def _callbacks(
+    options: Sb3TrainOptions,
+    run: RunFolder,
+    history: "History",
+    trackers: Trackers,
+    stopping: "Stopping",
+) -> list[Any]:
     from hackmatrix.sb3.callbacks import Checkpoints, Episodes, Evaluation
     from hackmatrix.sb3.envs import singles
-    from hackmatrix.sb3.history import History
 
-    models, logs = options.model_dir / name, options.log_dir / name
-    every: list[Any] = [
-        Episodes(name, logs, History(options.log_dir), trackers),
-        Checkpoints(options.save_freq, models),
-    ]
+    models = options.model_dir / run.path.name
+    every: list[Any] = [Episodes(run, history, trackers), Checkpoints(options.save_freq, models)]
     if options.eval_freq:
         game = options.of_game(evaluation=True) | options.of_player(evaluation=True)
         env = singles(1, options.max_episode_steps, **game)
         env.seed(options.seed % MAX_SEED)
-        every.append(Evaluation(env, options.eval_freq, options.games, models, logs))
+        every.append(Evaluation(env, options.eval_freq, options.games, models, run.path, stopping))
     return every
 
 
 def _learn(
-    options: Sb3TrainOptions, model: Any, models: Path, callbacks: list[Any], progress: Any
+    options: Sb3TrainOptions,
+    model: Any,
+    models: Path,
+    callbacks: list[Any],
+    progress: "Progress",
+    stopping: "Stopping",
 ) -> int:
     """Trains, and saves the model whatever ends it."""
-    saved, code, why = "final_model", 0, ""
-    try:
-        model.learn(options.timesteps, callback=[*callbacks, progress], reset_num_timesteps=False)
-    except KeyboardInterrupt:
-        saved, code = "interrupted_model", INTERRUPTED
-    except Exception as error:
-        saved, code = "crash_recovery_model", FAILED
-        why = in_words(error) if isinstance(error, OSError) else " ".join(str(error).split())
-        why = f"{type(error).__name__}: {why}"
-        if options.debug:
-            traceback.print_exc()
-    finally:
-        progress.close()
+    from hackmatrix.sb3.callbacks import save
+
+    failure: Exception | None = None
+    callbacks = [*callbacks, progress, stopping]
+    with stopping.request:
+        try:
+            model.learn(options.timesteps, callback=callbacks, reset_num_timesteps=False)
+        except KeyboardInterrupt:
+            pass  # by `stopping`
+        except Exception as error:
+            failure = error
+        stopping.close()
+        saved, code = "final_model", 0
+        if stopping.signal is not None:  # games that the signal reached too may have failed
+            saved, code, failure = "interrupted_model", BY_SIGNAL + stopping.signal, None
+        elif failure is not None:
+            saved, code = "crash_recovery_model", FAILED
+        save(model, models / f"{saved}.zip")
     for callback in callbacks:
         callback.close()
-    model.save(models / f"{saved}.zip")
-    _say(progress.line())
+    if line := progress.line():
+        _say(line)
     _say(f"saved {models / saved}.zip")
-    if why:
-        print(f"hackmatrix sb3 train: error: {why}", file=sys.stderr)
+    if failure is not None:
+        if options.debug:
+            traceback.print_exception(failure)
+        text = in_words(failure) if isinstance(failure, OSError) else " ".join(str(failure).split())
+        print(f"hackmatrix sb3 train: error: {type(failure).__name__}: {text}", file=sys.stderr)
     return code
 
 

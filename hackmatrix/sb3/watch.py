@@ -27,14 +27,15 @@ def watch(options: WatchOptions) -> int:
 
         from hackmatrix.gym.game import GameEnv
         from hackmatrix.gym.layouts import layout_of
+        from hackmatrix.sb3.model import SCHEDULES, shown
     try:
-        model = MaskablePPO.load(path)
+        model = MaskablePPO.load(path, custom_objects=SCHEDULES)
     except Exception as error:
         why = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not a model of MaskablePPO: {why}") from error
     layout = layout_of(model.observation_space)
     if layout is None:
-        raise UserError(f"{path}: observes {model.observation_space!s:.60}, which is no layout")
+        raise UserError(f"{path}: observes {shown(model.observation_space)}")
     live = sys.stdout.isatty()
     mode = "human" if live else None
     env = GameEnv(layout, render_mode=mode, **options.of_player())

@@ -3,4 +3,6 @@
 import runpy
 from pathlib import Path
 
-runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "train.py"))
+if __name__ == "__main__":
+    script = Path(__file__).resolve().parents[2] / "scripts" / "train.py"
+    runpy.run_path(str(script), run_name="__main__")

@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ def test_a_game_that_is_lost_is_not_played_on() -> None:
 
 def test_a_process_that_does_not_answer_is_ended(tmp_path: Path) -> None:
     with GameProcess(
-        binary(tmp_path, "echo thinking >&2", "exec sleep 60"), timeout=0.5
+        binary(tmp_path, "echo thinking >&2", "exec sleep 60"), start_timeout=0.5
     ) as process:
         begin = time.monotonic()
         with pytest.raises(
@@ -100,6 +101,32 @@ def test_a_process_that_does_not_answer_is_ended(tmp_path: Path) -> None:
             process.ask("reset")
         assert time.monotonic() - begin < 10
         assert process._process is None
+
+
+def test_the_first_answer_may_take_longer(tmp_path: Path) -> None:
+    """It waits for the start; so does the first one of a process that was started again."""
+    slow = binary(tmp_path, "sleep 1", "read line", "echo '{}'", "read line", "exec sleep 60")
+    with GameProcess(slow, timeout=0.5, start_timeout=30) as process:
+        for _ in range(2):
+            assert process.ask("reset") == {}
+            with pytest.raises(GameProcessError, match=r"did not answer within 0.5 s"):
+                process.ask("step", actionIndex=1)
+
+
+@pytest.mark.parametrize("name", ["timeout", "start_timeout"])
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
+def test_a_timeout_is_above_0(name: str, seconds: float) -> None:
+    wrong: dict[str, Any] = {name: seconds}
+    with pytest.raises(UserError, match=f"^{name} must be a number of seconds above 0, got"):
+        GameProcess(OURS, **wrong)
+
+
+def test_an_interrupt_of_the_terminal_is_not_the_games() -> None:
+    """Ctrl+C reaches all of a group; the game goes on answering until its client is done."""
+    with GameProcess(OURS) as process:
+        process.ask("reset", seed=1)
+        assert process._process is not None
+        assert os.getpgid(process._process.pid) != os.getpgid(0)
 
 
 def test_much_on_stderr_does_not_block(tmp_path: Path) -> None:

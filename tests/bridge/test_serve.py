@@ -224,7 +224,7 @@ lines = st.lists(requests | garbage | anything.map(lambda value: json.dumps(valu
 @given(lines)
 def test_one_answer_a_line_whatever_it_says(requests: list[bytes]) -> None:
     sent, got = io.BytesIO(b"".join(line + b"\n" for line in requests)), io.BytesIO()
-    serve(sent, got, Session(), None)
+    serve(sent, got, Session())
     answers = got.getvalue().split(b"\n")
     assert answers.pop() == b""
     assert len(answers) == len(requests)
@@ -270,9 +270,32 @@ def test_info_and_debug_go_to_stderr() -> None:
     process.ask("reset", seed=7)
     assert process.end() == (0, b"", b"reset: stream 7 episode 0\n")
     process = Process("--debug")
-    process.ask("getActionSpace")
-    said = b'< b\'{"action": "getActionSpace"}\\n\'\n> {"actionSpaceSize":28}\n'
+    process.ask("reset", seed=7)
+    process.ask("step", actionIndex=99)
+    said = b"""\
+reset: stream 7 episode 0
+refused: b'{"action": "step", "actionIndex": 99}\\n': actionIndex: expected 0..27, got 99
+"""
     assert process.end() == (0, b"", said)
+
+
+def test_debug_is_a_short_line_a_step() -> None:
+    """Each answer has 4,000 characters, which in a training of a million steps fill a disk."""
+    process, rng = Process("--debug"), random.Random(0)
+    process.ask("reset", seed=7)
+    steps, valid = 0, [0]
+    while valid := process.ask("getValidActions")["validActions"]:
+        process.ask("step", actionIndex=rng.choice(valid))
+        steps += 1
+    process.popen.stdin.write(b"x" * 100_000 + b"\n")  # type: ignore[union-attr]
+    _, _, said = process.end()
+    first, *lines, last, refused = said.splitlines()
+    assert first == b"reset: stream 7 episode 0"
+    assert last.startswith(b"over: ")
+    assert len(lines) == steps > 5
+    assert all(re.fullmatch(rb"stage \d turn \d+: \S+, -?[\d.]+", line) for line in lines)
+    assert refused.startswith(b"refused: b'xxx")
+    assert len(refused) < 300
 
 
 def test_a_client_that_goes_away_is_no_error() -> None:
@@ -310,6 +333,21 @@ def test_a_window_is_not_opened_and_that_is_said() -> None:
     assert process.ask("getActionSpace") == {"actionSpaceSize": 28}
     said = b"hackmatrix-game: warning: --visual-cli opens no window here, it only serves\n"
     assert process.end() == (0, b"", said)
+
+
+def test_the_link_of_the_documents_serves_visual_clients(tmp_path: Path) -> None:
+    (lines,) = re.findall(r"```bash\n(PLACE=(\S+).*?)```", DOC.read_text(), re.S)
+    path = {"PATH": f"{BINARY.parent}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-ec", lines[0]], cwd=tmp_path, env={**os.environ, **path}, check=True)
+    result = subprocess.run(
+        [tmp_path / lines[1], "--visual-cli"],
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin"},
+        input=b'{"action":"getActionSpace"}\n',
+        capture_output=True,
+        timeout=60,
+    )
+    assert (result.returncode, result.stdout) == (0, b'{"actionSpaceSize":28}\n')
 
 
 @pytest.mark.parametrize("flags", [["--programs=push,SIPH_PLUS"], ["--programs", "siph+, push"]])

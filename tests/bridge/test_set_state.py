@@ -119,6 +119,7 @@ def test_everything(client: Client) -> None:
         cell 2,5 program PUSH spawn 2
         cell 3,0 credits 3
         cell 3,1 energy 2
+        cell 3,2 energy 1
         cell 3,3 credits 2
         cell 5,5 energy 1
         enemy daemon 2,2 hp 1 stunned
@@ -177,9 +178,9 @@ BOARD_AFTER = [
         {},
     ),
     (
-        "a siphon and nothing else",
-        {"resources": [{"row": 1, "col": 1, "credits": 9, "dataSiphon": True}]},
-        {"isDataSiphon": True},
+        "a siphon with a resource",
+        {"resources": [{"row": 1, "col": 1, "credits": 9, "energy": 1, "dataSiphon": True}]},
+        {"isDataSiphon": True, "credits": 9},
     ),
     (
         "credits before energy",
@@ -243,6 +244,25 @@ def test_what_a_cell_shows(client: Client, state: Json, shown: Json) -> None:
     nothing = {"isDataSiphon": False, "isExit": False, "siphonCenter": False}
     cells = client.set_state(0, 0, **state)["observation"]["cells"]
     assert cells[1][1] == {"row": 1, "col": 1, **nothing, **shown}
+
+
+def test_a_position_of_play_comes_back_as_it_was_shown(client: Client) -> None:
+    """What a player sees of a start: siphons with the resources that are dealt with them."""
+    shown = client.ask("reset", seed=7)["observation"]["cells"]
+    seen = [cell for row in shown for cell in row if not cell["isExit"]]
+    resources = [
+        {"row": cell["row"], "col": cell["col"], "dataSiphon": cell["isDataSiphon"], **found}
+        for cell in seen
+        if (found := {name: cell[name] for name in ("credits", "energy") if name in cell})
+    ]
+    assert any(each["dataSiphon"] for each in resources)
+    again = client.set_state(0, 0, resources=resources)["observation"]["cells"]
+    for each in resources:
+        cell = again[each["row"]][each["col"]]
+        assert cell["isDataSiphon"] == each["dataSiphon"]
+        assert [cell.get(name) for name in ("credits", "energy")] == [
+            each.get(name) for name in ("credits", "energy")
+        ]
 
 
 def test_the_exit_replaces_what_is_there(client: Client) -> None:

@@ -3,14 +3,17 @@
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Dict
 from gymnasium.utils.env_checker import check_env
 
 import hackmatrix
+from hackmatrix.bridge.client import GameProcessError
 from hackmatrix.engine import Game
 from hackmatrix.engine.game import GameOverError
 from hackmatrix.engine.observation import features
@@ -47,12 +50,11 @@ def test_passes_the_check_on_the_process() -> None:
 
 
 def test_the_spaces_are_those_of_the_original() -> None:
-    spaces = make().observation_space
-    assert {name: (space.shape, str(space.dtype)) for name, space in spaces.items()} == {
-        "player": ((10,), "float32"),
-        "programs": ((23,), "int32"),
-        "grid": ((6, 6, 42), "float32"),
-    }
+    assert make().observation_space == Dict(
+        player=Box(0.0, 1.0, (10,), np.float32),
+        programs=Box(0, 1, (23,), np.int32),
+        grid=Box(0.0, 1.0, (6, 6, 42), np.float32),
+    )
     assert make(observation="classic").observation_space.shape == (1545,)
     assert make(observation="full").observation_space.shape == (1946,)
     assert make(observation="tactical").observation_space.shape == (432,)
@@ -202,6 +204,19 @@ def test_the_process_shows_what_the_engine_shows() -> None:
     envs[1].close()
 
 
+def test_how_long_a_process_may_take_can_be_set(tmp_path: Path) -> None:
+    slow = tmp_path / "slow"
+    ours = Path(sys.executable).with_name("hackmatrix-game")
+    slow.write_text(f'#!/bin/sh\nsleep 1\nexec {ours} "$@"\n')
+    slow.chmod(0o755)
+    env = make(backend="process", game_binary=str(slow), game_start_timeout=0.1)
+    with pytest.raises(GameProcessError, match=r"did not answer within 0\.1 s"):
+        env.reset(seed=1)
+    env = make(backend="process", game_binary=str(slow), game_timeout=0.9)
+    env.reset(seed=1)  # the first answer may take longer
+    env.close()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -212,6 +227,7 @@ def test_the_process_shows_what_the_engine_shows() -> None:
         ({"game_binary": "/bin/true"}, "game_binary goes with backend process, not with python"),
         ({"backend": "process", "observation": "full"}, "backend process gives observations dict"),
         ({"backend": "process", "game_binary": "/no/such"}, "there is no such program"),
+        ({"backend": "process", "game_timeout": 0}, "timeout must be a number of seconds above 0"),
     ],
 )
 def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:

@@ -1,6 +1,7 @@
 """MaskablePPO on the game: short trainings, what they leave, how they end and go on."""
 
 import json
+import multiprocessing.util
 import os
 import re
 import signal
@@ -8,7 +9,11 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import warnings
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +27,14 @@ import torch
 from gymnasium import make
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.env_checker import check_env
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
+from hackmatrix.bridge.client import GameProcessError
 from hackmatrix.cli import main as cli
 from hackmatrix.gym.layouts import LAYOUTS
+from hackmatrix.runs.folder import RunFolder
 from hackmatrix.sb3.callbacks import Episodes, MaskViolated
-from hackmatrix.sb3.envs import single
+from hackmatrix.sb3.envs import single, singles
 from hackmatrix.sb3.history import PARTS
 from hackmatrix.sb3.options import Sb3TrainOptions
 from hackmatrix.sb3.train import take_name
@@ -40,6 +48,7 @@ def one_thread_and_our_binary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     torch.set_num_threads(1)
     monkeypatch.delenv("HACKMATRIX_BINARY", raising=False)
     monkeypatch.chdir(tmp_path)
+    multiprocessing.util.get_temp_dir()  # of all tests, and so not in the folder of one
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
 
@@ -153,6 +162,55 @@ def test_a_resumed_training_goes_on_counting(capsys: pytest.CaptureFixture[str])
     assert "after 64 steps" in capsys.readouterr().out
 
 
+def test_what_came_after_an_older_model_is_dropped(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is made again, and would count twice."""
+    flags = ["--max-episode-steps", "10", "--timesteps", "256", "--save-freq", "64"]
+    assert train(*flags) == 0
+    models, logs = only("models"), only("logs")
+    with sqlite3.connect("logs/training_history.db") as database:
+        database.execute("INSERT INTO episodes (run_id, timestep) VALUES ('other', 300)")
+    database.close()
+    older = str(models / "maskable_ppo_hack_128_steps.zip")
+    assert train(*flags, "--resume", older) == 0
+    assert "2 rows of metrics and" in capsys.readouterr().out
+    rows = [json.loads(line) for line in (logs / "metrics.jsonl").read_text().splitlines()]
+    assert [row["timesteps"] for row in rows] == [64, 128, 192, 256, 320, 384]
+    with sqlite3.connect("logs/training_history.db") as database:
+        found = "SELECT episode_num, timestep FROM episodes WHERE run_id = ? ORDER BY id"
+        episodes = list(database.execute(found, (logs.name,)))
+        assert list(database.execute(found, ("other",))) == [(None, 300)]
+    database.close()
+    assert [number for number, _ in episodes] == list(range(1, len(episodes) + 1))
+    steps = [step for _, step in episodes]
+    assert steps == sorted(steps)
+    assert len(episodes) == rows[-1]["episode/count"]
+
+
+def test_the_best_model_of_a_resumed_run_stays_until_it_is_beaten() -> None:
+    flags = ["--timesteps", "64", "--eval-freq", "32", "--max-episode-steps", "10"]
+    assert train(*flags) == 0
+    models, logs = only("models"), only("logs")
+    told = dict(np.load(logs / "evaluations.npz"))
+    told["results"][:] = 1e6  # which no later one reaches
+    np.savez(logs / "evaluations.npz", **told)
+    best = (models / "best_model.zip").read_bytes()
+    assert train(*flags, "--resume", str(models / "final_model.zip")) == 0
+    assert (models / "best_model.zip").read_bytes() == best
+    with np.load(logs / "evaluations.npz") as now:
+        assert now["timesteps"].tolist() == [32, 64, 96, 128]
+        assert now["results"][:2].tolist() == told["results"].tolist()
+
+
+def test_a_run_that_is_being_trained_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("--timesteps", "64") == 0
+    logs, model = only("logs"), str(only("models") / "final_model.zip")
+    rows = (logs / "metrics.jsonl").read_text()
+    with closing(RunFolder(logs)):
+        assert train("--timesteps", "64", "--resume", model) == 2
+    assert "is being trained by another process" in capsys.readouterr().err
+    assert (logs / "metrics.jsonl").read_text() == rows
+
+
 def test_wrong_models_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     Path("no.zip").write_bytes(b"no model")
     assert train("--resume", "no.zip") == 2
@@ -203,6 +261,58 @@ def test_a_saved_model_plays(capsys: pytest.CaptureFixture[str]) -> None:
     assert result.stdout.count("game ") == 3, result.stderr
 
 
+def test_games_in_processes_are_the_games() -> None:
+    alone = DummyVecEnv([partial(single, 30)] * 2)
+    apart = singles(2, 30)
+    try:
+        assert isinstance(apart, SubprocVecEnv)
+        assert os.getpid() not in {process.pid for process in apart.processes}
+        rng = np.random.default_rng(0)
+        seen = []
+        for env in (alone, apart):
+            env.seed(5)
+            seen.append(env.reset())
+        for _ in range(40):
+            assert all(np.array_equal(seen[0][name], seen[1][name]) for name in seen[0])
+            masks = [np.stack(env.env_method("action_masks")) for env in (alone, apart)]
+            assert np.array_equal(*masks)
+            actions = np.array([rng.choice(np.flatnonzero(mask)) for mask in masks[0]])
+            told = [env.step(actions) for env in (alone, apart)]
+            seen = [each[0] for each in told]
+            assert told[0][1] == pytest.approx(told[1][1])  # one of them has rounded
+            assert np.array_equal(told[0][2], told[1][2])
+    finally:
+        apart.close()
+    assert not any(process.is_alive() for process in apart.processes)
+
+
+def test_what_ends_a_game_in_a_process_is_told(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """In one line; and wrong options before a process is started."""
+    binary = tmp_path / "binary"
+    binary.write_text("#!/bin/sh\nread line\necho overheated >&2\nexit 7\n")
+    binary.chmod(0o755)
+    flags = ["--num-envs", "2", "--timesteps", "64"]
+    assert train(*flags, "--game-binary", str(binary)) == 1
+    said = capfd.readouterr().err
+    assert "has ended with exit code 7; it said last: overheated\n" in said
+    assert said.count("\n") == 1
+    assert train(*flags, "--game-binary", "/no/such") == 2
+    said = capfd.readouterr().err
+    assert "there is no such program" in said
+    assert said.count("\n") == 1
+
+
+def test_a_games_process_that_is_killed_is_told() -> None:
+    env = singles(2, 30)
+    env.reset()
+    os.kill(env.processes[1].pid, signal.SIGKILL)
+    with pytest.raises(GameProcessError, match="a process that plays a game has ended"):
+        env.step(np.array([4, 4]))
+    env.close()
+
+
 def test_on_the_process(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     binary = Path(sys.executable).with_name("hackmatrix-game")
     monkeypatch.setenv("HACKMATRIX_BINARY", str(binary))
@@ -210,20 +320,73 @@ def test_on_the_process(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     assert "2 x process" in capfd.readouterr().out
 
 
-def test_an_interrupt_and_a_crash_save_the_model(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_saves_the_model_after_the_step(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(self: Episodes) -> bool:
         if self.num_timesteps == 70:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
         return True
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     monkeypatch.setattr(Episodes, "_on_step", interrupt)
-    assert train("--timesteps", "500") == 130
-    signal.signal(signal.SIGINT, before)
-    assert (only("models") / "interrupted_model.zip").exists()
+    assert train("--timesteps", "500") == 128 + number
+    assert {each: signal.getsignal(each) for each in before} == before
+    model = MaskablePPO.load(only("models") / "interrupted_model.zip")
+    assert model.num_timesteps == 70
 
+
+def test_a_signal_ends_the_learning_and_an_evaluation_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An update and an evaluation may take longer than a machine that ends waits for them."""
+
+    def soon() -> None:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
+
+    monkeypatch.setattr(Episodes, "_on_rollout_end", lambda _: soon())
+    assert train("--timesteps", "512", "--n-steps", "512", "--batch-size", "2") == 143
+    model = MaskablePPO.load(only("models") / "interrupted_model.zip")
+    assert (model.num_timesteps, model._n_updates < 10) == (512, True)
+
+    def evaluate(*_: Any, callback: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        callback({}, {})
+        raise AssertionError("went on")
+
+    monkeypatch.setattr("sb3_contrib.common.maskable.callbacks.evaluate_policy", evaluate)
+    assert train("--timesteps", "64", "--eval-freq", "10", "--run-suffix", "b") == 143
+    (saved,) = Path("models").glob("*-b/interrupted_model.zip")
+    assert MaskablePPO.load(saved).num_timesteps == 10
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
+def test_a_signal_to_all_processes_saves_the_model(number: signal.Signals, tmp_path: Path) -> None:
+    """As from a terminal, or from a service manager: the games' processes get it too."""
+    script = str(ROOT / "python" / "scripts" / "train.py")
+    flags = ["--num-envs", "2", "--backend", "process", "--timesteps", "1000000", *SHORT]
+    command = [sys.executable, script, *flags, "--save-freq", "50"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+    while process.poll() is None and not list(tmp_path.glob("models/*/*_steps.zip")):
+        time.sleep(0.05)
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (128 + number, ""), out
+    assert "2 x process" in out
+    (saved,) = tmp_path.glob("models/*/interrupted_model.zip")
+    assert MaskablePPO.load(saved).num_timesteps >= 50
+
+
+def test_a_crash_saves_the_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def crash(_: Episodes) -> bool:
         raise RuntimeError("the power\nis gone")
 
