@@ -1,5 +1,6 @@
 """The server answers its own page with what the runs hold."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,24 @@ def test_the_folder_of_a_search_shows_its_trials_and_its_plots(tmp_path: Path) -
         answer = client.get(picture["address"])
         assert (answer.text, answer.headers["content-type"]) == ("<svg/>", "image/svg+xml")
         assert client.get("/picture/..%2Fhistory").status_code == 404
+        secret = tmp_path / "secret"
+        secret.write_text("secret")
+        (folder / "x.svg").symlink_to(secret)
+        os.mkfifo(folder / "y.svg")
+        assert client.get("/overview").json()["pictures"] == told["pictures"]
+        for name in ("x", "y"):
+            assert client.get(f"/picture/{name}").status_code == 404
+
+
+def test_only_agents_of_hackmatrix_are_offered_to_be_watched(
+    client: TestClient, folder: Path
+) -> None:
+    save_agent(folder / "best-0", 50, environment="CartPole-v1")
+    told = client.get("/overview").json()
+    commands = {each["run"]: each["command"] for each in told["checkpoints"]}
+    assert commands.keys() == {"best-0", "best-1"}
+    assert commands["best-0"] is None
+    assert commands["best-1"].startswith("hackmatrix watch ")
 
 
 def test_plots_of_several_searches_have_the_names_of_their_folders(tmp_path: Path) -> None:

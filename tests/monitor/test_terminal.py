@@ -1,5 +1,6 @@
 """The table of a terminal, and the command."""
 
+import json
 import os
 import pty
 import runpy
@@ -108,6 +109,24 @@ def test_a_pipe_gets_the_table_once(run: Path, capsys: pytest.CaptureFixture[str
     assert "kl_high" in capsys.readouterr().out
 
 
+def test_a_pipe_gets_all_runs(run: Path) -> None:
+    for i in range(25):
+        write_run(run.parent / f"run{i}", [row_of(1, entropy=float(i), approx_kl=None)])
+    command = [sys.executable, "-m", "hackmatrix", "monitor", str(run.parent)]
+    for once in ([], ["--once"]):
+        done = subprocess.run([*command, *once], capture_output=True, text=True, check=True)
+        assert "24 of 26 runs are shown" in done.stdout
+        assert "too narrow for it" not in done.stdout
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    assert told["notice"].startswith("24 of 26 runs are shown")
+    assert len(told["runs"]) == 24
+    one = next(each for each in told["runs"] if each["name"] == "run7")
+    assert one["metrics"] == {"train/approx_kl": None, "train/entropy": 7}
+    assert one["update"] == 1
+    assert [alarm["name"] for alarm in one["alarms"]] == ["not_finite"]
+
+
 def test_the_script_of_other_trainers_is_understood(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,6 +146,7 @@ def test_the_script_of_other_trainers_is_understood(
         (["--log-dir", "nothing"], "no such folder of runs"),
         (["--refresh-interval", "0"], "--refresh-interval: must be at least 0.2"),
         (["--page", "--once"], "only one of --page and --once"),
+        (["--json", "--once"], "only one of --page and --once, or --json"),
         (["--refresh", "5"], "did you mean"),
     ],
 )
