@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
@@ -16,6 +16,7 @@ from hackmatrix.monitor.run import Raised, Run
 from hackmatrix.monitor.runs import Runs
 from hackmatrix.monitor.standing import STEPS, Condition, Standing, standing
 from hackmatrix.monitor.table import Numbers
+from hackmatrix.reporting.screen import Screen
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _STYLES = {None: "", Severity.WARNING: "yellow", Severity.CRITICAL: "red"}
@@ -30,7 +31,7 @@ _ALARMS = 5
 def show_once(runs: Runs) -> None:
     """Reads everything and prints the table, as high as it is, into a pipe with all runs."""
     runs.read_all()
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     if not console.is_terminal:  # a file or a pipe is as wide as need be
         console.width = max(console.width, _LABEL + 1 + _LEAST_COLUMN * len(runs.runs))
     console.print(screen(runs, console.width, None))
@@ -38,7 +39,7 @@ def show_once(runs: Runs) -> None:
 
 def follow(runs: Runs, interval: float) -> None:
     """Shows the table until Ctrl+C, and leaves it on the terminal."""
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     hint = Text(f"every {interval:g} s; Ctrl+C ends; --page shows plots", "dim")
     with Live(console=console, screen=True, auto_refresh=False) as live:
         try:
