@@ -83,6 +83,18 @@ def test_what_is_not_finite_has_a_mark(client: TestClient, runs: Runs, folder: P
     assert len(group["lines"][0]["y"]) == 5
 
 
+def test_numbers_of_any_size_are_answered(client: TestClient, runs: Runs, folder: Path) -> None:
+    for name in ("best-0", "best-1"):
+        append(folder / name, row_of(60, mean_episode_return=1e308, steps_per_second=5e-324))
+        append(folder / name, row_of(2**62, mean_episode_return=-1e308))
+    runs.read_all()
+    assert client.get("/overview").json()["metrics"][0]["health"] == ["critical"]
+    for axis in ("steps", "updates", "hours"):
+        (group,) = curves(client, metric=RETURN, axis=axis, rows=5)[RETURN]
+        assert len(group["lines"][0]["y"]) == 5
+        assert len(group["broken"]) == 2
+
+
 def test_the_version_changes_when_rows_come(client: TestClient, runs: Runs, folder: Path) -> None:
     version = client.get("/overview").json()["version"]
     runs.read()
