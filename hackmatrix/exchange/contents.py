@@ -14,7 +14,7 @@ from hackmatrix.runs.checkpoints import (
     check_checkpoint,
     checkpoints_of,
 )
-from hackmatrix.runs.folder import TRIALS
+from hackmatrix.runs.folder import CONFIG, TRIALS
 from hackmatrix.runs.params import Exported, agent_folders, exported, flat, newest_params
 from hackmatrix.training.sources import ORIGINAL
 
@@ -23,10 +23,9 @@ _PARAMS, _SCALE = "params.", "feature_scale."  # before the names of a checkpoin
 
 def runs_at(path: Path) -> list[Path]:
     """The runs in a folder of runs, or of a search, that hold anything; else the path itself."""
-    if not path.is_dir() or (path / FACTS).is_file() or _of_run(path):
-        return [path]
     folder = path / TRIALS if (path / TRIALS).is_dir() else path
-    return [each for each in sorted(folder.iterdir()) if each.is_dir() and _of_run(each)] or [path]
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [each for each in inside if (each / CONFIG).is_file() and _of_run(each)] or [path]
 
 
 def found_at(path: Path) -> list[Path]:

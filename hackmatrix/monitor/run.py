@@ -11,7 +11,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.interface.metric import Severity
 from hackmatrix.monitor.follow import Follower
 from hackmatrix.monitor.metrics import in_words, metric_of, metric_of_alarm
-from hackmatrix.monitor.table import Table
+from hackmatrix.monitor.table import Table, is_finite
 from hackmatrix.reporting.health import NOT_FINITE, RETURN, ROW_KEY, SPEED, alarms_of
 from hackmatrix.reporting.metrics import LEARNER_METRICS
 from hackmatrix.reporting.rows import AGENTS, SEED
@@ -107,8 +107,8 @@ class Run:
 
     def _broken(self, update: int, row: Row) -> Iterator[Raised]:
         """An alarm for metrics that are not finite in this row, but were in the one before."""
-        names = [name for name, value in row.items() if value is None and not self._is_broken(name)]
-        if names:
+        broken = (name for name, value in row.items() if not is_finite(value))
+        if names := [name for name in broken if not self._is_broken(name)]:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             message = f"{names[0]}{more} NaN or infinite: {NOT_FINITE.advice}"
             yield Raised(NOT_FINITE.name, NOT_FINITE.severity, update, names[0], message)

@@ -185,6 +185,7 @@ def test_of_a_folder_of_runs_all_are_listed(copy: Path, capsys: pytest.CaptureFi
     shutil.copytree(copy, copy.parent / "trials" / "other")
     (copy.parent / "just-begun").mkdir()
     rows: dict[Path, list[Said]] = {}
+    (copy.parent / "stray.npz").touch()
     for folder in (copy, copy.parent / "trials", copy.parent):
         assert main(["checkpoint", "list", str(folder), "--json"]) == 0
         rows[folder] = json.loads(capsys.readouterr().out)["checkpoints"]

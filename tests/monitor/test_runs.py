@@ -150,7 +150,7 @@ def test_no_configuration_ends_the_reading_or_holds_it_up(
 def test_what_is_not_finite_is_an_alarm_where_the_run_did_not_raise_one(tmp_path: Path) -> None:
     rows = [
         row_of(10, grad_norm=1.0),
-        row_of(20, grad_norm=None, entropy=None),
+        row_of(20, grad_norm=None, entropy=math.nan),
         row_of(30, grad_norm=None),
         row_of(40, grad_norm=1.0),
         row_of(50, grad_norm=None, alarms=["not_finite"]),
