@@ -7,9 +7,10 @@ called with what. So reading a file from a stranger runs nothing of it.
 
 A `pickle.Unpickler` whose `find_class` returns such records runs nothing either, but that of Python
 3.11 has no bounds: its memo is an array as long as the largest number in the file, so that 7 bytes
-take 32 GB, and it hashes the keys of dicts, which a tuple of tuples makes endless in 125 bytes. Here
-nothing is hashed, compared or printed that a file has nested, and the number of steps is limited, as
-is the size of the file. Each step adds at most one value, so that time and memory are limited too.
+take 32 GB, and it hashes the keys of dicts, which a tuple of tuples makes endless in 125 bytes.
+Here nothing is hashed, compared or printed that a file has nested, and the number of steps is
+limited, as is the size of the file. Each step adds at most one value, so that time and memory are
+limited too.
 """
 
 import pickletools
