@@ -4,6 +4,7 @@ A copy is compared with the bucket by checksums each time it is asked for; only 
 fetched.
 """
 
+import json
 import os
 import re
 import threading
@@ -11,14 +12,17 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from hackmatrix.buckets.fetch import fetch_files
 from hackmatrix.buckets.plan import checkpoint_of, half_checkpoints, is_mirrored
 from hackmatrix.errors import UserError
+from hackmatrix.runs.facts import plays_hackmatrix
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.rows import METRICS
 from hackmatrix.storage.address import Address
 from hackmatrix.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing, Object
+from hackmatrix.version import ENVIRONMENT_ID
 
 MOST_RUNS = 24  # of a folder of runs, the newest
 
@@ -90,17 +94,30 @@ def fetched_runs(address: Address) -> Path:
 
 
 def newest_with_params(address: Address) -> Address:
-    """The run in a folder of runs whose params were written last.
+    """The run of HackMatrix in a folder of runs whose params were written last.
 
     Raises:
         UserError: no run there has params.
         BucketError: the bucket can't be read.
     """
-    _, objects = _contact(address)
-    names = _newest(objects, _PARAMS)
-    if not names:
-        raise UserError(f"{address}: no run with params in it")
-    return address / names[0]
+    bucket, objects = _contact(address)
+    for run in _newest(objects, _PARAMS):
+        files = {
+            n: o for n, o in objects.items() if n.startswith(f"{run}/") and _PARAMS.fullmatch(n)
+        }
+        newest = max(files, key=lambda name: files[name].updated)
+        if plays_hackmatrix(_facts(bucket, newest.removesuffix(".npz") + ".json")):
+            return address / run
+    raise UserError(f"{address}: no run with params in it that plays {ENVIRONMENT_ID}")
+
+
+def _facts(bucket: Bucket, name: str) -> dict[str, Any]:
+    """The facts in an object; empty if there are none."""
+    try:
+        facts = json.loads(bucket.read(name))
+    except (Missing, ValueError, RecursionError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def keep_fetching(fetch: Callable[[], object], seconds: float) -> None:

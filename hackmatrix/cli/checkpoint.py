@@ -26,7 +26,9 @@ usage: hackmatrix checkpoint {list,verify,convert} ...
 class ListOptions:
     """The options of `list`."""
 
-    runs: tuple[Path, ...] = option(dataclasses.MISSING, "folders of runs, here or as gs://...")
+    runs: tuple[Path, ...] = option(
+        dataclasses.MISSING, "runs, or folders of runs, here or as gs://..."
+    )
     json: bool = option(False, "print one JSON object")
 
 
@@ -36,7 +38,8 @@ class VerifyOptions:
 
     paths: tuple[Path, ...] = option(
         dataclasses.MISSING,
-        "checkpoints, files of params, or runs, of which all are checked; here or as gs://...",
+        "checkpoints, files of params, or runs and folders of runs, of which all are checked; here "
+        "or as gs://...",
     )
     evaluate: bool = option(True, "play the games of the recorded evaluation again")
     env: str | None = option(
@@ -79,10 +82,11 @@ def list_(argv: list[str]) -> int:
         purpose="Lists the checkpoints and files of params of runs.",
         example="  hackmatrix checkpoint list checkpoints/my-run",
     )
-    from hackmatrix.exchange.contents import found_at
+    from hackmatrix.exchange.contents import found_at, runs_at
     from hackmatrix.exchange.listing import listed, table
 
-    runs = [local(run, checkpoints=True) for run in options.runs]
+    named = [local(run, checkpoints=True) for run in options.runs]
+    runs = [run for path in named for run in runs_at(path)]
     rows = [row for run in runs for row in listed(found_at(run), run)]
     if options.json:
         print(json.dumps({"checkpoints": [row.as_dict() for row in rows]}))
@@ -101,12 +105,12 @@ def verify(argv: list[str], command: str = "hackmatrix checkpoint verify") -> in
         "answers, and the recorded evaluation, whose games are played again.",
         example=f"  {command} checkpoints/my-run --no-evaluate",
     )
-    from hackmatrix.exchange.contents import found_at
+    from hackmatrix.exchange.contents import found_at, runs_at
     from hackmatrix.exchange.verification import verify as checks_of
     from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     named = [local(path, checkpoints=True) for path in options.paths]
-    paths = [found for path in named for found in found_at(path)]
+    paths = [found for path in named for run in runs_at(path) for found in found_at(run)]
     enable_compilation_cache()
     told, failed = {}, False
     for path in paths:

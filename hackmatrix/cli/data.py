@@ -16,6 +16,7 @@ from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
+from hackmatrix.streams import below
 from hackmatrix.version import ENVIRONMENT_ID
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def _write(shards: "Iterable[Shard]", writer: "Writer", quiet: bool) -> tuple[fl
 def _say(quiet: bool, text: str) -> None:
     """Progress, where somebody may watch."""
     if not quiet and sys.stderr.isatty():
-        print(f"\r{text}", end="\r", file=sys.stderr, flush=True)
+        print(f"\r{text}", end="\r", file=below(sys.stderr), flush=True)
 
 
 def verify(argv: list[str], command: str = "hackmatrix data verify") -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hackmatrix.errors import UserError, in_words
-from hackmatrix.streams import discard_output, open_closed_streams
+from hackmatrix.streams import clean_output, discard_output, open_closed_streams
 from hackmatrix.version import __version__
 
 USAGE_ERROR = 2
@@ -60,9 +60,14 @@ def exit_code(command: str, work: Callable[[], int]) -> int:
     """Runs a command and returns its exit code.
 
     A `UserError` and an error of the file system become one line on stderr; Ctrl+C and a closed
-    pipe end the command quietly.
+    pipe end the command quietly. No control characters are printed but by what draws.
     """
     open_closed_streams()
+    with clean_output():
+        return _exit_code(command, work)
+
+
+def _exit_code(command: str, work: Callable[[], int]) -> int:
     try:
         code = work()
         sys.stdout.flush()  # a closed pipe must raise here, not when the interpreter shuts down

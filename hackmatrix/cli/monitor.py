@@ -1,5 +1,6 @@
 """`hackmatrix monitor`: the metrics of runs, live, in this terminal or as a page."""
 
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +38,12 @@ class MonitorOptions(ServedOptions):
     )
     page: bool = option(False, "as a page with plots, in a browser")
     once: bool = option(False, "print the table once and end")
+    json: bool = option(False, "print the last values of all runs as one JSON object and end")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.page and self.once:
-            raise UserError("give only one of --page and --once")
+        if self.page + self.once + self.json > 1:
+            raise UserError("give only one of --page and --once, or --json")
 
 
 def main(argv: list[str]) -> int:
@@ -56,12 +58,19 @@ def main(argv: list[str]) -> int:
     )
     from hackmatrix.monitor.runs import Runs
 
-    again = None if options.once else max(options.refresh_interval, _BUCKET_SECONDS)
+    ends = options.once or options.json
+    again = None if ends else max(options.refresh_interval, _BUCKET_SECONDS)
     words = [local_runs(word, again) for word in options.runs]
     log_dir = options.log_dir if words else local_runs(options.log_dir, again)
     runs = Runs(words, log_dir)
     if options.page:
         return _serve(runs, options)
+    if options.json:
+        from hackmatrix.monitor.answers import last_values
+
+        runs.read_all()
+        print(json.dumps(last_values(runs), allow_nan=False))
+        return 0
     from hackmatrix.monitor.terminal import follow, show_once
 
     if options.once or not sys.stdout.isatty():

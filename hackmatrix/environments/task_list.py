@@ -5,11 +5,10 @@ Imports no JAX.
 
 from typing import Any, Self
 
-import yaml
-
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.version import TOGETHER
+from hackmatrix.yaml_file import parse_yaml
 
 _FORM = "must be a list of environments, such as ['CartPole-v1', 'Acrobot-v1']"
 
@@ -52,6 +51,6 @@ class TaskList(tuple[str, ...]):
 
 def _parsed(text: str) -> Any:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
+        return parse_yaml(text)
+    except ValueError:
         raise UserError(f"{_FORM}, got {text!r:.60}") from None

@@ -14,10 +14,18 @@ from hackmatrix.runs.checkpoints import (
     check_checkpoint,
     checkpoints_of,
 )
+from hackmatrix.runs.folder import CONFIG, TRIALS
 from hackmatrix.runs.params import Exported, agent_folders, exported, flat, newest_params
 from hackmatrix.training.sources import ORIGINAL
 
 _PARAMS, _SCALE = "params.", "feature_scale."  # before the names of a checkpoint's arrays
+
+
+def runs_at(path: Path) -> list[Path]:
+    """The runs in a folder of runs, or of a search, that hold anything; else the path itself."""
+    folder = path / TRIALS if (path / TRIALS).is_dir() else path
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [each for each in inside if (each / CONFIG).is_file() and _of_run(each)] or [path]
 
 
 def found_at(path: Path) -> list[Path]:
@@ -32,18 +40,22 @@ def found_at(path: Path) -> list[Path]:
     if path.is_file() or (path / FACTS).is_file():
         return [path]
     if path.is_dir():
-        run = path.parent if path.name == FOLDER else path
-        found = [checkpoint.path for checkpoint in checkpoints_of(run)]
-        for folder in agent_folders(run) or [run]:
-            found += sorted(p for p in folder.iterdir() if p.suffix in FORMATS and p.is_file())
-        if not found:
-            raise UserError(f"{path}: holds neither checkpoints nor files of params")
-        return found
+        if found := _of_run(path):
+            return found
+        raise UserError(f"{path}: holds neither checkpoints nor files of params")
     match = ORIGINAL.fullmatch(path.name)
     run = path.parent.parent if path.parent.name == FOLDER else path.parent
     if match and match["update"] and (named := run / FOLDER / match["update"]).is_dir():
         return [named]
     raise UserError(f"{path}: there is no such file or folder")
+
+
+def _of_run(path: Path) -> list[Path]:
+    run = path.parent if path.name == FOLDER else path
+    found = [checkpoint.path for checkpoint in checkpoints_of(run)]
+    for folder in agent_folders(run) or [run]:
+        found += sorted(p for p in folder.iterdir() if p.suffix in FORMATS and p.is_file())
+    return found
 
 
 def params_at(path: Path) -> list[Exported]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hackmatrix.agents.cells_forward import EPSILON
 from hackmatrix.errors import UserError
 from hackmatrix.exchange.package import needed
 from hackmatrix.runs.params import Exported, exported, flat
@@ -30,7 +31,7 @@ def write_onnx(path: Path, params: dict[str, Any], about: dict[str, Any]) -> Non
     """Writes the network as a checked ONNX model.
 
     Raises:
-        UserError: the network is not `mlp`.
+        UserError: the network is not `mlp`, or its params are not those of one.
     """
     needed("onnx")
     import onnx
@@ -76,15 +77,23 @@ def _model(path: Path, params: dict[str, Any], about: dict[str, Any]) -> Any:
 
     settings = about.get("config", {})
     architecture = settings.get("architecture", "mlp")
-    layers = params.get("params", {})
-    names = [f"Dense_{i}" for i in range(len(layers))]
-    if architecture != "mlp" or len(names) < 3 or set(names) != set(layers):
+    if architecture != "mlp":
         raise UserError(f"{path}: only the network mlp is written as ONNX, this is {architecture}")
+    layers = params.get("params", {})
+    names = [f"Dense_{i}" for i in range(sum(name.startswith("Dense_") for name in layers))]
+    norms = [f"LayerNorm_{i}" for i in range(len(names) - 2)]
+    has_norms = "LayerNorm_0" in layers
+    if len(names) < 3 or set(layers) != {*names, *(norms if has_norms else ())}:
+        raise UserError(f"{path}: these are no params of the network mlp, which ONNX is written of")
     activation = _ACTIVATIONS[settings.get("activation", "relu")]
     nodes, last = [], FEATURES
-    for name in names[:-2]:
-        nodes += [_dense(name, last, f"{name}.sum")]
-        nodes += [helper.make_node(activation, [f"{name}.sum"], [name])]
+    for name, norm in zip(names, norms, strict=False):
+        sums = f"{name}.sum"
+        nodes += [_dense(name, last, sums)]
+        if has_norms:
+            nodes += [_normalised(norm, sums)]
+            sums = norm
+        nodes += [helper.make_node(activation, [sums], [name])]
         last = name
     nodes += [_dense(names[-2], last, LOGITS), _dense(names[-1], last, "value.column")]
     nodes += [helper.make_node("Squeeze", ["value.column", "value.axis"], [VALUE])]
@@ -116,3 +125,10 @@ def _dense(name: str, before: str, after: str) -> Any:
 
     layer = f"params.{name}"
     return helper.make_node("Gemm", [before, f"{layer}.kernel", f"{layer}.bias"], [after])
+
+
+def _normalised(name: str, before: str) -> Any:
+    from onnx import helper
+
+    inputs = [before, f"params.{name}.scale", f"params.{name}.bias"]
+    return helper.make_node("LayerNormalization", inputs, [name], epsilon=EPSILON)

@@ -1,9 +1,16 @@
 """Reads a pickle as data: an interpreter of its opcodes that has no way to call anything.
 
 A pickle is a program for a small stack machine, and Python's own machine imports and calls whatever
-the program names. This one builds numbers, texts, bytes, lists and dicts; where the program names a
-class or a function, it leaves a `Global`, and where it calls one, a `Made` that says what would
-have been called with what. So reading a file from a stranger runs nothing of it.
+the program names. This one builds numbers, texts, bytes and lists; where the program names a class
+or a function, it leaves a `Global`, and where it calls one, a `Made` that says what would have been
+called with what. So reading a file from a stranger runs nothing of it.
+
+A `pickle.Unpickler` whose `find_class` returns such records runs nothing either, but that of Python
+3.11 has no bounds: its memo is an array as long as the largest number in the file, so that 7 bytes
+take 32 GB, and it hashes the keys of dicts, which a tuple of tuples makes endless in 125 bytes.
+Here nothing is hashed, compared or printed that a file has nested, and the number of steps is
+limited, as is the size of the file. Each step adds at most one value, so that time and memory are
+limited too.
 """
 
 import pickletools
@@ -11,7 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-Key = str | int | float | bytes | bool | None
+MOST_BYTES = 2**28  # of a file
+MOST_STEPS = 1_000_000  # of the program; an array is about ten
+_LONGEST_NAME = 200  # characters of a module, or of a name in it
 
 
 class UnreadableError(ValueError):
@@ -28,15 +37,18 @@ class Global(NamedTuple):
         return f"{self.module}.{self.name}"
 
 
-@dataclass
+@dataclass(eq=False, repr=False, slots=True)  # both would follow a value into itself
 class Made:
-    """What a call would have returned: what was called, with what, and what was then set on it."""
+    """What a call would have returned: what was called, with what, and what was then set on it.
 
-    by: Any
-    arguments: Any
+    A dict is one that nothing was called for. Its entries are pairs: keys are never hashed.
+    """
+
+    by: Any = None
+    arguments: Any = None
     state: Any = None
     items: list[Any] = field(default_factory=list)
-    entries: dict[Any, Any] = field(default_factory=dict)
+    entries: list[tuple[Any, Any]] = field(default_factory=list)
 
 
 class _Mark:
@@ -56,7 +68,7 @@ _EMPTY: dict[str, Callable[[], Any]] = {
     "EMPTY_LIST": list,
     "EMPTY_TUPLE": list,
     "EMPTY_SET": list,
-    "EMPTY_DICT": dict,
+    "EMPTY_DICT": Made,
     "MARK": lambda: _MARK,
 }
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
@@ -64,26 +76,23 @@ _NOTHING = {"PROTO", "FRAME"}
 
 
 def read_pickle(data: bytes, allowed: Callable[[Global], bool]) -> Any:
-    """What a pickle describes; tuples and sets are lists.
+    """What a pickle describes; tuples and sets are lists, dicts are `Made`.
 
     Args:
         data: the pickle.
         allowed: whether a class or function may be named at all.
 
     Raises:
-        UnreadableError: it is damaged, or names something that is not allowed.
+        UnreadableError: it names something that is not allowed, or is too long.
+        Exception: of any kind; it is damaged.
     """
     machine = _Machine(allowed)
-    try:
-        for opcode, argument, _ in pickletools.genops(data):
-            if opcode.name == "STOP":
-                return machine.pop()
-            machine.step(opcode.name, argument)
-    except UnreadableError:
-        raise
-    except Exception as error:  # pickletools raises many kinds on damaged files
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise UnreadableError(f"is a damaged pickle ({reason})") from None
+    for steps, (opcode, argument, _) in enumerate(pickletools.genops(data)):
+        if opcode.name == "STOP":
+            return machine.pop()
+        if steps == MOST_STEPS:
+            raise UnreadableError(f"is a pickle of more than {MOST_STEPS:,} steps")
+        machine.step(opcode.name, argument)
     raise UnreadableError("is a pickle without an end")
 
 
@@ -140,7 +149,7 @@ class _Machine:
 
     def collect_dict(self, _: Any) -> None:
         """DICT."""
-        self._stack.append(_pairs(self._to_mark()))
+        self._stack.append(Made(entries=_pairs(self._to_mark())))
 
     def append(self, _: Any) -> None:
         """APPEND."""
@@ -164,7 +173,10 @@ class _Machine:
 
     def put(self, argument: Any) -> None:
         """PUT and its like; MEMOIZE, without an argument, takes the next place."""
-        self._memo[len(self._memo) if argument is None else argument] = self._stack[-1]
+        place = len(self._memo) if argument is None else argument
+        if not 0 <= place <= MOST_STEPS:  # numbers that collide would make a dict slow
+            raise UnreadableError("is a damaged pickle (a place in the memo that none needs)")
+        self._memo[place] = self._stack[-1]
 
     def get(self, argument: Any) -> None:
         """GET and its like."""
@@ -178,11 +190,11 @@ class _Machine:
             module, _, name = argument.partition(" ")
         if not isinstance(module, str) or not isinstance(name, str):
             raise UnreadableError("is a damaged pickle (a name that is no text)")
-        named = Global(module, name)
-        if not self._allowed(named):
+        named = Global(module[:_LONGEST_NAME], name[:_LONGEST_NAME])
+        if named != (module, name) or not self._allowed(named):
             raise UnreadableError(
-                f"names {named!s:.80}, which is neither an array nor a container of arrays; "
-                "nothing of the file was run"
+                f"names {ascii(str(named))[1:-1]:.80}, which is neither an array nor a container "
+                "of arrays; nothing of the file was run"
             )
         self._stack.append(named)
 
@@ -212,20 +224,15 @@ def _extend(target: Any, values: list[Any]) -> None:
 
 
 def _update(target: Any, values: list[Any]) -> None:
-    target = target.entries if isinstance(target, Made) else target
-    if not isinstance(target, dict):
+    if not isinstance(target, Made):
         raise UnreadableError("is a damaged pickle (entries without their dict)")
-    target.update(_pairs(values))
+    target.entries.extend(_pairs(values))
 
 
-def _pairs(values: list[Any]) -> dict[Key, Any]:
-    keys = values[::2]
-    if len(values) % 2 or not all(key is None or type(key) in _KEYS for key in keys):
-        raise UnreadableError("is a pickle with keys that are neither texts nor numbers")
-    return dict(zip(keys, values[1::2], strict=True))
+def _pairs(values: list[Any]) -> list[tuple[Any, Any]]:
+    return list(zip(values[::2], values[1::2], strict=True))
 
 
-_KEYS = (str, int, float, bytes, bool)
 _HANDLERS: dict[str, Callable[[_Machine, Any], None]] = {
     "POP": _Machine.drop,
     "POP_MARK": _Machine.drop_to_mark,

@@ -9,11 +9,19 @@ from typing import Any
 import numpy as np
 
 from hackmatrix.errors import UserError
-from hackmatrix.exchange.pickled import Global, Made, UnreadableError, read_pickle
+from hackmatrix.exchange.pickled import (
+    MOST_BYTES,
+    Global,
+    Made,
+    UnreadableError,
+    read_pickle,
+)
 
 _LAYER = "Dense_0"  # the first layer of the networks of flax
 _DEEPEST, _MOST = 32, 20_000  # levels, and values, of a pickle that are looked at
+_MOST_DIMENSIONS = 32  # of an array; NumPy's limit before 2.0
 _DTYPE = re.compile(r"[<>=|]?[fiub][1248]")
+_NAME = re.compile(r"\w{1,100}", re.ASCII)  # of a layer or an array
 _NUMPY = ("numpy.core", "numpy._core")
 _KNOWN = {
     Global("numpy", "ndarray"),
@@ -34,6 +42,8 @@ def read_pickled_params(path: Path) -> dict[str, Any]:
         UserError: the file can't be read, is no pickle of arrays, or holds no params.
     """
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise UnreadableError(f"is larger than {MOST_BYTES // 2**20} MB")
         return params_in(path.read_bytes())
     except UnreadableError as error:
         raise UserError(f"{path}: {error}") from None
@@ -47,21 +57,22 @@ def params_in(data: bytes) -> dict[str, Any]:
     Raises:
         UnreadableError: it is no pickle of arrays, or holds no params.
     """
-    content = read_pickle(data, _is_allowed)
-    for tree in _layers(content):
-        try:
-            return {"params": _arrays_in(tree, [_MOST])}
-        except RecursionError:
-            raise UnreadableError("nests its params without end") from None
-    raise UnreadableError(f"holds no params of a network, {_LAYER} with its kernel and bias")
+    try:
+        layers = _layers(read_pickle(data, _is_allowed))
+        return {"params": _Arrays(len(data)).of(layers, 0)}
+    except UnreadableError:
+        raise
+    except Exception as error:  # odd files make pickletools and NumPy raise a dozen kinds
+        reason = ascii(str(error))[1:-1][:120] or type(error).__name__
+        raise UnreadableError(f"is a damaged pickle ({reason})") from None
 
 
 def _is_allowed(named: Global) -> bool:
     return named in _KNOWN or named.module.partition(".")[0] in _CONTAINERS
 
 
-def _layers(content: Any) -> Iterator[dict[Any, Any]]:
-    """The dicts that hold the first layer, those nearest to the top first, of params before others.
+def _layers(content: Any) -> Made:
+    """The dict that holds the first layer: nearest to the top, in params if several are.
 
     A state of Adam holds its moments in dicts of the same form, deeper than the params or beside
     them under other names.
@@ -70,86 +81,101 @@ def _layers(content: Any) -> Iterator[dict[Any, Any]]:
     seen: set[int] = set()
     for _ in range(_DEEPEST):
         found = [(named, each) for named, each in level if _is_layers(each)]
-        for _, each in sorted(found, key=lambda pair: not pair[0]):
-            yield each
+        if found:
+            return max(found, key=lambda pair: pair[0])[1]
         following = []
         for named, each in level:
             for key, value in _inside(each):
-                if id(value) not in seen and isinstance(value, dict | list | Made):
+                if id(value) not in seen and isinstance(value, list | Made):
                     seen.add(id(value))
                     following.append((named or key == "params", value))
         if len(seen) > _MOST:
             raise UnreadableError(f"holds more than {_MOST:,} lists and dicts")
         level = following
+    raise UnreadableError(f"holds no params of a network, {_LAYER} with its kernel and bias")
 
 
 def _is_layers(value: Any) -> bool:
-    entries = dict(_inside(value)) if isinstance(value, dict | Made) else {}
-    return isinstance(entries.get(_LAYER), dict | Made)
+    entries = value.entries if isinstance(value, Made) else ()
+    return any(key == _LAYER and isinstance(each, Made) for key, each in entries)
 
 
 def _inside(value: Any) -> Iterator[tuple[Any, Any]]:
     """The keys and values of a container; an object's are its arguments, state and items."""
-    if isinstance(value, dict):
-        yield from value.items()
-    elif isinstance(value, list):
+    if isinstance(value, list):
         yield from enumerate(value)
     elif isinstance(value, Made):
-        yield from value.entries.items()
+        yield from value.entries
         yield from enumerate([value.arguments, value.state, *value.items])
 
 
-def _arrays_in(tree: Any, left: list[int]) -> dict[str, Any]:
-    """A tree of dicts with NumPy arrays as its leaves; `left` counts down its values.
+class _Arrays:
+    """Makes trees of arrays, as many as a file of this size can hold.
 
-    A dict may hold another one twice, which holds a third one twice: a short file can describe a
-    tree without end.
+    A dict may hold another one twice, which holds a third one twice, and many arrays may be of the
+    same bytes: a short file can describe a tree without end.
     """
-    arrays: dict[str, Any] = {}
-    for key, value in _inside(tree):
-        left[0] -= 1
-        if left[0] < 0:
-            raise UnreadableError(f"holds params of more than {_MOST:,} values")
-        if not isinstance(key, str):
-            continue  # arguments and state of an object that has entries too
-        array = _array(value)
-        arrays[key] = _arrays_in(value, left) if array is None else array
-    return arrays
 
+    def __init__(self, size: int) -> None:
+        self._bytes_left = size
+        self._values_left = _MOST
 
-def _array(value: Any) -> np.ndarray | None:
-    """The array that a call would have returned; None if it would not have returned one."""
-    if not isinstance(value, Made) or not isinstance(value.by, Global):
+    def of(self, tree: Made, depth: int) -> dict[str, Any]:
+        """A tree of dicts with NumPy arrays as its leaves."""
+        if depth > _DEEPEST:
+            raise UnreadableError(f"nests its params more than {_DEEPEST} levels deep")
+        arrays: dict[str, Any] = {}
+        for key, value in tree.entries:
+            self._values_left -= 1
+            if self._values_left < 0:
+                raise UnreadableError(f"holds params of more than {_MOST:,} values")
+            if not isinstance(key, str) or not _NAME.fullmatch(key):
+                raise UnreadableError("holds params with a name that is no word")
+            if not isinstance(value, Made):
+                raise UnreadableError(f"holds params with {key}, which is no array")
+            array = self._array(value)
+            arrays[key] = self.of(value, depth + 1) if array is None else array
+        return arrays
+
+    def _array(self, value: Made) -> np.ndarray | None:
+        """The array that a call would have returned; None if it would not have returned one."""
+        if not isinstance(value.by, Global):
+            return None
+        arguments = value.arguments if isinstance(value.arguments, list) else []
+        match value.by.name, arguments, value.state:
+            case "_reconstruct", _, [_, shape, dtype, is_fortran, data]:
+                return self._made(data, dtype, shape, is_fortran=bool(is_fortran))
+            case "_frombuffer", [data, dtype, shape, order], _:
+                return self._made(data, dtype, shape, is_fortran=order == "F")
+            case "scalar", [dtype, data], _:
+                return self._made(data, dtype, [], is_fortran=False)
+            case "_reconstruct_array", [_, _, [_, shape, dtype, is_fortran, data], *_], _:  # JAX
+                return self._made(data, dtype, shape, is_fortran=bool(is_fortran))
         return None
-    arguments = value.arguments if isinstance(value.arguments, list) else []
-    match value.by.name, arguments, value.state:
-        case "_reconstruct", _, [_, shape, dtype, is_fortran, data]:
-            return _made(data, dtype, shape, is_fortran=bool(is_fortran))
-        case "_frombuffer", [data, dtype, shape, order], _:
-            return _made(data, dtype, shape, is_fortran=order == "F")
-        case "scalar", [dtype, data], _:
-            return _made(data, dtype, [], is_fortran=False)
-        case "_reconstruct_array", [_, _, [_, shape, dtype, is_fortran, data], *_], _:  # of JAX
-            return _made(data, dtype, shape, is_fortran=bool(is_fortran))
-    return None
 
-
-def _made(data: Any, dtype: Any, shape: Any, *, is_fortran: bool) -> np.ndarray:
-    """An array from its bytes; floats become float32."""
-    kind, content = _dtype(dtype), _bytes(data)
-    lengths = shape if isinstance(shape, list) else [shape]
-    if not all(type(n) is int and n >= 0 for n in lengths):
-        raise UnreadableError("holds an array whose shape is no list of lengths")
-    if math.prod(lengths) * kind.itemsize != len(content):
-        raise UnreadableError("holds an array whose shape does not fit its bytes")
-    array = np.frombuffer(content, kind).reshape(lengths, order="F" if is_fortran else "C")
-    return array.astype(np.float32 if kind.kind == "f" else kind.newbyteorder("="))
+    def _made(self, data: Any, dtype: Any, shape: Any, *, is_fortran: bool) -> np.ndarray:
+        """An array from its bytes; floats become float32."""
+        kind, content = _dtype(dtype), _bytes(data)
+        lengths = shape if isinstance(shape, list) else [shape]
+        if len(lengths) > _MOST_DIMENSIONS or not all(
+            type(n) is int and 0 <= n <= MOST_BYTES for n in lengths
+        ):
+            raise UnreadableError("holds an array whose shape is no list of lengths")
+        if math.prod(lengths) * kind.itemsize != len(content):
+            raise UnreadableError("holds an array whose shape does not fit its bytes")
+        self._bytes_left -= len(content)
+        if self._bytes_left < 0:
+            raise UnreadableError("holds arrays that are larger than the file")
+        array = np.frombuffer(content, kind).reshape(lengths, order="F" if is_fortran else "C")
+        with np.errstate(over="ignore"):  # a double beyond float32 becomes infinite
+            return array.astype(np.float32 if kind.kind == "f" else kind.newbyteorder("="))
 
 
 def _dtype(made: Any) -> "np.dtype[Any]":
     name = made.arguments[0] if isinstance(made, Made) and made.by == ("numpy", "dtype") else None
     if not isinstance(name, str) or not _DTYPE.fullmatch(name):
-        raise UnreadableError(f"holds an array of {name!r:.40}, which are no numbers")
+        said = ascii(name[:40]) if isinstance(name, str) else "odd values"
+        raise UnreadableError(f"holds an array of {said}, which are no numbers")
     order = made.state[1] if isinstance(made.state, list) and len(made.state) > 1 else "="
     return np.dtype((order if order in ("<", ">") else "=") + name[-2:])
 

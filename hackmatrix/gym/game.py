@@ -22,6 +22,7 @@ from hackmatrix.gym.layouts import arranged, space_of
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.rules.chance import EVALUATION_STREAM
 from hackmatrix.rules.training_reward import REWARDS
+from hackmatrix.streams import below
 
 _CLEAR = "\x1b[H\x1b[J"  # of a terminal
 
@@ -172,8 +173,9 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     def _show(self) -> None:
         if self.render_mode == "human":
-            sys.stdout.write(f"{_CLEAR}{in_words(self.state())}")
-            sys.stdout.flush()
+            screen = below(sys.stdout)
+            screen.write(f"{_CLEAR}{in_words(self.state())}")
+            screen.flush()
 
 
 class _Stats:

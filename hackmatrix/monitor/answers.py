@@ -50,6 +50,7 @@ def overview(runs: Runs) -> Answer:
     return {
         "version": runs.version,
         "problem": runs.problem,
+        "notice": runs.notice,
         "unread": sum(run.unread for run in runs.runs),
         "groups": [{"name": g.name, "runs": [_run(run) for run in g.runs]} for g in groups],
         "metrics": [
@@ -61,6 +62,25 @@ def overview(runs: Runs) -> Answer:
         "pictures": [_picture(*named) for named in runs.pictures().items()],
         "ends": {axis: max((_end(run, axis) for run in runs.runs), default=0.0) for axis in AXES},
     }
+
+
+def last_values(runs: Runs) -> Answer:
+    """Where each run stands, for programs: its last values, null if not finite, and its alarms."""
+    return {
+        "problem": runs.problem,
+        "notice": runs.notice,
+        "runs": [
+            _run(run)
+            | {"metrics": {name: _last(run.table, name) for name in sorted({*run.table} - {STEPS})}}
+            | {"alarms": [{**a._asdict(), "severity": a.severity.value} for a in run.alarms]}
+            for run in runs.runs
+        ],
+    }
+
+
+def _last(table: Table, name: str) -> float | None:
+    last = table.last(name)
+    return None if last is None else _short(last[1])
 
 
 def _picture(name: str, path: Path) -> Answer:
@@ -134,7 +154,7 @@ def _checkpoints(group: int, run: Run) -> list[Answer]:
             "seed": each.seed,
             "label": each.label,
             "score": _score(run.agents.get(each.seed or 0, run.table), each.update),
-            "command": f"hackmatrix watch {shlex.quote(str(each.path))}",
+            "command": f"hackmatrix watch {shlex.quote(str(each.path))}" if each.playable else None,
             "at": x,
         }
         for each, x in zip(saved, at, strict=True)

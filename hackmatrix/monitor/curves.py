@@ -67,11 +67,16 @@ def _decaying(values: Numbers, decay: float) -> Numbers:
 
 
 def without_spikes(column: Numbers) -> Numbers:
-    """The running median of 5 rows: spikes of one or two rows vanish, steps and slopes stay."""
+    """The running median of 5 rows: spikes of one or two rows vanish, steps and slopes stay.
+
+    The newest two rows stay as they are: nobody knows yet whether they are a spike or a step.
+    """
     if len(column) < _SPIKE:
         return column
-    padded = np.pad(column, _SPIKE // 2, mode="reflect")
-    return np.median(np.lib.stride_tricks.sliding_window_view(padded, _SPIKE), axis=1)
+    side = _SPIKE // 2
+    padded = np.pad(column, side, mode="reflect")
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(padded, _SPIKE), axis=1)
+    return np.concatenate([medians[:-side], column[-side:]])
 
 
 def visible_range(drawn: Numbers, calm: Numbers) -> tuple[float, float]:

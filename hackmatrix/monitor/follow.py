@@ -35,6 +35,8 @@ class Follower:
             OSError: the file can't be read.
         """
         try:
+            if self._path.exists() and not self._path.is_file():
+                return News(False, [], 0)  # a pipe would keep its reader waiting
             file = self._path.open("rb")
         except (FileNotFoundError, NotADirectoryError):
             return News(False, [], 0)

@@ -1,26 +1,37 @@
 """One run as it is monitored: its rows, alarms, checkpoints and settings, read from its folder."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NamedTuple
 
-import yaml
-
+from hackmatrix.errors import UserError
 from hackmatrix.interface.metric import Severity
 from hackmatrix.monitor.follow import Follower
 from hackmatrix.monitor.metrics import in_words, metric_of, metric_of_alarm
-from hackmatrix.monitor.table import Table
-from hackmatrix.reporting.health import RETURN, ROW_KEY, SPEED, alarms_of
+from hackmatrix.monitor.table import Table, is_finite
+from hackmatrix.reporting.health import NOT_FINITE, RETURN, ROW_KEY, SPEED, alarms_of
 from hackmatrix.reporting.metrics import LEARNER_METRICS
 from hackmatrix.reporting.rows import AGENTS, SEED
+from hackmatrix.runs.facts import plays_hackmatrix
 from hackmatrix.runs.folder import CONFIG
-from hackmatrix.runs.params import FINAL, agent_folders, numbered_params, seed_of, update_of_params
+from hackmatrix.runs.params import (
+    FINAL,
+    agent_folders,
+    facts_of_params,
+    numbered_params,
+    seed_of,
+    update_of_params,
+)
 from hackmatrix.runs.rows import METRICS, Row, parse_row
+from hackmatrix.yaml_file import read_yaml
 
 _RULES = {rule.name: rule for rule in alarms_of(LEARNER_METRICS)}
 _MARKED = {"throughput_falling": SPEED}  # the plot that an alarm is marked in, else the return's
 _NAMED = {"final": FINAL, "best": "best_params"}  # files of params without a number
+_MOST = 2**53  # of a whole number in a configuration
 _NOT_COMPARED = ("seed", "num_seeds", "checkpoint_dir", "project", "entity", "device")
 
 
@@ -41,6 +52,7 @@ class Saved(NamedTuple):
     update: int
     seed: int | None  # None in a run with one agent
     label: str  # "best", "final" or nothing
+    playable: bool  # whether it plays HackMatrix, so that `hackmatrix watch` shows it
 
 
 class Run:
@@ -84,6 +96,8 @@ class Run:
         agents = row.pop(AGENTS, ())
         if self.alarms and self.table.updates and update < self.table.updates[-1]:
             self.alarms = [alarm for alarm in self.alarms if alarm.update < update]
+        if NOT_FINITE.name not in names:  # the run says so once, and its evaluations never do
+            self.alarms += self._broken(update, row)
         self.table.add(update, row)
         for agent in agents:
             seed = agent.pop(SEED)
@@ -91,14 +105,28 @@ class Run:
         seen = {} if agents else row  # the row of many agents has means, which raise no alarm
         self.alarms += [_raised(name, update, seen) for name in names]
 
+    def _broken(self, update: int, row: Row) -> Iterator[Raised]:
+        """An alarm for metrics that are not finite in this row, but were in the one before."""
+        broken = (name for name, value in row.items() if not is_finite(value))
+        if names := [name for name in broken if not self._is_broken(name)]:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            message = f"{names[0]}{more} NaN or infinite: {NOT_FINITE.advice}"
+            yield Raised(NOT_FINITE.name, NOT_FINITE.severity, update, names[0], message)
+
+    def _is_broken(self, name: str) -> bool:
+        last = self.table.last(name)
+        return last is not None and math.isinf(last[1])
+
     def _read_config(self) -> None:
         path = self.path / CONFIG
         try:
-            changed = path.stat().st_mtime_ns
-            if changed != self._config_time:
-                self._config_time, self.config = changed, _flat(yaml.safe_load(path.read_text()))
-                self.version += 1
-        except (OSError, ValueError, yaml.YAMLError):
+            status = path.stat()
+            if not S_ISREG(status.st_mode) or status.st_mtime_ns == self._config_time:
+                return
+            self._config_time = status.st_mtime_ns
+            self.config = _flat(read_yaml(path))
+            self.version += 1
+        except (OSError, UserError):
             return  # it can be drawn without
 
     @property
@@ -147,8 +175,10 @@ def _saved_in(folder: Path, seed: int | None) -> Iterator[Saved]:
     for label, name in _NAMED.items():
         if (update := update_of_params(folder, name)) is not None:
             labels[update], paths[update] = label, folder / f"{name}.npz"
-    for update, path in (paths | numbered_params(folder)).items():
-        yield Saved(path, update, seed, labels.get(update, ""))
+    paths |= numbered_params(folder)
+    playable = bool(paths) and plays_hackmatrix(facts_of_params(folder, paths[max(paths)].stem))
+    for update, path in paths.items():
+        yield Saved(path, update, seed, labels.get(update, ""), playable)
 
 
 def _raised(name: str, update: int, row: Mapping[str, Any]) -> Raised:
@@ -163,16 +193,15 @@ def _raised(name: str, update: int, row: Mapping[str, Any]) -> Raised:
     return Raised(name, rule.severity, update, where, message)
 
 
-def _flat(config: Any) -> dict[str, Any]:
+def _flat(config: Mapping[Any, Any]) -> dict[str, Any]:
     """The settings of all sections of a configuration."""
-    sections = config.values() if isinstance(config, dict) else ()
     return {
         str(name): value
-        for section in sections
+        for section in config.values()
         if isinstance(section, dict)
         for name, value in section.items()
     }
 
 
 def _whole(value: Any) -> int:
-    return value if type(value) is int and value > 0 else 0
+    return value if type(value) is int and 0 < value <= _MOST else 0

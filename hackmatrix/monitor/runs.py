@@ -11,7 +11,7 @@ from hackmatrix.monitor.run import Run
 from hackmatrix.runs.folder import CONFIG, TRIALS
 from hackmatrix.runs.rows import METRICS
 
-MOST_RUNS = 24  # the newest of a folder
+MOST_RUNS = 24  # that are shown, the newest of a folder
 
 
 class Group(NamedTuple):
@@ -26,8 +26,8 @@ def find_runs(words: Sequence[str], log_dir: Path) -> list[Path]:
 
     Args:
         words: each a run's folder, its `metrics.jsonl`, the name of a run in `log_dir`, a folder of
-            runs, of which the newest are taken, or the folder of a search, for its trials. Without
-            words the newest run in `log_dir`, which may also be a run itself.
+            runs, the newest first, or the folder of a search, for its trials. Without words the
+            newest run in `log_dir`, which may also be a run itself.
         log_dir: folder of runs.
 
     Raises:
@@ -38,7 +38,7 @@ def find_runs(words: Sequence[str], log_dir: Path) -> list[Path]:
             return [log_dir.parent]  # other trainers have a folder of logs in a run's
         return [log_dir] if _is_run(log_dir) else runs_in(log_dir)[:1]
     found = [run for word in words for run in _meant(word, log_dir)]
-    return list(dict.fromkeys(found))[:MOST_RUNS]
+    return list(dict.fromkeys(found))
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -99,7 +99,9 @@ class Runs:
         """
         self._words, self._log_dir = words, log_dir
         self.lock = threading.Lock()
-        self.runs = [Run(path) for path in find_runs(words, log_dir)]
+        found = find_runs(words, log_dir)
+        self.runs = [Run(path) for path in found[:MOST_RUNS]]
+        self.found = len(found)  # number of runs that are meant
         self.problem: str | None = None  # why a file can't be read
 
     @property
@@ -131,13 +133,24 @@ class Runs:
             return
         with self.lock:
             known = {run.path for run in self.runs}
-            self.runs += [Run(path) for path in found if path not in known]
+            self.runs += [Run(path) for path in found[:MOST_RUNS] if path not in known]
+            self.found = len(known.union(found))
+
+    @property
+    def notice(self) -> str | None:
+        """A line about runs that are not shown."""
+        if len(self.runs) == self.found:
+            return None
+        return (
+            f"{len(self.runs)} of {self.found} runs are shown, the newest; name others to see them"
+        )
 
     def pictures(self) -> dict[str, Path]:
         """The plots of the searches that are monitored, by name."""
         folders = [_folder(word, self._log_dir) for word in self._words]
         folders = [folder for folder in folders if (folder / TRIALS).is_dir()]
         found = [path for folder in folders for path in sorted(folder.glob("*.svg"))]
+        found = [path for path in found if path.is_file() and not path.is_symlink()]
         alone = len(folders) == 1
         return {path.stem if alone else f"{path.parent.name} {path.stem}": path for path in found}
 

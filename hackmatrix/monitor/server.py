@@ -2,9 +2,11 @@
 
 import asyncio
 import math
+import os
 import threading
 import time
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -68,9 +70,10 @@ def make_app(
 
     def picture(request: Request) -> Response:
         path = runs.pictures().get(request.path_params["name"])
-        if path is None:
+        content = None if path is None else _own_content(path)
+        if content is None:
             return Response("no such picture\n", 404, media_type="text/plain")
-        return Response(path.read_bytes(), media_type="image/svg+xml")
+        return Response(content, media_type="image/svg+xml")
 
     routes = [
         Route("/", file),
@@ -93,6 +96,15 @@ def keep_reading(runs: Runs, interval: float) -> None:
             runs.find_more()
 
     threading.Thread(target=read, daemon=True).start()
+
+
+def _own_content(path: Path) -> bytes | None:
+    """The content of a file; None of what leads to another file, or is gone."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            return file.read()
+    except OSError:
+        return None
 
 
 def _wanted(query: QueryParams) -> Wanted:

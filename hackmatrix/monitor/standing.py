@@ -16,6 +16,7 @@ STEPS = "timesteps"
 AXES = ("steps", "updates", "hours")
 _PATIENCE = 3.0  # rows that may be late before a run is called silent
 _LEAST_PATIENCE = 30.0  # seconds
+_LEAST_SPEED = 1e-9  # steps/s, by which one can divide
 
 
 class Condition(Enum):
@@ -54,7 +55,7 @@ def positions(run: Run, axis: str) -> Numbers:
         return steps
     speed = _filled(updates, run.table.column(SPEED), np.full(len(updates), np.inf))
     made = np.diff(steps, prepend=0.0) * run.num_seeds
-    return np.cumsum(made / np.maximum(speed, 1e-9)) / 3600
+    return np.cumsum(made / np.maximum(speed, _LEAST_SPEED)) / 3600
 
 
 def positions_of(run: Run, table: Table, axis: str) -> Numbers:
@@ -104,7 +105,7 @@ def health(run: Run) -> Severity | None:
 
 def _speeds(run: Run) -> Numbers:
     speeds = run.table.column(SPEED)
-    return speeds[np.isfinite(speeds) & (speeds > 0)]
+    return speeds[np.isfinite(speeds) & (speeds > _LEAST_SPEED)]
 
 
 def _row_seconds(run: Run, speed: float) -> float:

@@ -4,17 +4,25 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
+_LARGEST = 1e100  # of a value: squares of larger ones, and their sums, are not finite
+
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def is_finite(value: float | None) -> TypeGuard[float]:
+    """Whether one can compute with a value of a row, where null stands for NaN and infinity."""
+    return value is not None and abs(value) < _LARGEST
 
 
 class Table:
     """A row for each update, in rising order, and a column for each metric.
 
-    In a column NaN stands for a value that was not measured, infinity for one that was not finite.
+    In a column NaN stands for a value that was not measured, infinity for one that was not finite,
+    or is too large to compute with.
     """
 
     def __init__(self) -> None:
@@ -44,7 +52,7 @@ class Table:
                 column.append(math.nan)
         for name, value in values.items():
             column = self._columns.get(name) or self._new_column(name)
-            column[-1] = value if value is not None and math.isfinite(value) else math.inf
+            column[-1] = value if is_finite(value) else math.inf
 
     def column(self, name: str) -> Numbers:
         """A metric's values, float64[rows]; all NaN for an unknown one."""

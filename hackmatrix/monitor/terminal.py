@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table as Grid
 from rich.text import Text
@@ -16,26 +16,30 @@ from hackmatrix.monitor.run import Raised, Run
 from hackmatrix.monitor.runs import Runs
 from hackmatrix.monitor.standing import STEPS, Condition, Standing, standing
 from hackmatrix.monitor.table import Numbers
+from hackmatrix.reporting.screen import Screen
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _STYLES = {None: "", Severity.WARNING: "yellow", Severity.CRITICAL: "red"}
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue", "white")  # of runs
 _LABEL, _VALUE, _LEAST_SPARK, _MOST_SPARK = 18, 9, 8, 28  # columns of the screen
+_LEAST_COLUMN = _VALUE + _LEAST_SPARK + 2
 _BAR = 24
 _LARGEST = 6  # ranked metrics of a group
 _ALARMS = 5
 
 
 def show_once(runs: Runs) -> None:
-    """Reads everything and prints the table, as high as it is."""
+    """Reads everything and prints the table, as high as it is, into a pipe with all runs."""
     runs.read_all()
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
+    if not console.is_terminal:  # a file or a pipe is as wide as need be
+        console.width = max(console.width, _LABEL + 1 + _LEAST_COLUMN * len(runs.runs))
     console.print(screen(runs, console.width, None))
 
 
 def follow(runs: Runs, interval: float) -> None:
     """Shows the table until Ctrl+C, and leaves it on the terminal."""
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     hint = Text(f"every {interval:g} s; Ctrl+C ends; --page shows plots", "dim")
     with Live(console=console, screen=True, auto_refresh=False) as live:
         try:
@@ -68,8 +72,10 @@ def screen(runs: Runs, width: int, height: int | None) -> RenderableType:
         width: of the terminal, in characters.
         height: of the terminal; groups of metrics beyond it are left out. None for all.
     """
-    shown = runs.runs[: max(1, (width - _LABEL - 1) // (_VALUE + _LEAST_SPARK + 2))]
+    shown = runs.runs[: max(1, (width - _LABEL - 1) // _LEAST_COLUMN)]
     head: list[RenderableType] = [_heads(runs.runs, shown, width)]
+    if runs.notice:
+        head.append(Text(runs.notice, "yellow"))
     if runs.problem:
         head.append(Text(runs.problem, "red"))
     if alarms := _alarms(runs.runs):

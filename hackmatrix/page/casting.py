@@ -7,6 +7,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.page.built_in import BUILT_IN, built_in
 from hackmatrix.page.policies import Make, from_file
 from hackmatrix.page.searching import Searching
+from hackmatrix.version import ENVIRONMENT_ID
 
 MOST_CHECKPOINTS = 12  # of a run, the newest
 
@@ -56,23 +57,25 @@ def _files(agent: str | None, run: Path | None, runs: tuple[Path, ...]) -> dict[
 
 
 def newest_run(folders: tuple[Path, ...]) -> Path:
-    """The run, of those in some folders, whose params were written last.
+    """The run of HackMatrix, of those in some folders, whose params were written last.
 
     Raises:
         UserError: no run has params.
     """
-    from hackmatrix.runs.params import agent_folders, newest_params
+    from hackmatrix.runs.facts import plays_hackmatrix
+    from hackmatrix.runs.params import agent_folders, facts_of_params, newest_params
 
     found = []
     for run in (run for folder in folders if folder.is_dir() for run in folder.iterdir()):
         for place in agent_folders(run) or [run]:
-            if (params := newest_params(place)) is not None:
+            params = newest_params(place)
+            if params is not None and plays_hackmatrix(facts_of_params(place, params.stem)):
                 found.append((params.stat().st_mtime, place))
     if not found:
         places = " or ".join(map(str, folders))
         raise UserError(
-            f"no run with params in {places}: name a file, a run's folder, "
-            f"or a built-in agent ({', '.join(BUILT_IN)})"
+            f"no run with params in {places} that plays {ENVIRONMENT_ID}: name a file, a run's "
+            f"folder, or a built-in agent ({', '.join(BUILT_IN)})"
         )
     return max(found)[1]
 

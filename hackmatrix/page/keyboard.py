@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
 from rich.live import Live
 
 from hackmatrix.errors import UserError
@@ -15,6 +14,7 @@ from hackmatrix.page import travel
 from hackmatrix.page.session import Message, Session
 from hackmatrix.page.terminal import best, screen
 from hackmatrix.page.words import PROGRAM_KEYS
+from hackmatrix.reporting.screen import Screen
 from hackmatrix.rules.actions import FIRST_PROGRAM, SIPHON
 
 PACE = 0.25  # seconds between the agent's actions
@@ -41,7 +41,7 @@ def check_terminal() -> None:
 
 def run(session: Session) -> None:
     """Plays or watches until Ctrl+C or the end of the input."""
-    console = Console()
+    console = Screen()
     note = HELP if session.controls is None else WATCH_HELP
     is_playing, threats = False, True
     with _raw_keys(), Live(console=console, auto_refresh=False, screen=True) as live:

@@ -79,12 +79,14 @@ async def _converse(websocket: WebSocket, session: Session) -> None:
     clock = asyncio.get_running_loop().time
     free_at = clock()
     while True:
-        text = await websocket.receive_text()
+        received = await websocket.receive()
+        if received["type"] == "websocket.disconnect":
+            return
         free_at = max(free_at, clock() - 1) + 1 / _PER_SECOND
         await asyncio.sleep(max(0, free_at - clock()))
         try:
-            message = json.loads(text)
-        except (ValueError, RecursionError):
+            message = json.loads(received["text"])
+        except (KeyError, ValueError, RecursionError):  # KeyError: it is bytes, no text
             message = None
         answer = await asyncio.to_thread(session.handle, message)
         if isinstance(message, dict) and isinstance(message.get("id"), int):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +20,7 @@ from hackmatrix.page.replay import Replay
 from hackmatrix.page.session import Session
 from hackmatrix.page.threat import threat
 from hackmatrix.page.words import PROGRAM_KEYS
+from hackmatrix.reporting.screen import Screen
 from hackmatrix.rules.actions import ACTION_NAMES
 from hackmatrix.rules.board import CELLS, SIZE
 from hackmatrix.rules.enemies import MAX_HP, EnemyType
@@ -166,7 +167,7 @@ def best(probabilities: list[float]) -> list[tuple[int, float]]:
 
 def show_replay(replay: Replay, seconds: float, start: int = 0) -> None:
     """Shows a replay, each step for a while; where the output is no terminal, as plain text."""
-    console = Console()
+    console = Screen()
     states = islice(replay.states(), start, None)
     if not console.is_terminal:
         for step, state in enumerate(states, start):

@@ -14,14 +14,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self, TextIO, cast
 
-from rich.console import Console as RichConsole
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
 from hackmatrix.interface.metric import Metric
+from hackmatrix.reporting.screen import Screen
 from hackmatrix.reporting.table import LiveTable, groups_of, summary
-from hackmatrix.streams import discard_output
+from hackmatrix.streams import below, clean, discard_output
 
 _REFRESH_SECONDS = 0.5
 _GONE = (errno.EPIPE, errno.EIO, errno.EBADF)  # a pipe without reader, a terminal that hung up
@@ -38,7 +38,7 @@ class Console:
     """
 
     def __init__(self, file: TextIO | None = None) -> None:
-        self._output = _Output(file if file is not None else sys.stdout)
+        self._output = _Output(file if file is not None else below(sys.stdout))
         self._table = LiveTable()
         self._live = _live(self._table, self._output) if self._output.can_draw else None
         self._refresher = threading.Thread(target=self._refresh, daemon=True)
@@ -149,6 +149,7 @@ class Console:
             self.say(text)
 
     def _say(self, text: str, style: str) -> None:
+        text = clean(text)
         self._keep(text)
         self._said.append((text, style))
         self._show()
@@ -183,7 +184,7 @@ class Console:
 
     def _keep(self, text: str) -> None:
         now = time.strftime("%Y-%m-%d %H:%M:%S")
-        lines = "".join(f"{now}  {line}\n" for line in text.splitlines() or [""])
+        lines = "".join(f"{now}  {line}\n" for line in clean(text).splitlines() or [""])
         if self._log is not None:
             self._append_to_log(lines)
         elif not self._log_failed:
@@ -228,7 +229,7 @@ class _Output:
             self.file.write(text.encode(self._encoding, "replace").decode(self._encoding))
             self.file.flush()
         except OSError as error:
-            if error.errno in _GONE and self.file is sys.stdout:
+            if error.errno in _GONE and self.file is below(sys.stdout):
                 discard_output()
         except Exception:  # such as ValueError if it was closed
             pass
@@ -239,11 +240,12 @@ class _Output:
 
 def _live(table: LiveTable, output: _Output) -> Live:
     """The live table at the bottom of a terminal; other output is printed above it."""
-    screen = RichConsole(file=cast(TextIO, output), force_terminal=True, markup=False)
+    screen = Screen(file=cast(TextIO, output), force_terminal=True, markup=False)
+    is_standard = output.file is below(sys.stdout)
     return Live(
         table,
         console=screen,
         auto_refresh=False,
-        redirect_stdout=output.file is sys.stdout,
-        redirect_stderr=output.file is sys.stdout and sys.stderr.isatty(),
+        redirect_stdout=is_standard,
+        redirect_stderr=is_standard and sys.stderr.isatty(),
     )

@@ -2,11 +2,13 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
 from hackmatrix.errors import UserError
+from hackmatrix.version import ENVIRONMENT_ID
 
 SCORE = "mean_return"  # score of an evaluation: the checkpoint with the highest is the best
 OF_AGENTS = "agents"  # in an evaluation of many agents: the list of each agent's results
@@ -102,6 +104,11 @@ def score_in(evaluation: Any) -> float | None:
     """The score of an evaluation; None if there is none, or none that can be compared."""
     score = evaluation.get(SCORE) if isinstance(evaluation, dict) else None
     return float(score) if isinstance(score, Real) and math.isfinite(score) else None
+
+
+def plays_hackmatrix(about: Mapping[str, Any]) -> bool:
+    """Whether params with these facts play HackMatrix; without facts they are taken to do so."""
+    return about.get("environment", ENVIRONMENT_ID) == ENVIRONMENT_ID
 
 
 def _is_evaluation(value: Any) -> bool:

@@ -245,6 +245,8 @@ def test_of_a_folder_of_runs_rows_and_settings_are_copied(fake: FakeBucket, tmp_
     assert fetched_runs(RUNS / "one" / "metrics.jsonl") == copy / "one"
     assert (copy / "one" / "log.txt").exists()
     assert newest_with_params(RUNS) == RUNS / "two"
+    fake.put("runs/two/params_20.json", b'{"environment": "CartPole-v1"}')
+    assert newest_with_params(RUNS) == RUNS / "one"
     with pytest.raises(UserError, match="there is nothing"):
         fetched_runs(RUNS / "three")
     with pytest.raises(UserError, match="no run with params in it"):

@@ -181,6 +181,24 @@ def test_the_list_names_each_with_its_update_and_marks_the_best(
     assert any(line.endswith(", the best") for line in lines)
 
 
+def test_of_a_folder_of_runs_all_are_listed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(copy, copy.parent / "trials" / "other")
+    (copy.parent / "just-begun").mkdir()
+    rows: dict[Path, list[Said]] = {}
+    (copy.parent / "stray.npz").touch()
+    for folder in (copy, copy.parent / "trials", copy.parent):
+        assert main(["checkpoint", "list", str(folder), "--json"]) == 0
+        rows[folder] = json.loads(capsys.readouterr().out)["checkpoints"]
+        assert [row["best"] for row in rows[folder]].count(True) == 1
+    first, second, search = rows.values()
+    assert len(first) == len(second)
+    assert search == second  # the folder of a search means its trials
+    shutil.move(copy.parent / "trials" / "other", copy.parent)
+    (copy.parent / "trials").rmdir()
+    assert main(["checkpoint", "list", str(copy.parent), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["checkpoints"]) == 2 * len(first)
+
+
 def test_the_params_of_a_checkpoint_are_those_that_its_run_exported(
     run: Path, tmp_path: Path
 ) -> None:

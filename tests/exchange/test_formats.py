@@ -19,7 +19,9 @@ from hackmatrix.runs.params import flat, save_params
 FEATURES, ACTIONS = 5, 3
 
 
-def network(activation: str = "relu") -> tuple[ActorCritic, dict[str, Any]]:
+def network(
+    activation: str = "relu", *, layer_norm: bool = False
+) -> tuple[ActorCritic, dict[str, Any]]:
     rng = np.random.default_rng(0)
     sizes = [(FEATURES, 4), (4, 4), (4, ACTIONS), (4, 1)]
     layers = {
@@ -29,7 +31,14 @@ def network(activation: str = "relu") -> tuple[ActorCritic, dict[str, Any]]:
         }
         for i, size in enumerate(sizes)
     }
-    module = ActorCritic(ACTIONS, hidden_dim=4, num_layers=2, activation=activation)
+    if layer_norm:
+        layers["Dense_0"]["bias"][:] = 0  # sums of little variance, where epsilon counts
+        for i in range(2):
+            scale, bias = rng.normal(size=(2, 4)).astype(np.float32)
+            layers[f"LayerNorm_{i}"] = {"scale": scale, "bias": bias}
+    module = ActorCritic(
+        ACTIONS, hidden_dim=4, num_layers=2, activation=activation, layer_norm=layer_norm
+    )
     return module, {"params": layers}
 
 
@@ -53,18 +62,24 @@ def test_through_every_format_and_back_nothing_changes(tmp_path: Path) -> None:
         assert not found
 
 
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-def test_the_onnx_model_answers_as_the_network_does(activation: str, tmp_path: Path) -> None:
-    module, params = network(activation)
+@pytest.mark.parametrize(
+    ("activation", "layer_norm"), [("relu", False), ("tanh", False), ("relu", True)]
+)
+def test_the_onnx_model_answers_as_the_network_does(
+    activation: str, layer_norm: bool, tmp_path: Path
+) -> None:
+    module, params = network(activation, layer_norm=layer_norm)
     path = tmp_path / "agent.onnx"
-    write_params(path, params, about(activation=activation))
+    write_params(path, params, about(activation=activation, layer_norm=layer_norm))
     features = np.random.default_rng(0).normal(size=(6, FEATURES)).astype(np.float32)
+    features[0] *= 1e-3
     logits, values = module.apply(params, features)
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
     found = onnx.reference.ReferenceEvaluator(model).run(None, {onnx_file.FEATURES: features})
-    np.testing.assert_allclose(found[0], logits, atol=1e-6)
-    np.testing.assert_allclose(found[1], values, atol=1e-6)
+    rtol = 1e-6 if layer_norm else 1e-7
+    np.testing.assert_allclose(found[0], logits, atol=1e-6, rtol=rtol)
+    np.testing.assert_allclose(found[1], values, atol=1e-6, rtol=rtol)
 
 
 @pytest.mark.parametrize("ending", WRITTEN)
@@ -106,6 +121,8 @@ def test_only_an_mlp_is_written_as_onnx(tmp_path: Path) -> None:
     path = tmp_path / "agent.onnx"
     with pytest.raises(UserError, match="only the network mlp is written as ONNX, this is other"):
         write_params(path, params, about(architecture="other"))
+    with pytest.raises(UserError, match="these are no params of the network mlp"):
+        write_params(path, {"params": {**params["params"], "LayerNorm_0": {}}}, about())
     assert not path.exists()
 
 

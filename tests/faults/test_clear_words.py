@@ -58,6 +58,28 @@ def test_aliases_are_refused_at_once(tmp_path: Path) -> None:
     assert time.perf_counter() - began < 2
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[" * 5000, "more than 16 levels deep"),
+        ("training: " + "{a: " * 20, "more than 16 levels deep"),
+        ("# " + "é" * 2**15, "longer than 64 KB"),
+        ("training:\n" + "".join(f"  k{i}: 1\n" for i in range(99_999)), "longer than 64 KB"),
+        (f"training: {{seed: 0x{'f' * 9000}}}", "a number of 9002 characters"),
+        ("training: {seed: !!bool x}", "is not a YAML file"),
+        ("training: {[1]: 2}", "unhashable"),
+    ],
+)
+def test_files_of_settings_have_bounds(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "large.yaml"
+    path.write_text(text, encoding="utf-8")
+    began = time.perf_counter()
+    with pytest.raises(UserError, match=told) as raised:
+        read_config(path)
+    assert "\n" not in str(raised.value)
+    assert time.perf_counter() - began < 5
+
+
 @pytest.mark.parametrize("text", ["010", "-010", "1:30", "1:30.5", "0_1"])
 @pytest.mark.parametrize("name", ["num_steps", "lr"])
 def test_numbers_that_yaml_reads_in_another_way_are_refused(

@@ -40,9 +40,11 @@ def append(path: Path, *rows: dict[str, Any]) -> None:
         file.write(lines_of(rows))
 
 
-def save_agent(path: Path, update: int, name: str | None = None) -> None:
+def save_agent(
+    path: Path, update: int, name: str | None = None, environment: str = "HackMatrix-v1"
+) -> None:
     """Leaves params in a run's folder; they only look so."""
     name = name or f"params_{update}"
     (path / f"{name}.npz").write_bytes(b"")
-    facts = {"format": 1, "update": update, "config": {}}
+    facts = {"format": 1, "update": update, "environment": environment, "config": {}}
     (path / f"{name}.json").write_text(json.dumps(facts))

@@ -120,6 +120,8 @@ def test_a_spike_does_not_squeeze_the_rest() -> None:
         np.r_[np.zeros(50), np.ones(3), np.zeros(47)],  # three rows are no spike
         np.full(20, 7.0),
         np.r_[np.zeros(50), 1.0, np.zeros(49)],  # the spike is all that there is
+        np.r_[np.linspace(0, 1, 50), 9.0],  # the newest row may be the first of many
+        np.r_[np.linspace(0, 1, 50), 9.0, 9.0],
         np.array([4.0]),
     ],
 )

@@ -1,5 +1,6 @@
 """Runs are found, read while they are written, and grouped by what they try."""
 
+import json
 import math
 import os
 import shutil
@@ -14,6 +15,7 @@ from monitored_runs import append, lines_of, row_of, save_agent, write_run
 
 from hackmatrix.errors import UserError
 from hackmatrix.interface.metric import Severity
+from hackmatrix.monitor.answers import overview
 from hackmatrix.monitor.metrics import in_groups
 from hackmatrix.monitor.run import Run
 from hackmatrix.monitor.runs import Runs, find_runs
@@ -106,6 +108,73 @@ def test_lines_that_are_no_rows_are_passed_over(tmp_path: Path) -> None:
     run = read(path)
     assert list(run.table.updates) == [3]
     assert list(in_groups(set(run.table))) == ["odd"]
+
+
+ALIASES = "\n".join(
+    ["a0: &a0 [lol, lol, lol]"] + [f"a{i}: &a{i} [{f'*a{i - 1}, ' * 9}]" for i in range(1, 13)]
+)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "training: {seed: !!bool x}",
+        "[" * 5000,
+        ALIASES,
+        f"training: {{total_timesteps: {'9' * 400}, num_seeds: 0x{'f' * 9000}}}",
+        f"training: {{total_timesteps: {'9' * 90}, num_seeds: {'9' * 90}}}",
+        "{" + ", ".join(f"a{i}: 1" for i in range(100_000)) + "}",
+        None,
+    ],
+    ids=["tag", "depth", "aliases", "long numbers", "large numbers", "size", "pipe"],
+)
+def test_no_configuration_ends_the_reading_or_holds_it_up(
+    config: str | None, tmp_path: Path
+) -> None:
+    path = write_run(tmp_path / "run", [row_of(10, mean_episode_return=1.0)])
+    (path / "config.yaml").unlink()
+    if config is None:
+        os.mkfifo(path / "config.yaml")
+    else:
+        (path / "config.yaml").write_text(config)
+    runs = Runs([str(path)], tmp_path)
+    began = time.monotonic()
+    runs.read_all()
+    assert time.monotonic() - began < 5
+    append(path, row_of(20, mean_episode_return=2.0))
+    runs.read_all()
+    assert columns(runs.runs[0])[RETURN] == [1, 2]
+    json.dumps(overview(runs), allow_nan=False)
+
+
+def test_what_is_not_finite_is_an_alarm_where_the_run_did_not_raise_one(tmp_path: Path) -> None:
+    rows = [
+        row_of(10, grad_norm=1.0),
+        row_of(20, grad_norm=None, entropy=math.nan),
+        row_of(30, grad_norm=None),
+        row_of(40, grad_norm=1.0),
+        row_of(50, grad_norm=None, alarms=["not_finite"]),
+    ]
+    run = read(write_run(tmp_path / "run", rows))
+    assert [(a.name, a.update, a.severity) for a in run.alarms] == [
+        ("not_finite", 20, Severity.CRITICAL),
+        ("not_finite", 50, Severity.CRITICAL),
+    ]
+    assert run.alarms[0].metric == "train/grad_norm"
+    assert run.alarms[0].message.startswith("train/grad_norm and 1 more NaN or infinite: the run")
+
+
+def test_runs_that_are_not_shown_are_counted(tmp_path: Path) -> None:
+    for i in range(30):
+        write_run(tmp_path / f"run{i}")
+    runs = Runs([str(tmp_path)], tmp_path)
+    assert len(runs.runs) == 24
+    assert runs.notice == "24 of 30 runs are shown, the newest; name others to see them"
+    write_run(tmp_path / "new")
+    runs.find_more()
+    assert len(runs.runs) == 25
+    assert runs.notice == "25 of 31 runs are shown, the newest; name others to see them"
+    assert Runs([str(tmp_path / "new")], tmp_path).notice is None
 
 
 def test_agents_of_one_run_have_their_own_rows(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The server answers its own page with what the runs hold."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,19 @@ def test_what_is_not_finite_has_a_mark(client: TestClient, runs: Runs, folder: P
     assert len(group["lines"][0]["y"]) == 5
 
 
+def test_numbers_of_any_size_are_answered(client: TestClient, runs: Runs, folder: Path) -> None:
+    for name in ("best-0", "best-1"):
+        append(folder / name, row_of(60, mean_episode_return=1e308, steps_per_second=5e-324))
+        append(folder / name, row_of(2**52, mean_episode_return=-1e308))
+    runs.read_all()
+    told = {m["name"]: m for g in client.get("/overview").json()["metrics"] for m in g["metrics"]}
+    assert told[RETURN]["health"] == ["critical"]
+    for axis in ("steps", "updates", "hours"):
+        (group,) = curves(client, metric=RETURN, axis=axis, rows=5)[RETURN]
+        assert len(group["lines"][0]["y"]) == 5
+        assert len(group["broken"]) == 2
+
+
 def test_the_version_changes_when_rows_come(client: TestClient, runs: Runs, folder: Path) -> None:
     version = client.get("/overview").json()["version"]
     runs.read()
@@ -138,6 +152,24 @@ def test_the_folder_of_a_search_shows_its_trials_and_its_plots(tmp_path: Path) -
         answer = client.get(picture["address"])
         assert (answer.text, answer.headers["content-type"]) == ("<svg/>", "image/svg+xml")
         assert client.get("/picture/..%2Fhistory").status_code == 404
+        secret = tmp_path / "secret"
+        secret.write_text("secret")
+        (folder / "x.svg").symlink_to(secret)
+        os.mkfifo(folder / "y.svg")
+        assert client.get("/overview").json()["pictures"] == told["pictures"]
+        for name in ("x", "y"):
+            assert client.get(f"/picture/{name}").status_code == 404
+
+
+def test_only_agents_of_hackmatrix_are_offered_to_be_watched(
+    client: TestClient, folder: Path
+) -> None:
+    save_agent(folder / "best-0", 50, environment="CartPole-v1")
+    told = client.get("/overview").json()
+    commands = {each["run"]: each["command"] for each in told["checkpoints"]}
+    assert commands.keys() == {"best-0", "best-1"}
+    assert commands["best-0"] is None
+    assert commands["best-1"].startswith("hackmatrix watch ")
 
 
 def test_plots_of_several_searches_have_the_names_of_their_folders(tmp_path: Path) -> None:

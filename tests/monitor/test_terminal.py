@@ -1,5 +1,7 @@
 """The table of a terminal, and the command."""
 
+import contextlib
+import json
 import os
 import pty
 import runpy
@@ -108,6 +110,24 @@ def test_a_pipe_gets_the_table_once(run: Path, capsys: pytest.CaptureFixture[str
     assert "kl_high" in capsys.readouterr().out
 
 
+def test_a_pipe_gets_all_runs(run: Path) -> None:
+    for i in range(25):
+        write_run(run.parent / f"run{i}", [row_of(1, entropy=float(i), approx_kl=None)])
+    command = [sys.executable, "-m", "hackmatrix", "monitor", str(run.parent)]
+    for once in ([], ["--once"]):
+        done = subprocess.run([*command, *once], capture_output=True, text=True, check=True)
+        assert "24 of 26 runs are shown" in done.stdout
+        assert "too narrow for it" not in done.stdout
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    assert told["notice"].startswith("24 of 26 runs are shown")
+    assert len(told["runs"]) == 24
+    one = next(each for each in told["runs"] if each["name"] == "run7")
+    assert one["metrics"] == {"train/approx_kl": None, "train/entropy": 7}
+    assert one["update"] == 1
+    assert [alarm["name"] for alarm in one["alarms"]] == ["not_finite"]
+
+
 def test_the_script_of_other_trainers_is_understood(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,6 +147,7 @@ def test_the_script_of_other_trainers_is_understood(
         (["--log-dir", "nothing"], "no such folder of runs"),
         (["--refresh-interval", "0"], "--refresh-interval: must be at least 0.2"),
         (["--page", "--once"], "only one of --page and --once"),
+        (["--json", "--once"], "only one of --page and --once, or --json"),
         (["--refresh", "5"], "did you mean"),
     ],
 )
@@ -155,6 +176,57 @@ def read_until(handle: int, wanted: bytes, seconds: float = 60) -> bytes:
         if select.select([handle], [], [], 0.1)[0]:
             seen += os.read(handle, 65536)
     return seen
+
+
+MARKS = "\x1b\x07\x9b\u202e"
+HOSTILE = "\x1b]0;mine\x07\x9b31m\u202e"
+
+
+def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    rows = [row_of(1, **{f"odd{HOSTILE}/key{HOSTILE}": 1.0, "entropy": 0.5})]
+    rows[0]["alarms"] = [f"alarm{HOSTILE}"]
+    run = write_run(tmp_path / f"run{HOSTILE}", rows)
+    other = write_run(tmp_path / f"other{HOSTILE}", rows)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "hackmatrix", "monitor", str(run), str(other), "--once"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "PYTHONUTF8": "1"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, env=environment) as process:
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # raised when the process has ended
+            while piece := os.read(ours, 65536):
+                seen += piece
+        assert process.wait(10) == 0
+    os.close(ours)
+    text = seen.decode()
+    assert "\x1b[" in text  # the colours are ours
+    for name in ("run", "other", "key", "alarm"):
+        assert f"{name}?]0;mine" in text
+    for mark in ("\x1b]", *MARKS[1:]):
+        assert mark not in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["monitor", "NAME"],
+        ["evaluate", "NAME.npz"],
+        ["watch", "NAME.npz", "--no-open"],
+        ["checkpoint", "verify", "RUN", "--no-evaluate"],
+        ["checkpoint", "list", "RUN"],
+        ["NAME"],
+    ],
+)
+def test_nothing_that_is_printed_steers_the_terminal(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / f"run{HOSTILE}", [row_of(1)])
+    (run / f"params{HOSTILE}.npz").write_bytes(b"")
+    names = {"NAME": f"x{HOSTILE}", "NAME.npz": f"x{HOSTILE}.npz", "RUN": str(run)}
+    main([names.get(word, word) for word in words])
+    said = capsys.readouterr()
+    assert "?]0;mine??31m?" in said.out + said.err
+    assert not set(MARKS) & set(said.out + said.err)
 
 
 def test_a_terminal_follows_the_run_until_ctrl_c(run: Path) -> None:

@@ -22,7 +22,7 @@ from hackmatrix.evaluation.players import exit_player
 from hackmatrix.page import policies
 from hackmatrix.page.agents import RecurrentPolicy
 from hackmatrix.page.built_in import exit_policy
-from hackmatrix.page.casting import cast
+from hackmatrix.page.casting import cast, newest_run
 from hackmatrix.page.policies import load
 from hackmatrix.runs.params import save_params
 
@@ -162,6 +162,10 @@ def test_a_run_gives_all_its_checkpoints(tmp_path: Path) -> None:
     for name in ("params_10", "params_20", "final_params"):
         save_params(run / f"{name}.npz", random_params("full"), about())
     assert list(cast(None, run, ())) == ["final_params", "params_20", "params_10", "exit", "random"]
+    other = tmp_path / "newer"
+    other.mkdir()
+    save_params(other / "final_params.npz", random_params("full"), {"environment": "CartPole-v1"})
+    assert newest_run((tmp_path,)) == run  # the other one could not be watched
     assert next(iter(cast(None, None, (tmp_path,)))) == "final_params"
     assert list(cast("random", None, ())) == ["random", "exit"]
 

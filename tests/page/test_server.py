@@ -86,6 +86,8 @@ def test_a_tab_plays_and_what_it_sends_is_answered_by_its_number(client: TestCli
         for text in ("", "no json", "[1]", "[" * 100_000, json.dumps({"do": "act", "id": "x"})):
             tab.send_text(text)
             assert list(tab.receive_json()) == ["error"]
+        tab.send_bytes(b"{}")
+        assert list(tab.receive_json()) == ["error"]
         tab.send_json({"do": "save", "id": 2})
         assert tab.receive_json()["replay"]["seed"] == "7"
 

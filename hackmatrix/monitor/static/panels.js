@@ -22,8 +22,8 @@ function fill(list, content, items) {
 
 /** Shows the runs in their groups; `changed()` is told when one is hidden or shown. */
 export function showRuns(changed) {
-  const { groups, unread } = view.overview;
-  $("reading").textContent = unread ? `reading, ${Math.ceil(unread / 2 ** 20)} MB left` : "";
+  const { groups, unread, notice } = view.overview;
+  $("reading").textContent = [unread ? `reading, ${Math.ceil(unread / 2 ** 20)} MB left` : "", notice ?? ""].join(" ").trim();
   const told = groups.map((group) => [group.name, group.runs.map((run) => [{ ...run, silent_seconds: 0 }, stateOf(run)])]);
   fill($("runs"), [told, [...view.hidden]], () => groups.map((group, i) => {
     const box = make("input", { type: "checkbox", checked: isShown(i) });
@@ -73,7 +73,7 @@ export function showCheckpoints() {
   fill($("checkpoints"), saved, () => saved.map((each) => {
     const dot = make("i");
     dot.style.background = colourOf(each.group);
-    const button = make("button", { type: "button", textContent: "Watch", title: "Watch this one: shows the command" });
+    const button = make("button", { type: "button", textContent: "Watch", title: "Watch this one: shows the command", hidden: !each.command });
     button.setAttribute("aria-label", `Watch ${nameOf(each)}`);
     button.onclick = () => showCommand(each);
     const score = each.score === null ? "" : `return ${said(each.score, false)}`;
@@ -94,7 +94,7 @@ const nameOf = (each) => `${each.run}${each.seed === null ? "" : ` seed ${each.s
 export function showCursor() {
   const end = view.overview.ends[view.axis], x = view.cursor ?? end;
   $("where").textContent = view.cursor === null ? `last: ${place(end, view.axis)}` : place(x, view.axis);
-  const saved = view.overview.checkpoints.filter((each) => isShown(each.group));
+  const saved = view.overview.checkpoints.filter((each) => each.command && isShown(each.group));
   const distance = (each) => Math.abs(each.at[view.axis] - x);
   const nearest = saved.reduce((best, each) => (best && distance(best) <= distance(each) ? best : each), null);
   $("watch-here").hidden = !nearest;
