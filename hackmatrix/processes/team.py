@@ -236,7 +236,7 @@ def _waiting(tell: Callable[[str], None], give_up: Callable[[str], None]) -> Ite
 
     def watch() -> None:
         began = time.monotonic()
-        pause = min(_FIRST_WORD_SECONDS, _MEET_SECONDS)
+        pause: float = min(_FIRST_WORD_SECONDS, _MEET_SECONDS)
         while not met.wait(pause):
             found = distributed.global_state
             if found.coordinator_address is None:  # JAX still looks for it

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from failing_operations import install
+
 from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.rows import read_metrics
 
@@ -255,7 +256,8 @@ def _full(rig: Rig) -> None:
 def _failing(rig: Rig) -> None:
     """One file operation of the next ones fails, or some in a row."""
     rig.was_full = True
-    (rig.folder / ABOUT_TO_FAIL).write_text(f"{rig.chance.randrange(150)} {rig.chance.choice((1, 1, 1, 20))}")
+    skip, count = rig.chance.randrange(150), rig.chance.choice((1, 1, 1, 20))
+    (rig.folder / ABOUT_TO_FAIL).write_text(f"{skip} {count}")
 
 
 def _moved(rig: Rig) -> None:
