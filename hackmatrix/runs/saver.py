@@ -156,7 +156,8 @@ class Saver:
             self._try(f"the checkpoint of update {newest:,} can't be written", self._write)
         if not self._is_best_exported and all(x.facts.update != self._best for x in self._waiting):
             self._try(_NO_BEST, self._export_best)
-        self._try(_NOT_TIDY, self.remove_old)
+        if not self._waiting:  # the best so far stays until a better one is there
+            self._try(_NOT_TIDY, self.remove_old)
 
     def _try(self, failure: str, do: Callable[[], None]) -> None:
         """Does something; if it fails, tells so, unless it did when it was tried before."""

@@ -1,7 +1,7 @@
 """A save that fails at any file operation: what was to be kept is kept in the end, or is told."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +23,12 @@ def snapshot(update: int, score: float | None) -> Snapshot:
     return Snapshot({"a": np.ones(2)}, facts, [{"params": {"a": np.full(2, float(update))}}])
 
 
-def saved(run: Path, prepare: Callable[[Failing, int], None]) -> tuple[Saver, list[str]]:
-    """Saves the three updates; `prepare` is called before each with its number."""
+def saved(
+    run: Path,
+    prepare: Callable[[Failing, int], None],
+    scores: Sequence[float | None] = SCORES,
+) -> tuple[Saver, list[str]]:
+    """Saves updates with these scores; `prepare` is called before each, and at the end."""
     told: list[str] = []
     with failing_in(run) as failing:
         saver = Saver(
@@ -36,12 +40,12 @@ def saved(run: Path, prepare: Callable[[Failing, int], None]) -> tuple[Saver, li
             on_failed=lambda failure, error: told.append(f"{failure}: {error.strerror}"),
         )
         with saver:
-            for update, score in enumerate(SCORES, start=1):
+            for update, score in enumerate(scores, start=1):
                 saver.wait()
                 prepare(failing, update)
                 saver.save(snapshot(update, score))
             saver.wait()
-            prepare(failing, len(SCORES) + 1)
+            prepare(failing, len(scores) + 1)
     return saver, told
 
 
@@ -123,6 +127,19 @@ def test_while_the_best_cant_be_written_no_later_checkpoint_overtakes_it(tmp_pat
         for update in (2, 3)
     ]
     assert [checkpoint.update for checkpoint in checkpoints_of(run)] == [1]
+
+
+def test_the_best_one_stays_until_a_better_one_is_written(tmp_path: Path) -> None:
+    run = runs_in(tmp_path)()
+
+    def broken_from_the_third_on(failing: Failing, update: int) -> None:
+        if update == 3:
+            failing.arm(0, count=10**6)
+
+    saver, _ = saved(run, broken_from_the_third_on, [1.0, None, 5.0])
+    assert not saver.is_best_kept
+    assert [checkpoint.update for checkpoint in checkpoints_of(run)] == [1, 2]
+    assert update_of_params(run, "best_params") == 1
 
 
 def test_a_better_one_takes_the_place_of_one_that_waits(tmp_path: Path) -> None:
