@@ -7,7 +7,9 @@ No wait is without a limit of time, and what waits says for whom.
 """
 
 import contextlib
+import errno
 import json
+import os
 import re
 import signal
 import socket
@@ -191,7 +193,8 @@ def join(
     Raises:
         UserError: the place is not valid, or the coordinator's port is taken.
     """
-    if place.process_id == 0 and place.coordinator is not None:
+    listens_there = place.process_id == 0 and "JAX_COORDINATOR_BIND_ADDRESS" not in os.environ
+    if place.coordinator is not None and listens_there:
         _check_port(place.coordinator)
     # Signals are ours: the service would keep SIGTERM from `StopRequest`.
     jax.config.update("jax_enable_preemption_service", False)
@@ -223,6 +226,8 @@ def _check_port(coordinator: str) -> None:
     try:
         socket.create_server(("", port), family=family, dualstack_ipv6=has_both).close()
     except OSError as error:
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):  # for JAX to try
+            return
         raise UserError(
             f"--coordinator {coordinator}: process 0 can't listen at port {port} "
             f"({error.strerror}): give all processes another one"
