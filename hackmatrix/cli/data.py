@@ -1,14 +1,17 @@
 """`hackmatrix data`: records games of agents, checks them, and exports them."""
 
+import contextlib
 import dataclasses
 import importlib.util
 import json
+import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.main import FAILED
@@ -138,7 +141,7 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
     agent = str(shipped.PARAMS) if options.agent == "shipped" else options.agent
     limits = Limits(options.episodes, options.seed, options.max_steps)
     played = recording_of(agent, options.env, limits, greedy=options.greedy, search=options.search)
-    with new_data_set(options.out) as writer:
+    with _ended_in_order(), new_data_set(options.out) as writer:
         returns, speed = _write(played.shards, writer, options.json)
         writer.add_facts(
             Facts(
@@ -173,6 +176,23 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
         + (f", {speed:,} steps/s" if speed else "")
     )
     return 0
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Context in which SIGTERM and SIGHUP end the command as Ctrl+C does: nothing is left."""
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001
+        raise SystemExit(128 + number)
+
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [each for each in signals if signal.getsignal(each) is not signal.SIG_IGN]  # `nohup`
+    before = {each: signal.signal(each, end) for each in heard}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _write(shards: "Iterable[Shard]", writer: "Writer", quiet: bool) -> tuple[float, int | None]:

@@ -6,7 +6,8 @@ The parent runs `python -m hackmatrix.cli.distributed PIPE ARGUMENT...`.
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
 
 from hackmatrix.cli import train
 from hackmatrix.cli.main import FAILED, exit_code
@@ -33,7 +34,7 @@ def _train(argv: list[str], pipe: int) -> int:
     place = Place(
         options.coordinator, options.num_processes, options.process_id, options.heartbeat_timeout
     )
-    team = join(place, _Beat(pipe))
+    team = join(place, _Beat(pipe), partial(print, flush=True), _give_up)
     if team is None:
         if "distributed" in asked.flags:
             raise UserError(
@@ -46,12 +47,7 @@ def _train(argv: list[str], pipe: int) -> int:
     try:
         code = _lead(team, asked) if team.leads else _follow(team)
     except LostError as error:
-        print(
-            f"{_COMMAND}: error: {error}; start all processes again, with --resume if there is a "
-            f"checkpoint (exit code {RESTART_ME})",
-            file=sys.stderr,
-        )
-        _leave_at_once(RESTART_ME)
+        _give_up(str(error))
     team.leave()
     return code
 
@@ -93,11 +89,16 @@ class _Beat:
             signal.raise_signal(signal.SIGTERM)
 
 
-def _leave_at_once(code: int) -> None:
+def _give_up(why: str) -> NoReturn:
     """Ends this process without waiting for others, as JAX would."""
+    print(
+        f"{_COMMAND}: error: {why}; start all processes again, with --resume if there is a "
+        f"checkpoint (exit code {RESTART_ME})",
+        file=sys.stderr,
+    )
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)
+    os._exit(RESTART_ME)
 
 
 if __name__ == "__main__":

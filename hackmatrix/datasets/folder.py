@@ -6,9 +6,11 @@ folder gets its name only after all of it is on disk, so there is never half a d
 """
 
 import contextlib
+import glob
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -83,11 +85,14 @@ def new_data_set(path: Path) -> Iterator[Writer]:
 
     Raises:
         UserError: there is something of this name.
-        OSError: it can't be written; nothing of it is left.
+        OSError: it can't be written; nothing of it is left. What a kill leaves is removed when
+            another data set gets this name.
     """
     check_new(path)
+    _remove_abandoned(path)
     partial = path.with_name(f"{PARTIAL}{path.name}-{os.getpid()}")
     partial.mkdir()
+    lock = _locked(partial)
     try:
         yield Writer(partial)
         write_manifest(partial)
@@ -97,6 +102,37 @@ def new_data_set(path: Path) -> Iterator[Writer]:
         partial.rename(path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Removes what is left of recordings for this name whose processes were killed."""
+    for partial in path.parent.glob(f"{PARTIAL}{glob.escape(path.name)}-*"):
+        if partial.name.rpartition("-")[2].isdecimal() and (lock := _locked(partial)) is not None:
+            shutil.rmtree(partial, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """Locks a folder as long as this process lives and leaves the returned file open.
+
+    None if another process has locked it, or folders can't be locked here.
+    """
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
 
 
 class DataSet(NamedTuple):

@@ -5,9 +5,10 @@ Imports neither JAX nor NumPy, so that the processes start fast.
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import NamedTuple, TypeVar
 
 from hackmatrix.engine.state import State
@@ -67,16 +68,28 @@ def on_all_cores(told: Callable[[_Job], _Told], jobs: Sequence[_Job]) -> list[_T
         return [told(job) for job in jobs]
     processes = min(cores(), len(jobs) // _WORTH_A_PROCESS)
     # Not forked: this process may have threads of JAX.
-    executor = ProcessPoolExecutor(processes, get_context("spawn"), _ignore_interrupts)
+    executor = ProcessPoolExecutor(processes, get_context("spawn"), _depend_on_parent)
     try:
         return list(executor.map(told, jobs, chunksize=8))
     finally:
         executor.shutdown(cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl+C ends the command, which ends its processes; they need not say so too."""
+def _depend_on_parent() -> None:
+    """Lets this process end with the command, and not by itself.
+
+    Ctrl+C ends the command, which ends its processes; they need not say so too. A command that is
+    killed can't end them: they would wait for games for ever.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def cores() -> int:

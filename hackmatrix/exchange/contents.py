@@ -1,24 +1,14 @@
-"""What lies in a run's folder: checkpoints and files of params, and the params in a checkpoint."""
+"""What lies in a run's folder: checkpoints and files of params."""
 
-from collections.abc import Mapping
 from pathlib import Path
-
-import numpy as np
 
 from hackmatrix.errors import UserError
 from hackmatrix.exchange.formats import FORMATS
-from hackmatrix.runs.checkpoints import (
-    FACTS,
-    FOLDER,
-    CheckedCheckpoint,
-    check_checkpoint,
-    checkpoints_of,
-)
+from hackmatrix.runs.checkpoints import FACTS, FOLDER, check_checkpoint, checkpoints_of
 from hackmatrix.runs.folder import CONFIG, TRIALS
-from hackmatrix.runs.params import Exported, agent_folders, exported, flat, newest_params
+from hackmatrix.runs.params import Exported, agent_folders, newest_params
+from hackmatrix.training.checkpoint_params import params_of
 from hackmatrix.training.sources import ORIGINAL
-
-_PARAMS, _SCALE = "params.", "feature_scale."  # before the names of a checkpoint's arrays
 
 
 def runs_at(path: Path) -> list[Path]:
@@ -85,47 +75,6 @@ def params_chosen(path: Path, agent: int) -> Exported:
     agents = params_at(path)
     _check_agent(path, agent, len(agents))
     return agents[agent]
-
-
-def params_of(checkpoint: CheckedCheckpoint, arrays: Mapping[str, np.ndarray]) -> list[Exported]:
-    """The params of each agent of a checkpoint, as its run would export them.
-
-    Args:
-        checkpoint: its facts and path.
-        arrays: its arrays, see `hackmatrix.training.snapshots`.
-    """
-    facts = checkpoint.facts
-    found = []
-    for k in range(facts.num_agents):
-        of_agent = {
-            name: array if facts.num_agents == 1 else array[k]
-            for name, array in arrays.items()
-            if name.startswith((_PARAMS, _SCALE))
-        }
-        params = {n.removeprefix(_PARAMS): a for n, a in of_agent.items() if n.startswith(_PARAMS)}
-        if f"{_SCALE}mean" in of_agent:
-            params = _folded(checkpoint.path, params, of_agent)
-        about = {"format": 1, **facts.of_agent(k).as_json()}
-        found.append(exported(checkpoint.path, params, about))
-    return found
-
-
-def _folded(
-    path: Path, params: Mapping[str, np.ndarray], arrays: Mapping[str, np.ndarray]
-) -> dict[str, np.ndarray]:
-    """The params with the feature normalisation in their first layer."""
-    import jax.numpy as jnp
-
-    from hackmatrix.agents.normalisation import FeatureScale
-
-    scale = FeatureScale(
-        **{
-            name.removeprefix(_SCALE): jnp.asarray(array)
-            for name, array in arrays.items()
-            if name.startswith(_SCALE)
-        }
-    )
-    return dict(flat(scale.folded(exported(path, params, {}).params)))
 
 
 def _check_agent(path: Path, agent: int, count: int) -> None:

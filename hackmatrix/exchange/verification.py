@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hackmatrix.errors import UserError
-from hackmatrix.exchange.contents import params_at, params_of
+from hackmatrix.exchange.contents import params_at
 from hackmatrix.runs.checkpoints import check_checkpoint
 from hackmatrix.runs.facts import SCORE, score_in
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.params import Exported
 from hackmatrix.storage.manifest import DamagedError
+from hackmatrix.training.checkpoint_params import params_of
 
 if TYPE_CHECKING:
     from hackmatrix.evaluation.report import Report

@@ -79,6 +79,8 @@ def _meaning(code: int, *, met: bool, stuck: bool, stall_timeout: float) -> tupl
             return f"the other processes could not be met; {again}", RESTART_ME
         case signal.SIGKILL:
             return f"killed, by someone or for want of memory; {again}", RESTART_ME
+        case signal.SIGSEGV if not met:  # of JAX's service, where it can't listen
+            return "ended by SIGSEGV; is the coordinator's port taken?", 128 + signal.SIGSEGV
         case number if number > 0:
             quiet = number in _FORWARDED
             told = None if quiet else f"ended by {signal.Signals(number).name}"

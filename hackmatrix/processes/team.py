@@ -7,9 +7,14 @@ No wait is without a limit of time, and what waits says for whom.
 """
 
 import contextlib
+import errno
 import json
+import os
 import re
 import signal
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -18,6 +23,9 @@ from jax._src import distributed  # of the coordination service, JAX shows the s
 
 from hackmatrix.errors import UserError
 
+_MEET_SECONDS = 300  # for all processes to come
+_FIRST_WORD_SECONDS = 5  # after which it is told that others are waited for
+_NEXT_WORD_SECONDS = 30
 _POLL_MS = 500  # a follower looks for signals in between
 _ANSWER_SECONDS = 120  # for a process to be as far as the first one
 _MISSING_SECONDS = 5  # in which processes that have met the same error meet
@@ -164,30 +172,43 @@ def is_end(order: Order) -> bool:
     return order[0] == _END
 
 
-def join(place: Place, beat: Callable[[], None]) -> Team | None:
+def join(
+    place: Place,
+    beat: Callable[[], None],
+    tell: Callable[[str], None],
+    give_up: Callable[[str], None],
+) -> Team | None:
     """Meets the other processes; before anything else is done with JAX.
 
     Args:
         place: this process's place.
         beat: called whenever this process has got on.
+        tell: called in a thread with a line of text while others are waited for.
+        give_up: called in that thread if they do not come in time, with a line that says so; it
+            ends this process, as nothing else can end JAX's wait.
 
     Returns:
         The team; None if no place is given, and JAX finds none in the environment.
 
     Raises:
-        UserError: the place is not valid.
+        UserError: the place is not valid, or the coordinator's port is taken.
     """
+    listens_there = place.process_id == 0 and "JAX_COORDINATOR_BIND_ADDRESS" not in os.environ
+    if place.coordinator is not None and listens_there:
+        _check_port(place.coordinator)
     # Signals are ours: the service would keep SIGTERM from `StopRequest`.
     jax.config.update("jax_enable_preemption_service", False)
     try:
-        jax.distributed.initialize(
-            place.coordinator,
-            place.num_processes,
-            place.process_id,
-            local_device_ids=[],  # all: on Slurm the default is one
-            heartbeat_timeout_seconds=place.heartbeat_timeout,
-            shutdown_timeout_seconds=_LEAVE_SECONDS,
-        )
+        with _waiting(tell, give_up):
+            jax.distributed.initialize(
+                place.coordinator,
+                place.num_processes,
+                place.process_id,
+                local_device_ids=[],  # all: on Slurm the default is one
+                initialization_timeout=2 * _MEET_SECONDS,  # JAX aborts with a stack of C++
+                heartbeat_timeout_seconds=place.heartbeat_timeout,
+                shutdown_timeout_seconds=_LEAVE_SECONDS,
+            )
     except (ValueError, RuntimeError) as error:
         if place.coordinator is None and "coordinator_address should be defined" in str(error):
             return None
@@ -195,6 +216,48 @@ def join(place: Place, beat: Callable[[], None]) -> Team | None:
     beat()
     met = distributed.global_state
     return Team(met.client, met.process_id, met.num_processes, beat)
+
+
+def _check_port(coordinator: str) -> None:
+    """Raises `UserError` if the coordinator's port is taken here, of which JAX's service dies."""
+    port = int(coordinator.rpartition(":")[2])
+    has_both = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if has_both else socket.AF_INET
+    try:
+        socket.create_server(("", port), family=family, dualstack_ipv6=has_both).close()
+    except OSError as error:
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):  # for JAX to try
+            return
+        raise UserError(
+            f"--coordinator {coordinator}: process 0 can't listen at port {port} "
+            f"({error.strerror}): give all processes another one"
+        ) from error
+
+
+@contextlib.contextmanager
+def _waiting(tell: Callable[[str], None], give_up: Callable[[str], None]) -> Iterator[None]:
+    """Context of a wait for the other processes; a thread says so, and ends it after a while."""
+    met = threading.Event()
+
+    def watch() -> None:
+        began = time.monotonic()
+        pause: float = min(_FIRST_WORD_SECONDS, _MEET_SECONDS)
+        while not met.wait(pause):
+            found = distributed.global_state
+            if found.coordinator_address is None:  # JAX still looks for it
+                continue
+            who = f"{found.num_processes} processes at {found.coordinator_address}"
+            seconds = time.monotonic() - began
+            if seconds >= _MEET_SECONDS:
+                give_up(f"{who} did not meet within {seconds:.0f} s; is --num-processes right?")
+            tell(f"waiting for {who}, {seconds:.0f} s so far")
+            pause = min(_NEXT_WORD_SECONDS, max(_MEET_SECONDS - seconds, 0.1))
+
+    threading.Thread(target=watch, name="waiting", daemon=True).start()
+    try:
+        yield
+    finally:
+        met.set()
 
 
 def _key(kind: str, number: int) -> str:

@@ -146,11 +146,14 @@ def remove_partial(run: Path) -> None:
 
 
 def remove_checkpoint(checkpoint: Checkpoint) -> None:
-    """Removes a checkpoint: renames it first, which is atomic, then deletes its files."""
+    """Removes a checkpoint: renames it first, which is atomic, then deletes its files.
+
+    Raises:
+        OSError: it can't be renamed. What can't be deleted later is left for `remove_partial`.
+    """
     doomed = checkpoint.path.with_name(f"{PARTIAL}doomed-{checkpoint.update}-{os.getpid()}")
-    with contextlib.suppress(OSError):
-        checkpoint.path.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+    checkpoint.path.rename(doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
 
 
 def read_facts(path: Path) -> Facts:

@@ -4,6 +4,7 @@
 `best_params` and `final_params` are copies.
 """
 
+import errno
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -66,18 +67,36 @@ def export_final(run: Path, update: int) -> None:
         _copy(folder, update, FINAL)
 
 
-def export_best(run: Path) -> None:
+def export_best(run: Path) -> bool:
     """Copies the params of the best checkpoint to `best_params`.
 
     Better ones that are there stay: they have outlived their checkpoint.
+
+    Returns:
+        Whether `best_params` are the best ones now; False if those of the best checkpoint are
+        missing.
     """
     best = best_checkpoint(run)
     score, held = None if best is None else score_of(best), score_of_best(run)
     if best is None or score is None or (held is not None and held > score):
-        return
-    for folder in _folders(run):
-        if update_of_params(folder, BEST) != best.update:
-            _copy(folder, best.update, BEST)
+        return True
+    missing = [
+        folder
+        for folder in _folders(run)
+        if update_of_params(folder, BEST) != best.update and not _copy(folder, best.update, BEST)
+    ]
+    return not missing
+
+
+def copy_best(run: Path, update: int) -> None:
+    """Copies the params of this update to `best_params`.
+
+    Raises:
+        OSError: they are missing, or can't be written.
+    """
+    missing = [folder for folder in _folders(run) if not _copy(folder, update, BEST)]
+    if missing:
+        raise FileNotFoundError(errno.ENOENT, f"params_{update} are missing")
 
 
 def score_of_best(run: Path) -> float | None:
@@ -118,12 +137,15 @@ def _folders(run: Path) -> list[Path]:
     return agent_folders(run) or [run]
 
 
-def _copy(folder: Path, update: int, name: str) -> None:
-    """Copies the params of an update, if they exist: they are missing for agents left out."""
+def _copy(folder: Path, update: int, name: str) -> bool:
+    """Copies the params of an update; returns False if there are none, as of an agent left out."""
     source = folder / f"params_{update}.npz"
-    if update_of_params(folder, source.stem) == update:
-        facts = source.with_suffix(".json").read_bytes()
-        write_pair(folder / f"{name}.npz", source.read_bytes(), folder / f"{name}.json", facts)
+    try:
+        params, facts = source.read_bytes(), source.with_suffix(".json").read_bytes()
+    except FileNotFoundError:
+        return False
+    write_pair(folder / f"{name}.npz", params, folder / f"{name}.json", facts)
+    return True
 
 
 def _names_after(folder: Path, update: int) -> list[str]:

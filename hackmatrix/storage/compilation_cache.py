@@ -1,7 +1,10 @@
 """Keeps compiled programs on disk, so that only the first run waits for the compiler."""
 
+import contextlib
+import functools
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +41,7 @@ def enable_compilation_cache(*, writes: bool = True) -> None:
         folder = None
     if named is None:
         if folder is None:
-            warnings.warn(_NOT_KEPT, stacklevel=2)
+            _tell(_NOT_KEPT)
             return
         jax.config.update("jax_compilation_cache_dir", str(folder))
     # By default JAX keeps only programs that took a second to compile; a run compiles many small
@@ -66,7 +69,6 @@ class _Warnings:
     def __init__(self, folder: Path | None, show: Callable[..., None]) -> None:
         self._folder = folder
         self._show = show
-        self._told = False
 
     def __call__(self, message: Warning | str, *where: Any, **more: Any) -> None:
         text = str(message)
@@ -75,6 +77,12 @@ class _Warnings:
             cache_folder.remove(e for e in found if e.path.name.startswith(f"{damaged[1]}-"))
         elif (failed := _WRITING.match(text)) is None:
             self._show(message, *where, **more)
-        elif not self._told:
-            self._told = True
-            self._show(f"compiled programs can't be kept on disk: {failed[1]}", *where, **more)
+        else:
+            _tell(f"compiled programs can't be kept on disk: {' '.join(failed[1].split())}")
+
+
+@functools.cache  # once in a process
+def _tell(text: str) -> None:
+    """A line on stderr: Python would show a warning with a line of the code that has caused it."""
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        print(f"hackmatrix: warning: {text}", file=sys.stderr)

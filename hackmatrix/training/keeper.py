@@ -1,6 +1,5 @@
 """Saves checkpoints and exported params of a run, and tracks the best evaluation."""
 
-import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,16 +9,18 @@ from typing import Any, Self
 import jax
 
 from hackmatrix.environments.registry import environment_id
+from hackmatrix.errors import UserError
 from hackmatrix.learner import seeds
 from hackmatrix.learner.trainer import Trainer
 from hackmatrix.reporting.console import Console
 from hackmatrix.runs import exports
-from hackmatrix.runs.checkpoints import best_checkpoint, score_of
+from hackmatrix.runs.checkpoints import best_checkpoint, check_checkpoint
 from hackmatrix.runs.facts import Evaluation, Facts
 from hackmatrix.runs.folder import LostFolderError, RunFolder
 from hackmatrix.runs.saver import Saver, Snapshot
 from hackmatrix.runs.trackers import Trackers
 from hackmatrix.settings.config import Course
+from hackmatrix.training.checkpoint_params import params_of
 from hackmatrix.training.loop_state import LoopState
 from hackmatrix.training.snapshots import arrays_of
 from hackmatrix.training.sources import Source
@@ -51,15 +52,12 @@ class Keeper:
             check=run.check,
             settle_metrics=run.settle_metrics,
             on_saved=self._saved,
-            on_failed=self._failed,
+            on_failed=self._tell_failure,
         )
-        best = best_checkpoint(run.path)
-        scores = (None if best is None else score_of(best), exports.score_of_best(run.path))
-        self._best_score = max((score for score in scores if score is not None), default=None)
         self._last_update: int | None = None  # the update of the last checkpoint
         self._last_time = time.perf_counter()
         self._any_finite = True  # whether any agent's params were finite at the last save
-        self._end_failed = False  # whether final params or the last rows could not be written
+        self._failed = False  # whether final or best params, or rows, could not be written
         self._broken: set[int] = set()  # seeds of agents already reported as not finite
 
     def __enter__(self) -> Self:
@@ -72,11 +70,15 @@ class Keeper:
         trace: TracebackType | None,
     ) -> None:
         self._saver.__exit__(kind, error, trace)
-        if self._saver.failed and kind is None:
+        if kind is None:
             self._folder.check()
             self._folder.remove_partial()
-        if kind is None:
             self._settle_metrics()
+            if not self._saver.is_best_kept:
+                self._console.warn(
+                    "the best params could not be kept; --resume makes them again, from the newest "
+                    "checkpoint on"
+                )
 
     @property
     def seconds_since_save(self) -> float:
@@ -86,11 +88,11 @@ class Keeper:
     @property
     def is_saved(self) -> bool:
         """Whether the end of the run was saved completely; valid after the context."""
-        return self._any_finite and not self._saver.failed and not self._end_failed
+        return self._any_finite and not self._saver.failed and not self._failed
 
     def is_best(self, score: float) -> bool:
         """Whether a score is finite and better than all before."""
-        return math.isfinite(score) and (self._best_score is None or score > self._best_score)
+        return self._saver.is_best(score)
 
     def keep_first(self, first: LoopState, source: Source | Path) -> None:
         """Makes sure that the folder holds the state from which the run resumes.
@@ -108,7 +110,9 @@ class Keeper:
         params = self._finite(self.agents_params(first))
         self._folder.check()
         exports.export_params(self._run, facts, params)
-        exports.export_best(self._run)
+        if not exports.export_best(self._run):
+            self._make_best()
+        self._saver.remove_old()  # a kill may have come before that too
 
     def keep(self, now: LoopState, evaluation: Evaluation | None = None) -> None:
         """Copies the state to the host and starts to save it in the background.
@@ -121,8 +125,6 @@ class Keeper:
         self._last_update = now.update
         if (snapshot := self._snapshot(now, evaluation)) is not None:
             self._saver.save(snapshot)
-            if evaluation is not None:
-                self._best_score = snapshot.facts.score
 
     def finish(self, now: LoopState) -> None:
         """Saves a checkpoint of the run's end, and waits until it is written."""
@@ -135,7 +137,7 @@ class Keeper:
             except LostFolderError:
                 raise
             except OSError as error:
-                self._end_failed = True
+                self._failed = True
                 self._console.warn(f"final_params can't be written: {error.strerror or error}")
 
     def is_any_finite(self, now: LoopState) -> bool:
@@ -146,6 +148,20 @@ class Keeper:
         """The params of each agent, with the feature normalisation folded in."""
         params = jax.device_get(self._trainer.network_params(now.train))
         return seeds.split(params, self._config.num_seeds)
+
+    def _make_best(self) -> None:
+        """Exports the params of the best checkpoint, which are missing, from its arrays."""
+        best = best_checkpoint(self._run)
+        assert best is not None
+        try:
+            checkpoint = check_checkpoint(best.path)
+            agents = params_of(checkpoint, checkpoint.read_arrays())
+        except UserError as error:
+            self._failed = True
+            self._console.warn(f"the best params can't be made again: {error}")
+            return
+        exports.export_params(self._run, checkpoint.facts, [each.params for each in agents])
+        exports.export_best(self._run)
 
     def _export_final(self, now: LoopState) -> None:
         if not exports.is_exported(self._run, now.update):  # its checkpoint was not written
@@ -162,7 +178,7 @@ class Keeper:
         except LostFolderError:
             raise
         except OSError as error:
-            self._end_failed = True
+            self._failed = True
             self._console.warn(
                 f"the last rows of metrics can't be written: {error.strerror}; --resume makes them "
                 "again"
@@ -212,8 +228,7 @@ class Keeper:
         self._console.note("checkpoint", f"update {facts.update:,} saved to {files[0]}")
         self._trackers.artifact(facts.update, files)
 
-    def _failed(self, facts: Facts, error: OSError) -> None:
+    def _tell_failure(self, failure: str, error: OSError) -> None:
         self._console.warn(
-            f"the checkpoint of update {facts.update:,} can't be written: "
-            f"{error.strerror or error}; what was saved before stays, training goes on"
+            f"{failure}: {error.strerror or error}; what was saved before stays, training goes on"
         )

@@ -40,6 +40,7 @@ def open_run_folder(
     try:
         if isinstance(source, Source) and source.is_of(run.path):
             _check_may_drop(run.path, source, options)
+        run.remove_partial()
         run.check_space()  # before anything is compiled
         yield run
     finally:
@@ -59,7 +60,6 @@ def prepare_run_folder(
     run.write_config(dump_config(config))
     if not isinstance(source, Source):
         return
-    run.remove_partial()
     if source.is_of(run.path):
         # Params first: while their checkpoint is there, they can be made again.
         remove_exported_after(run.path, source.update)

@@ -5,20 +5,33 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fault_rig import RUN, SETTINGS, UPDATES, Lost, Rig, advice, endure, process_of
+from fault_rig import EVALUATED, RUN, SETTINGS, UPDATES, Lost, Rig, advice, endure, process_of
 from grid_processes import rows_of
 from small_runs import run_of
 
+from hackmatrix.agents.policy import load_policy
 from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint, remove_checkpoint
+from hackmatrix.runs.rows import read_metrics
 
 QUICK = (0,)
 MANY = 200
+QUICK_EVALUATED = (8,)  # 5, 8, 9 and 17 lost the best agent once
+MANY_EVALUATED = 100
+SCORE = "eval/mean_return"
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    process = process_of(folder, SETTINGS, None)
+    return trained(tmp_path_factory.mktemp("undisturbed"), SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def undisturbed_evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("evaluated"), EVALUATED)
+
+
+def trained(folder: Path, settings: list[str]) -> Path:
+    process = process_of(folder, settings, None)
     process.join()
     assert process.exitcode == 0, (folder / "output.txt").read_text()
     return folder / RUN
@@ -38,12 +51,29 @@ def assert_nothing_lost(run: Path, undisturbed: Path) -> None:
     assert left == []
 
 
+def assert_best_is_kept(run: Path) -> None:
+    """The checkpoint, its params and `best_params` of the first of the highest evaluations."""
+    scores = {row["update"]: row[SCORE] for row in read_metrics(run) if SCORE in row}
+    best = max(scores, key=lambda update: scores[update])
+    assert best in [checkpoint.update for checkpoint in checkpoints_of(run)]
+    for suffix in (".json", ".npz"):
+        copy, original = run / f"best_params{suffix}", run / f"params_{best}{suffix}"
+        assert copy.read_bytes() == original.read_bytes()
+    assert load_policy(run / "best_params.npz").about["update"] == best
+
+
 @pytest.mark.parametrize("seed", QUICK)
 def test_a_run_that_faults_meet_ends_as_the_one_that_nothing_met(
     seed: int, tmp_path: Path, undisturbed: Path
 ) -> None:
     assert endure(tmp_path, seed)
     assert_nothing_lost(tmp_path / RUN, undisturbed)
+
+
+@pytest.mark.parametrize("seed", QUICK_EVALUATED)
+def test_the_best_agent_outlives_file_operations_that_fail(seed: int, tmp_path: Path) -> None:
+    endure(tmp_path, seed, evaluated=True)
+    assert_best_is_kept(tmp_path / RUN)
 
 
 def test_the_rig_takes_the_advice_of_the_command(tmp_path: Path) -> None:
@@ -59,17 +89,24 @@ def test_the_rig_takes_the_advice_of_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
-def test_two_hundred_schedules_lose_nothing(
-    tmp_path: Path, undisturbed: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("evaluated", [False, True])
+def test_many_schedules_lose_nothing(
+    evaluated: bool,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    undisturbed = request.getfixturevalue("undisturbed_evaluated" if evaluated else "undisturbed")
     tried: Counter[str] = Counter()
     lost = []
-    for seed in range(MANY):
+    for seed in range(MANY_EVALUATED if evaluated else MANY):
         folder = tmp_path / str(seed)
         folder.mkdir()
         try:
-            tried.update(endure(folder, seed))
+            tried.update(endure(folder, seed, evaluated=evaluated))
             assert_nothing_lost(folder / RUN, undisturbed)
+            if evaluated:
+                assert_best_is_kept(folder / RUN)
         except (Lost, AssertionError) as error:
             lost.append(f"{seed}: {error}")
         with capsys.disabled():

@@ -20,6 +20,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NamedTuple
 
+from failing_operations import install
+
 from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.rows import read_metrics
 
@@ -37,9 +39,11 @@ SETTINGS = [
     "--checkpoint-dir=runs",
     "--run-name=mine",
 ]
+EVALUATED = [*SETTINGS, "--eval-interval=4", "--eval-episodes=8"]
 RESUME = ["--resume", "runs/mine"]
 RUN = Path("runs") / "mine"
 PAUSE = 0.02  # seconds between two updates, so that faults meet a run under way
+ABOUT_TO_FAIL = "operations fail"  # file beside `runs`: how many do not, and how many then do
 PATIENCE = 180.0  # seconds, on a machine that has other work
 
 KILLED = {-n for n in (signal.SIGKILL, signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
@@ -71,9 +75,14 @@ def _train(folder: str, arguments: list[str], terminal: str | None) -> None:
 
     assert wait_at_gate is not None
     run, now = Trainer.run, time.time
+    failing, order = install(RUN), Path(ABOUT_TO_FAIL)
 
     def slow(self: Trainer, state: object, num_updates: int) -> object:
         time.sleep(PAUSE)
+        if order.exists():
+            skip, count = map(int, order.read_text().split())
+            order.unlink()
+            failing.arm(skip, count)
         return run(self, state, num_updates)  # type: ignore[arg-type]
 
     Trainer.run = slow  # type: ignore[assignment, method-assign]
@@ -95,7 +104,8 @@ class Rig:
     terminal: int | None = None  # our end of it; None: there is none, or it is gone
     starts: int = 0  # how many processes had trained the run before this one
     met: list[str] = field(default_factory=list)  # the faults that met the run
-    was_full: bool = False  # whether the disk of the process has been full
+    was_full: bool = False  # whether the disk of the process has been full, or has failed
+    settings: list[str] = field(default_factory=lambda: SETTINGS)
 
     @property
     def run(self) -> Path:
@@ -111,7 +121,7 @@ class Rig:
             self.terminal, theirs = pty.openpty()
             os.set_blocking(self.terminal, False)
             name = os.ttyname(theirs)
-        self.process = process_of(self.folder, [*(RESUME if begun else SETTINGS), *more], name)
+        self.process = process_of(self.folder, [*(RESUME if begun else self.settings), *more], name)
         if name is not None:
             self.until(lambda: self.drained() or self.code is not None)  # it has opened it
             os.close(theirs)
@@ -165,7 +175,7 @@ class Rig:
     def end(self, *codes: int) -> None:
         """Waits until the process has ended, with one of these codes.
 
-        It may also end with 1, which stands for a save that failed, if its disk has been full.
+        It may also end with 1, which stands for a save that failed, if its disk has failed.
         """
         self.until(lambda: self.code is not None)
         self.hang_up()
@@ -243,6 +253,13 @@ def _full(rig: Rig) -> None:
     resource.prlimit(rig.pid, resource.RLIMIT_FSIZE, (most, most))
 
 
+def _failing(rig: Rig) -> None:
+    """One file operation of the next ones fails, or some in a row."""
+    rig.was_full = True
+    skip, count = rig.chance.randrange(150), rig.chance.choice((1, 1, 1, 20))
+    (rig.folder / ABOUT_TO_FAIL).write_text(f"{skip} {count}")
+
+
 def _moved(rig: Rig) -> None:
     """The folder is moved away, and comes back when the process has noticed."""
     aside = rig.folder / "aside"
@@ -304,14 +321,19 @@ FAULTS = (
 )
 
 
-def endure(folder: Path, seed: int) -> list[str]:
+# For runs with evaluations: that the best agent is kept hangs on many operations.
+OF_EVALUATED = (*FAULTS, *[Fault("operations fail", _failing)] * len(FAULTS))
+
+
+def endure(folder: Path, seed: int, *, evaluated: bool = False) -> list[str]:
     """Trains a run under the schedule of a seed until it is done; the faults that met it.
 
     Raises:
         Lost: a process hangs, ends in another way than is promised, or prints a traceback.
     """
     chance = random.Random(seed)
-    rig = Rig(folder, chance)
+    rig = Rig(folder, chance, settings=EVALUATED if evaluated else SETTINGS)
+    faults = OF_EVALUATED if evaluated else FAULTS
     moments = sorted(chance.randrange(1, UPDATES) for _ in range(chance.randint(1, 5)))
     try:
         rig.start()
@@ -321,7 +343,7 @@ def endure(folder: Path, seed: int) -> list[str]:
                 if not rig.reach(moment):
                     break
             time.sleep(chance.uniform(0, 0.05))
-            fault = chance.choice(FAULTS)
+            fault = chance.choice(faults)
             rig.met.append(fault.name)
             with contextlib.suppress(ProcessLookupError):  # it has just come to its end
                 fault.do(rig)

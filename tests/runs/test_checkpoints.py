@@ -142,7 +142,7 @@ def saver(run: Path, keep: int, told: list[Any]) -> Saver:
         check=lambda: None,
         settle_metrics=lambda: None,
         on_saved=lambda facts, files: told.append((facts.update, files[0].name)),
-        on_failed=lambda facts, error: told.append((facts.update, error.strerror)),
+        on_failed=lambda failure, error: told.append((failure, error.strerror)),
     )
 
 
@@ -211,7 +211,8 @@ def test_a_save_that_fails_is_told_and_the_next_one_tries_again(
             saving.wait()
             assert saving.failed
         saving.save(snapshot(3))
-    assert told == [(1, "1"), (2, "No space left on device"), (3, "3")]
+    refused = "the checkpoint of update 2 can't be written"
+    assert told == [(1, "1"), (refused, "No space left on device"), (3, "3")]
     assert not saving.failed
     assert updates_of(tmp_path) == [1, 3]
 

@@ -114,6 +114,14 @@ def test_a_folder_in_the_home_that_others_may_write_to_is_not_used(kept: Path, h
     assert not list(kept.iterdir())
 
 
+def test_a_home_that_cant_be_written_to_is_one_line(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.touch()  # no folder can be made there, not even by root
+    said = run(None, home)
+    assert said.startswith("hackmatrix: warning: compiled programs are not kept on disk, ")
+    assert said.count("\n") == 1
+
+
 def test_what_was_used_longest_ago_is_removed_at_the_next_start(kept: Path, home: Path) -> None:
     programs = compiled(kept)
     (kept / "notes.txt").write_text("mine")
