@@ -23,8 +23,9 @@ from bucket_runs import (
 from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault
 
 from hackmatrix.buckets import mirror as mirrors
+from hackmatrix.buckets.home import home_of
 from hackmatrix.buckets.lease import LeaseLost
-from hackmatrix.buckets.mirror import Mirror, home_of
+from hackmatrix.buckets.mirror import Mirror
 from hackmatrix.storage.bucket import Bucket, Unreachable
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
@@ -128,6 +129,7 @@ def test_checkpoints_that_the_run_removed_go_after_the_newer_one_is_whole(
     shutil.rmtree(run / "checkpoints" / "20")
     (run / "params_20.json").unlink()
     (run / "params_20.npz").unlink()
+    add_rows(run, 40)
     add_checkpoint(run, 40)
     follow(run)
     assert stored(fake) == contents(run)
@@ -146,7 +148,8 @@ def test_only_checkpoints_and_their_params_are_ever_removed(
     fake.put(f"{PREFIX}checkpoints/99/facts.json", b"half")
     follow(run)
     left = stored(fake).keys() - contents(run).keys()
-    assert left == {"tpu/finished-1", "notes.md", "best_params.npz", "profiles/x"}
+    kept = {"tpu/finished-1", "notes.md", "best_params.npz", "profiles/x"}
+    assert left == kept | {"checkpoints/99/facts.json"}
 
 
 def test_what_is_missing_at_one_look_alone_stays(fake: FakeBucket, tmp_path: Path) -> None:
@@ -390,8 +393,10 @@ def test_all_that_was_put_there_by_an_earlier_process_is_known(
 ) -> None:
     run = make_run(tmp_path / "mine", 20)
     put_run(fake, run)
+    add_rows(run, 30)
     add_checkpoint(run, 30)
     follow(run)
     new = f"POST {PREFIX}checkpoints/30/"
     sent = [call for call in fake.calls if call.startswith("POST")]
-    assert sent == [new + "arrays/d", new + "facts.json", new + "manifest.json"]
+    rows = f"POST {PREFIX}metrics.jsonl"
+    assert sent == [rows, new + "arrays/d", new + "facts.json", new + "manifest.json"]

@@ -13,7 +13,7 @@ from garbage import only_new_garbage
 from made_runs import make_run as make_trained
 
 from hackmatrix.buckets import lease, mirror
-from hackmatrix.buckets.mirror import home_of, write_home
+from hackmatrix.buckets.home import home_of, write_home
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train_bucket import Places, localised, places_of
 from hackmatrix.runs.names import next_name
@@ -141,6 +141,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
             make_run(run, 20)
         else:
             run = source.run
+            (run / ".lock").touch()
             add_rows(run, source.update + 10)
             add_checkpoint(run, source.update + 10)
         return Outcome(run, 30, 30, End.FINISHED, None, None, None)
