@@ -11,6 +11,7 @@ import pytest
 from bucket_runs import (
     PREFIX,
     RUN,
+    Held,
     add_checkpoint,
     add_params,
     add_rows,
@@ -29,21 +30,6 @@ from hackmatrix.buckets.mirror import Mirror
 from hackmatrix.storage.bucket import Bucket, Unreachable
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
-
-
-class Held:
-    """A lease that is held as long as a test wants."""
-
-    error: Exception | None = None
-    renewals = 0
-
-    def check(self) -> None:
-        if self.error is not None:
-            raise self.error
-
-    def renew(self) -> None:
-        self.renewals += 1
-        self.check()
 
 
 @pytest.fixture(autouse=True)
