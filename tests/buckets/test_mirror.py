@@ -18,6 +18,7 @@ from bucket_runs import (
     contents,
     make_run,
     put_run,
+    remove_checkpoints,
     stored,
     until,
 )
@@ -164,6 +165,131 @@ def test_a_folder_that_is_deleted_deletes_nothing_in_the_bucket(
     shutil.rmtree(run)
     follow(run)
     assert stored(fake) == before
+
+
+@pytest.mark.parametrize("fate", ["deleted", "half deleted", "moved", "replaced"])
+def test_a_folder_that_goes_while_it_is_mirrored_leaves_the_bucket_as_it_was(
+    fake: FakeBucket, tmp_path: Path, fate: str
+) -> None:
+    run = make_run(tmp_path / "mine", 20, 30)
+    told: list[str] = []
+    with mirrored(run, Held(), told) as mirror:
+        until(lambda: f"{PREFIX}log.txt" in fake.objects)
+        before = stored(fake)
+        if fate == "half deleted":
+            (run / "config.yaml").unlink()
+        else:
+            run.rename(tmp_path / "aside")
+        if fate == "deleted":
+            shutil.rmtree(tmp_path / "aside")
+        if fate == "replaced":
+            make_run(run, 10, 20, 30, 40)
+        until(lambda: mirror.is_over)
+    assert stored(fake) == before
+    assert not mirror.is_complete
+    assert told == [
+        f"{run} was deleted, moved or replaced: nothing more is uploaded, what {RUN} holds stays"
+    ]
+    assert (run / "bucket.json").exists() == (fate == "half deleted")
+
+
+def test_no_checkpoint_is_sent_without_its_rows(fake: FakeBucket, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    told: list[str] = []
+    with mirrored(run, Held(), told) as mirror:
+        until(lambda: f"{PREFIX}log.txt" in fake.objects)
+        before = stored(fake)
+        (run / "metrics.jsonl").unlink()
+        add_checkpoint(run, 30)
+        until(lambda: mirror.is_over)
+    assert stored(fake) == before
+    assert told == [
+        f"{run}/metrics.jsonl lacks rows before checkpoint 30: nothing more is uploaded, what "
+        f"{RUN} holds stays"
+    ]
+
+
+def test_rows_that_come_while_the_folder_is_listed_go_with_the_next_look(
+    fake: FakeBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    mirror = Mirror(run, Bucket(RUN, 2), Held(), print, print)  # type: ignore[arg-type]
+    assert mirror._look(ending=False)
+    stamps = mirrors._stamps
+
+    def late(
+        run: Path,
+    ) -> object:  # as if the rows were listed before the new ones, and all else after
+        before = stamps(run)
+        add_rows(run, 30)
+        add_checkpoint(run, 30)
+        return stamps(run) | {"metrics.jsonl": before["metrics.jsonl"]}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirrors, "_stamps", late)
+        assert not mirror._look(ending=False)
+    assert not any("checkpoints/30" in name for name in fake.objects)
+    assert mirror._look(ending=False)
+    assert stored(fake) == contents(run)
+
+
+@pytest.mark.parametrize("rewinds", [False, True])
+def test_rows_that_the_bucket_holds_are_not_replaced_by_fewer_without_rewind(
+    fake: FakeBucket, tmp_path: Path, rewinds: bool
+) -> None:
+    run = make_run(tmp_path / "mine", 10, 20, 30)
+    add_rows(run, 31, 32)
+    follow(run)
+    told: list[str] = []
+    bucket, lease = Bucket(RUN, 4), Held()
+    with Mirror(run, bucket, lease, told.append, told.append, rewinds=rewinds) as mirror:  # type: ignore[arg-type]
+        until(lambda: mirror._rows is not None)
+        rows = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+        (run / "metrics.jsonl").write_bytes(b"".join(rows[:3]))  # as a run that makes 31 again
+        mirror._written.clear()
+        until(lambda: fake.objects[f"{PREFIX}metrics.jsonl"].content == b"".join(rows[:3]))
+        (run / "metrics.jsonl").write_bytes(rows[2])
+    mirror._thread.join()
+    assert mirror.is_complete == rewinds
+    assert stored(fake)["metrics.jsonl"] == (rows[2] if rewinds else b"".join(rows[:3]))
+    lacks = f"{run}/metrics.jsonl lacks rows that were in it"
+    assert [line.partition(":")[0] for line in told] == ([] if rewinds else [lacks])
+
+
+def test_a_manifest_is_not_sent_before_all_that_it_lists(fake: FakeBucket, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    mirror = Mirror(run, Bucket(RUN, 2), Held(), print, print)  # type: ignore[arg-type]
+    (run / "checkpoints" / "20" / "arrays" / "d").unlink()  # as by somebody who removes the run
+    assert not mirror._look(ending=False)
+    assert f"{PREFIX}checkpoints/20/manifest.json" not in fake.objects
+
+
+def test_what_another_has_written_is_not_deleted(fake: FakeBucket, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", 20, 30)
+    follow(run)
+    fake.put(f"{PREFIX}checkpoints/20/facts.json", b"of another")
+    remove_checkpoints(run, 20)
+    follow(run)
+    assert stored(fake).keys() - contents(run).keys() == {"checkpoints/20/facts.json"}
+
+
+def test_what_another_writes_at_the_last_moment_is_not_deleted(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    run = make_run(tmp_path / "mine", 20, 30)
+    follow(run)
+    remove_checkpoints(run, 20)
+    delete = Bucket.delete
+
+    def late(self: Bucket, name: str, generation: int | None = None) -> None:
+        if name == "params_20.npz":
+            fake.put(f"{PREFIX}{name}", b"of another")
+        delete(self, name, generation)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Bucket, "delete", late)
+        follow(run)
+    assert stored(fake) == contents(run) | {"params_20.npz": b"of another"}
 
 
 def test_a_checkpoint_that_is_removed_while_it_is_sent_is_left_out(
