@@ -5,7 +5,6 @@ and exported params get their names when they are complete.
 """
 
 import contextlib
-import json
 import os
 import threading
 import time
@@ -31,6 +30,7 @@ from hackmatrix.runs.folder import CONFIG, Identity, LostFolderError, lacks_row
 from hackmatrix.runs.rows import METRICS, last_update, length_until
 from hackmatrix.storage.bucket import Bucket, Changed, Object, checksum
 from hackmatrix.storage.manifest import NAME as MANIFEST
+from hackmatrix.storage.manifest import names_in
 
 LOOK_SECONDS = 3.0  # between two looks at the folder
 ROWS_SECONDS = 30.0  # between two uploads of rows and logs, which grow all the time
@@ -222,7 +222,7 @@ class Mirror:
             raise
         del self._remote[name]
         if self._own.pop(name, None) is not None:
-            write_home(self._run, self._bucket.address, self._own)
+            self._record()
 
     def _write(self, name: str) -> None:
         """Writes an object.
@@ -244,6 +244,11 @@ class Mirror:
             self._rows = self._rows_of(content)
         if prunable(name):
             self._own[name] = written.generation
+            self._record()
+
+    def _record(self) -> None:
+        """Records what the folder may delete; what a full disk does not take, with the next."""
+        with contextlib.suppress(OSError):
             write_home(self._run, self._bucket.address, self._own)
 
     def _know_rows(self, local: dict[str, str | None]) -> None:
@@ -273,7 +278,7 @@ class Mirror:
             self._check_rows(update)
         if name == f"{FOLDER}/{update}/{MANIFEST}":
             assert self._remote is not None
-            for file in json.loads(content):
+            for file in names_in(content):
                 if f"{FOLDER}/{update}/{file}" not in self._remote:
                     raise FileNotFoundError(file)
 
@@ -291,7 +296,7 @@ class Mirror:
         if self._rows is not None and self._rows.last >= logged:
             return
         path = self._run / METRICS
-        if lacks_row(self._run, logged):
+        if not self._rewinds and lacks_row(self._run, logged):
             raise LostFolderError(f"{path} lacks rows before checkpoint {update}")
         if path.exists() and last_update(path.read_bytes()) >= logged:
             raise FileNotFoundError(path)

@@ -22,7 +22,7 @@ from hackmatrix.storage.manifest import NAME as MANIFEST
 
 
 class Side(NamedTuple):
-    """What tells how a run came to its newest checkpoint."""
+    """One side of a run, as far as it shows how the run came to its newest checkpoint."""
 
     manifests: Mapping[int, str]  # checksums, by the update of each whole checkpoint
     rows: list[Row]
@@ -81,7 +81,7 @@ def settle(
         say: called with a line about what is fetched, and what is damaged.
         is_folder_named: whether `--resume` names the folder, not the bucket.
         rewind: whether `--rewind` is given.
-        update: of the checkpoint that is named with `--rewind`; None for the newest.
+        update: of the checkpoint that is named; None for the newest.
 
     Raises:
         UserError: both sides have gone on, and `--rewind` is not given; another process trains in
@@ -96,7 +96,7 @@ def settle(
         if rewind and update is None and there.manifests:
             update = there.newest
         if not is_folder_named and update is not None and update not in there.manifests:
-            known = ", ".join(map(str, sorted(there.manifests)))
+            known = ", ".join(map(str, sorted(there.manifests))) or "none"
             raise UserError(f"{bucket.address} has no checkpoint {update}; there are {known}")
         if _is_to_fetch(here, there, bucket, run, is_folder_named, rewind):
             fetch_run(bucket, objects, run, say, update)

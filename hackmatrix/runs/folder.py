@@ -32,7 +32,7 @@ class LostFolderError(OSError):
 
 
 class Identity:
-    """Tells a run's folder from another that takes its place.
+    """The identity of a run's folder, by which another that takes its place is found out.
 
     It holds the lock file open: meanwhile its inode can't be another file's.
     """

@@ -12,10 +12,10 @@ import pytest
 from bucket_runs import PREFIX, RUN, contents, stored, until
 from fake_bucket import LEFT_SOCKETS, FakeBucket
 
-from hackmatrix.buckets.plan import whole_checkpoints
+from hackmatrix.buckets.plan import checkpoint_of, whole_checkpoints
 from hackmatrix.runs.rows import read_metrics, rows_in
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings(LEFT_SOCKETS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800), pytest.mark.filterwarnings(LEFT_SOCKETS)]
 
 UPDATE = 8 * 8  # actions
 NEW = "--env CartPole-v1 --num-envs 8 --num-steps 8 --hidden-dim 8 --num-layers 1 --num-devices 1"
@@ -65,28 +65,33 @@ def test_a_stale_folder_drops_nothing_of_the_newer_run_in_its_bucket(
     newer = stored(fake)
     assert whole_checkpoints(newer) == [10, 12]
 
-    assert f"fetching {RUN} to {HERE}" in train(one, "--resume", str(HERE), updates=12)
+    output = train(one, "--resume", str(HERE), updates=14)
+    assert f"fetching {RUN} to {HERE}" in output
+    assert "after update 12" in output
     held = stored(fake)
-    for name in newer.keys() - {"log.txt", "starts.jsonl", "config.yaml"}:
+    assert whole_checkpoints(held) == [12, 14]
+    for name in (name for name in newer if checkpoint_of(name) == 12):
         assert held[name] == newer[name], name
-    assert [row["update"] for row in rows_in(held["metrics.jsonl"])] == list(range(1, 13))
+    assert held["metrics.jsonl"].startswith(newer["metrics.jsonl"])
+    assert [row["update"] for row in rows_in(held["metrics.jsonl"])] == list(range(1, 15))
+    assert without_log(held) == without_log(contents(one / HERE))
 
-    train(one, "--resume", str(HERE), updates=14)
-    assert whole_checkpoints(stored(fake)) == [12, 14]
-    assert without_log(stored(fake)) == without_log(contents(one / HERE))
 
-    # The other's folder is older than the bucket now; it goes on alone, as without the network.
-    alone = ["--output-dir", "alone/mine"]
-    train(other, "--resume", str(HERE), *alone, updates=16)
-    shutil.rmtree(other / HERE)
-    shutil.copytree(other / "alone" / "mine", other / HERE)
-    (other / HERE / "bucket.json").write_text(f'{{"url": "{RUN}"}}')
-    before = stored(fake), contents(other / HERE)
+def test_a_run_that_was_trained_on_in_two_places_loses_neither(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    train(one, *NEW.split(), "--save-interval", "2", updates=6)
+    train(other, "--resume", str(RUN), updates=8)
+    home = (one / HERE / "bucket.json").rename(one / "home")
+    train(one, "--resume", str(HERE), updates=10)  # as without the network
+    home.rename(one / HERE / "bucket.json")
+    before = stored(fake), contents(one / HERE)
     for resumed in (str(RUN), str(HERE)):
-        output = train(other, "--resume", resumed, updates=20, code=2)
+        output = train(one, "--resume", resumed, updates=20, code=2)
         assert output.count("error: ") == 1
-        assert f"error: {HERE} (update 16) and {RUN} (update 14) are not the same run" in output
-        assert (stored(fake), contents(other / HERE)) == before
+        assert f"error: {HERE} (update 10) and {RUN} (update 8) are not the same run" in output
+        assert (stored(fake), contents(one / HERE)) == before
 
 
 @pytest.mark.parametrize("first", ["the rows", "all"])

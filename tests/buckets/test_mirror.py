@@ -209,6 +209,16 @@ def test_no_checkpoint_is_sent_without_its_rows(fake: FakeBucket, tmp_path: Path
     ]
 
 
+def test_rows_that_rewind_gave_up_hold_no_checkpoint_back(fake: FakeBucket, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    (run / "metrics.jsonl").write_bytes(b"")
+    bucket, lease = Bucket(RUN, 4), Held()
+    with Mirror(run, bucket, lease, print, print, rewinds=True) as mirror:  # type: ignore[arg-type]
+        pass
+    assert mirror.is_complete
+    assert stored(fake) == contents(run)
+
+
 def test_rows_that_come_while_the_folder_is_listed_go_with_the_next_look(
     fake: FakeBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +264,16 @@ def test_rows_that_the_bucket_holds_are_not_replaced_by_fewer_without_rewind(
     assert stored(fake)["metrics.jsonl"] == (rows[2] if rewinds else b"".join(rows[:3]))
     lacks = f"{run}/metrics.jsonl lacks rows that were in it"
     assert [line.partition(":")[0] for line in told] == ([] if rewinds else [lacks])
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[1]", b"{}"])
+def test_a_damaged_manifest_ends_no_upload(
+    fake: FakeBucket, tmp_path: Path, content: bytes
+) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    (run / "checkpoints" / "20" / "manifest.json").write_bytes(content)
+    follow(run)
+    assert stored(fake) == contents(run)
 
 
 def test_a_manifest_is_not_sent_before_all_that_it_lists(fake: FakeBucket, tmp_path: Path) -> None:
