@@ -24,6 +24,7 @@ from hackmatrix.storage.manifest import DamagedError, check_manifest
 _TRIES = 4  # at an object that is written while it is read
 
 Say = Callable[[str], None]
+Objects = Mapping[str, Object]  # by name
 
 
 def fetch_file(bucket: Bucket, name: str, there: Object, path: Path) -> None:
@@ -56,7 +57,7 @@ def fetch_file(bucket: Bucket, name: str, there: Object, path: Path) -> None:
     raise Unreachable(f"{bucket.address / name}: changes while it is read; try again")
 
 
-def fetch_files(bucket: Bucket, objects: Mapping[str, Object], folder: Path) -> None:
+def fetch_files(bucket: Bucket, objects: Objects, folder: Path) -> None:
     """Makes the files of a folder like objects; those that are deleted meanwhile are left out."""
     for name, there in sorted(objects.items(), key=lambda each: each[0].endswith(".json")):
         try:
@@ -65,45 +66,67 @@ def fetch_files(bucket: Bucket, objects: Mapping[str, Object], folder: Path) -> 
             continue
 
 
-def fetch_run(bucket: Bucket, run: Path, say: Say) -> None:
-    """Brings a run's folder here to the newest whole checkpoint that the bucket has.
+def run_objects(bucket: Bucket, *, must_exist: bool = True) -> Objects:
+    """The objects of a run in a bucket that its folder holds too.
 
-    A folder here whose newest checkpoint is whole, and no older than the bucket's, stays as it is.
+    Raises:
+        UserError: there is no such run, and it must exist.
+        BucketError: it can't be read.
+    """
+    objects = {name: each for name, each in bucket.objects().items() if is_mirrored(name)}
+    if must_exist and CONFIG not in objects:
+        raise UserError(f"{bucket.address}: there is no run")
+    return objects
+
+
+def fetch_run(
+    bucket: Bucket, objects: Objects, run: Path, say: Say, update: int | None = None
+) -> None:
+    """Makes a run's folder here like that in the bucket.
+
     A kill at any moment leaves a folder from which this goes on. The run must be leased, or its
     training be over.
 
     Args:
         bucket: the run's folder in the bucket.
+        objects: what is there, see `run_objects`.
         run: the run's folder here, made if missing.
         say: called with a line about what is fetched, and what is damaged.
+        update: of the checkpoint that is wanted; None for the newest.
 
     Raises:
-        UserError: there is no such run.
-        BucketError: it can't be read.
+        UserError: the checkpoint of `update` is damaged.
+        BucketError: the bucket can't be read.
     """
-    objects = {n: o for n, o in bucket.objects().items() if is_mirrored(n)}
-    if CONFIG not in objects:
-        raise UserError(f"{bucket.address}: there is no run")
     whole = whole_checkpoints(objects)
-    for update in half_checkpoints(objects):
-        say(f"{bucket.address}/{FOLDER}/{update} was not uploaded completely: it is left out")
-    here = max((c.update for c in checkpoints_of(run) if is_whole(c.path)), default=-1)
-    if here >= max(whole, default=-1) and (run / CONFIG).exists():
-        say(f"{run} is as new as {bucket.address}: nothing is fetched")
-        return
+    for each in half_checkpoints(objects):
+        say(f"{bucket.address}/{FOLDER}/{each} was not uploaded completely: it is left out")
     say(f"fetching {bucket.address} to {run}")
-    others = {n: o for n, o in objects.items() if not prunable(n) or params_update(n) in whole}
-    fetch_files(bucket, others, run)
-    for update in whole:  # the newest last: while it is missing, a next try fetches the rest
-        of_one = {name: o for name, o in objects.items() if checkpoint_of(name) == update}
-        _fetch_checkpoint(bucket, of_one, run / FOLDER / str(update), say)
-    _remove_others(run, set(whole))
+    fetch_files(bucket, {n: o for n, o in objects.items() if not prunable(n)}, run)
+    fetched: set[int] = set()
+    for each in whole:  # the newest last: while it is missing, a next try fetches the rest
+        params = {name: o for name, o in objects.items() if params_update(name) == each}
+        fetch_files(bucket, params, run)
+        of_one = {name: o for name, o in objects.items() if checkpoint_of(name) == each}
+        if _fetch_checkpoint(bucket, of_one, run / FOLDER / str(each), say):
+            fetched.add(each)
+        else:
+            for name in params:
+                (run / name).unlink(missing_ok=True)
+    if not whole or (whole[-1] if update is None else update) in fetched:
+        _remove_others(run, fetched)
+    elif update is not None:
+        raise UserError(f"{bucket.address} has no whole checkpoint {update}")
 
 
-def _fetch_checkpoint(bucket: Bucket, objects: Mapping[str, Object], path: Path, say: Say) -> None:
-    """Fetches a checkpoint under another name, and gives it its own if it matches its manifest."""
+def _fetch_checkpoint(bucket: Bucket, objects: Objects, path: Path, say: Say) -> bool:
+    """Fetches a checkpoint under another name, and gives it its own if it matches its manifest.
+
+    Returns:
+        Whether it is here.
+    """
     if path.exists() and is_whole(path) and _is_like(path, objects):
-        return
+        return True
     partial = path.with_name(f"{PARTIAL}{path.name}-{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -112,6 +135,7 @@ def _fetch_checkpoint(bucket: Bucket, objects: Mapping[str, Object], path: Path,
         check_manifest(partial)
         shutil.rmtree(path, ignore_errors=True)
         partial.rename(path)
+        return True
     except Missing as error:  # pruned meanwhile by a run under way
         say(f"{error}: {FOLDER}/{path.name} is left out")
     except DamagedError as error:
@@ -119,17 +143,18 @@ def _fetch_checkpoint(bucket: Bucket, objects: Mapping[str, Object], path: Path,
         say(f"{bucket.address}/{FOLDER}/{path.name} is damaged ({reason}): it is left out")
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+    return False
 
 
-def _is_like(path: Path, objects: Mapping[str, Object]) -> bool:
+def _is_like(path: Path, objects: Objects) -> bool:
     there = objects[f"{FOLDER}/{path.name}/{MANIFEST}"]
     return checksum((path / MANIFEST).read_bytes()) == there.crc32c
 
 
-def _remove_others(run: Path, whole: Collection[int]) -> None:
+def _remove_others(run: Path, fetched: Collection[int]) -> None:
     """Removes checkpoints that the bucket no longer has, and params without a checkpoint."""
     for checkpoint in checkpoints_of(run):
-        if checkpoint.update not in whole:
+        if checkpoint.update not in fetched:
             shutil.rmtree(checkpoint.path, ignore_errors=True)
     kept = {checkpoint.update for checkpoint in checkpoints_of(run)}
     for path in [*run.glob("params_*"), *run.glob("seed_*/params_*")]:

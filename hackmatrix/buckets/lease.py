@@ -94,6 +94,12 @@ class Lease:
     def _generation_after_change(self) -> int:
         """The generation of the lease, if it is this process's own write whose answer was lost."""
         found = _read(self._bucket)
+        if found is None and time.monotonic() >= self._good_until:
+            self._lost = LeaseLost(
+                f"{self._bucket.address}: this process did not renew its lease for {SECONDS:.0f} "
+                "s, and it is gone: another may have trained the run meanwhile"
+            )
+            raise self._lost
         if found is None:  # somebody deleted it
             return self._bucket.write(NAME, _content(self._token), 0).generation
         holder, generation, _ = found

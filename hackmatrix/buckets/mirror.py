@@ -4,7 +4,7 @@ The thread looks at the folder itself, so that nothing else has to tell it of a 
 and exported params get their names when they are complete.
 """
 
-import json
+import contextlib
 import os
 import threading
 import time
@@ -13,9 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from hackmatrix.buckets.home import Generations, own_objects, write_home
 from hackmatrix.buckets.lease import Lease, LeaseLost
 from hackmatrix.buckets.plan import (
-    HOME,
     Step,
     checkpoint_of,
     is_growing,
@@ -24,10 +24,13 @@ from hackmatrix.buckets.plan import (
     steps,
     whole_checkpoints,
 )
-from hackmatrix.runs.folder import CONFIG
-from hackmatrix.storage.address import Address
+from hackmatrix.errors import UserError
+from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, read_facts
+from hackmatrix.runs.folder import CONFIG, Identity, LostFolderError, lacks_row
+from hackmatrix.runs.rows import METRICS, last_update, length_until
 from hackmatrix.storage.bucket import Bucket, Changed, Object, checksum
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.storage.manifest import NAME as MANIFEST
+from hackmatrix.storage.manifest import names_in
 
 LOOK_SECONDS = 3.0  # between two looks at the folder
 ROWS_SECONDS = 30.0  # between two uploads of rows and logs, which grow all the time
@@ -46,10 +49,24 @@ class _Stamp(NamedTuple):
     time: int  # nanoseconds
 
 
+class _Rows(NamedTuple):
+    """Rows of metrics in the bucket."""
+
+    length: int  # bytes of those up to the newest checkpoint, which no process makes again
+    crc32c: str  # of these bytes
+    last: int  # update of the last one of all
+
+    def are_in(self, content: bytes) -> bool:
+        """Whether a metrics.jsonl begins with those that no process makes again."""
+        return checksum(content[: self.length]) == self.crc32c
+
+
 class Mirror:
     """A context manager around a training; at its end it waits until all is in the bucket."""
 
-    def __init__(self, run: Path, bucket: Bucket, lease: Lease, say: Say, warn: Say) -> None:
+    def __init__(
+        self, run: Path, bucket: Bucket, lease: Lease, say: Say, warn: Say, *, rewinds: bool = False
+    ) -> None:
         """Starts no thread yet.
 
         Args:
@@ -58,12 +75,17 @@ class Mirror:
             lease: of that folder.
             say: called with a line about the end of the uploads.
             warn: called with a line if something goes wrong.
+            rewinds: whether the run gives up rows that the bucket holds.
         """
         self._run = run
         self._bucket = bucket
         self._lease = lease
         self._say, self._warn = say, warn
+        self._rewinds = rewinds
+        self._identity: Identity | None = None  # None: the run has not started
         self._remote: dict[str, Object] | None = None  # None: not asked yet
+        self._own: Generations = {}  # of objects that may be deleted, see `write_home`
+        self._rows: _Rows | None = None  # in the bucket; None: not known
         self._sums: dict[str, tuple[_Stamp, str]] = {}
         self._written: dict[str, float] = {}  # when growing files were uploaded
         self._unseen: set[str] = set()  # objects whose files were not there at the last look
@@ -71,7 +93,7 @@ class Mirror:
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._work, name="mirror", daemon=True)
         self.is_complete = False  # whether all is in the bucket; valid after the context
-        self.is_over = False  # whether another process has taken the run over
+        self.is_over = False  # whether the run was taken over, or its folder or rows are gone
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -116,6 +138,11 @@ class Mirror:
                 self._warn(f"{error}: nothing more is uploaded; this run goes on in {self._run}")
                 self.is_over = True
                 return
+            except LostFolderError as error:
+                stays = f"what {self._bucket.address} holds stays"
+                self._warn(f"{error}: nothing more is uploaded, {stays}")
+                self.is_over = True
+                return
             except OSError as error:
                 if is_well:
                     self._warn(f"{error}; training goes on, and the upload is tried again")
@@ -129,14 +156,18 @@ class Mirror:
 
         Raises:
             BucketError: the bucket did not take something.
+            LeaseLost: another process has taken the run over.
+            LostFolderError: the folder is no longer the run's, or rows are gone.
         """
-        if not (self._run / CONFIG).exists():
-            return True  # the run has not started, or its folder is gone: what is uploaded stays
+        if not self._has_begun():
+            return True
         self._lease.check()
         if self._remote is None:
-            write_home(self._run, self._bucket.address)
+            self._own = own_objects(self._run, self._bucket.address)
+            write_home(self._run, self._bucket.address, self._own)
             self._remote = self._bucket.objects()
         local = self._local(ending)
+        self._know_rows(local)
         gone = self._gone(local)
         self._left = steps(
             {name: crc for name, crc in local.items() if crc is not None},
@@ -148,29 +179,127 @@ class Mirror:
         while self._left:
             step = self._left[0]
             self._lease.check()
-            if checkpoint_of(step.name) is None or checkpoint_of(step.name) not in skipped:
+            self._check_folder()
+            update = checkpoint_of(step.name)
+            if update is None or update not in skipped:
                 try:
                     self._do(step)
                 except FileNotFoundError:
-                    skipped.add(checkpoint_of(step.name))
+                    skipped.add(update)
             self._left.pop(0)
         return not skipped and not gone & self._remote.keys()
 
+    def _has_begun(self) -> bool:
+        """Whether the run has started; checks that its folder is the one in which it did."""
+        if self._identity is None:
+            if not (self._run / CONFIG).exists():
+                return False
+            with contextlib.suppress(FileNotFoundError):  # it was deleted at this moment
+                self._identity = Identity(self._run)
+        else:
+            self._check_folder()
+        return self._identity is not None
+
+    def _check_folder(self) -> None:
+        assert self._identity is not None
+        if not self._identity.holds() or not (self._run / CONFIG).exists():
+            raise LostFolderError(f"{self._run} was deleted, moved or replaced")
+
     def _do(self, step: Step) -> None:
-        assert self._remote is not None
-        there = self._remote.get(step.name)
         if step.verb == "delete":
-            self._bucket.delete(step.name)
-            self._remote.pop(step.name, None)
-            return
-        path = self._run / step.name
-        content = path.read_bytes()
+            self._delete(step.name)
+        else:
+            self._write(step.name)
+
+    def _delete(self, name: str) -> None:
+        assert self._remote is not None
         try:
-            written = self._bucket.write(step.name, content, there.generation if there else 0)
+            self._bucket.delete(name, self._remote[name].generation)
+        except Changed:  # another process has written it: what it is now decides
+            del self._remote[name]
+            if (there := self._bucket.find(name)) is not None:
+                self._remote[name] = there
+            raise
+        del self._remote[name]
+        if self._own.pop(name, None) is not None:
+            self._record()
+
+    def _write(self, name: str) -> None:
+        """Writes an object.
+
+        Raises:
+            FileNotFoundError: the file was removed meanwhile, or may not be written yet.
+        """
+        assert self._remote is not None
+        content = (self._run / name).read_bytes()
+        self._check_write(name, content)
+        there = self._remote.get(name)
+        try:
+            written = self._bucket.write(name, content, there.generation if there else 0)
         except Changed:
-            written = self._after_change(step.name, content)
-        self._remote[step.name] = written
-        self._written[step.name] = time.monotonic()
+            written = self._after_change(name, content)
+        self._remote[name] = written
+        self._written[name] = time.monotonic()
+        if name == METRICS:
+            self._rows = self._rows_of(content)
+        if prunable(name):
+            self._own[name] = written.generation
+            self._record()
+
+    def _record(self) -> None:
+        """Records what the folder may delete; what a full disk does not take, with the next."""
+        with contextlib.suppress(OSError):
+            write_home(self._run, self._bucket.address, self._own)
+
+    def _know_rows(self, local: dict[str, str | None]) -> None:
+        """Reads the rows here, if they are those in the bucket and not known yet."""
+        assert self._remote is not None
+        there = self._remote.get(METRICS)
+        if self._rows is None and there is not None and local.get(METRICS) == there.crc32c:
+            with contextlib.suppress(FileNotFoundError):
+                self._rows = self._rows_of((self._run / METRICS).read_bytes())
+
+    def _rows_of(self, content: bytes) -> _Rows:
+        newest = max((each.update for each in checkpoints_of(self._run)), default=-1)
+        length = length_until(content, newest)
+        return _Rows(length, checksum(content[:length]), last_update(content))
+
+    def _check_write(self, name: str, content: bytes) -> None:
+        """Checks that an object may be written.
+
+        Raises:
+            FileNotFoundError: not yet, or what belongs to it was removed meanwhile.
+            LostFolderError: rows are gone.
+        """
+        known = None if self._rewinds else self._rows
+        if name == METRICS and known is not None and not known.are_in(content):
+            raise LostFolderError(f"{self._run / METRICS} lacks rows that were in it")
+        if (update := checkpoint_of(name)) is not None:
+            self._check_rows(update)
+        if name == f"{FOLDER}/{update}/{MANIFEST}":
+            assert self._remote is not None
+            for file in names_in(content):
+                if f"{FOLDER}/{update}/{file}" not in self._remote:
+                    raise FileNotFoundError(file)
+
+    def _check_rows(self, update: int) -> None:
+        """Checks that the bucket has the rows that a checkpoint of this folder was written after.
+
+        Raises:
+            FileNotFoundError: not yet.
+            LostFolderError: the folder does not have them either.
+        """
+        try:
+            logged = read_facts(self._run / FOLDER / str(update)).last_logged
+        except UserError:  # removed meanwhile; or damaged, which a reader finds
+            return
+        if self._rows is not None and self._rows.last >= logged:
+            return
+        path = self._run / METRICS
+        if not self._rewinds and lacks_row(self._run, logged):
+            raise LostFolderError(f"{path} lacks rows before checkpoint {update}")
+        if path.exists() and last_update(path.read_bytes()) >= logged:
+            raise FileNotFoundError(path)
 
     def _after_change(self, name: str, content: bytes) -> Object:
         """Writes an object that is not as expected; the lease tells whether it is ours to write."""
@@ -208,14 +337,16 @@ class Mirror:
     def _gone(self, local: dict[str, str | None]) -> set[str]:
         """Objects of checkpoints and params that the folder no longer has.
 
-        None if it has no checkpoint any more, as then somebody removes the folder; and none of a
-        checkpoint whose manifest is there, as files may vanish while a folder is listed.
+        None that the folder did not upload or fetch itself. None if it has no checkpoint any more,
+        as then somebody removes the folder; and none of a checkpoint whose manifest is there, as
+        files may vanish while a folder is listed.
         """
         assert self._remote is not None
         here = set(whole_checkpoints(local))
         if not here:
             return set()
-        absent = {name for name in self._remote if prunable(name) and name not in local}
+        own = {n for n, o in self._remote.items() if self._own.get(n) == o.generation}
+        absent = {name for name in own if prunable(name) and name not in local}
         return {name for name in absent if checkpoint_of(name) not in here}
 
     def _what_is_left(self) -> str:
@@ -225,23 +356,6 @@ class Mirror:
 
     def _again(self) -> str:
         return f"`hackmatrix train --resume {self._run}` uploads it"
-
-
-def write_home(run: Path, address: Address) -> None:
-    """Records in a run's folder which bucket it goes to."""
-    write_atomically(run / HOME, (json.dumps({"url": str(address)}) + "\n").encode())
-
-
-def home_of(run: Path) -> Address | None:
-    """The address of the bucket that a run's folder goes to; None if it goes to none.
-
-    A copy under another name goes to none: it is another run.
-    """
-    try:
-        home = Address.of(json.loads((run / HOME).read_text(encoding="utf-8"))["url"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return home if home.name == run.resolve().name else None
 
 
 def _stamps(run: Path) -> dict[str, _Stamp]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hackmatrix.buckets import lease
 from hackmatrix.runs.checkpoints import FOLDER
-from hackmatrix.runs.folder import CONFIG
+from hackmatrix.runs.folder import CONFIG, STARTS
 from hackmatrix.runs.rows import METRICS
 from hackmatrix.storage.manifest import NAME as MANIFEST
 
@@ -99,7 +99,7 @@ def rank(name: str) -> int:
     """The place of a file in the order of writing, smaller first."""
     if name == CONFIG:
         return 0
-    if name == METRICS:
+    if name in (METRICS, STARTS):
         return _ROWS  # a resumed run does not make again what is before its checkpoint
     if checkpoint_of(name) is not None:
         return 2

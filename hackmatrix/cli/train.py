@@ -139,7 +139,7 @@ def _run(asked: Asked, team: "Team | None") -> int:
                 console.say(note)
             if not asked.flags and options.config is None and source is None:
                 console.say("settings of the original; configs/best.yaml makes an agent that wins")
-            with mirrored(places, lease, console) as mirror:
+            with mirrored(places, lease, console, rewinds=options.rewind) as mirror:
                 outcome = _train(config, options, source, console, team)
         for line in _summary(outcome, course):
             console.say(line)

@@ -96,22 +96,36 @@ def named(places: Places, options: Given) -> tuple[Places, Given]:
 
 
 def fetch_source(places: Places, options: Given) -> Given:
-    """Fetches what is resumed; options that name it here.
+    """Fetches what is resumed, as far as the folder here has not gone on from it; see `settle`.
+
+    Returns:
+        Options that name it here.
 
     Raises:
-        UserError: there is no such run or file.
+        UserError: there is no such run or file; or the run has gone on both here and there.
         BucketError: it can't be read.
     """
     from hackmatrix.buckets.cache import cache_folder, fetched
-    from hackmatrix.buckets.fetch import fetch_run
+    from hackmatrix.buckets.fetch import fetch_run, run_objects
+    from hackmatrix.buckets.sides import settle
 
     if places.params is not None:
         return {**options, "resume": str(fetched(places.params))}
-    source = places.source
+    source, run = places.source, places.folder
+    if places.goes_on and places.target is not None and run is not None:
+        settle(
+            _opened(places.target),
+            run,
+            _say,
+            is_folder_named=source is None,
+            rewind=bool(options.get("rewind")),
+            update=_update_in(options.get("resume")),
+        )
+    elif source is not None:
+        run, bucket = source.below(cache_folder()), _opened(source)
+        fetch_run(bucket, run_objects(bucket), run, _say)
     if source is None:
         return options
-    run = _here(source) if places.goes_on else source.below(cache_folder())
-    fetch_run(_opened(source), run, _say)
     named = _address(options.get("resume")) or source
     within = named.path.removeprefix(source.path)  # which checkpoint
     return {**options, "resume_run": None, "resume": str(run) + within}
@@ -150,7 +164,9 @@ def leased(places: Places) -> "Iterator[Lease | None]":
 
 
 @contextlib.contextmanager
-def mirrored(places: Places, lease: "Lease | None", console: Console) -> "Iterator[Mirror | None]":
+def mirrored(
+    places: Places, lease: "Lease | None", console: Console, *, rewinds: bool
+) -> "Iterator[Mirror | None]":
     """Context in which the run's folder is mirrored to its bucket, if it has one."""
     if places.target is None or places.folder is None or lease is None:
         yield None
@@ -159,7 +175,8 @@ def mirrored(places: Places, lease: "Lease | None", console: Console) -> "Iterat
 
     console.say(f"what is in {places.folder} is mirrored to {places.target}")
     bucket = Bucket(places.target, PATIENCE)
-    with Mirror(places.folder, bucket, lease, console.say, console.warn) as mirror:
+    mirror = Mirror(places.folder, bucket, lease, console.say, console.warn, rewinds=rewinds)
+    with mirror:
         yield mirror
 
 
@@ -183,9 +200,15 @@ def _run_of(named: Address) -> Address:
     return named.parent.parent if named.parent.name == "checkpoints" else named
 
 
+def _update_in(resume: str | None) -> int | None:
+    """The update of the checkpoint that `--resume` names; None if it names a run."""
+    folder, _, name = (resume or "").rstrip("/").rpartition("/")
+    return int(name) if folder.endswith("checkpoints") and name.isdecimal() else None
+
+
 def _home(resume: Path) -> tuple[Address | None, Path | None]:
     """The bucket that a run here goes to, and its folder."""
-    from hackmatrix.buckets.mirror import home_of
+    from hackmatrix.buckets.home import home_of
 
     run = resume.parent if resume.name == "checkpoints" else resume
     run = run.parent.parent if run.parent.name == "checkpoints" else run

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import json
 import os
+import weakref
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -27,7 +28,31 @@ _LEAST_SPACE = 2**20  # bytes; a run that has less can't save anything
 
 
 class LostFolderError(OSError):
-    """A run's folder was deleted, moved or replaced by another while its process was training."""
+    """A run's folder, or its rows, were deleted, moved or replaced while its process trained."""
+
+
+class Identity:
+    """The identity of a run's folder, by which another that takes its place is found out.
+
+    It holds the lock file open: meanwhile its inode can't be another file's.
+    """
+
+    def __init__(self, run: Path) -> None:
+        """Takes the folder that is there now.
+
+        Raises:
+            FileNotFoundError: it is none that was ever locked.
+        """
+        self._path = run / _LOCK
+        self._handle = os.open(self._path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._handle)
+
+    def holds(self) -> bool:
+        """Whether the folder is still the one that it was."""
+        try:
+            return os.path.samestat(os.fstat(self._handle), self._path.stat())
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
 
 class RunFolder:
@@ -43,13 +68,13 @@ class RunFolder:
             UserError: another process is training this run, or the folder can't be written to.
         """
         self.path = path
-        self._metrics = MetricsFile(path)
         self._made = False
         self._is_ours = False  # whether the folder was still this run's when it was unlocked
         self._lock = FileLock(path / _LOCK, blocking=False)
         try:
             self._lock.acquire()
-            self._identity = _identity(path / _LOCK)
+            self._identity = Identity(path)
+            self._metrics = MetricsFile(path)
         except Timeout:
             raise UserError(f"{path} is being trained by another process") from None
         except OSError as error:
@@ -57,27 +82,28 @@ class RunFolder:
 
     def close(self) -> None:
         """Unlocks the folder."""
-        self._is_ours = self._is_own()
+        self._is_ours = self._identity.holds()
         self._lock.release()
 
     def check(self) -> None:
-        """Checks that the folder is still the one that was locked.
+        """Checks that the folder is still the one that was locked, with the rows that it had.
 
         Raises:
-            LostFolderError: it is gone, or is another run's of the same name.
+            LostFolderError: it is gone, or is another run's of the same name, or rows are gone.
         """
-        if not self._is_own():
+        self._check_identity()
+        if not self._metrics.is_whole():
+            raise LostFolderError(
+                f"{self.path / METRICS} was deleted or cut: a checkpoint would be without the rows "
+                "before it, so nothing more is written there"
+            )
+
+    def _check_identity(self) -> None:
+        if not self._identity.holds():
             raise LostFolderError(
                 f"{self.path} was deleted, moved or replaced: it is no longer this run's folder, "
                 "so nothing more is written there"
             )
-
-    def _is_own(self) -> bool:
-        # While this process holds the lock file open, its inode can't be another file's.
-        try:
-            return _identity(self.path / _LOCK) == self._identity
-        except (FileNotFoundError, NotADirectoryError):
-            return False
 
     @classmethod
     def create(cls, parent: Path, name: str | None, suffix: str | None) -> "RunFolder":
@@ -208,14 +234,32 @@ class RunFolder:
 
     def write_metrics(self, rows: list[Row]) -> None:
         """Replaces metrics.jsonl."""
-        self.check()
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        write_atomically(self.path / METRICS, text.encode())
+        self._check_identity()
+        self._metrics.replace(rows)
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
+def starts_in(content: bytes) -> list[dict[str, Any]]:
+    """The lines in the content of a starts.jsonl, without those that were truncated."""
+    found = []
+    for line in content.splitlines():
+        with contextlib.suppress(ValueError, RecursionError):
+            found.append(json.loads(line))
+    return [each for each in found if isinstance(each, dict) and type(each.get("update")) is int]
+
+
+def lacks_row(run: Path, logged: int) -> bool:
+    """Whether rows of metrics are gone that a checkpoint of this run was written after.
+
+    Args:
+        run: the run's folder.
+        logged: `Facts.last_logged` of the checkpoint. Rows of updates before the first process of
+            this folder need not be in it: that one may have gone on from a checkpoint alone.
+    """
+    path = run / STARTS
+    starts = starts_in(path.read_bytes()) if path.exists() else []
+    first = min((start["update"] for start in starts), default=0)
+    begun = bool(starts) or (run / CONFIG).exists()
+    return begun and logged > first and all(row["update"] != logged for row in read_metrics(run))
 
 
 def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:

@@ -5,12 +5,12 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.storage.files import sync
+from hackmatrix.storage.files import sync, write_atomically
 
 METRICS = "metrics.jsonl"
 _MOST = 2**63  # of a whole number in a row
@@ -27,6 +27,31 @@ def read_metrics(run: Path) -> Iterator[Row]:
         for line in file:
             if (row := parse_row(line)) is not None:
                 yield row
+
+
+def rows_in(content: bytes) -> list[Row]:
+    """The rows in the content of a metrics.jsonl, as those of `read_metrics`."""
+    return [row for line in content.splitlines() if (row := parse_row(line)) is not None]
+
+
+def length_until(content: bytes, update: int) -> int:
+    """The bytes up to the end of the last row that is of this update or an earlier one."""
+    return next((end for end, row in _from_the_end(content) if row["update"] <= update), 0)
+
+
+def last_update(content: bytes) -> int:
+    """The update of the last row; -1 if there is none."""
+    return next((row["update"] for _, row in _from_the_end(content)), -1)
+
+
+def _from_the_end(content: bytes) -> Iterator[tuple[int, Row]]:
+    """The rows, last one first, each with the place in bytes where its line ends."""
+    end = len(content)
+    while end:
+        begin = content.rfind(b"\n", 0, end - 1) + 1
+        if (row := parse_row(content[begin:end])) is not None:
+            yield end, row
+        end = begin
 
 
 def parse_row(line: str | bytes) -> Row | None:
@@ -73,8 +98,21 @@ class MetricsFile:
     def __init__(self, run: Path) -> None:
         """Takes the run's folder; writes nothing."""
         self._path = run / METRICS
+        self._size = _size_of(self._path)  # bytes that were there when it was last written
         self._waiting: list[bytes] = []
         self._lock = threading.Lock()
+
+    def is_whole(self) -> bool:
+        """Whether the file still holds the rows that it had; one that had none need not exist."""
+        expected = self._size  # before the look: it may grow meanwhile
+        return _size_of(self._path) >= expected
+
+    def replace(self, rows: Iterable[Row]) -> None:
+        """Replaces all rows."""
+        content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        with self._lock:
+            write_atomically(self._path, content)
+            self._size = len(content)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Appends a row, after those that wait; see `RunFolder.add_metrics`."""
@@ -97,8 +135,10 @@ class MetricsFile:
             raise OSError(error.errno, f"{METRICS}: {error.strerror or error}") from error
 
     def _append_waiting(self) -> None:
+        if not self.is_whole():  # never a file anew without the rows that were in it
+            raise OSError(errno.ENOENT, "rows that were written are gone")
         if self._waiting:
-            _append(self._path, b"".join(self._waiting))
+            self._size = _append(self._path, b"".join(self._waiting))
             self._waiting.clear()
 
 
@@ -107,8 +147,15 @@ def _line_of(row: Mapping[str, Any]) -> bytes:
     return json.dumps(_recorded(row)).encode() + b"\n"
 
 
-def _append(path: Path, lines: bytes) -> None:
-    """Appends all of these lines to a file, or nothing.
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+def _append(path: Path, lines: bytes) -> int:
+    """Appends all of these lines to a file, or nothing; returns the file's size in bytes.
 
     Raises:
         OSError: they can't be written.
@@ -123,6 +170,7 @@ def _append(path: Path, lines: bytes) -> None:
         except OSError:
             file.truncate(size)
             raise
+    return size + len(lines)
 
 
 def _ends_a_line(file: FileIO) -> bool:

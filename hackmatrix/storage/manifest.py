@@ -54,6 +54,15 @@ def check_manifest(folder: Path) -> None:
             raise DamagedError(f"{folder} is damaged: the file {name} does not match its checksum")
 
 
+def names_in(content: bytes) -> list[str]:
+    """The files that the content of a manifest lists; none if it was changed."""
+    try:
+        files = json.loads(content)
+    except (ValueError, RecursionError):
+        return []
+    return list(files) if isinstance(files, dict) else []
+
+
 def _read(folder: Path) -> dict[str, tuple[int, str]]:
     path = folder / NAME
     try:

@@ -18,8 +18,8 @@ from hackmatrix.runs.checkpoints import (
     remove_checkpoint,
 )
 from hackmatrix.runs.exports import exported_after, remove_exported_after
-from hackmatrix.runs.folder import RunFolder
-from hackmatrix.runs.rows import read_metrics
+from hackmatrix.runs.folder import RunFolder, lacks_row
+from hackmatrix.runs.rows import METRICS, read_metrics
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import dump_config
 from hackmatrix.settings.options import TrainOptions
@@ -110,7 +110,10 @@ def _own_folder(config: TrainConfig, options: TrainOptions, source: Source) -> P
 
 
 def _check_may_drop(run: Path, source: Source, options: TrainOptions) -> None:
-    """Raises `UserError` if there are later checkpoints or params, unless `--rewind` is given."""
+    """Raises `UserError` if work would be lost, unless `--rewind` gives it up.
+
+    That is later checkpoints and params, and rows that are missing: they are not made again.
+    """
     if options.rewind:
         return
     ways = (
@@ -127,4 +130,11 @@ def _check_may_drop(run: Path, source: Source, options: TrainOptions) -> None:
         raise UserError(
             f"{source.run} has newer params than its checkpoint {source.update} "
             f"({', '.join(trained)}): {ways}"
+        )
+    if source.checkpoint is not None and lacks_row(run, source.checkpoint.facts.last_logged):
+        last = max((row["update"] for row in read_metrics(run)), default=0)
+        raise UserError(
+            f"{run / METRICS} lacks rows before checkpoint {source.update}, its last one is of "
+            f"update {last}: put the file back, or --rewind goes on without them, --run-name or "
+            "--output-dir in a new folder"
         )

@@ -23,7 +23,7 @@ from hackmatrix.buckets.cache import (
     fetched_runs,
     newest_with_params,
 )
-from hackmatrix.buckets.fetch import fetch_run
+from hackmatrix.buckets.sides import settle
 from hackmatrix.errors import UserError
 from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.storage.address import Address
@@ -37,7 +37,7 @@ RUNS = RUN.parent
 def bring(run: Path) -> list[str]:
     """Fetches the run of the bucket; the lines that were said."""
     told: list[str] = []
-    fetch_run(Bucket(RUN, patience=2), run, told.append)
+    settle(Bucket(RUN, patience=2), run, told.append, is_folder_named=False)
     return told
 
 

@@ -179,6 +179,21 @@ def test_without_the_network_the_lease_rests_and_then_goes_on(fake: FakeBucket) 
     until(lambda: not rests())
 
 
+def test_a_lease_that_expired_and_is_gone_may_have_been_another_s_meanwhile(
+    fake: FakeBucket,
+) -> None:
+    mine = take_lease(bucket(), print)
+    fake.is_down = True
+    until(lambda: time.monotonic() >= mine._good_until)
+    del fake.objects[HELD]  # another has taken it, trained the run and given it back
+    fake.is_down = False
+    with pytest.raises(LeaseLost, match="another may have trained the run meanwhile"):
+        mine.renew()
+    with pytest.raises(LeaseLost):
+        mine.check()
+    assert fake.names() == []
+
+
 def test_a_lease_that_somebody_deleted_is_written_again(fake: FakeBucket) -> None:
     mine = take_lease(bucket(), print)
     del fake.objects[HELD]

@@ -11,38 +11,26 @@ import pytest
 from bucket_runs import (
     PREFIX,
     RUN,
+    Held,
     add_checkpoint,
     add_params,
     add_rows,
     contents,
     make_run,
     put_run,
+    remove_checkpoints,
     stored,
     until,
 )
 from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault
 
 from hackmatrix.buckets import mirror as mirrors
+from hackmatrix.buckets.home import home_of
 from hackmatrix.buckets.lease import LeaseLost
-from hackmatrix.buckets.mirror import Mirror, home_of
+from hackmatrix.buckets.mirror import Mirror
 from hackmatrix.storage.bucket import Bucket, Unreachable
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
-
-
-class Held:
-    """A lease that is held as long as a test wants."""
-
-    error: Exception | None = None
-    renewals = 0
-
-    def check(self) -> None:
-        if self.error is not None:
-            raise self.error
-
-    def renew(self) -> None:
-        self.renewals += 1
-        self.check()
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +116,7 @@ def test_checkpoints_that_the_run_removed_go_after_the_newer_one_is_whole(
     shutil.rmtree(run / "checkpoints" / "20")
     (run / "params_20.json").unlink()
     (run / "params_20.npz").unlink()
+    add_rows(run, 40)
     add_checkpoint(run, 40)
     follow(run)
     assert stored(fake) == contents(run)
@@ -146,7 +135,8 @@ def test_only_checkpoints_and_their_params_are_ever_removed(
     fake.put(f"{PREFIX}checkpoints/99/facts.json", b"half")
     follow(run)
     left = stored(fake).keys() - contents(run).keys()
-    assert left == {"tpu/finished-1", "notes.md", "best_params.npz", "profiles/x"}
+    kept = {"tpu/finished-1", "notes.md", "best_params.npz", "profiles/x"}
+    assert left == kept | {"checkpoints/99/facts.json"}
 
 
 def test_what_is_missing_at_one_look_alone_stays(fake: FakeBucket, tmp_path: Path) -> None:
@@ -175,6 +165,151 @@ def test_a_folder_that_is_deleted_deletes_nothing_in_the_bucket(
     shutil.rmtree(run)
     follow(run)
     assert stored(fake) == before
+
+
+@pytest.mark.parametrize("fate", ["deleted", "half deleted", "moved", "replaced"])
+def test_a_folder_that_goes_while_it_is_mirrored_leaves_the_bucket_as_it_was(
+    fake: FakeBucket, tmp_path: Path, fate: str
+) -> None:
+    run = make_run(tmp_path / "mine", 20, 30)
+    told: list[str] = []
+    with mirrored(run, Held(), told) as mirror:
+        until(lambda: f"{PREFIX}log.txt" in fake.objects)
+        before = stored(fake)
+        if fate == "half deleted":
+            (run / "config.yaml").unlink()
+        else:
+            run.rename(tmp_path / "aside")
+        if fate == "deleted":
+            shutil.rmtree(tmp_path / "aside")
+        if fate == "replaced":
+            make_run(run, 10, 20, 30, 40)
+        until(lambda: mirror.is_over)
+    assert stored(fake) == before
+    assert not mirror.is_complete
+    assert told == [
+        f"{run} was deleted, moved or replaced: nothing more is uploaded, what {RUN} holds stays"
+    ]
+    assert (run / "bucket.json").exists() == (fate == "half deleted")
+
+
+def test_no_checkpoint_is_sent_without_its_rows(fake: FakeBucket, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    told: list[str] = []
+    with mirrored(run, Held(), told) as mirror:
+        until(lambda: f"{PREFIX}log.txt" in fake.objects)
+        before = stored(fake)
+        (run / "metrics.jsonl").unlink()
+        add_checkpoint(run, 30)
+        until(lambda: mirror.is_over)
+    assert stored(fake) == before
+    assert told == [
+        f"{run}/metrics.jsonl lacks rows before checkpoint 30: nothing more is uploaded, what "
+        f"{RUN} holds stays"
+    ]
+
+
+def test_rows_that_rewind_gave_up_hold_no_checkpoint_back(fake: FakeBucket, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    (run / "metrics.jsonl").write_bytes(b"")
+    bucket, lease = Bucket(RUN, 4), Held()
+    with Mirror(run, bucket, lease, print, print, rewinds=True) as mirror:  # type: ignore[arg-type]
+        pass
+    assert mirror.is_complete
+    assert stored(fake) == contents(run)
+
+
+def test_rows_that_come_while_the_folder_is_listed_go_with_the_next_look(
+    fake: FakeBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    mirror = Mirror(run, Bucket(RUN, 2), Held(), print, print)  # type: ignore[arg-type]
+    assert mirror._look(ending=False)
+    stamps = mirrors._stamps
+
+    def late(
+        run: Path,
+    ) -> object:  # as if the rows were listed before the new ones, and all else after
+        before = stamps(run)
+        add_rows(run, 30)
+        add_checkpoint(run, 30)
+        return stamps(run) | {"metrics.jsonl": before["metrics.jsonl"]}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirrors, "_stamps", late)
+        assert not mirror._look(ending=False)
+    assert not any("checkpoints/30" in name for name in fake.objects)
+    assert mirror._look(ending=False)
+    assert stored(fake) == contents(run)
+
+
+@pytest.mark.parametrize("rewinds", [False, True])
+def test_rows_that_the_bucket_holds_are_not_replaced_by_fewer_without_rewind(
+    fake: FakeBucket, tmp_path: Path, rewinds: bool
+) -> None:
+    run = make_run(tmp_path / "mine", 10, 20, 30)
+    add_rows(run, 31, 32)
+    follow(run)
+    told: list[str] = []
+    bucket, lease = Bucket(RUN, 4), Held()
+    with Mirror(run, bucket, lease, told.append, told.append, rewinds=rewinds) as mirror:  # type: ignore[arg-type]
+        until(lambda: mirror._rows is not None)
+        rows = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+        (run / "metrics.jsonl").write_bytes(b"".join(rows[:3]))  # as a run that makes 31 again
+        mirror._written.clear()
+        until(lambda: fake.objects[f"{PREFIX}metrics.jsonl"].content == b"".join(rows[:3]))
+        (run / "metrics.jsonl").write_bytes(rows[2])
+    mirror._thread.join()
+    assert mirror.is_complete == rewinds
+    assert stored(fake)["metrics.jsonl"] == (rows[2] if rewinds else b"".join(rows[:3]))
+    lacks = f"{run}/metrics.jsonl lacks rows that were in it"
+    assert [line.partition(":")[0] for line in told] == ([] if rewinds else [lacks])
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[1]", b"{}"])
+def test_a_damaged_manifest_ends_no_upload(
+    fake: FakeBucket, tmp_path: Path, content: bytes
+) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    (run / "checkpoints" / "20" / "manifest.json").write_bytes(content)
+    follow(run)
+    assert stored(fake) == contents(run)
+
+
+def test_a_manifest_is_not_sent_before_all_that_it_lists(fake: FakeBucket, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", 20)
+    mirror = Mirror(run, Bucket(RUN, 2), Held(), print, print)  # type: ignore[arg-type]
+    (run / "checkpoints" / "20" / "arrays" / "d").unlink()  # as by somebody who removes the run
+    assert not mirror._look(ending=False)
+    assert f"{PREFIX}checkpoints/20/manifest.json" not in fake.objects
+
+
+def test_what_another_has_written_is_not_deleted(fake: FakeBucket, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", 20, 30)
+    follow(run)
+    fake.put(f"{PREFIX}checkpoints/20/facts.json", b"of another")
+    remove_checkpoints(run, 20)
+    follow(run)
+    assert stored(fake).keys() - contents(run).keys() == {"checkpoints/20/facts.json"}
+
+
+def test_what_another_writes_at_the_last_moment_is_not_deleted(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    run = make_run(tmp_path / "mine", 20, 30)
+    follow(run)
+    remove_checkpoints(run, 20)
+    delete = Bucket.delete
+
+    def late(self: Bucket, name: str, generation: int | None = None) -> None:
+        if name == "params_20.npz":
+            fake.put(f"{PREFIX}{name}", b"of another")
+        delete(self, name, generation)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Bucket, "delete", late)
+        follow(run)
+    assert stored(fake) == contents(run) | {"params_20.npz": b"of another"}
 
 
 def test_a_checkpoint_that_is_removed_while_it_is_sent_is_left_out(
@@ -390,8 +525,10 @@ def test_all_that_was_put_there_by_an_earlier_process_is_known(
 ) -> None:
     run = make_run(tmp_path / "mine", 20)
     put_run(fake, run)
+    add_rows(run, 30)
     add_checkpoint(run, 30)
     follow(run)
     new = f"POST {PREFIX}checkpoints/30/"
     sent = [call for call in fake.calls if call.startswith("POST")]
-    assert sent == [new + "arrays/d", new + "facts.json", new + "manifest.json"]
+    rows = f"POST {PREFIX}metrics.jsonl"
+    assert sent == [rows, new + "arrays/d", new + "facts.json", new + "manifest.json"]

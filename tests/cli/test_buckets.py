@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bucket_runs import PREFIX, RUN, add_checkpoint, add_rows, make_run, put_run, stored
+from bucket_runs import PREFIX, RUN, add_checkpoint, add_rows, go_on, make_run, put_run, stored
 from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault, emulated
 from garbage import only_new_garbage
 from made_runs import make_run as make_trained
 
 from hackmatrix.buckets import lease, mirror
-from hackmatrix.buckets.mirror import home_of, write_home
+from hackmatrix.buckets.home import home_of, write_home
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train_bucket import Places, localised, places_of
 from hackmatrix.runs.names import next_name
@@ -141,6 +141,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
             make_run(run, 20)
         else:
             run = source.run
+            (run / ".lock").touch()
             add_rows(run, source.update + 10)
             add_checkpoint(run, source.update + 10)
         return Outcome(run, 30, 30, End.FINISHED, None, None, None)
@@ -210,6 +211,39 @@ def test_a_run_goes_on_from_its_bucket(
     assert "checkpoints/30/manifest.json" in stored(fake)
     assert main(["train", "--checkpoint-dir", URL, "--resume-run", "mine", "--no-wandb"]) == 0
     assert trained[1][2].update == 30
+
+
+def test_a_folder_here_goes_on_from_what_its_bucket_has_on_top_of_it(
+    fake: FakeBucket, trained: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    write_home(make_run(HERE / "mine", 20), RUN)
+    put_run(fake, make_run(tmp_path / "there", 20, 30))
+    assert main(["train", "--resume", str(HERE / "mine")]) == 0
+    assert trained[0][2].update == 30
+    assert "checkpoints/40/manifest.json" in stored(fake)
+
+
+def test_a_run_that_went_on_both_here_and_there_is_refused(
+    fake: FakeBucket,
+    trained: list[tuple[Any, ...]],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    run, there = make_run(HERE / "mine", 20), make_run(tmp_path / "there", 20)
+    write_home(go_on(run, "one", 30), RUN)
+    put_run(fake, go_on(there, "another", 30, 40))
+    before = stored(fake)
+    for named in (str(run), f"{URL}/mine"):
+        code, line = fails(["train", "--resume", named], capsys)
+        assert code == 2
+        assert line.startswith(f"{run} (update 30) and {URL}/mine (update 40) are not the same run")
+    assert trained == []
+    assert stored(fake) == before
+
+    assert main(["train", "--resume", str(run), "--rewind"]) == 0
+    assert trained[0][2].update == 30
+    assert stored(fake)["checkpoints/30/arrays/d"] == b"arrays of one, 30"
+    assert stored(fake)["checkpoints/40/arrays/d"] == b"arrays of 40"
 
 
 def test_another_trainer_of_the_run_is_refused(

@@ -110,6 +110,51 @@ def test_a_run_whose_folder_is_taken_away_stops_and_leaves_the_next_one_alone(
         assert updates_of(other) == [1, 2, 3, 4]
 
 
+def test_a_run_whose_rows_are_taken_away_stops_and_makes_no_file_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "mine"
+    train = Trainer.run
+
+    def taken_away(self: Trainer, state: TrainState, count: int) -> TrainState:
+        if count and int(state.update) == 4:
+            while not (run / "params_4.json").exists():  # so that nothing is being saved
+                time.sleep(0.01)
+            (run / "metrics.jsonl").unlink()
+        return train(self, state, count)
+
+    monkeypatch.setattr(Trainer, "run", taken_away)
+
+    def command() -> int:
+        run_of(tmp_path, save_interval=1, log_interval=1)
+        return 0
+
+    assert exit_code("hackmatrix train", command) == 1
+    line = capsys.readouterr().err
+    assert line.startswith(f"hackmatrix train: error: {run}/metrics.jsonl was deleted or cut")
+    assert line.count("\n") == 1
+    assert not (run / "metrics.jsonl").exists()
+    assert updates_of(run) == [1, 2, 3, 4]
+
+
+def test_a_checkpoint_without_its_rows_is_not_resumed_as_if_it_had_them(tmp_path: Path) -> None:
+    run_of(tmp_path, save_interval=3, log_interval=3, total_timesteps=6 * 64)
+    run = tmp_path / "mine"
+    metrics = run / "metrics.jsonl"
+    rows = metrics.read_bytes().splitlines(keepends=True)
+    metrics.write_bytes(rows[0])
+    before = files_of(run)
+    lacks = r"lacks rows before checkpoint 6, its last one is of update 3: put the file back, or --"
+    with pytest.raises(UserError, match=lacks):
+        run_of(tmp_path, TrainOptions(resume=str(run)))
+    assert files_of(run) == before
+    output = io.StringIO()
+    run_of(tmp_path, TrainOptions(resume=str(run), rewind=True), output=output)
+    assert "all 6 updates are made" in output.getvalue()
+    metrics.write_bytes(b"".join(rows))
+    run_of(tmp_path, TrainOptions(resume=str(run)))
+
+
 def test_a_folder_that_is_moved_while_a_checkpoint_is_saved_is_not_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """Runs as a training leaves them, here and in the fake bucket, without any training."""
 
 import json
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,21 @@ from hackmatrix.storage.manifest import write_manifest
 
 RUN = Address(BUCKET, "runs/mine")
 PREFIX = "runs/mine/"
+
+
+class Held:
+    """A lease that is held as long as a test wants."""
+
+    error: Exception | None = None
+    renewals = 0
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def renew(self) -> None:
+        self.renewals += 1
+        self.check()
 
 
 def add_checkpoint(run: Path, update: int, content: bytes | None = None) -> Path:
@@ -52,6 +68,28 @@ def make_run(run: Path, *updates: int) -> Path:
         add_checkpoint(run, update)
         add_params(run, f"params_{update}", update)
     return run
+
+
+def go_on(run: Path, process: str, *updates: int) -> Path:
+    """The run as another process goes on with it: its start, rows and checkpoints are its own."""
+    newest = max((int(path.name) for path in (run / "checkpoints").glob("[0-9]*")), default=0)
+    with (run / "starts.jsonl").open("a") as file:
+        file.write(json.dumps({"update": newest, "time": process}) + "\n")
+    for update in updates:
+        row = {"update": update, "timesteps": update, "train/steps_per_second": len(process) + 0.5}
+        with (run / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        add_checkpoint(run, update, f"arrays of {process}, {update}".encode())
+        add_params(run, f"params_{update}", update)
+    return run
+
+
+def remove_checkpoints(run: Path, *updates: int) -> None:
+    """Removes checkpoints and their params, as a run that keeps only the newest."""
+    for update in updates:
+        shutil.rmtree(run / "checkpoints" / str(update))
+        for suffix in ("json", "npz"):
+            (run / f"params_{update}.{suffix}").unlink()
 
 
 def put_run(fake: FakeBucket, run: Path, prefix: str = PREFIX) -> None:

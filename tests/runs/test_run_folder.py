@@ -10,7 +10,7 @@ import pytest
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.exports import remove_exported_after
-from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.folder import LostFolderError, RunFolder, lacks_row
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import (
     agent_folders,
@@ -128,6 +128,37 @@ def test_a_line_that_a_kill_has_cut_is_left_out_and_written_over(tmp_path: Path)
     run.cut_metrics(2)
     run.add_metrics({"update": 3})
     assert [row["update"] for row in run.metrics()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("left", [None, b"", b'{"update": 1}\n'])
+def test_rows_that_are_gone_are_found_and_their_file_is_not_made_anew(
+    tmp_path: Path, left: bytes | None
+) -> None:
+    run = RunFolder.create(tmp_path, "mine", None)
+    for update in (1, 2):
+        run.add_metrics({"update": update})
+    metrics = run.path / "metrics.jsonl"
+    metrics.unlink()
+    if left is not None:
+        metrics.write_bytes(left)
+    for write in (lambda: run.add_metrics({"update": 3}), run.settle_metrics, run.check):
+        with pytest.raises(LostFolderError, match=r"metrics\.jsonl was deleted or cut"):
+            write()
+    with pytest.raises(OSError, match="rows that were written are gone"):
+        run._metrics.add({"update": 3})  # they went after the check
+    assert (metrics.read_bytes() if metrics.exists() else None) == left
+
+
+def test_rows_before_the_first_process_of_a_folder_are_not_missed(tmp_path: Path) -> None:
+    assert not lacks_row(tmp_path, 5)  # a checkpoint in no run
+    (tmp_path / "config.yaml").touch()
+    assert lacks_row(tmp_path, 5)
+    assert not lacks_row(tmp_path, 0)
+    (tmp_path / "starts.jsonl").write_text('{"update": 5}\n{"update": 8}\n{"upd')
+    assert not lacks_row(tmp_path, 5)  # that one went on from a checkpoint alone
+    assert lacks_row(tmp_path, 10)
+    (tmp_path / "metrics.jsonl").write_text('{"update": 10}\n{"update": 11}\n')
+    assert not lacks_row(tmp_path, 10)
 
 
 def test_rows_after_an_update_can_be_dropped(tmp_path: Path) -> None:
