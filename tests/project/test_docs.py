@@ -58,10 +58,11 @@ def feature_table() -> str:
 
 def tactical_table() -> str:
     """The layout `tactical` as docs/environment.md shows it."""
-    rows = ["| feature | group | divided by | meaning |", "|---|---|---:|---|"]
+    rows = ["| feature | group | integers | divided by | meaning |", "|---|---|---|---:|---|"]
     for group in tactical.GROUPS:
         place = span(tactical.START[group.name], group.size)
-        rows.append(f"| {place} | `{group.name}` | {group.scale} | {group.meaning} |")
+        integers = f"{group.low} to {group.high}"
+        rows.append(f"| {place} | `{group.name}` | {integers} | {group.scale} | {group.meaning} |")
     return "\n".join(rows)
 
 
