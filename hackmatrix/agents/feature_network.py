@@ -58,7 +58,7 @@ class FeatureNetwork:
 
 def _platform() -> str:
     """The platform on which JAX runs what is not told where."""
-    device = jax.config.jax_default_device
+    device = jax.config.jax_default_device  # type: ignore[attr-defined]
     if device is None:
         return jax.default_backend()
     return device if isinstance(device, str) else str(device.platform)

@@ -100,6 +100,26 @@ def test_the_observation_is_documented_as_it_is(table: Callable[[], str]) -> Non
     assert f"One record of {layout.RECORD_SIZE} bytes" in text
 
 
+def test_what_a_new_program_takes_is_in_contributing() -> None:
+    """Every file that names one of the programs with an effect of its own."""
+    package = ROOT / "hackmatrix"
+    naming = re.compile(r'ProgramId\.HACK\b|"HACK"|^    HACK = ', re.M)
+    files = {
+        str(file.relative_to(package))
+        for file in package.rglob("*.py")
+        if naming.search(file.read_text())
+    }
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.search(r"^\| a program of the game .*\n(\| - .*\n)*", text, re.M)
+    assert rows is not None
+    named = {name for row in rows[0].splitlines() for name in _code(row.split("|")[2])}
+    assert named == files
+
+
+def _code(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
 def write_example(document: Path, folder: Path) -> str:
     """The Python examples of a document one after the other, as a file."""
     examples = re.findall(r"```python\n(.*?)```", document.read_text(), re.S)
