@@ -92,7 +92,8 @@ def visible_range(drawn: Numbers, calm: Numbers) -> tuple[float, float]:
 def band(curves: Sequence[Curve]) -> Band | None:
     """Mean and 95 % interval (Student's t) of several curves where all of them have values.
 
-    The interval stays within the curves, as what is beyond may be impossible. Curves with different x are interpolated. None where there is no such place.
+    The interval stays within the curves, as what is beyond may be impossible. Curves with different
+    x are interpolated. None where there is no such place.
     """
     from scipy.special import stdtrit  # takes a while, and most runs have one seed
 
