@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
 import hackmatrix.gym
 from benchmarks.command import run_command
@@ -120,7 +121,10 @@ def measure(options: ClientsOptions) -> VectorBench | Trainings:
         return Trainings([training(name, options.train) for name in TRAININGS])
     hackmatrix.gym.register()
     envs = gymnasium.make_vec(
-        ENVIRONMENT_ID, num_envs=options.num_envs, observation=options.observation
+        ENVIRONMENT_ID,
+        num_envs=options.num_envs,
+        observation=options.observation,
+        autoreset_mode=AutoresetMode.SAME_STEP,
     )
     rng = np.random.default_rng(0)
     _, infos = envs.reset(seed=0)

@@ -24,6 +24,7 @@ from hackmatrix.evaluation.ranking import reports_on
 from hackmatrix.options import option
 from hackmatrix.reporting.console import Console
 from hackmatrix.reporting.rows import HIGH, LOW, Interval
+from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.runs.params import agent_folders
 from hackmatrix.runs.rows import read_metrics
 from hackmatrix.settings.config import TrainConfig
@@ -124,7 +125,8 @@ class Study:
             for name, changed in STUDY[group].items():
                 if (one := self.found.get(_key(changed))) is None:
                     continue
-                stages, wins = Interval.of(one["stages"]), Interval.of(one["wins"])
+                stages = Interval.of(one["stages"], (0, LAST_STAGE))
+                wins = Interval.of(one["wins"], (0, 1))
                 lines.append(
                     f"  {name:<22} {stages.mean:5.2f} [{stages.low:5.2f}, {stages.high:5.2f}]"
                     f"   {wins.mean:6.1%} ({min(one['wins']):6.1%} to {max(one['wins']):6.1%})"

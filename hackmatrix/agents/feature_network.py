@@ -25,7 +25,8 @@ class FeatureNetwork:
             env: environment whose observations the network reads.
             module: maps features float32[B, F] to logits [B, A] and values [B].
             reads_features: whether the layer `Dense_0` alone reads the features. It is then given
-                `SparseFeatures` where those are faster.
+                `SparseFeatures` where those are faster: on CPU. Whoever runs it on other devices
+                than JAX's default ones makes it within `jax.default_device`.
         """
         self.num_actions = env.num_actions
         self.reads_features = reads_features
@@ -55,12 +56,20 @@ class FeatureNetwork:
         return logits, values, carry
 
 
+def _platform() -> str:
+    """The platform on which JAX runs what is not told where."""
+    device = jax.config.jax_default_device  # type: ignore[attr-defined]
+    if device is None:
+        return jax.default_backend()
+    return device if isinstance(device, str) else str(device.platform)
+
+
 def _features(env: Environment, *, sparse: bool) -> Callable[[PyTree], Array | SparseFeatures]:
-    """A function from B encoded observations to features, in the backend's fastest form."""
+    """A function from B encoded observations to features, in the platform's fastest form."""
     if (integers := getattr(env, "feature_integers", None)) is not None:
         return lambda numbers: numbers.astype(jnp.float32) * integers.scales
     table = getattr(env, "feature_rows", None) if sparse else None
-    if table is None or jax.default_backend() != "cpu":
+    if table is None or _platform() != "cpu":
         return jax.vmap(env.features)
     split = jax.vmap(table)
 

@@ -77,6 +77,8 @@ class EvaluateOptions:
         forbidden_programs(self.forbid)
         if self.search and (self.greedy or self.forbid):
             raise UserError("--search goes without --greedy and --forbid")
+        if self.report is not None and self.report.suffix != ".html":
+            raise UserError(f"--report {self.report}: must end in .html")
         if self.report is not None and not self.report.parent.is_dir():
             raise UserError(f"--report {self.report}: there is no folder {self.report.parent}")
 
@@ -163,11 +165,11 @@ def _entrants(agents: Sequence[str], options: EvaluateOptions, limits: "Limits")
     from hackmatrix.evaluation.agents import agent_player
     from hackmatrix.evaluation.contest import Entrant
 
-    plays = [
-        agent_player(agent, options.env, limits, greedy=options.greedy, search=options.search)
-        for agent in agents
-    ]
     programs = forbidden_programs(options.forbid)
+    how: dict[str, Any] = {"greedy": options.greedy, "search": options.search}
+    plays = [
+        agent_player(agent, options.env, limits, **how, forbids=bool(programs)) for agent in agents
+    ]
     if not programs:
         return [Entrant(agent, play(())) for agent, play in zip(agents, plays, strict=True)]
     (agent,), (play,) = agents, plays

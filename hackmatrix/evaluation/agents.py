@@ -37,7 +37,13 @@ Play = Callable[[Collection[int]], Report]  # plays without these actions
 
 
 def agent_player(
-    agent: str, env: str, limits: Limits, *, greedy: bool, search: int | None = None
+    agent: str,
+    env: str,
+    limits: Limits,
+    *,
+    greedy: bool,
+    search: int | None = None,
+    forbids: bool = False,
 ) -> Play:
     """What plays an agent's games; networks are compiled once, whatever is forbidden.
 
@@ -47,6 +53,7 @@ def agent_player(
         limits: which games.
         greedy: whether networks take their most probable action.
         search: simulations of a tree search before each action of a network; none without.
+        forbids: whether programs will be forbidden, which only HackMatrix has.
 
     Raises:
         UserError: there is no such file or environment, or they do not fit.
@@ -54,7 +61,13 @@ def agent_player(
     if agent == SCRIPTED:
         check_search(agent, search)
         return lambda forbidden: _scripted(limits, forbidden)
-    return _compiled(compiled_agent(agent, env, greedy=greedy, search=search), limits)
+    compiled = compiled_agent(agent, env, greedy=greedy, search=search)
+    if forbids and not _is_hackmatrix(compiled.env):
+        raise UserError(
+            f"--forbid goes with HackMatrix, whose programs it names; {agent} plays "
+            f"{compiled.environment}"
+        )
+    return _compiled(compiled, limits)
 
 
 class CompiledAgent(NamedTuple):
@@ -92,9 +105,13 @@ def check_search(agent: str, search: int | None) -> None:
         raise UserError(f"--search goes with params, {agent} has no network")
 
 
+def _is_hackmatrix(env: Environment) -> bool:
+    return getattr(env, "id", None) == ENVIRONMENT_ID
+
+
 def _compiled(agent: CompiledAgent, limits: Limits) -> Play:
     _, env, player, places = agent
-    if getattr(env, "id", None) != ENVIRONMENT_ID:
+    if not _is_hackmatrix(env):
         games = Games(env, player, limits, places=places)
         return lambda forbidden: report_on(env, games.play(player.params, forbidden))
     recorded = Games(env, player, limits, record=True, places=places)

@@ -68,14 +68,18 @@ class Ranking:
     def _over_agents(self, place: int) -> Interval:
         """The mean of a column over the agents, with its interval.
 
-        That of a rate is at least as wide as the games alone leave open: agents that all win
-        nothing are no proof that none ever wins.
+        No mean of games is outside of what single games gave. The interval of a rate is at least
+        as wide as the games alone leave open: agents that all win nothing are no proof that none
+        ever wins.
         """
-        interval = Interval.of([agent.report.estimates[place].mean for agent in self.agents])
-        values = [np.asarray(agent.report.columns[place].values) for agent in self.agents]
-        if values[0].dtype != bool:
+        values = np.concatenate([agent.report.columns[place].values for agent in self.agents])
+        is_rate = values.dtype == bool
+        possible = (0.0, 1.0) if is_rate else (float(values.min()), float(values.max()))
+        means = [agent.report.estimates[place].mean for agent in self.agents]
+        interval = Interval.of(means, possible)
+        if not is_rate:
             return interval
-        _, low, high = estimate(np.concatenate(values))
+        _, low, high = estimate(values)
         return interval._replace(low=min(low, interval.low), high=max(high, interval.high))
 
 

@@ -149,6 +149,9 @@ class ProcessBackend:
         """See `Backend`."""
         self._process.close()
 
+    def __reduce__(self) -> Any:
+        raise UserError("a game in another process can't be pickled or copied: make another one")
+
 
 class JaxBackend:
     """The JAX engine, for one game; many games are faster in `gymnasium.make_vec`."""
@@ -156,6 +159,12 @@ class JaxBackend:
     layouts: tuple[str, ...] = LAYOUTS
 
     def __init__(self) -> None:
+        self._state: Any = None
+        self._observation: Any = None
+        self._done = False
+        self._make_programs()
+
+    def _make_programs(self) -> None:
         import jax
 
         from hackmatrix.jaxgame import HackMatrixEnv
@@ -166,9 +175,13 @@ class JaxBackend:
         self._reset = jax.jit(env.reset_game)
         self._step = jax.jit(env.step)
         self._mask = jax.jit(env.action_mask)
-        self._state: Any = None
-        self._observation: Any = None
-        self._done = False
+
+    def __getstate__(self) -> Any:
+        return self._state, self._observation, self._done  # programs can't be pickled
+
+    def __setstate__(self, state: Any) -> None:
+        self._state, self._observation, self._done = state
+        self._make_programs()
 
     def reset(self, stream: int) -> None:
         """See `Backend`."""

@@ -1,5 +1,6 @@
 """One game as an environment of Gymnasium."""
 
+import operator
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -31,13 +32,14 @@ class GameEnv(gymnasium.Env[Any, Any]):
     """HackMatrix for Gymnasium: `gymnasium.make("HackMatrix-v1")`.
 
     Actions: 28, `rules.actions.ACTION_NAMES`; an invalid one ends the game. The valid ones are in
-    `info["action_mask"]`, bool[28], and `action_masks()` returns them. A seed below 2**31 is the
-    game's stream, so the same seed is the same game in every part of this project.
+    `info["action_mask"]`, bool[28], and `action_masks()` returns them; after the end of the game,
+    where no action counts, all are True, so that a masked policy always finds one. A seed below
+    2**31 is the game's stream, so the same seed is the same game in every part of this project.
 
     Info of a step: `invalid_action`, `stage_complete` and `death` are True or not there;
-    `reward_breakdown` has 14 parts, which with the step penalty of -0.01 sum to the reward. When
-    the game ends, `episode_stats` takes the place of `action_mask`. With another reward than the
-    game's own, `game_reward` is its own, and `episode_stats` has the sum, `game_return`.
+    `reward_breakdown` has 14 parts, which with the step penalty of -0.01 sum to the reward;
+    `episode_stats` is there when the game ends. With another reward than the game's own,
+    `game_reward` is its own, and `episode_stats` has the sum, `game_return`.
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium's name and kind
@@ -97,7 +99,13 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts a game; see `gymnasium.Env.reset`. There are no options."""
+        """Starts a game; see `gymnasium.Env.reset`.
+
+        Raises:
+            UserError: there are options, of which it has none.
+        """
+        if options:
+            raise UserError(f"reset has no options, got {', '.join(map(str, options))}")
         super().reset(seed=seed)
         known = seed is not None and seed < EVALUATION_STREAM
         stream = seed if known else int(self.np_random.integers(EVALUATION_STREAM))
@@ -113,33 +121,34 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
         Raises:
             GameOverError: there is no game that has not ended.
+            UserError: the action is not an integer, 0..27.
         """
         if not self._running:
             raise GameOverError("there is no running game: call reset first")
+        number = _number_of(action)
         before = replace(self.state().player) if self._is_progress else None
-        taken = self._backend.step(int(action))
+        taken = self._backend.step(number)
         self._running = not taken.done
-        self._mask = self._backend.mask()
-        self._stats.add(int(action), taken)
+        self._mask = self._backend.mask() if self._running else np.ones_like(self._mask)
+        self._stats.add(number, taken)
         reward = taken.reward
         if before is not None:
             taken.info["game_reward"] = reward
             reward = self._progress(before, taken)
         observation = self._observation()
+        taken.info["action_mask"] = self._mask.copy()
         if taken.done:
             taken.info["episode_stats"] = self.episode_stats()
-        else:
-            taken.info["action_mask"] = self._mask.copy()
         self._show()
         return observation, reward, taken.done, False, taken.info
 
     def action_masks(self) -> Mask:
-        """bool[28], the valid actions; none after the end of the game. For sb3-contrib."""
+        """bool[28], the valid actions; all after the end of the game. For sb3-contrib."""
         return self._mask.copy()
 
     def get_valid_actions(self) -> list[int]:
-        """The valid actions, ascending."""
-        return [int(action) for action in np.flatnonzero(self._mask)]
+        """The valid actions, ascending; none after the end of the game."""
+        return np.flatnonzero(self._mask).tolist() if self._running else []
 
     def episode_stats(self) -> dict[str, Any]:
         """Sums over the steps of the game so far: `info["episode_stats"]` at its end."""
@@ -176,6 +185,18 @@ class GameEnv(gymnasium.Env[Any, Any]):
             screen = below(sys.stdout)
             screen.write(f"{_CLEAR}{in_words(self.state())}")
             screen.flush()
+
+
+def _number_of(action: Any) -> int:
+    """An action as a number: of any integer, also a NumPy or torch scalar."""
+    try:
+        number = operator.index(action)
+    except TypeError:
+        number = -1
+    if not 0 <= number < NUM_ACTIONS:
+        got = " ".join(repr(action).split())
+        raise UserError(f"an action is one integer, 0..{NUM_ACTIONS - 1}, got {got:.60}")
+    return number
 
 
 class _Stats:

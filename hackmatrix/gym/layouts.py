@@ -23,7 +23,7 @@ from hackmatrix.rules.observation import (
     channel_starts,
 )
 from hackmatrix.rules.programs import PROGRAMS
-from hackmatrix.rules.tactical import SCALES
+from hackmatrix.rules.tactical import HIGH, LOW, SCALES
 
 Layout = Literal["dict", "classic", "full", "tactical", "compact"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -60,8 +60,9 @@ def space_of(layout: str) -> spaces.Space[Any]:
     if layout not in FEATURE_SIZE:
         raise UserError(f"observation must be one of {', '.join(LAYOUTS)}, got {layout!r}")
     if layout == "tactical":
-        scales, integers = np.array(SCALES, np.float32), np.iinfo(np.int8)
-        return spaces.Box(integers.min * scales, integers.max * scales, dtype=np.float32)
+        scales = np.array(SCALES, np.float32)
+        low, high = (np.array(bound, np.float32) * scales for bound in (LOW, HIGH))
+        return spaces.Box(low, high, dtype=np.float32)
     low = np.zeros(FEATURE_SIZE[layout], np.float32)
     if layout == "full":
         low[_extra("until_task")] = -1

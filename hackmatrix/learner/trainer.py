@@ -95,7 +95,8 @@ class Trainer:
             name = _name(config, self._course, detect_anomaly=detect_anomaly)
             self._kept = KeptExecutables(name, ("init", "run"), self.mesh.devices.flat[0])
         if network is None:
-            network = make_network(env, config.network)
+            with jax.default_device(self.mesh.local_devices[0]):  # where it will run
+                network = make_network(env, config.network)
         check_network(env, network)
         _check_config(env, network, config)
         self.config = config

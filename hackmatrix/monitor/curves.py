@@ -97,7 +97,8 @@ def visible_range(drawn: Numbers, calm: Numbers) -> tuple[float, float]:
 def band(curves: Sequence[Curve]) -> Band | None:
     """Mean and 95 % interval (Student's t) of several curves where all of them have values.
 
-    Curves with different x are interpolated. None where there is no such place.
+    The interval stays within the curves, as what is beyond may be impossible. Curves with different
+    x are interpolated. None where there is no such place.
     """
     from scipy.special import stdtrit  # takes a while, and most runs have one seed
 
@@ -110,7 +111,8 @@ def band(curves: Sequence[Curve]) -> Band | None:
     mean = values.mean(axis=0)
     error = values.std(axis=0, ddof=1) / np.sqrt(len(curves))
     reach = float(stdtrit(len(curves) - 1, 0.975)) * error
-    return Band(x, mean, mean - reach, mean + reach)
+    low, high = values.min(axis=0), values.max(axis=0)  # as `reporting.rows.Interval` stays within
+    return Band(x, mean, np.maximum(low, mean - reach), np.minimum(high, mean + reach))
 
 
 def within(x: Numbers, low: float | None, high: float | None) -> slice:

@@ -32,6 +32,11 @@ _HIDDEN = {
     "right_square_bracket": "]",
     "slash": "/",
     "apostrophe": "'",
+    "minus": "-",
+    "equals_sign": "=",
+    "semicolon": ";",
+    "0": "0",
+    "grave_accent": "`",
 }
 
 

@@ -52,10 +52,10 @@ PROGRAM_WORDS = {
     "HACK": ("Damages enemies on siphoned cells.", "no cell is siphoned"),
 }
 
-# Letters left over are S (siphon), N (new game) and T (threats).
-PROGRAM_KEYS = dict(
-    zip(PROGRAM_WORDS, "plcwyabroueixvhmdzkfgjq", strict=True)  # in the order of the table
-)
+# Keys in the order of the table; the last ones are for programs to come. Letters left over are S
+# (siphon), N (new game) and T (threats).
+KEYS = "plcwyabroueixvhmdzkfgjq" + "-=;0`"
+PROGRAM_KEYS = dict(zip(PROGRAM_WORDS, KEYS, strict=False))
 
 _ENDINGS = {
     "won": "You have won!",

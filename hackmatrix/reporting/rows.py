@@ -19,15 +19,24 @@ class Interval(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Interval":
-        """Interval by Student's t distribution; infinite for a single value."""
+    def of(cls, values: Sequence[float], possible: tuple[float, float] | None = None) -> "Interval":
+        """Interval by Student's t distribution within what is possible; infinite for one value.
+
+        Args:
+            values: of the agents.
+            possible: the smallest and the largest value that an agent can have. None where that is
+                not known: the interval then stays within the values, which of normal ones covers
+                the true mean in 50, 75, 88 and 93 % of all cases with 2, 3, 4 and 5 agents, and
+                with more of them in 95 %.
+        """
         mean = fmean(values)
         if len(values) < 2:
             return cls(mean, -math.inf, math.inf)
         from scipy.stats import sem, t  # slow import, and most runs have one agent
 
         reach = float(t.ppf(0.975, len(values) - 1) * sem(values))
-        return cls(mean, mean - reach, mean + reach)
+        low, high = possible or (min(values), max(values))
+        return cls(mean, max(low, mean - reach), min(high, mean + reach))
 
 
 def joined(rows: Sequence[Mapping[str, float | None]], seeds: Sequence[int]) -> Row:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from hackmatrix.rules.actions import NUM_DIRECTIONS
-from hackmatrix.rules.board import SIZE
+from hackmatrix.rules.board import CELLS, MAX_RESOURCE, SIZE
 from hackmatrix.rules.enemies import EnemyType
 from hackmatrix.rules.programs import PROGRAMS, ProgramId
 from hackmatrix.rules.stages import LAST_STAGE, MAX_HP
@@ -17,6 +17,7 @@ FAR = 12  # walking distances are counted up to this; also the distance of what 
 MAX_HITS = 4  # predicted hits are counted up to this
 MAX_COUNT = 8  # pieces are counted up to this
 MAX_SPAWNS = 15  # transmissions that a block brings are counted up to this
+MAX_CROSS = 5  # cells that siphoning takes from
 RINGS = 6  # enemies are counted by their walking distance up to this
 LARGEST_WORTH = 127
 HOARDS = (1, 2, 3, 4, 5, 8, 12, 20)  # credits or energy of at least so much
@@ -66,10 +67,17 @@ class Group(NamedTuple):
     size: int
     scale: int
     meaning: str
+    low: int = 0  # the smallest integer that occurs
+    largest: int | None = None  # the largest one, None for `scale`
+
+    @property
+    def high(self) -> int:
+        """The largest integer that occurs."""
+        return self.scale if self.largest is None else self.largest
 
 
-def _direction(name: str, scale: int, meaning: str) -> Group:
-    return Group(name, NUM_DIRECTIONS, scale, f"for each direction: {meaning}")
+def _direction(name: str, scale: int, meaning: str, low: int = 0) -> Group:
+    return Group(name, NUM_DIRECTIONS, scale, f"for each direction: {meaning}", low)
 
 
 def _cell(name: str, scale: int, meaning: str) -> Group:
@@ -102,9 +110,9 @@ GROUPS = (
     _direction("go_lines", 4, "directions in which an enemy is in the line of fire then"),
     _direction("go_exit", 1, "it walks onto the exit"),
     _direction("go_siphon", 1, "it walks onto a data siphon"),
-    _direction("go_to_exit", 1, "steps nearer to the exit, -1, 0 or 1"),
-    _direction("go_to_siphon", 1, "steps nearer to the nearest data siphon"),
-    _direction("go_to_best", 1, "steps nearer to the best place for siphoning"),
+    _direction("go_to_exit", 1, "steps nearer to the exit, -1, 0 or 1", low=-1),
+    _direction("go_to_siphon", 1, "steps nearer to the nearest data siphon", low=-1),
+    _direction("go_to_best", 1, "steps nearer to the best place for siphoning", low=-1),
     Group("stay_hits", 1, MAX_HITS, "hits of the coming enemy turn if the player stays"),
     Group("fewest_hits", 1, MAX_HITS, "the fewest that a valid direction leads to"),
     # What the programs do.
@@ -134,18 +142,35 @@ GROUPS = (
     _cell("cell_hits", MAX_HITS, "hits of the coming enemy turn for a player there"),
     _cell("cell_reached", 1, "an enemy may hit a player there in the turn after that"),
     # Siphoning.
-    Group("here_credits", 1, 10, "credits that siphoning here gives"),
-    Group("here_energy", 1, 10, "energy that siphoning here gives"),
-    Group("here_spawns", 1, 10, "transmissions that siphoning here brings"),
-    Group("here_questions", 1, 2, "question blocks that siphoning here opens"),
-    Group("here_programs", 1, 2, "programs that siphoning here gives"),
-    Group("here_worth", 1, 50, "worth of siphoning here, halved"),
-    Group("best_worth", 1, 50, "worth of the best place less the way to it, halved"),
+    Group(
+        "here_credits", 1, 10, "credits that siphoning here gives", largest=MAX_CROSS * MAX_RESOURCE
+    ),
+    Group(
+        "here_energy", 1, 10, "energy that siphoning here gives", largest=MAX_CROSS * MAX_RESOURCE
+    ),
+    Group(
+        "here_spawns",
+        1,
+        10,
+        "transmissions that siphoning here brings",
+        largest=MAX_CROSS * MAX_SPAWNS,
+    ),
+    Group("here_questions", 1, 2, "question blocks that siphoning here opens", largest=MAX_CROSS),
+    Group("here_programs", 1, 2, "programs that siphoning here gives", largest=MAX_CROSS),
+    Group("here_worth", 1, 50, "worth of siphoning here, halved", -LARGEST_WORTH, LARGEST_WORTH),
+    Group(
+        "best_worth",
+        1,
+        50,
+        "worth of the best place less the way to it, halved",
+        -LARGEST_WORTH,
+        LARGEST_WORTH,
+    ),
     Group("best_distance", 1, FAR, "steps to it"),
     Group("best_here", 1, 1, "it is here"),
-    Group("credits_left", 1, 40, "credits on cells not siphoned"),
-    Group("energy_left", 1, 40, "energy on cells not siphoned"),
-    Group("siphons_left", 1, 2, "data siphons to pick up"),
+    Group("credits_left", 1, 40, "credits on cells not siphoned", largest=CELLS * MAX_RESOURCE),
+    Group("energy_left", 1, 40, "energy on cells not siphoned", largest=CELLS * MAX_RESOURCE),
+    Group("siphons_left", 1, 2, "data siphons to pick up", largest=MAX_COUNT),
     Group("siphon_distance", 1, FAR, "steps to the nearest data siphon"),
     Group("exit_distance", 1, 10, "steps to the exit"),
     # Pieces.
@@ -162,15 +187,15 @@ GROUPS = (
     Group("hp", MAX_HP, 1, "hp, one-hot"),
     Group("siphons", 3, 1, "at least 1, 2, 3 data siphons held"),
     Group("attack", 3, 1, "damage of a hit of at least 2, 3, 4"),
-    Group("credits", 1, 20, "credits up to 60"),
-    Group("energy", 1, 20, "energy up to 60"),
+    Group("credits", 1, 20, "credits up to 60", largest=60),
+    Group("energy", 1, 20, "energy up to 60", largest=60),
     Group("has_credits", len(HOARDS), 1, f"credits of at least {', '.join(map(str, HOARDS))}"),
     Group("has_energy", len(HOARDS), 1, "energy, likewise"),
     Group("stage", LAST_STAGE, 1, "stage, one-hot"),
-    Group("turn", 1, 40, "enemy turns in this stage, up to 80"),
-    Group("until_task", 1, 12, "turns until the next scheduled spawn, -1 to 24"),
-    Group("interval", 1, 12, "turns between scheduled spawns"),
-    Group("pending", 1, 9, "spawns owed, up to 18"),
+    Group("turn", 1, 40, "enemy turns in this stage, up to 80", largest=80),
+    Group("until_task", 1, 12, "turns until the next scheduled spawn, -1 to 24", -1, 24),
+    Group("interval", 1, 12, "turns between scheduled spawns", largest=24),
+    Group("pending", 1, 9, "spawns owed, up to 18", largest=18),
     Group("saved", 1, 4, "saved states"),
     Group("atk_uses", 1, 2, "uses of ATK+ in this stage"),
     Group("flags", 3, 1, "SHOW, CALM and STEP are on"),
@@ -179,3 +204,5 @@ GROUPS = (
 *_STARTS, TACTICAL_SIZE = accumulate((group.size for group in GROUPS), initial=0)
 START = dict(zip((group.name for group in GROUPS), _STARTS, strict=True))
 SCALES = tuple(1 / group.scale for group in GROUPS for _ in range(group.size))
+LOW = tuple(group.low for group in GROUPS for _ in range(group.size))
+HIGH = tuple(group.high for group in GROUPS for _ in range(group.size))

@@ -5,9 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import hackmatrix
 from hackmatrix.agents.feature_network import FeatureNetwork
 from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.agents.sparse import SparseFeatures
+from hackmatrix.learner.trainer import Trainer
+from hackmatrix.rules.observation import RECORD_SIZE
+from hackmatrix.settings.config import TrainConfig
 
 
 class Table:
@@ -96,6 +100,24 @@ class LettersInRows(Letters):
     @property
     def feature_rows(self) -> Table:
         return self.table
+
+
+@pytest.mark.parametrize("device", ["tpu", "gpu"])
+def test_an_agent_reads_vectors_on_other_devices(device: str) -> None:
+    table, dense, rows = random_case(40, 20, 0.3)
+    module = ActorCritic(4, 16, 2)
+    with jax.default_device(device):
+        network = FeatureNetwork(LettersInRows(table), module, reads_features=True)
+    features = jax.eval_shape(network.features, (dense, rows))
+    assert features == jax.ShapeDtypeStruct((40, 30), jnp.float32)
+
+
+def test_the_devices_of_the_trainer_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What JAX finds is replaced, as there need be no accelerator where tests run."""
+    monkeypatch.setattr("jax.default_backend", lambda: "gpu")
+    trainer = Trainer(hackmatrix.make(), TrainConfig(num_envs=4), jax.devices("cpu")[:1])
+    records = jax.ShapeDtypeStruct((2, RECORD_SIZE), jnp.uint8)
+    assert isinstance(jax.eval_shape(trainer.network.features, records), SparseFeatures)
 
 
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="agents read rows on CPU only")

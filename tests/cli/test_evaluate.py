@@ -57,6 +57,11 @@ def saved(folder: Path, features: int, actions: int = 28, **about: object) -> st
     [
         (["random", "exit", "--forbid", "ROW"], "--forbid goes with one agent"),
         (["scripted", "--forbid", "ROWS"], "--forbid: no program is called 'ROWS'; there are PUSH"),
+        (
+            ["random", "--env", "CartPole-v1", "--forbid", "ROW"],
+            "--forbid goes with HackMatrix, whose programs it names; random plays CartPole-v1",
+        ),
+        (["random", "--report", "page.pdf"], "--report page.pdf: must end in .html"),
         (["random", "--report", "no/page.html"], "--report no/page.html: there is no folder no"),
         (["missing.npz"], "missing.npz: no such file"),
         (
@@ -95,6 +100,14 @@ def test_files_of_other_environments_are_refused(
     assert main(["evaluate", saved(tmp_path, features=6, environment="CartPole-v1")]) == 2
     wanted = "params.Dense_0.kernel is [6, 4], the network mlp for CartPole-v1 wants [4, 4]\n"
     assert wanted in capsys.readouterr().err
+
+
+def test_programs_of_another_environment_are_not_forbidden(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = saved(tmp_path, 4, 2, environment="CartPole-v1")
+    assert main(["evaluate", file, "--forbid", "PUSH"]) == 2
+    assert capsys.readouterr().err.endswith(f"it names; {file} plays CartPole-v1\n")
 
 
 def test_without_gymnax_classic_control_is_refused(

@@ -1,5 +1,6 @@
 """One game in Gymnasium: its spaces, infos, seeds, pictures and errors, on every backend."""
 
+import pickle
 import subprocess
 import sys
 import warnings
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from hypothesis import given
+from strategies import legal_states
 
 import hackmatrix
 from hackmatrix.bridge.client import GameProcessError
@@ -18,13 +22,20 @@ from hackmatrix.engine import Game
 from hackmatrix.engine.game import GameOverError
 from hackmatrix.engine.observation import features
 from hackmatrix.errors import UserError
-from hackmatrix.gym.layouts import LAYOUTS
+from hackmatrix.gym.game import GameEnv
+from hackmatrix.gym.layouts import LAYOUTS, arranged, space_of
+from hackmatrix.rules.tactical import GROUPS, START
 
 ID = hackmatrix.ENVIRONMENT_ID
 
 
 def make(**options: Any) -> Any:
     return gymnasium.make(ID, **options).unwrapped
+
+
+def spawned(*args: Any, **options: Any) -> AsyncVectorEnv:
+    """Games in processes that are not forks of this one, which may have threads of JAX."""
+    return AsyncVectorEnv(*args, context="spawn", **options)
 
 
 def choose(rng: np.random.Generator, mask: Any) -> int:
@@ -59,6 +70,21 @@ def test_the_spaces_are_those_of_the_original() -> None:
     assert make(observation="full").observation_space.shape == (1946,)
     assert make(observation="tactical").observation_space.shape == (432,)
     assert make().action_space.n == 28
+
+
+def test_the_bounds_of_the_layout_tactical_are_those_of_its_table() -> None:
+    space = make(observation="tactical").observation_space
+    for group in GROUPS:
+        low, high = (bound[START[group.name] :][: group.size] for bound in (space.low, space.high))
+        np.testing.assert_allclose(low, group.low / group.scale, rtol=1e-6)
+        np.testing.assert_allclose(high, group.high / group.scale, rtol=1e-6)
+    assert (space.low[START["flags"]], space.high[START["flags"]]) == (0, 1)
+
+
+@given(legal_states(ended=True))
+def test_any_legal_state_is_within_those_bounds(data: dict[str, Any]) -> None:
+    seen = arranged(Game.from_dict(data).observation(), "tactical")
+    assert space_of("tactical").contains(seen)
 
 
 def test_observations_are_those_of_the_engine() -> None:
@@ -130,7 +156,8 @@ def test_infos_of_a_whole_game(backend: str) -> None:
             _, reward, done, truncated, info = env.step(actions[-1])
             assert truncated is False
             assert len(info["reward_breakdown"]) == 14
-            assert ("action_mask" in info, "episode_stats" in info) == (not done, done)
+            assert np.array_equal(info["action_mask"], env.action_masks())
+            assert ("episode_stats" in info) == done
             assert set(info) <= {
                 *("stage_complete", "death", "reward_breakdown", "action_mask", "episode_stats")
             }
@@ -150,7 +177,8 @@ def test_infos_of_a_whole_game(backend: str) -> None:
         }
         assert stats["action_counts"] == {kind: n for kind, n in kinds.items() if n}
         assert stats["highest_stage"] >= 1
-        assert not env.action_masks().any()
+        assert env.action_masks().all()
+        assert env.get_valid_actions() == []
     env.close()
 
 
@@ -162,6 +190,60 @@ def test_an_invalid_action_ends_the_game() -> None:
     assert (reward, done, info["invalid_action"]) == (0.0, True, True)
     with pytest.raises(GameOverError, match="call reset first"):
         env.step(0)
+
+
+@pytest.mark.parametrize("action", [0, np.int64(0), np.array(0), np.uint8(0)])
+def test_an_action_is_any_integer(action: Any) -> None:
+    env, same = make(), make()
+    env.reset(seed=1)
+    same.reset(seed=1)
+    assert env.step(action)[1] == same.step(0)[1]
+    assert env.state() == same.state()
+
+
+@pytest.mark.parametrize(
+    ("action", "got"),
+    [
+        (None, "None"),
+        (np.array([2]), r"array\(\[2\]\)"),
+        ([2], r"\[2\]"),
+        (2.0, "2.0"),
+        ("2", "'2'"),
+        (28, "28"),
+        (-1, "-1"),
+    ],
+)
+def test_other_actions_are_told_and_change_nothing(action: Any, got: str) -> None:
+    env = gymnasium.make(ID)
+    env.reset(seed=1)
+    with pytest.raises(UserError, match=rf"^an action is one integer, 0\.\.27, got {got}$"):
+        env.step(action)
+    assert env.unwrapped.state() == Game.new(1).state  # type: ignore[attr-defined]
+
+
+def test_there_are_no_options_of_reset() -> None:
+    env = make()
+    env.reset(options={})
+    with pytest.raises(UserError, match="reset has no options, got stage"):
+        env.reset(options={"stage": 3})
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("jax", marks=pytest.mark.slow)])
+def test_a_pickled_game_goes_on(backend: str) -> None:
+    env, rng = make(backend=backend), np.random.default_rng(0)
+    env.reset(seed=3)
+    env.step(choose(rng, env.action_masks()))
+    other = pickle.loads(pickle.dumps(env))
+    while not env.action_masks().all():
+        action = choose(rng, env.action_masks())
+        one, another = env.step(action), other.step(action)
+        assert one[1:3] == another[1:3]
+        assert env.state() == other.state()
+
+
+def test_a_game_of_another_process_is_not_pickled() -> None:
+    with pytest.raises(UserError, match="can't be pickled or copied: make another one"):
+        pickle.dumps(make(backend="process"))
 
 
 def test_a_seed_is_the_stream_of_the_game() -> None:
@@ -231,8 +313,6 @@ def test_how_long_a_process_may_take_can_be_set(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:
-    from hackmatrix.gym.game import GameEnv
-
     with pytest.raises(UserError, match=message):
         GameEnv(**options)
 
@@ -272,3 +352,30 @@ def test_sync_vectors_of_it_work() -> None:
             actions = [int(np.flatnonzero(m)[0]) if m.any() else 0 for m in masks]
             env.step(np.array(actions))
         env.close()
+
+
+@pytest.mark.parametrize(
+    ("vector", "games", "mode"),
+    [
+        (SyncVectorEnv, 1, AutoresetMode.NEXT_STEP),
+        (SyncVectorEnv, 2, AutoresetMode.NEXT_STEP),
+        (SyncVectorEnv, 2, AutoresetMode.SAME_STEP),
+        (spawned, 2, AutoresetMode.NEXT_STEP),
+    ],
+)
+def test_the_mask_is_there_at_every_step(vector: Any, games: int, mode: AutoresetMode) -> None:
+    """In vectors of Gymnasium: at an end, where no action counts, and where a game begins too."""
+    env = vector([GameEnv] * games, autoreset_mode=mode)
+    _, infos = env.reset(seed=4)
+    rng, ends = np.random.default_rng(1), 0
+    for _ in range(100):
+        masks = infos["action_mask"]
+        assert infos["_action_mask"].all()
+        assert masks.any(1).all()
+        assert np.array_equal(masks, np.stack(env.call("action_masks")))
+        *_, ended, _, infos = env.step((masks * rng.random(masks.shape)).argmax(1))
+        ends += ended.sum()
+        if mode == AutoresetMode.NEXT_STEP:
+            assert infos["action_mask"].all(1)[ended].all()
+    assert ends > 1
+    env.close()

@@ -1,10 +1,13 @@
 """What HackMatrix says of its games in an evaluation, and of a step in training."""
 
+import re
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax_info import whole_info
+from paths import ROOT
 
 from hackmatrix.interface.environment import StepRecord
 from hackmatrix.interface.metric import Over
@@ -13,6 +16,7 @@ from hackmatrix.jaxgame.metric_table import METRICS
 from hackmatrix.jaxgame.metrics import measure
 from hackmatrix.jaxgame.report import report
 from hackmatrix.rules.actions import ACTION_NAMES, NUM_ACTIONS, SIPHON
+from hackmatrix.rules.observation import number_of
 from hackmatrix.rules.rewards import REWARD_PARTS
 
 
@@ -48,7 +52,7 @@ def step(action: int, could_siphon: bool = False, can_siphon: bool = False) -> S
     def mask(siphon: bool) -> Any:
         return jnp.zeros(NUM_ACTIONS, bool).at[SIPHON].set(siphon)
 
-    info = {
+    info = whole_info() | {
         "reward_parts": jnp.arange(len(REWARD_PARTS), dtype=jnp.float32),
         "stage": jnp.int32(3),
         "won": jnp.bool_(False),
@@ -63,6 +67,12 @@ def step(action: int, could_siphon: bool = False, can_siphon: bool = False) -> S
         jnp.bool_(True),
         info,
     )
+
+
+def test_a_metric_may_read_the_record_as_contributing_says() -> None:
+    (recipe,) = re.findall(r"`(number_of\(info.*?\))`", (ROOT / "CONTRIBUTING.md").read_text())
+    known = {"number_of": number_of, "info": step(SIPHON).info}
+    assert eval(recipe, known).dtype == jnp.int32
 
 
 def test_every_metric_of_a_step_is_measured() -> None:

@@ -133,12 +133,19 @@ def test_what_is_no_spike_is_shown_whole(column: np.ndarray) -> None:
 
 def test_a_band_is_the_mean_and_students_interval() -> None:
     x = np.array([0.0, 1.0, 2.0])
-    found = band([Curve(x, np.array(y)) for y in ([1.0, 2, 3], [2.0, 2, 5], [3.0, 2, 7])])
+    found = band([Curve(x, np.array([y, 2, 2 * y + 1])) for y in range(1, 9)])
     assert found is not None
-    np.testing.assert_allclose(found.mean, [2, 2, 5])
-    reach = 4.302653 / np.sqrt(3)  # t of two degrees of freedom, times the standard error
+    np.testing.assert_allclose(found.mean, [4.5, 2, 10])
+    # t of seven degrees of freedom, times the standard error
+    reach = 2.364624 * np.std(range(1, 9), ddof=1) / np.sqrt(8)
     np.testing.assert_allclose(found.high - found.mean, [reach, 0, 2 * reach], rtol=1e-6)
     np.testing.assert_allclose(found.mean - found.low, [reach, 0, 2 * reach], rtol=1e-6)
+
+
+def test_the_band_of_few_curves_stays_within_them() -> None:
+    found = band([Curve(np.arange(2.0), np.array(y)) for y in ([10.0, 0.0], [56.6, 1.0])])
+    assert found is not None
+    assert (found.low.tolist(), found.high.tolist()) == ([10, 0], [56.6, 1])
 
 
 def test_a_band_is_only_where_all_curves_have_values() -> None:

@@ -1,9 +1,13 @@
 """The game in a terminal: what is drawn, and a game played by keys on a pseudo-terminal."""
 
+import json
 import os
 import pty
+import shutil
+import subprocess
 import sys
 import time
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -12,12 +16,16 @@ from rich.console import Console
 from hackmatrix.cli.main import main
 from hackmatrix.engine import Game
 from hackmatrix.engine.actions import valid_actions
+from hackmatrix.page import tui
 from hackmatrix.page.agents import Opinion
 from hackmatrix.page.casting import cast
 from hackmatrix.page.keyboard import message_of
 from hackmatrix.page.replay import GameId
 from hackmatrix.page.session import Session
 from hackmatrix.page.terminal import board, numbers, screen
+from hackmatrix.page.words import KEYS, PROGRAM_KEYS
+from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
+from hackmatrix.rules.programs import PROGRAMS
 
 BOARD = Path(__file__).parents[2] / "docs" / "board.txt"
 
@@ -98,6 +106,41 @@ def test_keys_go_to_variations_and_to_moments_of_the_line() -> None:
     valid = valid_actions(session.tree.state(2))
     session.handle({"do": "act", "action": next(a for a in valid if a != taken)})
     assert [gone(key) for key in ("[", "]", ",", ".")] == [3, 5, 2, 3]
+
+
+def test_every_program_has_a_key_and_so_would_the_next_ones() -> None:
+    session = Session(GameId(7))
+    others = "snt,.[]/'? 123456789"
+    assert len({*KEYS, *others}) == len(KEYS) + len(others)
+    asked = [message_of(session, key) for key in KEYS]
+    programs = [{"do": "act", "action": action} for action in range(FIRST_PROGRAM, NUM_ACTIONS)]
+    assert [*PROGRAM_KEYS] == [program.name for program in PROGRAMS]
+    assert asked == [*programs, *[None] * (len(KEYS) - len(PROGRAMS))]
+    assert len(KEYS) > len(PROGRAMS)
+    assert {*KEYS} < {*tui._HIDDEN.values()}
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node on PATH")
+def test_keys_of_the_page_run_programs() -> None:
+    """Letters with Shift where WASD moves; other keys as they are."""
+    file = resources.files("hackmatrix.page") / "static" / "keys.js"
+    code = f"""
+        import {{ actionOf, labelOf }} from {json.dumps(str(file))};
+        const programs = {json.dumps([{"key": key} for key in KEYS])};
+        const pressed = (key, shiftKey, wasd) => actionOf({{ key, shiftKey }}, programs, wasd);
+        const each = (press) => programs.map((program, i) => press(program) === i + 5);
+        console.log(JSON.stringify([
+          each((p) => pressed(p.key, false, false)),
+          each(({{ key }}) => pressed(key.toUpperCase(), /[a-z]/.test(key), true)),
+          ["w", "s", "a", "d", "e", "p"].map((key) => pressed(key, false, true)),
+          [[0, true], [0, false], [-1, true]].map(
+            ([place, wasd]) => labelOf(programs.at(place), "+", wasd)),
+        ]));"""
+    command = ["node", "--input-type=module", "-e", code]
+    plain, wasd, moves, labels = json.loads(subprocess.check_output(command, text=True))
+    assert all(plain + wasd)
+    assert moves == [0, 1, 2, 3, 4, None]
+    assert labels == ["+P", "P", KEYS[-1]]
 
 
 PLAIN = "import sys; sys.modules['textual'] = None; "

@@ -58,10 +58,11 @@ def feature_table() -> str:
 
 def tactical_table() -> str:
     """The layout `tactical` as docs/environment.md shows it."""
-    rows = ["| feature | group | divided by | meaning |", "|---|---|---:|---|"]
+    rows = ["| feature | group | integers | divided by | meaning |", "|---|---|---|---:|---|"]
     for group in tactical.GROUPS:
         place = span(tactical.START[group.name], group.size)
-        rows.append(f"| {place} | `{group.name}` | {group.scale} | {group.meaning} |")
+        integers = f"{group.low} to {group.high}"
+        rows.append(f"| {place} | `{group.name}` | {integers} | {group.scale} | {group.meaning} |")
     return "\n".join(rows)
 
 
@@ -97,6 +98,26 @@ def test_the_observation_is_documented_as_it_is(table: Callable[[], str]) -> Non
     text = (DOCS / "environment.md").read_text()
     assert table() in text
     assert f"One record of {layout.RECORD_SIZE} bytes" in text
+
+
+def test_what_a_new_program_takes_is_in_contributing() -> None:
+    """Every file that names one of the programs with an effect of its own."""
+    package = ROOT / "hackmatrix"
+    naming = re.compile(r'ProgramId\.HACK\b|"HACK"|^    HACK = ', re.M)
+    files = {
+        str(file.relative_to(package))
+        for file in package.rglob("*.py")
+        if naming.search(file.read_text())
+    }
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.search(r"^\| a program of the game .*\n(\| - .*\n)*", text, re.M)
+    assert rows is not None
+    named = {name for row in rows[0].splitlines() for name in _code(row.split("|")[2])}
+    assert named == files
+
+
+def _code(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
 
 
 def write_example(document: Path, folder: Path) -> str:

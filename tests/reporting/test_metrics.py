@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax_info import whole_info
 from paths import DOCS
 
 import hackmatrix
@@ -88,7 +89,7 @@ def test_steps_of_hackmatrix_are_measured_by_name() -> None:
     ended = jnp.array([True, False, True])
     parts = np.zeros((3, 15), np.float32)
     parts[:, REWARD_PARTS.index("kills")] = [0.3, 0.6, 0.0]
-    info = {
+    info = whole_info(3) | {
         "reward_parts": jnp.asarray(parts),
         "stage": jnp.array([2, 7, 3]),
         "won": jnp.array([True, True, False]),

@@ -3,13 +3,18 @@
 const ARROWS = { ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3 };
 const WASD = { w: 0, s: 1, a: 2, d: 3, e: 4 };
 
+const isLetter = (key) => /^[a-z]$/.test(key);
+
+/** What the page writes on a program: its key, with the mark `shift` where WASD moves and letters need it. */
+export const labelOf = (program, shift, wasd) => (wasd && isLetter(program.key) ? shift : "") + program.key.toUpperCase();
+
 /** The action of a key press, or null. */
 export function actionOf(event, programs, wasd) {
   if (event.key in ARROWS) return event.shiftKey ? null : ARROWS[event.key];
-  const letter = event.key.toLowerCase();
-  if (wasd && !event.shiftKey) return WASD[letter] ?? null;
-  if (letter === "s" && !wasd) return 4;
-  const number = programs.findIndex((program) => program.key === letter);
+  const key = event.key.toLowerCase();
+  if (wasd && isLetter(key) && !event.shiftKey) return WASD[key] ?? null;
+  if (key === "s" && !wasd) return 4;
+  const number = programs.findIndex((program) => program.key === key);
   return number < 0 ? null : number + 5;
 }
 
@@ -37,7 +42,7 @@ export function fillKeys(table, programs, watching, wasd) {
   const moves = wasd ? [["W A S D ← ↑ ↓ →", GENERAL[0][1]], ["E", GENERAL[1][1]]] : GENERAL.slice(0, 2);
   const rows = [
     ...moves, ...GENERAL.slice(2), ...(watching ? WATCHING : []),
-    ...programs.map((p) => [(wasd ? "Shift + " : "") + p.key.toUpperCase(), `${p.name}: ${p.does}`]),
+    ...programs.map((p) => [labelOf(p, "Shift + ", wasd), `${p.name}: ${p.does}`]),
   ];
   table.replaceChildren(...rows.map(([keys, does]) => {
     const row = document.createElement("tr"), head = document.createElement("th"), cell = document.createElement("td");

@@ -1,6 +1,7 @@
 // What stands around the board: numbers, programs, the last step, the agent.
 
 import { icon } from "./draw.js";
+import { labelOf } from "./keys.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -59,7 +60,7 @@ function slot(program, { point, press, wasd }) {
   const cost = make("span", "cost");
   if (program.credits) cost.append(icon("credits", "credits"), String(program.credits));
   if (program.energy) cost.append(icon("energy", "energy"), String(program.energy));
-  const key = (wasd ? "⇧" : "") + program.key.toUpperCase();
+  const key = labelOf(program, "⇧", wasd);
   const button = make("button", "program", icon(program.name, program.why === undefined ? "text" : program.owned ? "label" : "faint"),
     make("b", "", program.name), cost, make("kbd", "", key), make("small", "", program.does));
   button.type = "button";

@@ -1,0 +1,20 @@
+"""What a step of the environment tells, as far as a test doesn't say itself."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+
+from hackmatrix.interface.spaces import StepSpec
+from hackmatrix.jaxgame.env import HackMatrixEnv
+
+
+def whole_info(*games: int) -> dict[str, jax.Array]:
+    """Every entry of `info`, all zeros, of one game or of arrays of games."""
+    boxes = _spec().info
+    return {name: jnp.zeros((*games, *box.shape), box.dtype) for name, box in boxes.items()}
+
+
+@cache
+def _spec() -> StepSpec:
+    return HackMatrixEnv().spec  # traces a new game
