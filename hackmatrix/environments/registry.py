@@ -78,6 +78,31 @@ def environment_id(name: str) -> str:
     raise UserError(f"no environment is called {name!r}, {hint} {known}")
 
 
+def own_code(name: str) -> set[str]:
+    """The user-defined environments among the tasks of an environment: making them runs code."""
+    return {task for task in name.split(TOGETHER) if ":" in task}
+
+
+def check_code(name: str, given: str | None, what: str, flags: str = "") -> None:
+    """Checks that the user names the code that a file names: a file alone never runs any.
+
+    Args:
+        name: of the environment, from a file.
+        given: the environment that the user names.
+        what: begins the error, such as "params.npz: plays".
+        flags: those that name the environment; `--env` and its id unless given.
+
+    Raises:
+        UserError: no environment has this name, or it is code that the user does not name.
+    """
+    known = environment_id(name)
+    if not own_code(known) <= own_code(given or ""):
+        raise UserError(
+            f"{what} {known:.200}, code that runs only if you name it: add "
+            f"{flags or f'--env {known}':.400}"
+        )
+
+
 def make(name: str, **options: Any) -> "Environment":
     """Makes the environment with this name and these options.
 

@@ -15,6 +15,9 @@ class TuneOptions:
     """What is searched, how, and where it is kept."""
 
     config: Path | None = option(None, "settings from a YAML file; the search changes some of them")
+    env: str | None = option(
+        None, "environment of the settings, if it is code of your own (module:function)"
+    )
     search_space: Path | None = option(
         None, "YAML file of the settings to search, see docs/tuning.md; unless given those of PPO"
     )

@@ -60,7 +60,7 @@ def training(config: TrainConfig, run: Path) -> Iterator["subprocess.Popen[bytes
     source += [] if begun else ["--output-dir", str(run)]
     with run.with_suffix(".log").open("ab") as log:
         process = subprocess.Popen(
-            [*COMMAND, *source],
+            [*COMMAND, *source, *config.code_flags],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -77,7 +77,7 @@ def test_no_field_brings_lines_of_its_own_into_a_script(field: str, make: Make) 
 @pytest.mark.parametrize("mark", ["STARTUP", "HACKMATRIX"])
 def test_what_is_trained_brings_no_lines_into_a_script(kind: str, mark: str, make: Make) -> None:
     hostile = f"--project 'x\n{mark}\ntouch broken-out\n'"
-    with pytest.raises(UserError, match="^train must have no control characters"):
+    with pytest.raises(UserError, match=r"^train must have no control characters"):
         export(kind, make(type="v6e-16", zone="us-east1-d", train=hostile))
     several = make(type="v6e-16", zone="us-east1-d", train="--num-envs 2048\n  --no-wandb\n")
     assert TRAIN in export(kind, several) or kind == "slurm"
