@@ -98,7 +98,7 @@ def check_code(name: str, given: str | None, what: str, flags: str = "") -> None
     known = environment_id(name)
     if not own_code(known) <= own_code(given or ""):
         raise UserError(
-            f"{what} {known:.200}, code that runs only if you name it: add "
+            f"{what} {known:.200}, code that runs only if you say so by "
             f"{flags or f'--env {known}':.400}"
         )
 

@@ -1,5 +1,6 @@
 """The options of `hackmatrix tune`."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -8,6 +9,15 @@ from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 
 FOLDER = Path("tuning")
+
+
+def without_password(url: str) -> str:
+    """The URL of a database as it may be shown: without its password, also if it is an option."""
+    scheme, slashes, rest = url.partition("://") if "://" in url else ("", "", url)
+    user, colon, secret = rest.partition(":")
+    if colon and "@" in secret:
+        rest = f"{user}:***@{secret.rpartition('@')[2]}"
+    return re.sub(r"(?i)(pass\w*|pwd)=[^&]*", r"\1=***", f"{scheme}{slashes}{rest}")
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,8 @@ class TuneOptions:
         check(self)
         if self.storage is not None and "://" not in self.storage:
             raise UserError(
-                f"--storage {self.storage}: must be a URL, such as postgresql+psycopg://user@host/name"
+                f"--storage {without_password(self.storage)}: must be a URL, such as "
+                "postgresql+psycopg://user@host/name"
             )
 
     @property

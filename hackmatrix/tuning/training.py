@@ -20,7 +20,7 @@ from hackmatrix.runs.params import FINAL, agent_folders
 from hackmatrix.runs.rows import read_metrics
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import dump_config
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.storage.files import open_no_link, write_atomically
 
 COMMAND = python_module("hackmatrix", "train")
 _GRACE = 30.0  # seconds to end after SIGTERM
@@ -58,7 +58,7 @@ def training(config: TrainConfig, run: Path) -> Iterator["subprocess.Popen[bytes
         write_atomically(settings, dump_config(config).encode())
     source = ["--resume", str(run)] if begun else ["--config", str(settings)]
     source += [] if begun else ["--output-dir", str(run)]
-    with run.with_suffix(".log").open("ab") as log:
+    with open(run.with_suffix(".log"), "ab", opener=open_no_link) as log:
         process = subprocess.Popen(
             [*COMMAND, *source, *config.code_flags],
             stdin=subprocess.DEVNULL,

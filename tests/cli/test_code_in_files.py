@@ -12,7 +12,7 @@ import yaml
 from hackmatrix.cli.main import main
 
 ENV = "stage:make"  # of a module that lies beside the files, as in an archive that was unpacked
-ADD = f"stage:make, code that runs only if you name it: add --env {ENV}"
+ADD = f"stage:make, code that runs only if you say so by --env {ENV}"
 TASKS = [ENV, "CartPole-v1"]
 
 
@@ -60,7 +60,7 @@ NAMED = {  # commands, and what their error line says
     "train --resume mine.npz": "was trained on stage:make, not on HackMatrix-v1",
     "train --init-from mine.npz": "was trained on stage:make, not on HackMatrix-v1",
     "train --config tasks.yaml": (
-        "tasks.yaml: trains on stage:make+CartPole-v1, code that runs only if you name it: add "
+        "tasks.yaml: trains on stage:make+CartPole-v1, code that runs only if you say so by "
         "--task-list '[stage:make, CartPole-v1]'"
     ),
     "clone data new.npz --config run/config.yaml": f"config.yaml: trains on {ADD}",
