@@ -53,5 +53,5 @@ class TaskList(tuple[str, ...]):
 def _parsed(text: str) -> Any:
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError:
+    except Exception:  # PyYAML raises many kinds on odd input, not only its own
         raise UserError(f"{_FORM}, got {text!r:.60}") from None

@@ -109,3 +109,13 @@ def test_what_the_user_names_is_run(
     said = capsys.readouterr()
     assert "stage.py was run" in said.err + said.out
     assert (archive / "ran").exists()
+
+
+@pytest.mark.slow
+def test_a_search_with_named_code_trains_with_it(
+    archive: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f"tune --config run/config.yaml --env {ENV} --num-trials 1 --fresh-seeds 0"
+    assert main(line.split()) == 1
+    assert "stage.py was run" in capsys.readouterr().out
+    assert (archive / "ran").exists()
