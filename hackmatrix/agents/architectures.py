@@ -7,9 +7,10 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from hackmatrix.errors import UserError
+from hackmatrix.options import option, options_of
 
 
 class Architecture(NamedTuple):
@@ -20,6 +21,7 @@ class Architecture(NamedTuple):
 
 
 MULTI_TASK = "multi_task"
+MODEL = "model"  # section of a file of settings
 
 ARCHITECTURES = {
     "mlp": Architecture("hackmatrix.agents.mlp", recurrent=False),
@@ -30,15 +32,34 @@ ARCHITECTURES = {
 
 
 @dataclass(frozen=True)
-class NetworkConfig:
-    """Settings of a network: the fields of `TrainConfig` with the same names."""
+class NetworkOptions:
+    """Settings of a network: those of a run's that decide what it computes."""
 
-    architecture: str = "mlp"
-    hidden_dim: int = 256
-    num_layers: int = 2
-    activation: str = "relu"
-    dtype: str = "float32"  # of the inputs of matrix products
-    layer_norm: bool = False  # of dense layers; the network `cells` has it always
+    architecture: str = option(
+        "mlp", "kind of network, see docs/training.md", choices=ARCHITECTURES, section=MODEL
+    )
+    hidden_dim: int = option(
+        256, "width of the network's layers", at_least=1, at_most=65_536, section=MODEL
+    )
+    num_layers: int = option(
+        2, "layers of the network's trunk", at_least=1, at_most=100, section=MODEL
+    )
+    activation: Literal["relu", "tanh"] = option(
+        "relu", "activation function between the layers", section=MODEL
+    )
+    dtype: Literal["float32", "bfloat16"] = option(
+        "float32",
+        "precision of the network's matrix products; params and loss stay float32",
+        section=MODEL,
+    )
+    layer_norm: bool = option(  # the network `cells` has it always
+        False, "normalize the sums of each dense layer before its activation", section=MODEL
+    )
+
+
+@dataclass(frozen=True)
+class NetworkConfig(NetworkOptions):
+    """The settings of a network alone."""
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
@@ -51,15 +72,21 @@ class NetworkConfig:
         """Like `of`, from a file of facts.
 
         Raises:
-            UserError: a setting has the wrong type, or this version has no such network.
+            UserError: a setting has the wrong type or is out of range, or this version has no such
+                network.
         """
         config = cls.of(settings)
-        for field in dataclasses.fields(config):
-            value, kind = getattr(config, field.name), type(field.default)
-            if type(value) is not kind:
-                raise UserError(f"{path}: {field.name} must be {kind.__name__}, got {value!r:.60}")
-        if config.architecture not in ARCHITECTURES:
-            raise UserError(
-                f"{path}: is of the network {config.architecture!r}, which this version lacks"
-            )
+        for each in options_of(cls).values():
+            value = getattr(config, each.name)
+            if type(value) is not each.kind:
+                wanted = each.kind.__name__
+                raise UserError(f"{path}: {each.name} must be {wanted}, got {value!r:.60}")
+            if each.name == "architecture" and value not in ARCHITECTURES:
+                raise UserError(
+                    f"{path}: is of the network {value!r:.60}, which this version lacks"
+                )
+            try:
+                each.check(value)
+            except ValueError as error:
+                raise UserError(f"{path}: {each.name} {error}") from None
         return config

@@ -11,7 +11,7 @@ import numpy as np
 
 from hackmatrix.agents.architectures import NetworkConfig
 from hackmatrix.agents.network import Network, make_network
-from hackmatrix.environments.registry import make_environment
+from hackmatrix.environments.registry import check_code, make_environment
 from hackmatrix.errors import UserError
 from hackmatrix.interface.environment import Environment
 from hackmatrix.rules.observation import FEATURE_SIZE
@@ -29,13 +29,17 @@ class Policy(NamedTuple):
     observation: str  # observation layout that it reads; used for HackMatrix only
     about: dict[str, Any]  # the JSON facts saved beside the file; empty without them
 
-    def make(self) -> tuple[Environment, Network]:
+    def make(self, given: str | None = None) -> tuple[Environment, Network]:
         """Makes the environment it was trained on, with its default time limit, and the network.
 
+        Args:
+            given: the environment that the user names; see `check_code`.
+
         Raises:
-            UserError: there is no such environment, its package is not installed, or the params do
-                not fit it.
+            UserError: there is no such environment, it is code that the user does not name, its
+                package is not installed, or the params do not fit it.
         """
+        check_code(self.environment, given, f"{self.path}: plays")
         env = make_environment(self.environment, self.observation)
         network = make_network(env, self.config)
         theirs = shapes_by_name(self.params)

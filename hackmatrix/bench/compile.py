@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import hackmatrix
 from hackmatrix.bench.options import NUM_ENVS, CompileOptions
 from hackmatrix.errors import UserError
+from hackmatrix.own_process import python_module
 
 _LOOK = 0.005  # seconds between two checks for a result
 
@@ -83,9 +84,9 @@ def _to_first_update(folder: Path) -> float:
 
 
 def _seconds(argv: Sequence[str], folder: Path, is_there: Callable[[], bool]) -> float:
-    """Seconds until a new `python -m ...` produces a result; it must then exit with code 0."""
+    """Seconds until a new process of a module produces a result; it must then exit with code 0."""
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(folder / "cache")}
-    command = [sys.executable, "-m", *argv]
+    command = python_module(*argv)
     errors = folder / "errors"
     with _output(folder).open("wb") as out, errors.open("wb") as err:
         start = time.perf_counter()

@@ -17,6 +17,7 @@ from hackmatrix.learner import ppo
 from hackmatrix.learner.keys import UpdateKeys
 from hackmatrix.learner.rollout import Rollout, play
 from hackmatrix.learner.trainer import Trainer, TrainState
+from hackmatrix.own_process import python_module
 from hackmatrix.runs import machine
 from hackmatrix.settings.config import TrainConfig
 
@@ -59,7 +60,7 @@ class Memory(NamedTuple):
 def measure(options: MemoryOptions) -> Memory:
     """Compiles and trains in a new process, which reports its peak memory."""
     config = train_config(options)
-    command = [sys.executable, "-m", __name__, json.dumps(dataclasses.asdict(options))]
+    command = python_module(__name__, json.dumps(dataclasses.asdict(options)))
     told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return Memory(config, _rollout_bytes(config) / config.batch_size, **told)
 

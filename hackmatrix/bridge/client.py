@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hackmatrix.errors import UserError
+from hackmatrix.own_process import python_module
 
 VARIABLE = "HACKMATRIX_BINARY"  # names the binary where no argument does
 TIMEOUT = 30.0  # seconds; an answer takes a millisecond
@@ -191,7 +192,7 @@ def command_of(binary: str | Path | None) -> list[str]:
     """
     name, source = (binary, "game binary") if binary else (os.environ.get(VARIABLE), VARIABLE)
     if not name:
-        return [sys.executable, "-m", "hackmatrix", "serve", "--headless-cli", "--exact-breakdown"]
+        return python_module("hackmatrix", "serve", "--headless-cli", "--exact-breakdown")
     found = shutil.which(str(name))
     if found is None:
         raise UserError(f"{source} {name}: there is no such program, or it can't be run")

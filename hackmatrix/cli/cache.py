@@ -45,7 +45,11 @@ def _folder() -> Path:
         why = {
             None: "there is no home folder",
             "": f"{cache_folder.VARIABLE} is empty",
-        }.get(name, f"{cache_folder.VARIABLE} names {name}, which is not a folder of this machine")
+        }.get(
+            name,
+            f"{cache_folder.VARIABLE} names {name}, which is not a folder of this machine by its "
+            "whole path",
+        )
         raise UserError(
             f"no programs are kept here: {why}; let {cache_folder.VARIABLE} name a folder"
         )

@@ -27,6 +27,9 @@ class CloneOptions:
     config: Path | None = option(
         None, "settings of the run that will start from them: its network, observation, reward"
     )
+    env: str | None = option(
+        None, "environment of the data set, if it is code of your own (module:function)"
+    )
     positions: int = option(500_000, "positions to learn from at most, whole games", at_least=1)
     lr: float = option(1e-3, "learning rate of Adam; falls to 0", above=0)
     epochs: int = option(4, "passes over the positions", at_least=1)
@@ -52,6 +55,7 @@ def main(argv: list[str]) -> int:
     )
     from hackmatrix.datasets.clone import Plan, clone
     from hackmatrix.datasets.folder import open_data_set
+    from hackmatrix.environments.registry import check_code
     from hackmatrix.exchange.formats import check_new
     from hackmatrix.runs.params import save_params
     from hackmatrix.settings.config_file import read_config
@@ -60,7 +64,9 @@ def main(argv: list[str]) -> int:
     from hackmatrix.version import __version__
 
     check_new(options.out)
-    config, _ = resolve({}, read_config(options.config) if options.config else {})
+    flags = {} if options.env is None else {"env": options.env}
+    config, _ = resolve(flags, read_config(options.config) if options.config else {})
+    check_code(config.environment, options.env, f"{options.config}: trains on")
     data = open_data_set(options.data)
     enable_compilation_cache()
     began = time.monotonic()
@@ -90,5 +96,6 @@ def main(argv: list[str]) -> int:
         f"deviate by {cloned.returns:.3f}"
     )
     with_config = f"--config {shlex.quote(str(options.config))} " if options.config else ""
-    print(f"next        hackmatrix train {with_config}--init-from {shlex.quote(str(options.out))}")
+    line = [*config.code_flags, "--init-from", str(options.out)]
+    print(f"next        hackmatrix train {with_config}{shlex.join(line)}")
     return 0

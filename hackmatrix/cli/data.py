@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
+from hackmatrix.cli.evaluate import played_by
 from hackmatrix.cli.main import FAILED
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.errors import UserError
@@ -52,7 +53,8 @@ class RecordOptions:
     episodes: int = option(10_000, "number of games", at_least=1, at_most=2**31 - 1)
     env: str = option(
         "HackMatrix",
-        "environment that `random` plays; params know theirs",
+        "environment that `random` plays; that of params too if it is code of your own "
+        "(module:function)",
         aliases=("env_name",),
     )
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
@@ -72,10 +74,10 @@ class RecordOptions:
         check(self)
         if self.search and self.greedy:
             raise UserError("--search goes without --greedy")
-        if self.agent != "random" and environment_id(self.env) != ENVIRONMENT_ID:
+        if environment_id(self.env) != ENVIRONMENT_ID and not played_by([self.agent], self.env):
             raise UserError(
-                f"--env {self.env} goes with `random` alone: other built-in players play "
-                "HackMatrix, and params play what they were trained on"
+                f"--env {self.env} goes with `random` alone, or with params of an environment of "
+                "your own: other built-in players play HackMatrix, other params what they know"
             )
 
 

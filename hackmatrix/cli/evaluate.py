@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
+from hackmatrix.environments.registry import own_code
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
 from hackmatrix.rules.actions import FIRST_PROGRAM
@@ -47,7 +48,11 @@ class EvaluateOptions:
         positional=True,
     )
     episodes: int = option(1_000, "number of games", at_least=1, at_most=10_000_000)
-    env: str = option(DEFAULT_ENV, "environment that `random` plays; params know theirs")
+    env: str = option(
+        DEFAULT_ENV,
+        "environment that `random` plays; params know theirs, but play code of your own "
+        "(module:function) only if it is named here too",
+    )
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
     max_steps: int = option(
         2_000, "actions after which a game is truncated", at_least=1, at_most=100_000
@@ -67,10 +72,10 @@ class EvaluateOptions:
 
     def __post_init__(self) -> None:
         check(self)
-        if self.agents != ("random",) and self.env != DEFAULT_ENV:
+        if self.env != DEFAULT_ENV and not played_by(self.agents, self.env):
             raise UserError(
-                f"--env {self.env} goes with `random` alone: other built-in players play "
-                "HackMatrix, and params play what they were trained on"
+                f"--env {self.env} goes with `random` alone, or with params of an environment of "
+                "your own: other built-in players play HackMatrix, other params what they know"
             )
         if self.forbid is not None and len(self.agents) > 1:
             raise UserError("--forbid goes with one agent")
@@ -81,6 +86,16 @@ class EvaluateOptions:
             raise UserError(f"--report {self.report}: must end in .html")
         if self.report is not None and not self.report.parent.is_dir():
             raise UserError(f"--report {self.report}: there is no folder {self.report.parent}")
+
+
+def played_by(agents: Sequence[str], env: str) -> bool:
+    """Whether agents may play an environment that the user names: `random`, and with code params.
+
+    Params name their environment, but none of its code is run that the user has not named too.
+    """
+    if not own_code(env):
+        return list(agents) == ["random"]
+    return bool(agents) and not {"exit", "scripted", "shipped"} & set(agents)
 
 
 def forbidden_programs(listed: str | None) -> list[str]:
@@ -151,7 +166,7 @@ def _evaluate(options: EvaluateOptions) -> "tuple[Sequence[str], Report | Rankin
         folders = agent_folders(Path(agent))
         alone = len(agents) == 1 and not (options.forbid or options.report or options.search)
         if folders and alone:
-            return agents, _ranking(folders, limits, greedy=options.greedy)
+            return agents, _ranking(folders, limits, options)
         if folders:
             raise UserError(f"{agent}: has {len(folders)} agents: choose one, such as {folders[0]}")
     entrants = _entrants(agents, options, limits)
@@ -182,14 +197,16 @@ def _entrants(agents: Sequence[str], options: EvaluateOptions, limits: "Limits")
     return entrants
 
 
-def _ranking(folders: Sequence[Path], limits: "Limits", *, greedy: bool) -> "Ranking":
+def _ranking(folders: Sequence[Path], limits: "Limits", options: EvaluateOptions) -> "Ranking":
     """The agents of a run, ranked."""
     from hackmatrix.agents.policy import load_policy
+    from hackmatrix.evaluation.agents import check_environment_of
     from hackmatrix.evaluation.ranking import Agent, Ranking, reports_on
     from hackmatrix.runs.params import seed_of
 
     policies = [load_policy(folder) for folder in folders]
-    reports = reports_on(policies, limits, greedy=greedy)
+    check_environment_of(policies[0], options.env)
+    reports = reports_on(policies, limits, greedy=options.greedy, given=options.env)
     seeds = map(seed_of, folders)
     each = zip(seeds, policies, reports, strict=True)
     return Ranking([Agent(seed, policy.path, report) for seed, policy, report in each])

@@ -18,6 +18,8 @@ from hackmatrix.cli.train_bucket import (
     named,
     places_of,
 )
+from hackmatrix.environments.registry import check_code
+from hackmatrix.environments.task_list import TaskList
 from hackmatrix.errors import UserError
 from hackmatrix.processes.parent import RESTART_ME, watched
 from hackmatrix.reporting.console import Console
@@ -133,6 +135,7 @@ def _run(asked: Asked, team: "Team | None") -> int:
     with leased(places) as lease:
         options = TrainOptions(**fetch_source(places, given))
         config, source, notes = _settle(asked.flags, asked.in_file, options)
+        _check_code(config, asked, options)
         course = _course(config, source)
         with Console() as console:
             for note in [*notes, _plan(config, course)]:
@@ -141,7 +144,7 @@ def _run(asked: Asked, team: "Team | None") -> int:
                 console.say("settings of the original; configs/best.yaml makes an agent that wins")
             with mirrored(places, lease, console, rewinds=options.rewind) as mirror:
                 outcome = _train(config, options, source, console, team)
-        for line in _summary(outcome, course):
+        for line in _summary(outcome, course, config):
             console.say(line)
     code = _exit_code(outcome)
     if mirror is None or mirror.is_complete:
@@ -176,6 +179,16 @@ def _settle(
         print("looking for devices ...", flush=True)
     config, notes = resolve(flags, in_file, resumed, auto_tune=options.auto_tune)
     return config, source, notes
+
+
+def _check_code(config: TrainConfig, asked: Asked, options: TrainOptions) -> None:
+    """Raises `UserError` if the environment is code that no flag names, only a file."""
+    in_file = asked.in_file.keys() & {"env", "task_list"}
+    file = options.config if in_file else options.resume or options.resume_run
+    tasks: TaskList | None = asked.flags.get("task_list")
+    given = asked.flags.get("env") if tasks is None else tasks.environment
+    flags = shlex.join(config.code_flags)
+    check_code(config.environment, given, f"{file}: trains on", flags)
 
 
 def _course(config: TrainConfig, source: "Source | Path | None") -> Course:
@@ -232,7 +245,7 @@ def _fetcher(given: dict[str, Any]) -> Callable[[str, Path], Path]:
     return fetch
 
 
-def _summary(outcome: "Outcome", course: Course) -> list[str]:
+def _summary(outcome: "Outcome", course: Course, config: TrainConfig) -> list[str]:
     """Lines that say how the run ended, where its files are, and what to run next."""
     how = {
         "finished": "done",
@@ -250,10 +263,12 @@ def _summary(outcome: "Outcome", course: Course) -> list[str]:
     lines += [f"{name:<12}{path}" for name, path in places if path is not None]
     following = []
     if outcome.params is not None:
-        following.append(f"hackmatrix evaluate {shlex.quote(str(outcome.params))}")
+        env = ["--env", config.environment] if config.code_flags else []
+        following.append(shlex.join(["hackmatrix", "evaluate", str(outcome.params), *env]))
     goes_on = outcome.end.value in ("signal", "anomaly") and outcome.updates < course.num_updates
     if goes_on and outcome.checkpoint is not None and not outcome.collapsed:
-        following.append(f"hackmatrix train --resume {shlex.quote(str(outcome.run))}")
+        words = ["--resume", str(outcome.run), *config.code_flags]
+        following.append(shlex.join(["hackmatrix", "train", *words]))
     for label, command in zip(("next", ""), following, strict=False):
         lines.append(f"{label:<12}{command}")
     return lines

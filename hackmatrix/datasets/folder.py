@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hackmatrix.datasets.shard import Shard, damaged, read_shard
-from hackmatrix.environments.registry import environment_id
+from hackmatrix.environments.registry import check_code, environment_id
 from hackmatrix.errors import UserError
 from hackmatrix.settings.config import MAX_SEED
 from hackmatrix.storage.files import PARTIAL, write_atomically
@@ -208,8 +208,7 @@ def known_environment(data: DataSet, own: str | None) -> str:
     name = data.facts.environment
     if own is not None and environment_id(own) != name:
         raise UserError(f"{data.path}: its games are of {name}, not of {environment_id(own)}")
-    if own is None and ":" in name:
-        raise UserError(f"{data.path}: its games are of {name:.80}; say so by --env {name:.80}")
+    check_code(name, own, f"{data.path}: its games are of")
     return environment_id(name)
 
 

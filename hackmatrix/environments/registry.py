@@ -21,6 +21,8 @@ from hackmatrix.version import ENVIRONMENT_ID, TOGETHER
 if TYPE_CHECKING:
     from hackmatrix.interface.environment import Environment
 
+_MOST_TASKS = 64
+
 CLASSIC_CONTROL = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
 
 
@@ -61,6 +63,8 @@ def environment_id(name: str) -> str:
         UserError: no environment has this name. Whether a user-defined one can be imported is only
             checked when it is made.
     """
+    if name.count(TOGETHER) >= _MOST_TASKS:
+        raise UserError(f"an environment has at most {_MOST_TASKS} tasks, got {name!r:.60}")
     if TOGETHER in name:
         return TOGETHER.join(map(environment_id, name.split(TOGETHER)))
     if name in MAKERS:
@@ -75,7 +79,32 @@ def environment_id(name: str) -> str:
     spellings = {known.lower(): known for known in names}
     near = difflib.get_close_matches(name.lower(), spellings, n=1)
     hint = f"did you mean {spellings[near[0]]}? There are" if near else "there are"
-    raise UserError(f"no environment is called {name!r}, {hint} {known}")
+    raise UserError(f"no environment is called {name!r:.80}, {hint} {known}")
+
+
+def own_code(name: str) -> set[str]:
+    """The user-defined environments among the tasks of an environment: making them runs code."""
+    return {task for task in name.split(TOGETHER) if ":" in task}
+
+
+def check_code(name: str, given: str | None, what: str, flags: str = "") -> None:
+    """Checks that the user names the code that a file names: a file alone never runs any.
+
+    Args:
+        name: of the environment, from a file.
+        given: the environment that the user names.
+        what: begins the error, such as "params.npz: plays".
+        flags: those that name the environment; `--env` and its id unless given.
+
+    Raises:
+        UserError: no environment has this name, or it is code that the user does not name.
+    """
+    known = environment_id(name)
+    if not own_code(known) <= own_code(given or ""):
+        raise UserError(
+            f"{what} {known:.200}, code that runs only if you say so by "
+            f"{flags or f'--env {known}':.400}"
+        )
 
 
 def make(name: str, **options: Any) -> "Environment":
@@ -147,9 +176,9 @@ def _check_spelling(name: str) -> None:
     module, _, function = name.partition(":")  # a path is the likely mistake
     guess = re.sub(r"[/\\]", ".", module.removeprefix("./").removesuffix(".py")) + ":" + function
     if _is_spelt_right(guess):
-        raise UserError(f"no environment is called {name!r}, did you mean {guess}?")
+        raise UserError(f"no environment is called {name!r:.80}, did you mean {guess:.80}?")
     raise UserError(
-        f"no environment is called {name!r}; one of your own is module:function, such as "
+        f"no environment is called {name!r:.80}; one of your own is module:function, such as "
         "my_game:make"
     )
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hackmatrix.agents.policy import load_policy
-from hackmatrix.environments.registry import environment_id, make_environment
+from hackmatrix.agents.policy import Policy, load_policy
+from hackmatrix.environments.registry import environment_id, make_environment, own_code
 from hackmatrix.errors import UserError
 from hackmatrix.evaluation.accounts import Account
 from hackmatrix.evaluation.findings import find
@@ -49,7 +49,7 @@ def agent_player(
 
     Args:
         agent: one of `BUILT_IN`, or the path of params or of a run with one agent.
-        env: the environment of a built-in player.
+        env: the environment of a built-in player, or that of params if it is one of the user's own.
         limits: which games.
         greedy: whether networks take their most probable action.
         search: simulations of a tree search before each action of a network; none without.
@@ -90,13 +90,21 @@ def compiled_agent(agent: str, env: str, *, greedy: bool, search: int | None) ->
         player = random_player() if agent == "random" else exit_player()
         return CompiledAgent(environment_id(env), make_environment(env), player, PLACES)
     policy = load_policy(Path(agent))
+    check_environment_of(policy, env)
     if search is not None:
+        searcher = Searcher.of(policy, search)
         made = make_environment(policy.environment, policy.observation)
-        player = search_player(agent, Searcher.of(policy, search), policy.params)
+        player = search_player(agent, searcher, policy.params)
         return CompiledAgent(policy.environment, made, player, _SEARCHED_AT_ONCE)
-    made, network = policy.make()
+    made, network = policy.make(env)
     player = network_player(agent, network, policy.params, greedy=greedy)
     return CompiledAgent(policy.environment, made, player, PLACES)
+
+
+def check_environment_of(policy: Policy, env: str) -> None:
+    """Raises `UserError` if the user names an environment of their own, and params play another."""
+    if own_code(env) and environment_id(env) != policy.environment:
+        raise UserError(f"{policy.path}: plays {policy.environment!r:.80}, not {env}")
 
 
 def check_search(agent: str, search: int | None) -> None:

@@ -16,13 +16,15 @@ from hackmatrix.evaluation.tables import aligned
 from hackmatrix.reporting.rows import Interval
 
 
-def reports_on(policies: Sequence[Policy], limits: Limits, *, greedy: bool) -> list[Report]:
-    """Evaluates policies of one network and environment on the same games.
+def reports_on(
+    policies: Sequence[Policy], limits: Limits, *, greedy: bool, given: str | None = None
+) -> list[Report]:
+    """Evaluates policies of one network and environment on the same games; `given` by the user.
 
     Raises:
         UserError: their environment can't be made, or they do not fit it.
     """
-    env, network = policies[0].make()
+    env, network = policies[0].make(given)
     games = Games(env, network_player("", network, None, greedy=greedy), limits)
     return [report_on(env, games.play(policy.params)) for policy in policies]
 

@@ -88,7 +88,7 @@ def _answers(agent: Exported, which: str, own: str | None) -> Iterator[Check]:
                 f"network{which}", None, f"plays {name:.80}: --env {name:.80} runs its code"
             )
             return
-        env, network = policy.make()
+        env, network = policy.make(own)
     except UserError as error:
         yield Check(f"network{which}", False, str(error))
         return

@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
+from hackmatrix.own_process import python_module
+
 RESTART_ME = 75  # EX_TEMPFAIL: exit code with which a process asks to be started again
 
 _LOOK_SECONDS = 1.0  # between two looks at whether the child still runs
@@ -21,7 +23,7 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def watched(module: str, arguments: Sequence[str], stall_timeout: float) -> int:
-    """Runs `python -m module PIPE ARGUMENT...` as a child and returns an exit code.
+    """Runs `module PIPE ARGUMENT...` as a child and returns an exit code.
 
     The child writes a byte to the pipe, which is given as the number of an open file, whenever it
     gets on. Signals are forwarded to it. Exit codes of its own are passed on; `RESTART_ME` is
@@ -35,7 +37,7 @@ def watched(module: str, arguments: Sequence[str], stall_timeout: float) -> int:
     reader, writer = os.pipe()
     # A process group of its own: a terminal sends Ctrl+C to this process alone, which forwards it.
     with subprocess.Popen(
-        [sys.executable, "-m", module, str(writer), *arguments],
+        python_module(module, str(writer), *arguments),
         pass_fds=(writer,),
         process_group=0,
     ) as child:

@@ -21,6 +21,7 @@ from rich.text import Text
 from hackmatrix.interface.metric import Metric
 from hackmatrix.reporting.screen import Screen
 from hackmatrix.reporting.table import LiveTable, groups_of, summary
+from hackmatrix.storage.files import open_no_link
 from hackmatrix.streams import below, clean, discard_output
 
 _REFRESH_SECONDS = 0.5
@@ -89,7 +90,7 @@ class Console:
         self._log_path, self._log_failed = path, False
         lines, self._unlogged = "".join(self._unlogged), []
         try:
-            self._log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            self._log = open_no_link(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         except OSError as error:
             self._tell_log_failed(error)
         else:

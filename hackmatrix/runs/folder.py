@@ -18,7 +18,7 @@ from hackmatrix.runs.checkpoints import remove_partial as remove_partial_checkpo
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import agent_folders
 from hackmatrix.runs.rows import METRICS, MetricsFile, Row, read_metrics
-from hackmatrix.storage.files import PARTIAL, remove_partial, write_atomically
+from hackmatrix.storage.files import PARTIAL, open_no_link, remove_partial, write_atomically
 
 CONFIG, LOG, PROFILES = "config.yaml", "log.txt", "profiles"
 TRIALS = "trials"  # the runs of a search, in its folder (`hackmatrix tune`)
@@ -65,8 +65,14 @@ class RunFolder:
         """Locks an existing folder.
 
         Raises:
-            UserError: another process is training this run, or the folder can't be written to.
+            UserError: another process is training this run, or the folder can't be written to, or
+                a file of it is a link.
         """
+        for name in (_LOCK, CONFIG, METRICS, LOG, STARTS):
+            if (path / name).is_symlink():
+                raise UserError(
+                    f"{path / name} is a link: a run writes to its own files alone; remove the link"
+                )
         self.path = path
         self._made = False
         self._is_ours = False  # whether the folder was still this run's when it was unlocked
@@ -192,7 +198,7 @@ class RunFolder:
     def add_start(self, facts: Mapping[str, Any]) -> None:
         """Appends a line to starts.jsonl: one for each process that trained this run."""
         self.check()
-        with (self.path / STARTS).open("a", encoding="utf-8") as file:
+        with open(self.path / STARTS, "a", encoding="utf-8", opener=open_no_link) as file:
             file.write(json.dumps(facts) + "\n")
 
     def add_metrics(self, row: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from hackmatrix.storage.files import write_pair
 
 FORMAT = 1  # of the JSON file
 FINAL = "final_params"
-_LONGEST = 200  # characters of a reason
+_LONGEST = 200  # characters of a reason, or of an array's name
+_DEEPEST = 16  # parts of a name; networks have four
+_MOST_ARRAYS = 10_000
+_FREE_BYTES, _GROWTH = 2**28, 4  # params hardly shrink: a small file that fills memory is a trap
 
 Arrays = dict[str, np.ndarray]
 
@@ -75,9 +78,12 @@ def exported(path: Path, arrays: Mapping[str, np.ndarray], about: Any) -> Export
         about: facts about them, as a JSON object; empty if there are none.
 
     Raises:
-        UserError: an array is not of finite floats, or the facts are no object of this format.
+        UserError: an array is not of finite floats or has a name that none of ours has, or the
+            facts are no object of this format.
     """
     for name, array in arrays.items():
+        if len(name) > _LONGEST or name.count(".") >= _DEEPEST or not name.isprintable():
+            raise UserError(f"{path}: no network has an array {name!r:.60}")
         if not np.issubdtype(array.dtype, np.floating):
             raise UserError(f"{path}: {name} holds {array.dtype}, not floats")
         if not np.isfinite(array).all():
@@ -142,7 +148,7 @@ def _read_arrays(path: Path) -> Arrays:
         with path.open("rb") as file:
             if not zipfile.is_zipfile(file):  # checked first: NumPy's own error advises pickle
                 raise UserError(f"{path}: is no .npz file of params, or a damaged one")
-            file.seek(0)
+            _check_size(path, file)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of old headers
                 arrays = np.load(file, allow_pickle=False)
@@ -160,6 +166,19 @@ def _read_arrays(path: Path) -> Arrays:
         if not isinstance(array, np.ndarray):
             raise UserError(f"{path}: {name!r} is no array")
     return found
+
+
+def _check_size(path: Path, file: BinaryIO) -> None:
+    """Raises `UserError` if the arrays of an archive would take far more than its own size."""
+    size = file.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+    file.seek(0)
+    most = max(_FREE_BYTES, _GROWTH * size)
+    if len(members) > _MOST_ARRAYS or sum(member.file_size for member in members) > most:
+        raise UserError(
+            f"{path}: holds more than {_MOST_ARRAYS:,} arrays or {most:,} bytes, as no params do"
+        )
 
 
 def _read_facts(path: Path) -> dict[str, Any]:

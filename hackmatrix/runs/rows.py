@@ -10,7 +10,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.storage.files import sync, write_atomically
+from hackmatrix.storage.files import open_no_link, sync, write_atomically
 
 METRICS = "metrics.jsonl"
 _MOST = 2**63  # of a whole number in a row
@@ -160,7 +160,7 @@ def _append(path: Path, lines: bytes) -> int:
     Raises:
         OSError: they can't be written.
     """
-    with path.open("ab+", buffering=0) as file:
+    with open(path, "ab+", buffering=0, opener=open_no_link) as file:
         size = file.seek(0, os.SEEK_END)
         if size and not _ends_a_line(file):  # a kill took the end of the last line
             lines = b"\n" + lines

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig
+from hackmatrix.agents.architectures import ARCHITECTURES, NetworkConfig, NetworkOptions
 from hackmatrix.curriculum.levels import Curriculum
+from hackmatrix.environments.registry import own_code
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.errors import UserError
 from hackmatrix.options import check, option
@@ -16,8 +17,7 @@ MAX_SIMULATIONS = 10_000  # of a search before an action; those of 256 games fil
 DEFAULT_FOLDER = Path("checkpoints")
 MAX_GROUPS = 64
 
-MODEL, ENVIRONMENT, CURRICULUM, TRAINING, TPU, LOGGING = (
-    "model",
+ENVIRONMENT, CURRICULUM, TRAINING, TPU, LOGGING = (
     "environment",
     "curriculum",
     "training",
@@ -64,33 +64,12 @@ def num_groups(num_envs: int, num_steps: int, num_minibatches: int) -> int:
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(NetworkOptions):
     """Every setting of a run. It is validated on creation: `UserError` if it is invalid.
 
     A field's section is its place in a configuration file. Options of one command that are not part
     of the run (resuming, profiling, names) are in `TrainOptions`.
     """
-
-    architecture: str = option(
-        "mlp", "kind of network, see docs/training.md", choices=ARCHITECTURES, section=MODEL
-    )
-    hidden_dim: int = option(
-        256, "width of the network's layers", at_least=1, at_most=65_536, section=MODEL
-    )
-    num_layers: int = option(
-        2, "layers of the network's trunk", at_least=1, at_most=100, section=MODEL
-    )
-    activation: Literal["relu", "tanh"] = option(
-        "relu", "activation function between the layers", section=MODEL
-    )
-    dtype: Literal["float32", "bfloat16"] = option(
-        "float32",
-        "precision of the network's matrix products; params and loss stay float32",
-        section=MODEL,
-    )
-    layer_norm: bool = option(
-        False, "normalize the sums of each dense layer before its activation", section=MODEL
-    )
 
     env: str = option(
         "HackMatrix",
@@ -339,6 +318,15 @@ class TrainConfig:
     def environment(self) -> str:
         """The name of the environment: that of `env`, or of all tasks together."""
         return self.env if self.task_list is None else self.task_list.environment
+
+    @property
+    def code_flags(self) -> tuple[str, ...]:
+        """The flags that name the environment, if it is code of the user's own; else none."""
+        if not own_code(self.environment):
+            return ()
+        if self.task_list is None:
+            return ("--env", self.env)
+        return ("--task-list", f"[{', '.join(self.task_list)}]")
 
     @property
     def seeds(self) -> range:

@@ -7,6 +7,7 @@ in it, so a file belongs to the cache only if it has a name that one of the two 
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -39,25 +40,53 @@ def kept_program_path(folder: Path, key: str) -> Path:
 
 def default_folder() -> Path | None:
     """The folder in the user's home; None if the user has no home."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))  # ignored unless absolute, as XDG wants it
     try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        home = named if named.is_absolute() else Path.home() / ".cache"
     except RuntimeError:
         return None
-    return home / "hackmatrix" / "jax"
+    return home / "hackmatrix" / "jax" if home.is_absolute() else None
 
 
 def local(name: str) -> Path | None:
-    """The folder that a setting names; None if it names none, or one on another machine."""
-    return Path(name).absolute() if name and "://" not in name else None
+    """The folder that a setting names; None if it names none, or one on another machine.
+
+    A relative path names none: what it leads to depends on the current folder.
+    """
+    return Path(name) if Path(name).is_absolute() else None
 
 
 def make(folder: Path) -> bool:
     """Makes the folder if there is none; returns whether the user's programs may be kept there."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return belongs_to_user(folder.stat()) and os.access(folder, os.W_OK)
+        return is_trusted(folder) and os.access(folder, os.W_OK)
     except OSError:
         return False
+
+
+def is_trusted(folder: Path) -> bool:
+    """Whether a folder is the user's own, and nobody else can put another one in its place.
+
+    So no folder above it may be one that others can change, nor a link that others have made.
+
+    Raises:
+        OSError: it is not there.
+    """
+    if os.name == "nt":
+        return True
+    real = Path(os.path.realpath(folder, strict=True))
+    above = {*folder.parents, *real.parents, folder}
+    return belongs_to_user(real.lstat()) and all(_is_safe(each.lstat()) for each in above)
+
+
+def _is_safe(file: os.stat_result) -> bool:
+    """Whether only the user and root can change what lies at a path, or, as in /tmp, remove it."""
+    if file.st_uid not in (0, os.getuid()):
+        return False
+    writers = 0o002 if file.st_gid in (0, os.getgid()) else 0o022  # a group of the user's own
+    is_open = file.st_mode & writers and not file.st_mode & stat.S_ISVTX
+    return stat.S_ISLNK(file.st_mode) or not is_open
 
 
 def belongs_to_user(file: os.stat_result) -> bool:

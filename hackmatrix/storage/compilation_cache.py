@@ -32,8 +32,8 @@ def enable_compilation_cache(*, writes: bool = True) -> None:
 
     The folder is the one that `JAX_COMPILATION_CACHE_DIR`, or JAX's own setting, names; otherwise
     one in the user's home. An empty name, or a folder in the home that others may write to,
-    disables the cache. The functions of HackMatrix must not be replaced in memory after this call:
-    see `kept_programs.py`.
+    disables the cache; by a relative path JAX keeps programs, and this package none. The functions
+    of HackMatrix must not be replaced in memory after this call: see `kept_programs.py`.
     """
     named = jax.config.values["jax_compilation_cache_dir"]
     folder = cache_folder.default_folder() if named is None else cache_folder.local(named)

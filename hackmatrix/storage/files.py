@@ -1,6 +1,7 @@
 """Atomic file writes: after a kill at any moment a file is either the old or the new one."""
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,22 @@ def write_pair(data: Path, content: bytes, facts: Path, about: bytes) -> None:
     sync(data.parent)
 
 
+def open_no_link(path: Path | str, flags: int, mode: int = 0o666) -> int:
+    """Like `os.open`, but never the file that a link leads to: who made the folder may have set it.
+
+    Raises:
+        OSError: the path is a link, or can't be opened.
+    """
+    try:
+        return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), mode)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(
+            error.errno, f"{path} is a link: no file elsewhere is opened for it"
+        ) from None
+
+
 def remove_partial(folder: Path) -> None:
     """Removes what kills during `write_atomically` left in a folder. No one may be writing."""
     for path in folder.glob(f"{PARTIAL}*"):
@@ -69,7 +86,8 @@ def _staged(path: Path, content: bytes, mode: int = 0o666) -> Iterator[Path]:
     """The content in a complete file beside `path`, which the caller renames."""
     partial = path.with_name(f"{PARTIAL}{path.name}-{os.getpid()}")
     try:
-        with open(partial, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
+        partial.unlink(missing_ok=True)  # a killed process of the same number left it
+        with open(open_no_link(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

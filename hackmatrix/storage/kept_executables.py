@@ -7,7 +7,8 @@ the program has the executable: where the source of the package has changed, but
 only the first is written anew. Files are used under the conditions of `kept_programs.py`, and only
 on processors like the one that compiled them.
 
-Pickle reads such a file: it holds machine code, so whoever could write to it could do anything.
+Pickle reads such a file: it holds machine code, so whoever could write one that is used could do
+anything. Only files that this user's own processes have signed are read (`signature.py`).
 """
 
 import os

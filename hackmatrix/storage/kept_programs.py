@@ -6,12 +6,14 @@ longer than loading what was compiled. So the lowered program is kept too, as St
 that names all that it is made from: the source of the package, the function and its settings, the
 shapes, the versions of the libraries, and JAX's configuration.
 
-A kept program is used only if its checksum is right, and only from a folder and a file of the
-user's own. Whatever else happens, it is made anew. It is not used at all unless a process asks for
-it (`keep_programs_in`), because a function that was replaced in memory has the same key.
+A kept program is used only if a process of this user has signed it (`signature.py`), and only from
+a folder and a file of the user's own. Whatever else happens, it is made anew. It is not used at
+all unless a process asks for it (`keep_programs_in`), because a function that was replaced in
+memory has the same key.
 """
 
 import hashlib
+import hmac
 import os
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -22,7 +24,8 @@ import jax
 from jax import export
 
 from hackmatrix.storage import cache_folder
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.storage.files import open_no_link, write_atomically
+from hackmatrix.storage.signature import SIZE, signature
 
 _PACKAGE = Path(__file__).parent.parent
 _LIBRARIES = ("jax", "jaxlib", "numpy")
@@ -97,13 +100,14 @@ def read(key: str, understood: Callable[[bytes], T]) -> T | None:
     """What a file holds; None if there is no such file, or anything is wrong with it."""
     try:
         path = _path(key)
-        if not cache_folder.belongs_to_user(path.parent.stat()):
+        if not cache_folder.is_trusted(path.parent):
             return None
-        with path.open("rb") as file:
+        with open(path, "rb", opener=open_no_link) as file:
             if not cache_folder.belongs_to_user(os.fstat(file.fileno())):
                 return None
-            checksum, content = file.read(32), file.read()
-        if checksum != _checksum(key, content):
+            signed, content = file.read(SIZE), file.read()
+        wanted = signature(key.encode() + content)
+        if wanted is None or not hmac.compare_digest(signed, wanted):
             return None
         os.utime(path)  # what is used last is removed last
         return understood(content)
@@ -117,8 +121,9 @@ def write(key: str, content: bytes) -> None:
         return
     try:
         path = _path(key)
-        if cache_folder.belongs_to_user(path.parent.stat()):
-            write_atomically(path, _checksum(key, content) + content, mode=0o600)
+        signed = signature(key.encode() + content)
+        if signed is not None and cache_folder.is_trusted(path.parent):
+            write_atomically(path, signed + content, mode=0o600)
     except OSError:
         return
 
@@ -144,7 +149,3 @@ def _path(key: str) -> Path:
     if _folder is None:
         raise FileNotFoundError("nothing is kept")
     return cache_folder.kept_program_path(_folder, key)
-
-
-def _checksum(key: str, content: bytes) -> bytes:
-    return hashlib.sha256(key.encode() + content).digest()

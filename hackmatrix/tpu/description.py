@@ -4,7 +4,7 @@ import difflib
 import hashlib
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,7 @@ class Description:
 
     def __post_init__(self) -> None:
         check(self)
+        self._check_characters()
         for name in ("name", "project", "zone", "type", "repo"):
             if not getattr(self, name):
                 raise UserError(f"{name} is missing: {options_of(Description)[name].meaning}")
@@ -130,6 +131,14 @@ class Description:
         if self.spot and self.bucket is None:
             found.append("spot without bucket: what is trained is lost when the TPU is taken away")
         return found
+
+    def _check_characters(self) -> None:
+        """Raises `UserError` for characters that would end a line of a script, or are not shown."""
+        texts = {field.name: getattr(self, field.name) for field in fields(self)}
+        words = [("train", word) for word in self.train_arguments]  # which lines may separate
+        for name, text in [*words, *(each for each in texts.items() if each[0] != "train")]:
+            if isinstance(text, str | Path) and not str(text).isprintable():
+                raise UserError(f"{name} must have no control characters, got {str(text)!r:.80}")
 
     def _check_form(self, name: str, form: re.Pattern[str], expected: str) -> None:
         text = getattr(self, name)

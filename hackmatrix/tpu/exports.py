@@ -15,7 +15,7 @@ from hackmatrix.tpu.description import Description
 from hackmatrix.tpu.hosts import setup_script
 from hackmatrix.tpu.instance_group import recipe
 from hackmatrix.tpu.observed import RESTART_CODES
-from hackmatrix.tpu.train_script import needs_bucket, region, train_script
+from hackmatrix.tpu.train_script import heredoc, needs_bucket, region, train_script
 
 _IMAGE = "google/cloud-sdk:slim"  # has gcloud and a Python that installs ours
 _RESTARTS = 1000  # GKE wants a number
@@ -111,7 +111,7 @@ def _gke(tpu: Description) -> str:
     }
     if tpu.spot:
         where["cloud.google.com/gke-spot"] = "true"
-    script = f"{_in_container(tpu)}\n{train_script(tpu, distributed=tpu.slice.hosts > 1)}\n"
+    script = f"{_in_container(tpu)}{train_script(tpu, distributed=tpu.slice.hosts > 1)}\n"
     container = {
         "name": "train",
         "image": _IMAGE,
@@ -170,11 +170,12 @@ EXPORTS = {
 
 
 def _as_root(tpu: Description) -> str:
-    return f"sudo bash <<'HACKMATRIX'\n{setup_script(tpu)}HACKMATRIX\n"
+    return heredoc("sudo bash", setup_script(tpu), "HACKMATRIX")
 
 
 def _in_container(tpu: Description) -> str:
-    return f"#!/bin/bash\nset -euo pipefail\nbash <<'HACKMATRIX'\n{setup_script(tpu)}HACKMATRIX"
+    setup = heredoc("bash", setup_script(tpu), "HACKMATRIX")
+    return f"#!/bin/bash\nset -euo pipefail\n{setup}"
 
 
 class _Dumper(yaml.SafeDumper):

@@ -6,7 +6,7 @@ from hackmatrix.errors import UserError
 from hackmatrix.tpu import commands
 from hackmatrix.tpu.description import Description
 from hackmatrix.tpu.hosts import setup_script
-from hackmatrix.tpu.train_script import needs_bucket, region, train_script
+from hackmatrix.tpu.train_script import heredoc, needs_bucket, region, train_script
 
 _IMAGE = "ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e"
 _IMAGE_PROJECT = "ubuntu-os-accelerator-images"
@@ -30,11 +30,9 @@ def recipe(tpu: Description) -> str:
 # script resumes the run. Nothing of yours has to stay awake. To end it:
 #   gcloud compute instance-groups managed delete {tpu.name} {where}
 set -euo pipefail
-cat >startup.sh <<'STARTUP'
-#!/bin/bash
-until bash <<'HACKMATRIX'
-{setup_script(tpu)}HACKMATRIX
-do sleep 60; done
+"""
+    startup = f"""#!/bin/bash
+until {heredoc("bash", setup_script(tpu), "HACKMATRIX")}do sleep 60; done
 while true; do
     code=0
     (
@@ -46,9 +44,9 @@ while true; do
     sleep 10
 done
 gcloud compute instance-groups managed resize {tpu.name} --size=0 {where}
-STARTUP
 """
-    return head + "\n".join(map(shlex.join, _group(tpu))) + "\n"
+    lines = "\n".join(map(shlex.join, _group(tpu)))
+    return f"{head}{heredoc('cat >startup.sh', startup, 'STARTUP')}{lines}\n"
 
 
 def _group(tpu: Description) -> list[commands.Argv]:

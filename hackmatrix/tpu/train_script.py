@@ -28,6 +28,19 @@ def train_script(tpu: Description, *, distributed: bool) -> str:
     )
 
 
+def heredoc(command: str, text: str, mark: str) -> str:
+    """Lines of a shell that give a command this text as its input, to the letter.
+
+    Args:
+        command: the command.
+        text: whole lines.
+        mark: what ends the text; made longer where the text has such a line.
+    """
+    while mark in text.split("\n"):
+        mark += "_"
+    return f"{command} <<'{mark}'\n{text}{mark}\n"
+
+
 def needs_bucket(tpu: Description, what: str) -> None:
     """Raises `UserError` if there is no bucket."""
     if tpu.bucket is None:

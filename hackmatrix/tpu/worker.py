@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from hackmatrix.own_process import python_module
 from hackmatrix.tpu.hosts import PLACE, SECRETS, SESSION
 
 PREFIX = "hackmatrix-tpu: "
@@ -60,14 +61,14 @@ def start(place: Path, job: str, marker: str, command: list[str], *, again: bool
         subprocess.run(["tmux", "kill-session", "-t", SESSION], check=True)
     (place / _EXIT).unlink(missing_ok=True)
     (place / _TRAINING).write_text(json.dumps({"job": job, "command": command}))
-    words = [sys.executable, "-P", "-m", "hackmatrix.tpu.worker", "work", "--job", job]
+    words = python_module("hackmatrix.tpu.worker", "work", "--job", job)
     session = shlex.join([*words, "--marker", marker, "--", *command])
     return subprocess.run(["tmux", "new-session", "-d", "-s", SESSION, session]).returncode
 
 
 def work(place: Path, job: str, marker: str, command: list[str]) -> int:
     """Trains, with its output to the terminal and the log; keeps and returns its exit code."""
-    words = [sys.executable, "-m", "hackmatrix", *command]
+    words = [sys.executable, "-m", "hackmatrix", *command]  # the clone, where it is started
     environment = {
         "JAX_COMPILATION_CACHE_DIR": str(place / "jax-cache"),
         "PYTHONUNBUFFERED": "1",

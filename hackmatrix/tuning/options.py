@@ -1,5 +1,6 @@
 """The options of `hackmatrix tune`."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,11 +11,23 @@ from hackmatrix.options import check, option
 FOLDER = Path("tuning")
 
 
+def without_password(url: str) -> str:
+    """The URL of a database as it may be shown: without its password, also if it is an option."""
+    scheme, slashes, rest = url.partition("://") if "://" in url else ("", "", url)
+    user, colon, secret = rest.partition(":")
+    if colon and "@" in secret:
+        rest = f"{user}:***@{secret.rpartition('@')[2]}"
+    return re.sub(r"(?i)(pass\w*|pwd)=[^&]*", r"\1=***", f"{scheme}{slashes}{rest}")
+
+
 @dataclass(frozen=True)
 class TuneOptions:
     """What is searched, how, and where it is kept."""
 
     config: Path | None = option(None, "settings from a YAML file; the search changes some of them")
+    env: str | None = option(
+        None, "environment of the settings, if it is code of your own (module:function)"
+    )
     search_space: Path | None = option(
         None, "YAML file of the settings to search, see docs/tuning.md; unless given those of PPO"
     )
@@ -54,7 +67,8 @@ class TuneOptions:
         check(self)
         if self.storage is not None and "://" not in self.storage:
             raise UserError(
-                f"--storage {self.storage}: must be a URL, such as postgresql+psycopg://user@host/name"
+                f"--storage {without_password(self.storage)}: must be a URL, such as "
+                "postgresql+psycopg://user@host/name"
             )
 
     @property

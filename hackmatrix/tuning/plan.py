@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hackmatrix.environments.registry import check_code
 from hackmatrix.errors import UserError
 from hackmatrix.reporting.health import RETURN
 from hackmatrix.settings.config import TrainConfig
@@ -30,18 +31,22 @@ class Plan(NamedTuple):
     metric: str
     num_seeds: int
     fresh_seeds: int
+    env: str | None  # that the user names
 
     def config(self, params: Mapping[str, Any]) -> TrainConfig:
         """The settings of a point of the space, as the user would train with them.
 
         Raises:
-            UserError: they do not go together.
+            UserError: they do not go together, or the environment is code that the user does not
+                name.
         """
         found = settings_of(params)
         base = self.base
         if found.keys() & {"batch_size", "num_minibatches"}:  # one replaces the other
             base = {n: v for n, v in base.items() if n not in ("batch_size", "num_minibatches")}
-        return resolve(found, base)[0]
+        config = resolve(found, base)[0]
+        check_code(config.environment, self.env, "the search trains on")
+        return config
 
     def of_trial(self, params: Mapping[str, Any]) -> TrainConfig:
         """The settings with which a trial is trained."""
@@ -75,7 +80,7 @@ class Plan(NamedTuple):
     def _as_dict(self) -> dict[str, Any]:
         space = {name: list(dimension) for name, dimension in self.space.items()}
         told = {**self._asdict(), "space": space}
-        return {n: value for n, value in told.items() if n not in ("folder", "fresh_seeds")}
+        return {n: value for n, value in told.items() if n not in ("folder", "fresh_seeds", "env")}
 
 
 def plan_of(options: TuneOptions) -> Plan:
@@ -85,7 +90,10 @@ def plan_of(options: TuneOptions) -> Plan:
         UserError: a file can't be read, or its settings are not valid.
     """
     base = {} if options.config is None else read_config(options.config)
+    if options.env is not None and not base.get("multi_task"):
+        base = {**base, "env": options.env}
     config, _ = resolve({}, base)
+    check_code(config.environment, options.env, f"{options.config}: trains on")
     space = DEFAULT if options.search_space is None else read_space(options.search_space)
     if options.objective == "pareto":
         space = with_budget(space, config.total_timesteps)
@@ -98,6 +106,7 @@ def plan_of(options: TuneOptions) -> Plan:
         metric=options.metric or evaluated,
         num_seeds=options.num_seeds,
         fresh_seeds=options.fresh_seeds,
+        env=options.env,
     )
 
 

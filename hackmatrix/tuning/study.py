@@ -16,11 +16,12 @@ from filelock import FileLock, Timeout
 from optuna.storages import JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, ProgrammingError, SQLAlchemyError
 
 from hackmatrix.errors import UserError
 from hackmatrix.runs.folder import TRIALS
-from hackmatrix.tuning.options import TuneOptions
+from hackmatrix.tuning.options import TuneOptions, without_password
 from hackmatrix.tuning.plan import Plan
 from hackmatrix.tuning.space import grid_points
 
@@ -203,15 +204,21 @@ def _database(url: str) -> RDBStorage:
             return RDBStorage(url)
         except (IntegrityError, ProgrammingError) as error:
             if not patience:
-                raise UserError(f"--storage {url}: {_in_short(error)}") from None
+                raise _unreachable(url, error) from None
             time.sleep(patience)  # another worker is making the tables
         except (SQLAlchemyError, ImportError) as error:
-            raise UserError(f"--storage {url}: {_in_short(error)}") from None
+            raise _unreachable(url, error) from None
     raise AssertionError
 
 
-def _in_short(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+def _unreachable(url: str, error: Exception) -> UserError:
+    """The error in short, without the password."""
+    shown = without_password(url)
+    reason = str(error).replace(url, shown)
+    with contextlib.suppress(SQLAlchemyError):
+        if secret := make_url(url).password:
+            reason = reason.replace(secret, "***")
+    return UserError(f"--storage {shown}: {' '.join(reason.split())[:200]}")
 
 
 def _seed(seed: int | None, worker: int, study: optuna.Study) -> int | None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from hackmatrix.comparison.curves import curves_of, read_run
 from hackmatrix.interface.metric import Severity
+from hackmatrix.own_process import python_module
 from hackmatrix.reporting.health import ROW_KEY, SPEED, alarms_of
 from hackmatrix.reporting.metrics import LEARNER_METRICS
 from hackmatrix.runs.exports import newest_exported
@@ -20,9 +20,9 @@ from hackmatrix.runs.params import FINAL, agent_folders
 from hackmatrix.runs.rows import read_metrics
 from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import dump_config
-from hackmatrix.storage.files import write_atomically
+from hackmatrix.storage.files import open_no_link, write_atomically
 
-COMMAND = [sys.executable, "-m", "hackmatrix", "train"]
+COMMAND = python_module("hackmatrix", "train")
 _GRACE = 30.0  # seconds to end after SIGTERM
 _LAST = 0.9  # share of the steps after which values count as those of the end
 
@@ -58,9 +58,9 @@ def training(config: TrainConfig, run: Path) -> Iterator["subprocess.Popen[bytes
         write_atomically(settings, dump_config(config).encode())
     source = ["--resume", str(run)] if begun else ["--config", str(settings)]
     source += [] if begun else ["--output-dir", str(run)]
-    with run.with_suffix(".log").open("ab") as log:
+    with open(run.with_suffix(".log"), "ab", opener=open_no_link) as log:
         process = subprocess.Popen(
-            [*COMMAND, *source],
+            [*COMMAND, *source, *config.code_flags],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

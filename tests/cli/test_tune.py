@@ -279,6 +279,13 @@ def test_half_a_line_of_the_journal_is_dropped_and_a_damaged_journal_is_told(
         (["--storage", "journal.log"], "--storage journal.log: must be a URL"),
         (["--storage", "postgresql+psycopg://me@/x?host=/nowhere"], "--storage postgresql+psycopg"),
         (["--storage", "nothing://x"], "--storage nothing://x: "),
+        (["--storage", "nothing://me:secret@x/y"], "--storage nothing://me:***@x/y: "),
+        (["--storage", "postgresql:me:secret@x"], "--storage postgresql:***@x: must be a URL"),
+        (["--storage", "no://x/y?password=secret"], "--storage no://x/y?password=***: "),
+        (
+            ["--storage", "postgresql+psycopg://me:secret@/x?host=/nowhere"],
+            "--storage postgresql+psycopg://me:***@/x?host=/nowhere: ",
+        ),
         (["--sampler", "tpee"], "must be one of tpe, random, grid"),
         (["--output-dir", "base.yaml"], "--output-dir base.yaml: "),
     ],
@@ -289,6 +296,7 @@ def test_wrong_use_is_one_line(
     assert main(["tune", "--config", "base.yaml", *argv]) == 2
     error = capsys.readouterr().err
     assert message in error
+    assert "secret" not in error
     assert error.count("\n") == 1
     assert not made
 

@@ -186,7 +186,7 @@ def run(*argv: str) -> None:
 def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str]) -> None:
     run("--env", "frog:Frog", "--total-timesteps", "1024", "--run-name", "whole")
     run("--env", "frog:Frog", "--total-timesteps", "512", "--run-name", "half")
-    run("--resume", "checkpoints/half", "--total-timesteps", "1024")
+    run("--resume", "checkpoints/half", "--env", "frog:Frog", "--total-timesteps", "1024")
     wholes, halves = (np.load(f"checkpoints/{name}/final_params.npz") for name in ("whole", "half"))
     assert all(np.array_equal(wholes[name], halves[name]) for name in wholes)
 
@@ -198,7 +198,10 @@ def test_it_is_trained_resumed_and_evaluated(capsys: pytest.CaptureFixture[str])
     assert not any(name.startswith(("reward/", "actions/", "stats/")) for name in row)
 
     capsys.readouterr()
-    assert main(["evaluate", "checkpoints/whole", "--episodes", "50", "--json"]) == 0
+    assert (
+        main(["evaluate", "checkpoints/whole", "--env", "frog:Frog", "--episodes", "50", "--json"])
+        == 0
+    )
     told = json.loads(capsys.readouterr().out)
     assert 5 < told["mean_return"] == told["mean_length"] < 15
     low, high = told["win_rate_ci"]
@@ -225,7 +228,7 @@ def test_params_that_do_not_fit_any_more_are_refused(
     text = FROG.read_text().replace("(4, 4)", "(5, 5)").replace("WIDTH = 6", "WIDTH = 7")
     (folder / "frog.py").write_text(text)
     capsys.readouterr()
-    assert main(["evaluate", "checkpoints/x"]) == 2
+    assert main(["evaluate", "checkpoints/x", "--env", "frog:Frog"]) == 2
     assert capsys.readouterr().err.endswith(
         "params.Dense_0.kernel is [72, 16], the network mlp for frog:Frog wants [98, 16]\n"
     )
@@ -241,7 +244,10 @@ def test_errors_are_one_line_and_exit_2(
     before = sorted(folder.rglob("*.npz"))
     (folder / "frog.py").write_text("import jax\n\nx = foo\n")
     capsys.readouterr()
-    argv = {"train": ["--env", "frog:Frog", *TINY], "evaluate": ["checkpoints/x"]}[command]
+    argv = {
+        "train": ["--env", "frog:Frog", *TINY],
+        "evaluate": ["checkpoints/x", "--env", "frog:Frog"],
+    }[command]
     assert main([command, *argv]) == 2
     captured = capsys.readouterr()
     assert captured.err == (

@@ -11,6 +11,7 @@ import hackmatrix
 from hackmatrix.environments import registry
 from hackmatrix.environments.classic import ClassicControl
 from hackmatrix.environments.registry import CLASSIC_CONTROL, environment_id, make_environment
+from hackmatrix.environments.task_list import TaskList
 from hackmatrix.errors import UserError
 from hackmatrix.interface.spaces import Discrete
 from hackmatrix.jaxgame import HackMatrixEnv
@@ -136,3 +137,15 @@ def test_what_classic_control_returns_is_what_its_spec_says(name: str) -> None:
         assert jax.tree.structure(spec) == jax.tree.structure(type(spec)(*stepped))
         for wanted, got in zip(jax.tree.leaves(spec), jax.tree.leaves(stepped), strict=True):
             assert ((games, *wanted.shape), wanted.dtype) == (got.shape, got.dtype)
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1+" * 100_000, "x" * 1_000_000, "x:" * 1_000_000])
+def test_a_name_that_fills_a_file_is_refused_in_a_short_line(name: str) -> None:
+    with pytest.raises(UserError) as raised:
+        environment_id(name)
+    assert len(str(raised.value)) < 400
+
+
+def test_a_task_list_that_is_nested_without_end_is_refused() -> None:
+    with pytest.raises(UserError, match="must be a list of environments"):
+        TaskList.of("[" * 10_000)

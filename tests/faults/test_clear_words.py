@@ -26,7 +26,7 @@ from hackmatrix.evaluation.selection import make_evaluate
 from hackmatrix.interface.report import Column, PlayedGames
 from hackmatrix.learner.trainer import Trainer, TrainState
 from hackmatrix.reporting.console import Console
-from hackmatrix.settings.config import Course
+from hackmatrix.settings.config import Course, TrainConfig
 from hackmatrix.settings.config_file import read_config
 from hackmatrix.settings.options import TrainOptions
 from hackmatrix.training.loop import End, train
@@ -257,10 +257,10 @@ def test_the_next_line_quotes_paths_and_offers_no_collapsed_run(tmp_path: Path) 
     folder = tmp_path / "my runs; rm -rf"
     outcome = run_of(folder)._replace(end=End.SIGNAL, updates=5)
     course = Course(64, 7 * 64)
-    lines = _summary(outcome, course)
+    lines = _summary(outcome, course, TrainConfig())
     assert lines[-2] == f"next        hackmatrix evaluate '{folder}/mine/final_params.npz'"
     assert lines[-1] == f"            hackmatrix train --resume '{folder}/mine'"
-    lines = _summary(outcome._replace(collapsed=True), course)
+    lines = _summary(outcome._replace(collapsed=True), course, TrainConfig())
     assert not any("--resume" in line for line in lines)
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from paths import HELPERS
 
+ENV = ("--env", "probe_environments:Grid")  # also where a run is resumed: a file alone runs no code
 TINY = (
-    *("--env", "probe_environments:Grid", "--num-envs", "8", "--num-steps", "4"),
+    *("--num-envs", "8", "--num-steps", "4"),
     *("--hidden-dim", "8", "--num-layers", "1", "--num-minibatches", "1", "--update-epochs", "1"),
     *("--log-interval", "1", "--no-wandb", "--no-tensorboard", "--checkpoint-dir", "runs"),
 )
@@ -34,7 +35,7 @@ class Host:
         self.output = folder / "output.txt"
         with self.output.open("w") as output:
             self.parent = subprocess.Popen(
-                [sys.executable, "-m", "hackmatrix", "train", *place, *arguments],
+                [sys.executable, "-m", "hackmatrix", "train", *ENV, *place, *arguments],
                 cwd=folder,
                 env={**os.environ, "PYTHONPATH": str(HELPERS), "PYTHONUNBUFFERED": "1"},
                 stdout=output,

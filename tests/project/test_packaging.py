@@ -83,7 +83,7 @@ def test_the_wheel_holds_the_package_alone() -> None:
         for path in (ROOT / "hackmatrix" / folder).iterdir()
     }
     agent = {f"hackmatrix/agents/shipped/final_params.{kind}" for kind in ("npz", "json")}
-    assert files == package | page | agent | {"hackmatrix/py.typed"}
+    assert files == package | page | agent | {"hackmatrix/py.typed", "hackmatrix_command.py"}
     assert "hackmatrix/bench/env.py" in files
     assert (ROOT / "benchmarks" / "peers.py").exists()  # and is not among them
 

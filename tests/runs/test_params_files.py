@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import pytest
 from hackmatrix.agents.architectures import NetworkConfig
 from hackmatrix.agents.mlp import ActorCritic
 from hackmatrix.agents.policy import load_policy
+from hackmatrix.cli.main import main
+from hackmatrix.engine import Game
 from hackmatrix.errors import UserError
 from hackmatrix.runs.params import load_params, save_params
 
@@ -206,3 +210,67 @@ def test_a_failed_write_leaves_the_old_file(
         save_params(file, jax.tree.map(lambda p: p + 1, params), {})
     assert file.read_bytes() == before
     assert len(list(file.parent.iterdir())) == 2
+
+
+def test_a_small_file_that_would_fill_memory_is_refused_before_it_does(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(5):
+            with archive.open(f"params.Dense_{number}.kernel.npy", "w") as member:
+                header = {"descr": "<f4", "fortran_order": False, "shape": (2**24,)}
+                np.lib.format.write_array_header_1_0(member, header)
+                for _ in range(16):
+                    member.write(bytes(2**22))
+    assert path.stat().st_size < 2**20
+    tracemalloc.start()
+    with pytest.raises(UserError, match=r"bomb.npz: holds more than 10,000 arrays or 268,435,456"):
+        load_params(path)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2**22
+
+
+@pytest.mark.parametrize("name", ["." * 1000, "x" * 1000, "a\x1b[31m", "params.a\nb"])
+def test_a_name_that_no_network_has_is_refused(name: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "odd.npz", **{name: np.zeros(1)})
+    with pytest.raises(UserError, match=r"odd.npz: no network has an array '") as raised:
+        load_params(tmp_path / "odd.npz")
+    assert str(raised.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"hidden_dim": -1}, "hidden_dim must be at least 1 and at most 65536, got -1"),
+        (
+            {"hidden_dim": 2**40},
+            "hidden_dim must be at least 1 and at most 65536, got 1099511627776",
+        ),
+        ({"num_layers": 10**9}, "num_layers must be at least 1 and at most 100, got 1000000000"),
+        ({"num_layers": 0}, "num_layers must be at least 1"),
+        ({"num_layers": 2.0}, "num_layers must be int, got 2.0"),
+        ({"activation": "gelu"}, "activation must be one of relu, tanh, got 'gelu'"),
+        ({"dtype": "float8"}, "dtype must be one of float32, bfloat16, got 'float8'"),
+        ({"layer_norm": 1}, "layer_norm must be bool, got 1"),
+        ({"observation": "x\x1b"}, "observation"),
+        ({"observation": [1]}, "observation"),
+    ],
+)
+@pytest.mark.parametrize("command", ["evaluate", "analyse"])
+def test_settings_that_no_training_has_are_one_line(
+    settings: dict[str, Any],
+    reason: str,
+    command: str,
+    tmp_path: Path,
+    params: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "odd.npz"
+    known = {"hidden_dim": 8, "num_layers": 3, "observation": "classic", "gamma": 1.0}
+    save_params(path, params, {"config": {**known, **settings, "normalize_rewards": False}})
+    (tmp_path / "position.txt").write_text(Game.new(1).to_text())
+    position = [str(tmp_path / "position.txt")] if command == "analyse" else []
+    assert main([command, *position, str(path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert reason in line
+    assert line.isprintable()

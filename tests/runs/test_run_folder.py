@@ -1,14 +1,18 @@
 """Names and folders of runs."""
 
+import io
 import json
+import os
 import subprocess
 import sys
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hackmatrix.errors import UserError
+from hackmatrix.reporting.console import Console
 from hackmatrix.runs.exports import remove_exported_after
 from hackmatrix.runs.folder import LostFolderError, RunFolder, lacks_row
 from hackmatrix.runs.names import next_name
@@ -17,6 +21,7 @@ from hackmatrix.runs.params import (
     newest_params,
     save_params,
 )
+from hackmatrix.storage.files import PARTIAL
 
 
 def test_names_count_up_within_a_day() -> None:
@@ -194,3 +199,43 @@ def test_params_after_an_update_can_be_dropped(tmp_path: Path) -> None:
         "params_2.json",
         "params_4.json",
     ]
+
+
+@pytest.mark.parametrize(
+    "name", [".lock", "config.yaml", "metrics.jsonl", "log.txt", "starts.jsonl"]
+)
+def test_a_file_that_a_link_leads_to_is_not_written(name: str, tmp_path: Path) -> None:
+    theirs = tmp_path / "bashrc"
+    theirs.write_text("theirs")
+    run = tmp_path / "mine"
+    run.mkdir()
+    (run / "config.yaml").write_text("training: {lr: 1}\n")
+    (run / name).unlink(missing_ok=True)
+    (run / name).symlink_to(theirs)
+    with pytest.raises(UserError, match=rf"mine/{name} is a link: .*; remove the link"):
+        RunFolder(run)
+    assert theirs.read_text() == "theirs"
+
+
+def test_links_that_are_planted_while_a_run_is_open_are_not_followed(tmp_path: Path) -> None:
+    theirs = tmp_path / "bashrc"
+    theirs.write_text("theirs")
+    run = RunFolder.create(tmp_path, "mine", None)
+    for name in ("metrics.jsonl", "log.txt", "starts.jsonl"):
+        (run.path / name).symlink_to(theirs)
+    for name in ("config.yaml", "final_params.npz", "final_params.json"):
+        (run.path / f"{PARTIAL}{name}-{os.getpid()}").symlink_to(theirs)
+    run.write_config("training: {lr: 1}\n")
+    save_params(run.path / "final_params.npz", {"params": np.zeros(1)}, {})
+    with pytest.raises(OSError, match=r"metrics.jsonl is a link"):
+        run.add_metrics({"update": 1})
+    with pytest.raises(OSError, match=r"starts.jsonl is a link"):
+        run.add_start({})
+    out = io.StringIO()
+    with Console(out) as console:
+        console.keep_log(run.path / "log.txt")
+    assert "log.txt is a link" in out.getvalue()
+    assert theirs.read_text() == "theirs"
+    assert (run.path / "config.yaml").read_text() == "training: {lr: 1}\n"
+    assert not (run.path / "config.yaml").is_symlink()
+    run.close()

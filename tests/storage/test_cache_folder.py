@@ -78,7 +78,12 @@ def test_a_folder_that_is_not_there_is_empty(
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("", "is empty"), ("gs://bucket/jax", "is not a folder of this machine")]
+    ("name", "why"),
+    [
+        ("", "is empty"),
+        ("gs://bucket/jax", "is not a folder of this machine"),
+        ("cache/jax", "names cache/jax, which is not a folder of this machine by its whole path"),
+    ],
 )
 def test_a_cache_that_is_off_or_elsewhere_is_said_so(
     name: str, why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -108,3 +113,30 @@ def test_a_new_folder_is_the_users_alone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert not cache_folder.make(tmp_path / "file")
     assert not cache_folder.make(tmp_path / "file" / "folder")
+
+
+def test_a_relative_cache_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    assert cache_folder.default_folder() == tmp_path / ".cache" / "hackmatrix" / "jax"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
+    assert cache_folder.default_folder() == tmp_path / "mine" / "hackmatrix" / "jax"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_folder_below_one_that_others_can_change_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "above" / "cache"
+    assert cache_folder.make(folder)
+    folder.parent.chmod(0o777)
+    assert not cache_folder.make(folder)
+    folder.parent.chmod(0o1777)  # as /tmp
+    assert cache_folder.make(folder)
+    (tmp_path / "link").symlink_to(folder.parent)
+    assert cache_folder.make(tmp_path / "link" / "cache")
+    folder.parent.chmod(0o777)
+    assert not cache_folder.make(tmp_path / "link" / "cache")
+    folder.parent.chmod(0o755)
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    assert not cache_folder.make(folder)

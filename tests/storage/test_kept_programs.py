@@ -1,6 +1,9 @@
 """Programs that are kept on disk before they are compiled: when they are used, and when not."""
 
+import hashlib
+import hmac
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +18,7 @@ from jax import export
 
 from hackmatrix.storage import kept_programs
 from hackmatrix.storage.kept_programs import kept_program
+from hackmatrix.storage.signature import signature
 
 X = jnp.arange(4, dtype=jnp.float32)
 
@@ -282,3 +286,50 @@ def test_two_processes_may_keep_the_same_programs_at_once(folder: Path) -> None:
     files = list(folder.iterdir())
     assert len(files) == 20
     assert not [path for path in files if path.name.startswith(".")]
+
+
+def test_only_what_this_user_has_signed_is_read(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    key, content = "0" * 64, b"a program"
+    kept_programs.write(key, content)
+    assert kept_programs.read(key, bytes.decode) == "a program"
+    secret = home / ".hackmatrix" / "key"
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+
+    (planted,) = folder.iterdir()
+    planted.write_bytes(hashlib.sha256(key.encode() + content).digest() + content)
+    assert kept_programs.read(key, bytes.decode) is None
+    kept_programs.write(key, content)
+    moved = planted.rename(folder / "elsewhere")
+    planted.symlink_to(moved)
+    assert kept_programs.read(key, bytes.decode) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+@pytest.mark.parametrize("what", ["open to others", "a link", "short"])
+def test_a_key_that_is_not_private_is_replaced(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    key = tmp_path / ".hackmatrix" / "key"
+    key.parent.mkdir()
+    planted = tmp_path / "planted" if what == "a link" else key
+    planted.write_bytes(b"x" * (31 if what == "short" else 32))
+    planted.chmod(0o644 if what == "open to others" else 0o600)
+    if what == "a link":
+        key.symlink_to(planted)
+    assert signature(b"a program") != hmac.digest(b"x" * 32, b"a program", "sha256")
+    assert key.stat().st_size == 32
+    assert stat.S_IMODE(key.lstat().st_mode) == 0o600
+
+
+def test_without_a_home_to_write_to_nothing_is_kept(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    kept_programs.write("0" * 64, b"a program")
+    assert list(folder.iterdir()) == []

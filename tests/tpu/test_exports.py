@@ -13,6 +13,7 @@ from hackmatrix.cli.main import main
 from hackmatrix.errors import UserError
 from hackmatrix.tpu.description import Description
 from hackmatrix.tpu.exports import EXPORTS, export
+from hackmatrix.tpu.train_script import heredoc
 
 Make = Callable[..., Description]
 
@@ -62,6 +63,32 @@ def test_a_task_of_skypilot(pod: Description, tmp_path: Any) -> None:
     assert trained(task["run"], 1, tmp_path) == [*TRAIN.split(), "--run-name", "hackmatrix-train"]
     resumed = [*TRAIN.split(), "--resume", f"{RUNS}/hackmatrix-train"]
     assert trained(task["run"], 0, tmp_path) == resumed
+
+
+@pytest.mark.parametrize(
+    "field", ["name", "project", "zone", "repo", "branch", "bucket", "runtime", "service_account"]
+)
+def test_no_field_brings_lines_of_its_own_into_a_script(field: str, make: Make) -> None:
+    with pytest.raises(UserError, match=f"^{field} must "):
+        make(**{field: f"{getattr(make(), field) or 'x'}\nSTARTUP\ntouch broken-out"})
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+@pytest.mark.parametrize("mark", ["STARTUP", "HACKMATRIX"])
+def test_what_is_trained_brings_no_lines_into_a_script(kind: str, mark: str, make: Make) -> None:
+    hostile = f"--project 'x\n{mark}\ntouch broken-out\n'"
+    with pytest.raises(UserError, match=r"^train must have no control characters"):
+        export(kind, make(type="v6e-16", zone="us-east1-d", train=hostile))
+    several = make(type="v6e-16", zone="us-east1-d", train="--num-envs 2048\n  --no-wandb\n")
+    assert TRAIN in export(kind, several) or kind == "slurm"
+
+
+def test_a_text_that_has_the_mark_ends_where_it_ends() -> None:
+    text = "one\nEND\nEND_\n"
+    done = subprocess.run(
+        ["bash"], input=heredoc("cat", text, "END"), text=True, capture_output=True
+    )
+    assert done.stdout == text
 
 
 def test_a_job_of_slurm(pod: Description) -> None:
