@@ -316,8 +316,8 @@ class TrainConfig:
             )
         if self.final_ent_coef is not None and self.ent_coef == 0:
             raise UserError(
-                f"--final-ent-coef {self.final_ent_coef} needs --ent-coef above 0: it is reached by "
-                "equal factors, which lead nowhere from 0"
+                f"--final-ent-coef {self.final_ent_coef} needs --ent-coef above 0, as it is "
+                "reached by equal factors"
             )
         if self.batch_size % self.num_minibatches:
             raise UserError(
