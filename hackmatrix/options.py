@@ -152,7 +152,8 @@ def check(options: object) -> None:
     for each in options_of(type(options)).values():
         if (value := getattr(options, each.name)) is not None:
             try:
-                each.check(value)
+                for one in value if each.repeated else (value,):
+                    each.check(one)
             except ValueError as error:
                 raise UserError(f"{flag(each.name)} {error}") from None
 

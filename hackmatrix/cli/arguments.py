@@ -114,6 +114,8 @@ def _add(parser: argparse._ActionsContainer, option: Option) -> None:
     if option.kind is not bool:
         choices = option.choices and f"{{{','.join(option.choices)}}}"
         settings["metavar"] = choices or option.kind.__name__.upper()
+    if option.repeated:
+        settings["action"] = "extend"  # the flag may be given again
     flags = [flag(name) for name in (option.name, *option.aliases)]
     parser.add_argument(*flags, dest=option.name, **settings)
 

@@ -57,7 +57,7 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
     else:
         print(f"{report.text()}\nwritten {', '.join(files)}")
     if not winners:
-        print(f"{command}: error: no trial has finished without a critical alarm", file=sys.stderr)
+        print(f"{command}: error: no trial has finished within the constraints", file=sys.stderr)
         return FAILED
     return 0
 

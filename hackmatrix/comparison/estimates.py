@@ -16,7 +16,7 @@ from hackmatrix.evaluation.statistics import CONFIDENCE, RESAMPLES, Estimate
 Values = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-FEW = 5  # agents; of fewer, bootstrap intervals are too narrow
+FEW = 10  # agents; of fewer, intervals are too narrow: see `benchmarks.coverage`
 
 
 def interquartile_mean(values: Values) -> Values:

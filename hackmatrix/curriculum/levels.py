@@ -102,7 +102,7 @@ class Curriculum:
 
     @classmethod
     def _of_file(cls, path: Path) -> Self:
-        content = read_yaml(path, "--curriculum")
+        content = read_yaml(path)
         section = content.get("curriculum") if isinstance(content, dict) else None
         if not isinstance(section, dict) or (*content, *section) != ("curriculum", "levels"):
             raise UserError(f"{path}: must hold one section, curriculum, with the list levels")

@@ -293,6 +293,11 @@ class TrainConfig(NetworkOptions):
                 f"--curriculum-start-level {self.curriculum_start_level}: "
                 + ("needs --curriculum" if self.curriculum is None else f"of {num_levels} levels")
             )
+        if self.final_ent_coef is not None and self.ent_coef == 0:
+            raise UserError(
+                f"--final-ent-coef {self.final_ent_coef} needs --ent-coef above 0, as it is "
+                "reached by equal factors"
+            )
         if self.batch_size % self.num_minibatches:
             raise UserError(
                 f"--num-minibatches {self.num_minibatches} must divide num_envs x num_steps = "

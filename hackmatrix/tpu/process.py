@@ -1,6 +1,9 @@
 """Runs gcloud, and prints each line before it runs."""
 
+import contextlib
+import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -47,26 +50,36 @@ class Gcloud:
 
         Args:
             argv: the command line.
-            timeout: seconds after which it is ended: ssh to a machine that is gone can hang.
+            timeout: seconds after which it and what it has started are ended: ssh to a machine that
+                is gone can hang.
             quiet: a command that only looks, over and over: print it the first time alone.
         """
         self._print(argv, once=quiet)
         if self.dry_run:
             return Result(0, "", "")
         try:
-            process = subprocess.run(
+            process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                timeout=timeout,
+                start_new_session=True,  # a group of its own, which can be ended as a whole
             )
         except FileNotFoundError:
             return NO_GCLOUD
-        except subprocess.TimeoutExpired as expired:
-            return Result(TIMED_OUT, "", f"ERROR: timed out after {expired.timeout:g} s")
-        return Result(process.returncode, process.stdout, process.stderr)
+        with process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except BaseException as error:
+                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                if not isinstance(error, subprocess.TimeoutExpired):
+                    raise
+                return Result(TIMED_OUT, "", f"ERROR: timed out after {timeout:g} s")
+        return Result(process.returncode, out, err)
 
     def show(self, argv: Argv, *, terminal: bool = False) -> Result:
         """Runs a command whose output the user sees as it comes.

@@ -43,13 +43,13 @@ class Fresh(NamedTuple):
 
 
 def best_of(study: optuna.Study, plan: Plan) -> FrozenTrial | None:
-    """The trial without critical alarms that scored most; None if there is none."""
+    """The trial within the constraints that scored most; None if there is none."""
     try:
         if plan.objective == "score":
             return study.best_trial
         front = [trial for trial in study.best_trials if STOPPED not in trial.user_attrs]
         return max(front, key=lambda trial: trial.values[0], default=None)
-    except ValueError:  # no trial has finished, or none without alarms
+    except ValueError:  # no trial has finished, or none within the constraints
         return None
 
 

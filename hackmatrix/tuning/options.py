@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import Literal
 
 from hackmatrix.errors import UserError
+from hackmatrix.interface.metric import Severity
 from hackmatrix.options import check, option
+from hackmatrix.reporting.health import NOT_FINITE, alarms_of
+from hackmatrix.reporting.metrics import LEARNER_METRICS
 
 FOLDER = Path("tuning")
+
+_CRITICAL = [r.name for r in alarms_of(LEARNER_METRICS) if r.severity is Severity.CRITICAL]
 
 
 def without_password(url: str) -> str:
@@ -42,6 +47,12 @@ class TuneOptions:
         "the score, a name in metrics.jsonl; unless given eval/mean_return with --eval-interval "
         "in the file, else the return in training",
     )
+    constraint: tuple[str, ...] = option(
+        (),
+        f"critical alarms, besides {NOT_FINITE.name}, with which a trial can't win, see "
+        "docs/metrics.md",
+        choices=_CRITICAL,
+    )
     pruning: bool = option(True, "end trials early that are worse than half of the others")
     num_seeds: int = option(3, "agents of each trial", at_least=1, at_most=1024)
     fresh_seeds: int = option(
@@ -70,6 +81,11 @@ class TuneOptions:
                 f"--storage {without_password(self.storage)}: must be a URL, such as "
                 "postgresql+psycopg://user@host/name"
             )
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """The alarms with which a trial can't win."""
+        return tuple(name for name in _CRITICAL if name in (NOT_FINITE.name, *self.constraint))
 
     @property
     def folder(self) -> Path:

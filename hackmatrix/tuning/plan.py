@@ -29,6 +29,7 @@ class Plan(NamedTuple):
     space: Space
     objective: str
     metric: str
+    constraints: tuple[str, ...]  # alarms with which a trial can't win
     num_seeds: int
     fresh_seeds: int
     env: str | None  # that the user names
@@ -73,8 +74,8 @@ class Plan(NamedTuple):
             write_atomically(path, text.encode())
         elif path.read_bytes() != text.encode():
             raise UserError(
-                f"{self.folder} holds a search with other settings, space, metric or seeds: "
-                "choose another --output-dir"
+                f"{self.folder} holds a search with other settings, space, metric, constraints "
+                "or seeds: choose another --output-dir"
             )
 
     def _as_dict(self) -> dict[str, Any]:
@@ -104,6 +105,7 @@ def plan_of(options: TuneOptions) -> Plan:
         space=space,
         objective=options.objective,
         metric=options.metric or evaluated,
+        constraints=options.constraints,
         num_seeds=options.num_seeds,
         fresh_seeds=options.fresh_seeds,
         env=options.env,

@@ -9,7 +9,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from hackmatrix.charts import Bars, Field, Line, Mark, Panel, Points, picture
-from hackmatrix.tuning.study import ALARM, STOPPED, has_alarm
+from hackmatrix.tuning.study import BROKEN, STOPPED, breaks_constraint
 
 _CELLS, _NEAR = 24, 0.05  # of the plane of two settings, along each side; within which all is equal
 _LEAST = 6  # finished trials for an importance
@@ -85,10 +85,10 @@ def _pareto(studies: Mapping[str, optuna.Study], metric: str) -> str:
     panels = []
     for name, study in studies.items():
         trials = _finished(study)
-        kinds: dict[str, list[FrozenTrial]] = {"a trial": [], "stopped early": [], ALARM: []}
+        kinds: dict[str, list[FrozenTrial]] = {"a trial": [], "stopped early": [], BROKEN: []}
         for trial in trials:
             stopped = "stopped early" if STOPPED in trial.user_attrs else "a trial"
-            kinds[ALARM if has_alarm(trial) else stopped].append(trial)
+            kinds[BROKEN if breaks_constraint(trial) else stopped].append(trial)
         front = sorted(study.best_trials, key=lambda trial: trial.values[1])
         marks: list[Mark] = []
         for label, some in kinds.items():

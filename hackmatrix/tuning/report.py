@@ -13,7 +13,7 @@ from hackmatrix.storage.files import write_atomically
 from hackmatrix.tuning.fresh import DEFAULT, Fresh
 from hackmatrix.tuning.plan import Plan, best_yaml
 from hackmatrix.tuning.plots import importances, plots
-from hackmatrix.tuning.study import ALARM, REASON, SECONDS, STOPPED, counts, has_alarm
+from hackmatrix.tuning.study import BROKEN, REASON, SECONDS, STOPPED, breaks_constraint, counts
 
 BEST = "best.yaml"
 
@@ -71,7 +71,7 @@ class Report:
             hours = f"{found['hours']:.2f} h of trials"
             lines.append(f"{name:<8}{found['trials']} trials ({ends}), {hours}")
             if name not in self.winners:
-                lines.append("        none finished without a critical alarm")
+                lines.append("        none finished within the constraints")
                 continue
             trial = self.winners[name]
             lines.append(f"        best: trial {trial.number}, {self._values(trial)}")
@@ -100,8 +100,8 @@ class Report:
         states = Counter(trial.state.name.lower() for trial in trials)
         if stopped := sum(STOPPED in trial.user_attrs for trial in trials):
             states["stopped early"] = stopped
-        if alarmed := sum(map(has_alarm, trials)):
-            states[ALARM] = alarmed
+        if broken := sum(map(breaks_constraint, trials)):
+            states[BROKEN] = broken
         winner = self.winners.get(name)
         front = study.best_trials if self.plan.objective == "pareto" else []
         return {

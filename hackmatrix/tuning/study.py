@@ -29,7 +29,7 @@ SAMPLERS = ("tpe", "random", "grid")
 
 PLACE, REASON, SECONDS, STOPPED = "host", "reason", "wall_seconds", "stopped"  # of a trial
 
-ALARM = "with a critical alarm"
+BROKEN = "broke a constraint"
 
 _JOURNAL = "journal.log"
 _STARTUP, _WARMUP = 5, 20  # trials, and percent of a trial, before any is pruned
@@ -101,8 +101,8 @@ def counts(trial: FrozenTrial) -> bool:
     return trial.state != TrialState.WAITING and not given_up
 
 
-def has_alarm(trial: FrozenTrial) -> bool:
-    """Whether a trial raised a critical alarm: it can't win, whatever it scored."""
+def breaks_constraint(trial: FrozenTrial) -> bool:
+    """Whether a trial raised an alarm with which it can't win, whatever it scored."""
     return any(number > 0 for number in trial.constraints.values())
 
 

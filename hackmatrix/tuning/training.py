@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackmatrix.comparison.curves import curves_of, read_run
-from hackmatrix.interface.metric import Severity
 from hackmatrix.own_process import python_module
-from hackmatrix.reporting.health import ROW_KEY, SPEED, alarms_of
-from hackmatrix.reporting.metrics import LEARNER_METRICS
+from hackmatrix.reporting.health import ROW_KEY, SPEED
 from hackmatrix.runs.exports import newest_exported
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.params import FINAL, agent_folders
@@ -25,8 +23,6 @@ from hackmatrix.storage.files import open_no_link, write_atomically
 COMMAND = python_module("hackmatrix", "train")
 _GRACE = 30.0  # seconds to end after SIGTERM
 _LAST = 0.9  # share of the steps after which values count as those of the end
-
-_CRITICAL = {r.name for r in alarms_of(LEARNER_METRICS) if r.severity is Severity.CRITICAL}
 
 
 class Moment(NamedTuple):
@@ -42,7 +38,7 @@ class Result(NamedTuple):
 
     scores: NDArray[np.float64]  # of each agent: mean of the metric over the last tenth of the run
     seconds: float  # of training, an agent's part
-    alarms: int  # kinds of critical alarms that it raised
+    alarms: set[str]  # names of those that it raised
 
 
 @contextlib.contextmanager
@@ -121,5 +117,5 @@ def result_of(run: Path, metric: str) -> Result:
     return Result(
         scores=np.array([values.mean() for values in last]),
         seconds=float(np.mean([curve.seconds[-1] for curve in curves])),
-        alarms=len(alarms & _CRITICAL),
+        alarms=alarms,
     )

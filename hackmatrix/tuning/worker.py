@@ -81,7 +81,7 @@ class Worker:
         except UserError as error:
             trial.set_user_attr(studies.REASON, str(error))
             return TrialState.FAIL, None
-        trial.set_constraint("critical alarms", result.alarms)
+        trial.set_constraint("alarms", len(result.alarms.intersection(self._plan.constraints)))
         score = float(interquartile_mean(result.scores))
         values = [score] if self._plan.objective == "score" else [score, result.seconds]
         return TrialState.COMPLETE, values

@@ -1,6 +1,8 @@
 """`benchmarks.scaling` and `benchmarks.peers`: who takes turns, and what is written."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -8,6 +10,7 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import pytest
+from paths import ROOT
 
 from benchmarks import peers, plots, scaling, weak_scaling
 from hackmatrix.bench.env import Speed
@@ -167,3 +170,18 @@ def test_weak_scaling_compares_processes_together_and_apart_with_a_single_one() 
         "| 2 apart | 180 | 90 % | 12.5 s | 80 % |",
         "| 2 together | 150 | 75 % | 20.0 s | 50 % |",
     ]
+
+
+A_PEER_ON_TWO_DEVICES = """
+import jax
+jax.config.update("jax_num_cpu_devices", 2)
+from benchmarks.peers import Gymnax, PeerBench
+bench = PeerBench(Gymnax(), 4, 0.01)
+assert bench.num_envs == 8
+assert bench.repeat() > 0
+"""
+
+
+@pytest.mark.slow
+def test_a_peer_is_timed_on_two_devices() -> None:
+    subprocess.run([sys.executable, "-c", A_PEER_ON_TWO_DEVICES], check=True, cwd=ROOT)

@@ -95,7 +95,17 @@ def test_equal_seeds_are_paired_by_their_evaluation_games(
     assert text_code == 0
     assert "b less a, paired by seeds and evaluation games" in text
     assert "+3 [+3, +3]" in text
-    assert "a has 2 seeds: intervals of fewer than 5 are too narrow" in text
+
+
+@pytest.mark.parametrize("count", [2, 9, 10])
+def test_intervals_of_fewer_than_ten_seeds_are_said_to_be_too_narrow(
+    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, seeds in (("a", range(count)), ("b", range(12))):
+        make_run(tmp_path / name, lambda steps: steps, seeds=seeds)
+    assert main(["compare", f"a={tmp_path}/a", f"b={tmp_path}/b"]) == 0
+    warning = f"a has {count} seeds: intervals of fewer than 10 are too narrow"
+    assert (warning in capsys.readouterr().out) == (count < 10)
 
 
 def test_several_environments_are_strata_of_one_scale(

@@ -35,8 +35,9 @@ def shared_evaluations() -> Iterator[None]:
     def shared(env: Environment, player: Player, limits: Limits, **how: Any) -> Games:
         games = Games(env, player, limits, **how)
         if isinstance(env, HackMatrixEnv):
-            shapes = str(jax.tree.map(np.shape, player.params))
-            key = (repr(env), shapes, limits.episodes, limits.max_steps)
+            # Players without params are told apart by their names, networks by their shapes.
+            kind = str(jax.tree.map(np.shape, player.params)) if player.params else player.name
+            key = (repr(env), kind, limits.episodes, limits.max_steps)
             games._play = programs.setdefault(key, games._play)
         return games
 

@@ -148,7 +148,7 @@ def test_a_search_without_a_winner_fails(
     assert main(["tune", "--config", "base.yaml", "--num-trials", "2"]) == 1
     captured = capsys.readouterr()
     assert captured.err == (
-        "hackmatrix tune: error: no trial has finished without a critical alarm\n"
+        "hackmatrix tune: error: no trial has finished within the constraints\n"
     )
     assert "2 trials (2 fail)" in captured.out
     assert not Path("tuning/base/best.yaml").exists()
@@ -166,8 +166,20 @@ def test_settings_that_do_not_go_together_are_a_failed_trial(
     assert reason.startswith("--num-minibatches 3 must divide")
 
 
-def test_a_run_with_a_critical_alarm_is_not_the_best(
-    made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("constraints", "can_win"),
+    [
+        ([], True),
+        (["--constraint", "kl_too_high", "clip_too_high"], True),
+        (["--constraint", "kl_too_high", "--constraint", "entropy_collapse"], False),
+    ],
+)
+def test_a_run_that_breaks_a_constraint_is_not_the_best(
+    constraints: list[str],
+    can_win: bool,
+    made: list[TrainConfig],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def collapsing(config: TrainConfig, share: float) -> float:
         if config.update_epochs == 4:
@@ -175,11 +187,35 @@ def test_a_run_with_a_critical_alarm_is_not_the_best(
         return peak(config, share)
 
     use(monkeypatch, collapsing, made)
-    said = tuned(capsys, "--sampler", "grid", "--no-pruning")
-    ends = {"complete": 6, "with a critical alarm": 2}
+    said = tuned(capsys, "--sampler", "grid", "--no-pruning", *constraints)
+    ends = {"complete": 6} | ({} if can_win else {"broke a constraint": 2})
     assert said["samplers"]["grid"]["trials_by_state"] == ends
-    assert said["samplers"]["grid"]["best"]["params"]["training.n_epochs"] != "4"
-    assert said["samplers"]["grid"]["best"]["values"][0] < 11
+    best = said["samplers"]["grid"]["best"]
+    assert (best["params"]["training.n_epochs"] == "4") == can_win
+    assert (best["values"][0] < 11) != can_win
+
+
+def test_a_run_whose_metrics_are_not_finite_is_never_the_best(
+    made: list[TrainConfig], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(config: TrainConfig, share: float) -> float:
+        return -math.inf if config.update_epochs == 4 and share < 0.5 else peak(config, share)
+
+    use(monkeypatch, breaking, made)
+    said = tuned(capsys, "--sampler", "grid", "--no-pruning", "--constraint", "kl_too_high")
+    ends = {"complete": 6, "broke a constraint": 2}
+    assert said["samplers"]["grid"]["trials_by_state"] == ends
+
+
+@pytest.mark.usefixtures("made")
+def test_a_constraint_that_is_no_critical_alarm_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["tune", "--constraint", "return_flat"]) == 2
+    assert capsys.readouterr().err == (
+        "hackmatrix tune: error: argument --constraint: must be one of entropy_collapse, "
+        "kl_too_high, clip_too_high, not_finite, got 'return_flat'\n"
+    )
 
 
 def test_a_trial_that_is_worse_than_half_of_the_others_is_pruned(

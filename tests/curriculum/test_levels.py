@@ -125,7 +125,10 @@ def test_a_file_of_another_form_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ("--curriculum nowhere.yaml", "--curriculum nowhere.yaml: No such file or directory"),
+        (
+            "--curriculum nowhere.yaml",
+            "argument --curriculum: nowhere.yaml: No such file or directory",
+        ),
         ("--curriculum-start-level 2", "--curriculum-start-level 2: needs --curriculum"),
         ("--curriculum FILE --curriculum-start-level 4", "--curriculum-start-level 4: of 3 levels"),
         ("--curriculum FILE --curriculum-start-level 0", "must be at least 1, got 0"),

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import sys
 import time
@@ -35,7 +36,10 @@ def write_rows(config: TrainConfig, run: Path, value: Value, rows: int) -> None:
         told["train/steps_per_second"] = 1000 / config.update_epochs
         if config.num_seeds > 1:
             told["agents"] = [{"seed": s, RETURN: mean + s % 2 / 100} for s in config.seeds]
-        if mean < -100:
+        if math.isinf(mean):
+            told |= {RETURN: None, "alarms": ["not_finite"]}
+            told.pop("agents", None)
+        elif mean < -100:
             told["alarms"] = ["entropy_collapse", "entropy_low"]
         lines.append(json.dumps(told) + "\n")
     (run / "metrics.jsonl").write_text("".join(lines))

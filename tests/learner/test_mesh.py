@@ -1,5 +1,6 @@
 """What devices exchange."""
 
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax.sharding import AbstractMesh, AxisType
+from paths import HELPERS
 
 from hackmatrix.learner import mesh
 
@@ -62,3 +64,43 @@ assert (float(mean["float"][0]), float(mean["half"][0])) == (1.5, 1.5), mean
 
 def test_two_devices_sum_arrays_of_several_dtypes() -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", TWO_DEVICES], check=True)
+
+
+A_NETWORK_OF_TWO_DTYPES = """
+import jax
+jax.config.update("jax_num_cpu_devices", 2)
+import jax.numpy as jnp, numpy as np
+import probe_environments as probes
+from flax import linen as nn
+from hackmatrix.agents.feature_network import FeatureNetwork
+from hackmatrix.learner.trainer import Trainer
+from hackmatrix.settings.config import TrainConfig
+
+class Halves(nn.Module):
+    @nn.compact
+    def __call__(self, features):
+        hidden = nn.relu(nn.Dense(4, param_dtype=jnp.bfloat16)(features))
+        return nn.Dense(2)(hidden), nn.Dense(1)(hidden)[..., 0]
+
+env = probes.Policy()
+config = TrainConfig(num_envs=4, num_steps=2, num_minibatches=1, update_epochs=1, lr=0.1)
+def params(devices):
+    network = FeatureNetwork(env, Halves(), reads_features=False)
+    trainer = Trainer(env, config, devices, network=network)
+    first = trainer.init(0)
+    before = jax.device_get(first.params)
+    return before, jax.device_get(trainer.run(first, 2).params)
+before, both = params(jax.devices())
+dtypes = [x.dtype.name for x in jax.tree.leaves(both)]
+assert dtypes == ["bfloat16"] * 2 + ["float32"] * 4, dtypes
+for old, new in zip(jax.tree.leaves(before), jax.tree.leaves(both)):
+    assert (old != new).any()
+_, alone = params(jax.devices()[:1])
+for one, two in zip(jax.tree.leaves(alone), jax.tree.leaves(both)):
+    np.testing.assert_allclose(np.float32(one), np.float32(two), rtol=0.02, atol=0.004)
+"""
+
+
+def test_a_network_of_two_dtypes_learns_on_two_devices_as_on_one() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(HELPERS)}
+    subprocess.run([sys.executable, "-c", A_NETWORK_OF_TWO_DTYPES], check=True, env=environment)

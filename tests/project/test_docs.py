@@ -1,5 +1,6 @@
 """Documents say what the code does: tables are generated from it, examples are run."""
 
+import json
 import re
 import runpy
 import subprocess
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 from paths import DOCS, ROOT
 
+from hackmatrix.cli.main import main
 from hackmatrix.rules import observation as layout
 from hackmatrix.rules import tactical
 from hackmatrix.rules.board import CELLS
 from hackmatrix.rules.observation import Channel
 from hackmatrix.rules.programs import PROGRAMS
+from hackmatrix.settings.config_file import read_config
 
 
 def record_tables() -> str:
@@ -118,6 +121,72 @@ def test_what_a_new_program_takes_is_in_contributing() -> None:
 
 def _code(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
+
+
+def test_sizes_of_observations_are_documented_as_they_are() -> None:
+    classic, full, tactical_size = layout.FEATURE_SIZE.values()
+    record = layout.RECORD_SIZE
+    in_kb = "{:.1f}, {:.1f} or {:.1f} KB".format(*(4e-3 * n for n in layout.FEATURE_SIZE.values()))
+    said = {
+        "environment.md": [
+            f"`Box` of uint8[{record}]",
+            f"`final_observation` | uint8[{record}]",
+            f'`"classic"`, {classic} numbers',
+            f'`"full"`, {full}, everything',
+            f'`"tactical"`, {tactical_size} that',
+            f"`classic` has {classic}",
+            f"`full` has these and {full - classic} more",
+            f"`tactical` has {tactical_size} that",
+            f"{in_kb} in the place of {record} bytes",
+        ],
+        "clients.md": [
+            f"`classic`: the same as float32[{classic}]",
+            f"`full`: float32[{full}]",
+            f"`tactical`: float32[{tactical_size}]",
+            f"`compact`: uint8[{record}]",
+        ],
+        "checkpoints.md": [f"{tactical_size} features, {len(PROGRAMS) + 5} actions"],
+    }
+    for name, phrases in said.items():
+        text = (DOCS / name).read_text()
+        assert [phrase for phrase in phrases if phrase not in text] == []
+
+
+def test_the_agent_of_the_package_is_the_one_that_is_documented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = json.loads((ROOT / "hackmatrix/agents/shipped/final_params.json").read_text())
+    saved = about["config"]
+    text = (DOCS / "learning.md").read_text()
+    (line,) = re.findall(r"hackmatrix (train --config configs/best.yaml .*--seed .*)", text)
+    monkeypatch.chdir(ROOT)
+    assert main([*line.split(), "--print-config"]) == 0
+    printed = tmp_path / "printed.yaml"
+    printed.write_text(capsys.readouterr().out)
+    settings = read_config(printed)
+    differing = {name for name, value in saved.items() if value != plain(settings[name])}
+    assert differing == {"tensorboard", "wandb"}
+    run = f"seed {saved['seed']}, {saved['total_timesteps'] // 10**6}M steps"
+    verified = (DOCS / "checkpoints.md").read_text()
+    assert f"The agent of the package (`configs/best.yaml`, {run}" in verified
+    assert f"mean_return {about['evaluation']['mean_return']:.6g} in" in verified
+
+
+def plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def test_figures_of_the_readme_are_those_of_the_documents() -> None:
+    readme, measured = (ROOT / "README.md").read_text(), (DOCS / "performance.md").read_text()
+    rows = re.findall(r"\| ([\d,]+) steps/s.*\| `([^`]+)` \|", readme)
+    assert len(rows) == 3
+    for figure, command in rows:
+        shown = int(figure.replace(",", ""))
+        zeros = len(str(shown)) - len(str(shown).rstrip("0"))
+        found = re.findall(rf"\| ([\d,]+)\b.*\| `{command}( --repeats \d+)?` \|", measured)
+        assert shown in [round(int(number.replace(",", "")), -zeros) for number, _ in found]
+    (minutes,) = re.findall(r"trained in (\d+) minutes of one core", readme)
+    assert f"the longer run took {minutes} minutes of\n" in (DOCS / "learning.md").read_text()
 
 
 def write_example(document: Path, folder: Path) -> str:

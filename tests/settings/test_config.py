@@ -24,6 +24,10 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
         ({"seed": 2**31}, "--seed must be at least 0 and at most 2147483647, got 2147483648"),
         ({"num_minibatches": 5}, "--num-minibatches 5 must divide .* 256 x 128 = 32768"),
         ({"gradient_accumulation_steps": 3}, "--gradient-accumulation-steps 3 must divide .* 4"),
+        (
+            {"ent_coef": 0.0, "final_ent_coef": 0.01},
+            "--final-ent-coef 0.01 needs --ent-coef above 0",
+        ),
         ({"multi_task": True}, "--multi-task needs --task-list"),
         ({"task_list": TASKS}, "--task-list needs --multi-task"),
         (

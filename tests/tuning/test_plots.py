@@ -6,7 +6,7 @@ from optuna.distributions import BaseDistribution, FloatDistribution
 from optuna.trial import create_trial
 
 from hackmatrix.tuning.plots import importances, plots
-from hackmatrix.tuning.study import ALARM
+from hackmatrix.tuning.study import BROKEN
 
 
 def test_importances_of_two_objectives_are_those_of_the_score_alone() -> None:
@@ -26,11 +26,11 @@ def test_importances_of_two_objectives_are_those_of_the_score_alone() -> None:
     assert found["a"] > found["b"]
 
 
-def test_trials_with_alarms_stand_apart_from_the_front() -> None:
+def test_trials_that_break_a_constraint_stand_apart_from_the_front() -> None:
     study = optuna.create_study(directions=["maximize", "minimize"])
     for values, alarms in (([1.0, 1.0], 0.0), ([2.0, 1.0], 1.0)):
         trial = study.ask()
-        trial.set_constraint("critical alarms", alarms)
+        trial.set_constraint("alarms", alarms)
         study.tell(trial, values)
     picture = plots({"tpe": study}, "score", "pareto")["pareto.svg"]
-    assert ALARM in picture
+    assert BROKEN in picture
