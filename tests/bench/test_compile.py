@@ -33,7 +33,7 @@ def test_compile_empties_the_cache_folder_once_for_each(
 def test_compile_times_processes(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "slow.py").write_text("import time\ntime.sleep(0.2)\nprint(1)\ntime.sleep(0.5)")
     (tmp_path / "broken.py").write_text("raise SystemExit('no luck')")
     slow = compile_._to_first_output("slow")(tmp_path)

@@ -7,13 +7,14 @@ import resource
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 from gated_runs import COMMAND, gated, wait_for
 from small_runs import rows_of, run_of, updates_of
 
 from hackmatrix.errors import UserError
+from hackmatrix.runs import rows
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.params import load_params, save_params
 from hackmatrix.runs.rows import METRICS
@@ -210,13 +211,13 @@ def test_rows_that_wait_at_the_end_of_a_run_are_written(
 def test_there_is_no_checkpoint_without_the_rows_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, opened, add = tmp_path / "mine", Path.open, RunFolder.add_metrics
+    run, opened, add = tmp_path / "mine", rows.open_no_link, RunFolder.add_metrics
     full: list[bool] = []
 
-    def open_on_full(self: Path, mode: str = "r", *rest: Any, **settings: Any) -> IO[Any]:
-        if full and self.name == METRICS and "a" in mode:
+    def open_on_full(path: Path | str, flags: int, mode: int = 0o666) -> int:
+        if full and Path(path).name == METRICS:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return opened(self, mode, *rest, **settings)
+        return opened(path, flags, mode)
 
     def fill_up(self: RunFolder, row: Mapping[str, Any]) -> None:
         if row["update"] == 4:
@@ -227,7 +228,7 @@ def test_there_is_no_checkpoint_without_the_rows_before_it(
 
     output = io.StringIO()
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", open_on_full)
+        patch.setattr(rows, "open_no_link", open_on_full)
         patch.setattr(RunFolder, "add_metrics", fill_up)
         outcome = run_of(tmp_path, output=output, log_interval=1, save_interval=3)
     assert (outcome.updates, outcome.saved, updates_of(run)) == (7, False, [3])

@@ -28,7 +28,7 @@ environment: {name: CartPole-v1, num_envs: 4}
 model: {hidden_sizes: [8, 8]}
 training: {total_timesteps: 512, num_steps: 8, num_minibatches: 1, n_epochs: 1}
 """
-OF_THE_USER = ("JAX_", "XLA_", "HACKMATRIX_", "PYTHON", "PYTEST_", "WANDB_", "VIRTUAL_ENV")
+OF_THE_TESTS = ("JAX_", "XLA_", "HACKMATRIX_", "PYTHON", "PYTEST_", "WANDB_", "VIRTUAL_ENV")
 
 
 class Places:
@@ -43,9 +43,10 @@ class Places:
         self.cache = cache
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def environment(self, binaries: Path, home: Path) -> dict[str, str]:
+    def environment(self, binaries: Path) -> dict[str, str]:
         """A user's environment: none of what the tests set, and programs kept in one folder."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_USER)}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_TESTS)}
+        home = self.cache / "home"  # with the key of the programs
         home.mkdir(exist_ok=True)
         return kept | {
             "HOME": str(home),
@@ -67,7 +68,7 @@ class Places:
 
     def run(self, folder: Path, line: str) -> None:
         """Runs a line of this repository's environment in a folder."""
-        environment = self.environment(ROOT / ".venv" / "bin", folder / "home")
+        environment = self.environment(ROOT / ".venv" / "bin")
         done = subprocess.run(
             ["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True
         )
