@@ -111,7 +111,8 @@ ROWS = [
     Row(r"hackmatrix replay .*--gif", "--width 64", writes=("**/*.gif",)),
     Row(r"hackmatrix replay .*--mp4", "--width 64", writes=("**/*.mp4",)),
     Row(r"hackmatrix replay .*--svg", writes=("**/*.svg",)),
-    Row(r"hackmatrix (?:replay|play|watch) .*--terminal", prints="HackMatrix|stage", does="shows"),
+    Row(r"hackmatrix replay .*--terminal", "--speed 50", "stage", does="shows"),
+    Row(r"hackmatrix (?:play|watch) .*--terminal", prints="HackMatrix|stage", does="shows"),
     Row(r"hackmatrix (?:play|watch)", prints="<html", does="serves"),
     Row(r"hackmatrix monitor .*--page", prints="<html", does="serves"),
     Row(r"hackmatrix monitor", prints="update"),
@@ -355,13 +356,19 @@ class Run:
         self.environment["PATH"] = f"{folder}{os.pathsep}{self.environment['PATH']}"
         self.environment["FAKE_GCLOUD"] = str(folder)
 
-    def start(self, **streams: Any) -> subprocess.Popen[str]:
+    def start(self, *, on_terminal: bool = False, **streams: Any) -> subprocess.Popen[str]:
+        def as_from_a_shell() -> None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if on_terminal:
+                fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
         return subprocess.Popen(
             ["bash", "-c", self.line if re.search(r"[&;]", self.line) else f"exec {self.line}"],
             cwd=self.folder,
             env=self.environment,
             text=True,
             start_new_session=True,
+            preexec_fn=as_from_a_shell,
             **streams,
         )
 
@@ -403,7 +410,7 @@ class Run:
         terminal, its_side = pty.openpty()
         fcntl.ioctl(its_side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
         streams = {"stdin": its_side, "stdout": its_side, "stderr": its_side}
-        process = self.start(**streams, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        process = self.start(on_terminal=True, **streams)
         os.close(its_side)
         shown = bytearray()
 

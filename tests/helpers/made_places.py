@@ -28,6 +28,7 @@ environment: {name: CartPole-v1, num_envs: 4}
 model: {hidden_sizes: [8, 8]}
 training: {total_timesteps: 512, num_steps: 8, num_minibatches: 1, n_epochs: 1}
 """
+COMPILED_QUICKLY = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 OF_THE_TESTS = ("JAX_", "XLA_", "HACKMATRIX_", "PYTHON", "PYTEST_", "WANDB_", "VIRTUAL_ENV")
 
 
@@ -52,6 +53,8 @@ class Places:
             "HOME": str(home),
             "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}",
             "XDG_CACHE_HOME": str(self.cache),
+            # Compiled for a single small run, as by the quick suite; what is run is the same.
+            **COMPILED_QUICKLY,
             "BROWSER": "true",  # opens nothing
             "TERM": "xterm-256color",
         }
