@@ -28,7 +28,11 @@ environment: {name: CartPole-v1, num_envs: 4}
 model: {hidden_sizes: [8, 8]}
 training: {total_timesteps: 512, num_steps: 8, num_minibatches: 1, n_epochs: 1}
 """
-COMPILED_QUICKLY = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+COMPILED_QUICKLY = {
+    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
+    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+}
+SHIPPED = ROOT / "hackmatrix" / "agents" / "shipped" / "final_params"
 OF_THE_TESTS = ("JAX_", "XLA_", "HACKMATRIX_", "PYTHON", "PYTEST_", "WANDB_", "VIRTUAL_ENV")
 
 
@@ -108,12 +112,14 @@ class Places:
         return self.once("other", make)
 
     def made(self, name: str) -> Path:
-        """A run, a search or a data set."""
+        """What `name` stands for: a run, a search, a data set, a package of npm."""
         makers = {
             "my-run": f"hackmatrix train {TINY} --run-name my-run",
             "ten": f"hackmatrix train {TINY} --env CartPole-v1 --num-seeds 4 --run-name ten",
             "three": f"hackmatrix train {TINY} --multi-task --task-list "
             "\"['CartPole-v1', 'Acrobot-v1', 'MountainCar-v0']\" --run-name three",
+            "pyodide": "npm install --silent --no-save pyodide",
+            "frog": f"hackmatrix train {TINY} --env frog:Frog --run-name frog",
             "agent-games": "hackmatrix data record agent-games --agent shipped --episodes 4 "
             "--max-steps 20",
             "data": "hackmatrix data record data --agent random --env CartPole-v1 --episodes 4",
@@ -124,6 +130,7 @@ class Places:
         def make(folder: Path) -> None:
             (folder / "my.yaml").write_text(CARTPOLE)
             (folder / "space.yaml").write_text("training: {learning_rate: [1.0e-3, 2.0e-3]}\n")
+            shutil.copy(ROOT / "examples" / "frog.py", folder)
             self.run(folder, makers[name])
 
         return self.once(name, make)
@@ -150,6 +157,8 @@ class Places:
             re.findall(r"(?<!taught )\b([\w-]+\.(?:npz|onnx|pkl|yaml|json|txt))\b", line)
         ):
             self._make_file(folder / name, line)
+        if "page --export" in line or "--pyodide" in line:
+            (folder / "node_modules").symlink_to(self.made("pyodide") / "node_modules")
         if "--configs tiny" in line:
             (folder / "tiny").mkdir()
             for name in ("cartpole_best", "acrobot", "mountain_car"):
@@ -161,7 +170,7 @@ class Places:
 
     def _copy_run(self, name: str, to: Path) -> None:
         """Copies a run; `a-1` has another seed than `a-0`, and `b-0` other settings."""
-        source = name if name in ("ten", "three") else "my-run"
+        source = name if name in ("ten", "three", "frog") else "my-run"
         shutil.copytree(self.made(source) / "checkpoints" / source, to)
         if number := re.search(r"\d$", name):
             text = (to / "config.yaml").read_text().replace("seed: 0\n", f"seed: {number[0]}\n")
@@ -171,14 +180,17 @@ class Places:
             (to / "config.yaml").write_text(text.replace(gamma[0], other))
 
     def _make_file(self, path: Path, line: str) -> None:
-        params = self.made("my-run") / "checkpoints" / "my-run" / "final_params"
         if path.suffix in (".npz", ".json") and re.search(
             rf"(?:evaluate|--resume|--init-from|--model) {path.name}", line
         ):
-            shutil.copy(params.with_suffix(".npz"), path)
-            shutil.copy(params.with_suffix(".json"), path.with_suffix(".json"))
+            # A network that learns on from others has their width and observation.
+            params = SHIPPED if "--init-from" in line else self._params
+            for suffix in (".npz", ".json"):
+                shutil.copy(params.with_suffix(suffix), path.with_suffix(suffix))
         elif path.name == "best.onnx":
-            self.run(path.parent, f"hackmatrix checkpoint convert {params}.npz best.onnx")
+            self.run(path.parent, f"hackmatrix checkpoint convert {self._params}.npz best.onnx")
+        elif path.name == "agent.onnx":
+            self.run(path.parent, f"hackmatrix checkpoint convert {SHIPPED}.npz agent.onnx")
         elif path.suffix == ".pkl":
             path.write_bytes(pickle.dumps(params_of_the_original()))
         elif path.name == "my-tpu.yaml":
@@ -188,6 +200,8 @@ class Places:
             path.write_text(text)
         elif path.name == "space.yaml":
             path.write_text("training: {learning_rate: [1.0e-3, 2.0e-3]}\n")
+        elif path.name == "my.yaml" and "--init-from" in line:
+            shutil.copy(CONFIGS / "cpu.yaml", path)
         elif path.name in ("my.yaml", "cartpole.yaml", "hackmatrix-1m.yaml"):
             path.write_text(CARTPOLE)
         elif path.name == "game.json":
@@ -197,6 +211,10 @@ class Places:
             found = re.search(r"^X\. .*?^owned COL$", text, re.M | re.S)
             assert found
             path.write_text(found[0] + "\n")
+
+    @property
+    def _params(self) -> Path:
+        return self.made("my-run") / "checkpoints" / "my-run" / "final_params"
 
 
 def params_of_the_original() -> dict[str, object]:
