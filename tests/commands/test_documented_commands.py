@@ -65,7 +65,7 @@ PARAMS = ("**/*.npz",)
 
 # These compile for a minute and more: searches, a curriculum's starts, everything anew.
 SLOW = re.compile(
-    r".*(?:bench compile|make bench|--search|analyse|teach|--curriculum|benchmarks\.search|"
+    r".*(?:bench compile|make bench|tune --config hackmatrix|--search|analyse|teach|--curriculum|benchmarks\.search|"
     r"benchmarks\.refuted|benchmarks\.update_parts|benchmarks\.threats|benchmarks\.recipe)"
 )
 
@@ -316,9 +316,8 @@ def test_command(line: str, places: Places, tmp_path: Path) -> None:
     row = row_of(line)
     if "sb3" in line or "scripts/train.py" in line or "watch_trained" in line:
         pytest.importorskip("torch", reason="`make sb3` installs torch, which is not locked")
-    if "page --export" in line or "--pyodide" in line:
-        if not shutil.which("npm"):
-            pytest.skip("npm, which brings Pyodide, is not installed")
+    if ("page --export" in line or "--pyodide" in line) and not shutil.which("npm"):
+        pytest.skip("npm, which brings Pyodide, is not installed")
     run = Run(line, row, places, tmp_path)
     with contextlib.ExitStack() as stack:
         if "gs://" in line:

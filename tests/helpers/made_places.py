@@ -26,7 +26,7 @@ TINY = (
 CARTPOLE = """
 environment: {name: CartPole-v1, num_envs: 4}
 model: {hidden_sizes: [8, 8]}
-training: {total_timesteps: 512, num_steps: 8, num_minibatches: 1, n_epochs: 1}
+training: {total_timesteps: 2000, num_steps: 8, num_minibatches: 1, n_epochs: 1}
 """
 COMPILED_QUICKLY = {
     "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
@@ -202,8 +202,10 @@ class Places:
             path.write_text("training: {learning_rate: [1.0e-3, 2.0e-3]}\n")
         elif path.name == "my.yaml" and "--init-from" in line:
             shutil.copy(CONFIGS / "cpu.yaml", path)
-        elif path.name in ("my.yaml", "cartpole.yaml", "hackmatrix-1m.yaml"):
+        elif path.name in ("my.yaml", "cartpole.yaml"):
             path.write_text(CARTPOLE)
+        elif path.name == "hackmatrix-1m.yaml":
+            path.write_text(CARTPOLE.replace("CartPole-v1", "HackMatrix"))
         elif path.name == "game.json":
             shutil.copy(DOCS / "won.json", path)
         elif path.name == "position.txt":
