@@ -65,8 +65,8 @@ PARAMS = ("**/*.npz",)
 
 # These compile for a minute and more: searches, a curriculum's starts, everything anew.
 SLOW = re.compile(
-    r".*(?:bench compile|make bench|tune --config hackmatrix|--search|analyse|teach|--curriculum|benchmarks\.search|"
-    r"benchmarks\.refuted|benchmarks\.update_parts|benchmarks\.threats|benchmarks\.recipe)"
+    r".*(?:bench compile|make bench|tune --config hackmatrix|--search |analyse|teach|--curriculum|"
+    r"benchmarks\.(?:search|refuted|update_parts|threats|recipe))"
 )
 
 # The first that fits a line holds.
