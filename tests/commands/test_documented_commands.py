@@ -201,7 +201,7 @@ ROWS = [
     ),
     Row(r"make slow", env={"PYTEST_ADDOPTS": "tests/engine tests/rules"}, prints="passed"),
     Row(r"make clean", prints="rm -rf"),
-    Row(r"make lock", prints="uv pip compile"),
+    Row(r"make lock", prints="uv pip compile", writes=("requirements*.lock",)),
     Row(r"make help", prints="make train|train +train"),
     Row(r"python -m hackmatrix.drawing", writes=("docs/board.svg",), prints=""),
 ]
@@ -351,6 +351,9 @@ class Run:
             binaries = places.wheel
         places.prepare(self.folder, line)
         self.environment = places.environment(binaries) | row.env
+        if line == "make lock":
+            path = f"{places.made('uv') / 'bin'}{os.pathsep}{self.environment['PATH']}"
+            self.environment["PATH"] = path
         if line.startswith("hackmatrix"):
             self.environment["PYTHONPATH"] = str(places.other_package)
 

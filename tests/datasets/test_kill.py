@@ -40,7 +40,9 @@ def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_recording_that_is_killed_leaves_no_process_and_its_files_go(
     number: signal.Signals, tmp_path: Path
 ) -> None:

@@ -70,6 +70,7 @@ def test_a_run_that_faults_meet_ends_as_the_one_that_nothing_met(
     assert_nothing_lost(tmp_path / RUN, undisturbed)
 
 
+@pytest.mark.slow  # test_keeper and test_saver have the quick cases
 @pytest.mark.parametrize("seed", QUICK_EVALUATED)
 def test_the_best_agent_outlives_file_operations_that_fail(seed: int, tmp_path: Path) -> None:
     endure(tmp_path, seed, evaluated=True)

@@ -118,6 +118,7 @@ class Places:
             "ten": f"hackmatrix train {TINY} --env CartPole-v1 --num-seeds 4 --run-name ten",
             "three": f"hackmatrix train {TINY} --multi-task --task-list "
             "\"['CartPole-v1', 'Acrobot-v1', 'MountainCar-v0']\" --run-name three",
+            "uv": "python -m pip install -q --target . uv",
             "pyodide": "npm install --silent --no-save pyodide",
             "frog": f"hackmatrix train {TINY} --env frog:Frog --run-name frog",
             "agent-games": "hackmatrix data record agent-games --agent shipped --episodes 4 "

@@ -101,6 +101,7 @@ for one, two in zip(jax.tree.leaves(alone), jax.tree.leaves(both)):
 """
 
 
+@pytest.mark.slow
 def test_a_network_of_two_dtypes_learns_on_two_devices_as_on_one() -> None:
     environment = {**os.environ, "PYTHONPATH": str(HELPERS)}
     subprocess.run([sys.executable, "-c", A_NETWORK_OF_TWO_DTYPES], check=True, env=environment)
