@@ -42,6 +42,7 @@ PLAY = "--episodes 2 --max-steps 20"
 SLURM = {  # a job of one task
     "SLURM_JOB_ID": "1",
     "SLURM_STEP_NODELIST": "localhost",
+    "SLURM_STEP_NUM_NODES": "1",
     "SLURM_NTASKS": "1",
     "SLURM_PROCID": "0",
     "SLURM_LOCALID": "0",
@@ -86,8 +87,12 @@ ROWS = [
     Row(r"hackmatrix train --resume", LONGER, "done after 60 updates"),
     Row(r"hackmatrix train .*--process-id|for i in 0 1", TRAIN, "done after", NEW_RUN),
     Row(
-        r"hackmatrix train .*--init-from", f"{TRAIN} --num-seeds 2", "done after 2 updates", PARAMS
+        r"hackmatrix train .*--init-from",
+        TRAIN.replace("--hidden-dim 8", "--num-seeds 2"),
+        "done after 2 updates",
+        PARAMS,
     ),
+    Row(r"hackmatrix train --distributed --config", TRAIN, "done after", NEW_RUN, env=SLURM),
     Row(
         r"hackmatrix train .*--num-seeds", f"{TRAIN} --num-seeds 2", "done after 2 updates", PARAMS
     ),
