@@ -29,8 +29,7 @@ commands: $(READY)  ## each command of the documents once, as a user runs it, in
 	$(BIN)/pytest tests/commands -m "not slow" -n 2 --dist worksteal
 
 slow: $(READY)  ## the full, long test suites
-	$(BIN)/pytest -m slow
-	$(BIN)/pytest -m slow tests/commands
+	$(BIN)/pytest -m slow --override-ini "norecursedirs=.*"  # tests/commands too
 
 lint: $(READY)  ## style, format and types
 	$(BIN)/ruff check

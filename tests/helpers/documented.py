@@ -11,7 +11,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.
 
 _OURS = re.compile(
     r"(?:for i in|(?:\.venv/bin/)?(?:hackmatrix|hackmatrix-game|make)(?![\w./-]|\()"
-    r"|python3? (?:-m (?:benchmarks|hackmatrix)\b|scripts/|-c \"import hackmatrix))"
+    r"|python3? (?:-m (?:benchmarks|hackmatrix)\.|scripts/|-c \"import hackmatrix))"
 )
 _GAP = re.compile(r"\.\.\.|\[FILE]|\b(?:RUN|FILE|DIR|POSITION|N|A B|module:function)\b")
 
