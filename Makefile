@@ -12,7 +12,7 @@ RUN := make-train-$(shell date +%Y%m%d-%H%M%S)
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
