@@ -1,4 +1,4 @@
-"""How often an interval of `hackmatrix compare` holds the truth, by the number of seeds."""
+"""Coverage of the intervals of `hackmatrix compare`, by the number of seeds."""
 
 import sys
 from collections.abc import Sequence

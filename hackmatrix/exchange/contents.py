@@ -1,4 +1,4 @@
-"""What lies in a run's folder: checkpoints and files of params."""
+"""Checkpoints and files of params in a run's folder."""
 
 from pathlib import Path
 

@@ -39,7 +39,7 @@ class Global(NamedTuple):
 
 @dataclass(eq=False, repr=False, slots=True)  # both would follow a value into itself
 class Made:
-    """What a call would have returned: what was called, with what, and what was then set on it.
+    """The result of a call that was not made: the callee, its arguments, and what was then set.
 
     A dict is one that nothing was called for. Its entries are pairs: keys are never hashed.
     """
@@ -76,7 +76,7 @@ _NOTHING = {"PROTO", "FRAME"}
 
 
 def read_pickle(data: bytes, allowed: Callable[[Global], bool]) -> Any:
-    """What a pickle describes; tuples and sets are lists, dicts are `Made`.
+    """The content of a pickle; tuples and sets are lists, dicts are `Made`.
 
     Args:
         data: the pickle.

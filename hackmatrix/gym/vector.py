@@ -50,7 +50,7 @@ class _Step(NamedTuple):
 
 
 class _Programs:
-    """What plays the games: compiled once for all environments of a process that are alike."""
+    """The programs of an environment, compiled once for all of a process that are alike."""
 
     def __init__(
         self,
@@ -274,7 +274,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._masks.copy()
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What a method of each game returns; for an attribute its values. See `_OneGame`.
+        """The results of a method of each game, or the values of an attribute. See `_OneGame`.
 
         Raises:
             AttributeError: games have nothing of that name.

@@ -37,11 +37,7 @@ OF_THE_TESTS = ("JAX_", "XLA_", "HACKMATRIX_", "PYTHON", "PYTEST_", "WANDB_", "V
 
 
 class Places:
-    """What all commands share, in a folder; processes that make the same thing wait for the first.
-
-    Attributes:
-        checkout: commands of the copy are those of this repository's own environment.
-    """
+    """A folder that all commands share; processes that need the same thing wait for its maker."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder = folder
@@ -112,7 +108,7 @@ class Places:
         return self.once("other", make)
 
     def made(self, name: str) -> Path:
-        """What `name` stands for: a run, a search, a data set, a package of npm."""
+        """The folder of a run, a search, a data set, or a package of npm or Python."""
         makers = {
             "my-run": f"hackmatrix train {TINY} --run-name my-run",
             "ten": f"hackmatrix train {TINY} --env CartPole-v1 --num-seeds 4 --run-name ten",

@@ -1,4 +1,4 @@
-"""How the processes of a training meet, and what they say if they don't: in real processes."""
+"""The processes of a training meet, or say why they don't: real processes."""
 
 import os
 import socket

@@ -50,7 +50,7 @@ def saved(
 
 
 def operations_of_updates(run: Path) -> list[int]:
-    """How many operations there are before each update, and in all."""
+    """The number of operations before each update, and of all."""
     seen: list[int] = []
     saver, told = saved(run, lambda failing, _: seen.append(failing.seen))
     assert not told
