@@ -1,9 +1,9 @@
 """Every command of the documents, subcommand and target of the Makefile, run as a user runs it.
 
 Each is a real process in which nothing is replaced, on the devices that it takes by itself, in the
-smallest sizes that its flags allow. `hackmatrix` is installed from the wheel, in an empty folder,
-beside another package of that name; what needs a file of the repository runs in a copy of it.
-`make commands` runs them.
+smallest sizes that its flags allow. `hackmatrix` is the one that the wheel installs, beside another
+package of that name, in an empty folder or, if files of the repository are named, in a copy of it;
+the slow suite runs it from the checkout too. `make commands` runs them.
 """
 
 import contextlib
@@ -311,19 +311,24 @@ def places(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Places:
     return Places(folder if worker_id == "master" else folder.parent, ROOT / ".cache" / "commands")
 
 
+def cases() -> Iterator[Any]:
+    """Each line and whether it runs from the wheel; what the package runs, from both."""
+    for line in LINES:
+        wheel = line.startswith(("hackmatrix", "for i"))
+        yield pytest.param(line, wheel, marks=pytest.mark.slow if SLOW.match(line) else (), id=line)
+        if wheel:
+            yield pytest.param(line, False, marks=pytest.mark.slow, id=f"{line} (checkout)")
+
+
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(
-    "line",
-    [pytest.param(line, marks=pytest.mark.slow if SLOW.match(line) else ()) for line in LINES],
-    ids=str,
-)
-def test_command(line: str, places: Places, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("line", "wheel"), list(cases()))
+def test_command(line: str, wheel: bool, places: Places, tmp_path: Path) -> None:
     row = row_of(line)
     if re.search(r"sb3|scripts/train\.py|watch_trained|benchmarks\.clients --train", line):
         pytest.importorskip("torch", reason="`make sb3` installs torch, which is not locked")
     if ("page --export" in line or "--pyodide" in line) and not shutil.which("npm"):
         pytest.skip("npm, which brings Pyodide, is not installed")
-    run = Run(line, row, places, tmp_path)
+    run = Run(line, row, places, tmp_path, wheel=wheel)
     with contextlib.ExitStack() as stack:
         if "gs://" in line:
             stack.enter_context(run.bucket())
@@ -339,21 +344,17 @@ def test_command(line: str, places: Places, tmp_path: Path) -> None:
 class Run:
     """A command that runs in a folder of its own."""
 
-    def __init__(self, line: str, row: Row, places: Places, folder: Path) -> None:
+    def __init__(self, line: str, row: Row, places: Places, folder: Path, *, wheel: bool) -> None:
         self.line = on_free_ports(line)
         self.row = row
         self.places = places
         self.folder = folder / "here"
-        needs_repository = re.search(
-            r"^make|^python -m bench|python scripts|configs/|docs/|tests/|frog:|/shipped/", line
-        )
-        if needs_repository:
+        if wheel and not re.search("configs/|docs/|tests/|frog:|/shipped/", line):
+            self.folder.mkdir()
+        else:
             copy_of_the_repository(self.folder)
             (self.folder / ".venv").symlink_to(ROOT / ".venv")
-            binaries = ROOT / ".venv" / "bin"
-        else:
-            self.folder.mkdir()
-            binaries = places.wheel
+        binaries = places.wheel if wheel else ROOT / ".venv" / "bin"
         places.prepare(self.folder, line)
         self.environment = places.environment(binaries) | row.env
         if line == "make lock":
