@@ -12,7 +12,7 @@ from hackmatrix.tpu.description import Description, read_description
 from hackmatrix.tpu.exports import EXPORTS, export
 from hackmatrix.tpu.process import Gcloud
 
-_FILE = "configs/tpu-v4-8.yaml"
+_FILE = "configs/spot_tpu.yaml"
 
 
 def main(argv: list[str]) -> int:

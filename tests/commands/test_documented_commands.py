@@ -67,7 +67,7 @@ PARAMS = ("**/*.npz",)
 # These compile for a minute and more: searches, a curriculum's starts, everything anew.
 SLOW = re.compile(
     r".*(?:bench compile|make bench|tune --config hackmatrix|--search |analyse|teach|--curriculum|"
-    r"benchmarks\.(?:search|refuted|update_parts|threats|recipe))"
+    r"benchmarks\.(?:search|recipe))"
 )
 
 # The first that fits a line holds.
@@ -167,7 +167,6 @@ ROWS = [
         "--groups lambda --steps 1 --num-seeds 2 --episodes 2 --out .",
         writes=("recipe.json", "recipe.svg"),
     ),
-    Row(r"python -m benchmarks.refuted", "--games 1 --show 1 --simulations 2"),
     Row(
         r"python -m benchmarks.scaling",
         "--repeats 1 --max-envs 64 --max-enemies 0 --num-envs 64 --output .",
@@ -178,12 +177,8 @@ ROWS = [
         "--simulations 2 --episodes 2 --max-steps 10 --out .",
         writes=("search.json", "search.svg"),
     ),
-    Row(r"python -m benchmarks.seeds", "--config my.yaml --num-seeds 2 --repeats 1"),
-    Row(r"python -m benchmarks.tabs", "--tabs 2 --seconds 1"),
-    Row(r"python -m benchmarks.threats", "--positions 1024 --epochs 1"),
     Row(r"python -m benchmarks.trackers", "--config my.yaml --timesteps 64 --rows 2 --repeats 1"),
     Row(r"python -m benchmarks.tune_scripted", "--generations 1", writes=("weights.json",)),
-    Row(r"python -m benchmarks.update_parts", "--repeats 1"),
     Row(
         r"python -m benchmarks.weak_scaling",
         "--processes 2 --env CartPole-v1 --num-envs 8 --num-steps 4 --minibatches 1 --epochs 1 "

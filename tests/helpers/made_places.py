@@ -191,7 +191,7 @@ class Places:
         elif path.suffix == ".pkl":
             path.write_bytes(pickle.dumps(params_of_the_original()))
         elif path.name == "my-tpu.yaml":
-            text = (CONFIGS / "tpu-v4-8.yaml").read_text()
+            text = (CONFIGS / "spot_tpu.yaml").read_text()
             for theirs, ours in [("PROJECT", "project"), ("BUCKET", "bucket"), ("NAME", "name")]:
                 text = text.replace(f"YOUR-{theirs}", f"my-{ours}")
             path.write_text(text)

@@ -10,7 +10,7 @@ from hackmatrix.settings.config import TrainConfig
 from hackmatrix.settings.config_file import read_config
 from hackmatrix.settings.resolve import resolve
 
-RUNS = sorted(path for path in CONFIGS.glob("*.yaml") if not path.name.startswith("tpu-"))
+RUNS = sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "spot_tpu")
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
