@@ -64,10 +64,12 @@ class Row(NamedTuple):
 NEW_RUN = ("**/new/final_params.npz", "**/new/metrics.jsonl", "**/new/checkpoints/*/manifest.json")
 PARAMS = ("**/*.npz",)
 
-# These compile for a minute and more: searches, a curriculum's starts, everything anew.
+# These compile for most of a minute and more: searches, a curriculum's starts, everything anew, and
+# what differs from a quick line only in what else is compiled.
 SLOW = re.compile(
     r".*(?:bench compile|make bench|tune --config hackmatrix|--search |analyse|teach|--curriculum|"
-    r"benchmarks\.(?:search|recipe))"
+    r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
+    r"benchmarks\.(?:search|recipe|networks|multi_task|scaling --rep))"
 )
 
 # The first that fits a line holds.
@@ -178,7 +180,11 @@ ROWS = [
         writes=("search.json", "search.svg"),
     ),
     Row(r"python -m benchmarks.trackers", "--config my.yaml --timesteps 64 --rows 2 --repeats 1"),
-    Row(r"python -m benchmarks.tune_scripted", "--generations 1", writes=("weights.json",)),
+    Row(
+        r"python -m benchmarks.tune_scripted",
+        "--generations 1 --games 1",
+        writes=("weights.json",),
+    ),
     Row(
         r"python -m benchmarks.weak_scaling",
         "--processes 2 --env CartPole-v1 --num-envs 8 --num-steps 4 --minibatches 1 --epochs 1 "

@@ -117,7 +117,7 @@ class Places:
             "uv": "python -m pip install -q --target . uv",
             "pyodide": "npm install --silent --no-save pyodide",
             "frog": f"hackmatrix train {TINY} --env frog:Frog --run-name frog",
-            "agent-games": "hackmatrix data record agent-games --agent shipped --episodes 4 "
+            "agent-games": "hackmatrix data record agent-games --agent shipped --episodes 2 "
             "--max-steps 20",
             "data": "hackmatrix data record data --agent random --env CartPole-v1 --episodes 4",
             "tuning": "hackmatrix tune --config my.yaml --search-space space.yaml --num-trials 2 "
