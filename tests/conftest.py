@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,15 @@ def _programs_are_traced() -> Iterator[None]:
         where = "hackmatrix.storage.compilation_cache.keep_programs_in"
         patch.setattr(where, lambda folder, **_: None)  # noqa: ARG005
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _programs_are_dropped(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The long suite compiles more in a process than XLA can map; a file has its own programs."""
+    yield
+    if request.config.option.markexpr != "not slow" and (jax := sys.modules.get("jax")):
+        jax.clear_caches()
+        gc.collect()
 
 
 # Longest first, so that the workers end together; and files that compile the same programs apart,
