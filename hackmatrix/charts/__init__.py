@@ -1,6 +1,6 @@
-"""Plots as SVG files that stand alone: panels with axes, lines with bands, points, bars, fields."""
+"""Plots as SVG files that stand alone: panels of lines, points, bars, intervals and fields."""
 
-from hackmatrix.charts.marks import Bars, Field, Line, Mark, Points
+from hackmatrix.charts.marks import Bars, Field, Intervals, Line, Mark, Points
 from hackmatrix.charts.picture import Panel, picture
 
-__all__ = ["Bars", "Field", "Line", "Mark", "Panel", "Points", "picture"]
+__all__ = ["Bars", "Field", "Intervals", "Line", "Mark", "Panel", "Points", "picture"]

@@ -1,4 +1,4 @@
-"""What is drawn in a panel, as SVG elements: lines with bands, points, bars, shaded fields."""
+"""Marks of a panel as SVG elements: lines with bands, points, bars, intervals, shaded fields."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -67,29 +67,53 @@ class Points(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Horizontal bars from 0, one below the other, each with its name and value."""
+    """A horizontal bar in each of the panel's rows, the first at the top."""
 
     name: str
-    labels: Sequence[str]
     sizes: Sequence[float]
+    starts: Sequence[float] = ()  # where they begin: the ends of others that they follow; 0
 
     def values(self) -> tuple[list[float], list[float]]:
         """All numbers along x and along y."""
-        return [0.0, *self.sizes], [0.0, float(len(self.sizes))]
+        starts = self.starts or [0.0] * len(self.sizes)
+        ends = [start + size for start, size in zip(starts, self.sizes, strict=True)]
+        return [*starts, *ends], [0.0, float(len(ends))]
 
     def draw(self, at: At, colour: str) -> Iterator[str]:
         """The elements of the bars."""
-        count = len(self.sizes)
-        for place, (label, size) in enumerate(zip(self.labels, self.sizes, strict=True)):
-            left, top = at(0.0, count - place - 0.15)
-            right, bottom = at(size, count - place - 0.85)
+        (xs, _), count = self.values(), len(self.sizes)
+        for row, (start, end) in enumerate(zip(xs[:count], xs[count:], strict=True)):
+            left, top = at(start, count - row - 0.15)
+            right, bottom = at(end, count - row - 0.85)
             yield (
                 f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" '
-                f'height="{bottom - top:.1f}" fill="{colour}" opacity="0.5"/>'
+                f'height="{bottom - top:.1f}" fill="{colour}" opacity="0.85">'
+                f"<title>{escape(self.name)}: {self.sizes[row]:.4g}</title></rect>"
             )
-            middle = (top + bottom) / 2 + 4
-            text = f"{escape(label)} {size:.2f}"
-            yield f'<text x="{left + 6:.1f}" y="{middle:.1f}">{text}</text>'
+
+
+class Intervals(NamedTuple):
+    """A mean with its interval in each of the panel's rows, from the top, and a line at 0."""
+
+    name: str
+    means: Sequence[float]
+    lows: Sequence[float]
+    highs: Sequence[float]
+
+    def values(self) -> tuple[list[float], list[float]]:
+        """All numbers along x and along y."""
+        return [0.0, *self.means, *self.lows, *self.highs], [0.0, float(len(self.means))]
+
+    def draw(self, at: At, colour: str) -> Iterator[str]:
+        """The elements of the line at 0, the intervals and the means."""
+        count = len(self.means)
+        yield f'<polyline points="{_joined([at(0, 0), at(0, count)])}" class="axis"/>'
+        for row, (low, high) in enumerate(zip(self.lows, self.highs, strict=True)):
+            middle = count - row - 0.5
+            ends = _joined([at(low, middle), at(high, middle)])
+            yield f'<polyline points="{ends}" stroke="{colour}" stroke-width="2"/>'
+        middles = [count - row - 0.5 for row in range(count)]
+        yield from Points(self.name, self.means, middles).draw(at, colour)
 
 
 class Field(NamedTuple):
@@ -116,7 +140,7 @@ class Field(NamedTuple):
                 )
 
 
-Mark = Line | Points | Bars | Field
+Mark = Line | Points | Bars | Intervals | Field
 
 
 def _finite(at: At, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:

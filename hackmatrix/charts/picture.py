@@ -5,11 +5,12 @@ from html import escape
 from typing import NamedTuple
 
 from hackmatrix.charts.axis import Axis, in_short
-from hackmatrix.charts.marks import COLOURS, Bars, Mark
+from hackmatrix.charts.marks import COLOURS, Mark
 
-_WIDTH, _HEIGHT = 420, 300  # of a panel, pixels
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 26, 44
-_HEAD = 46  # above the panels: title and legend
+_WIDTH, _HEIGHT = 348, 230  # of what a panel shows, pixels
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 26, 44  # around it
+_ROW, _LETTER = 22, 6.2  # the height of a row, about the width of a letter
+_HEAD = 46  # above the panels: title and one line of the legend
 _STYLE = (
     "text{font:11px sans-serif;fill:#333}.title{font-size:13px;font-weight:600}"
     ".axis{stroke:#ccc;stroke-width:1}.end{text-anchor:end}.mid{text-anchor:middle}"
@@ -25,18 +26,33 @@ class Panel(NamedTuple):
     marks: Sequence[Mark]
     log_x: bool = False
     log_y: bool = False
+    rows: Sequence[str] = ()  # their names, from the top: instead of numbers along y
+    ys: Sequence[float] = ()  # numbers that the y axis has room for besides those of the marks
+
+    @property
+    def left(self) -> float:
+        """The room to the left of what is shown, in pixels."""
+        return max([_LEFT, *(30 + _LETTER * len(row) for row in self.rows)])
+
+    @property
+    def height(self) -> float:
+        """The height of what is shown, in pixels."""
+        return _ROW * len(self.rows) if self.rows else _HEIGHT
 
 
 def picture(title: str, panels: Sequence[Panel]) -> str:
     """The text of an SVG file. Marks of the same name have the same colour in all panels."""
     names = list(dict.fromkeys(mark.name for panel in panels for mark in panel.marks))
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
-    width, height = _WIDTH * len(panels), _HEAD + _HEIGHT
+    widths = [panel.left + _WIDTH + _RIGHT for panel in panels]
     parts = [f'<text x="12" y="18" class="title">{escape(title)}</text>']
-    parts += _legend([name for name in names if name], colours)
+    legend, head = _legend([name for name in names if name], colours, sum(widths))
+    parts += legend
     for place, panel in enumerate(panels):
         inside = "".join(_panel(panel, colours))
-        parts.append(f'<g transform="translate({_WIDTH * place},{_HEAD})">{inside}</g>')
+        parts.append(f'<g transform="translate({sum(widths[:place]):g},{head})">{inside}</g>')
+    width = f"{sum(widths):g}"
+    height = f"{head + _TOP + max(panel.height for panel in panels) + _BOTTOM:g}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img" aria-label="{escape(title)}"><style>{_STYLE}</style>'
@@ -44,37 +60,42 @@ def picture(title: str, panels: Sequence[Panel]) -> str:
     )
 
 
-def _legend(names: Sequence[str], colours: dict[str, str]) -> Iterator[str]:
-    if len(names) < 2:
-        return
-    x = 12.0
-    for name in names:
-        yield f'<rect x="{x:.0f}" y="28" width="10" height="10" fill="{colours[name]}"/>'
-        yield f'<text x="{x + 15:.0f}" y="37">{escape(name)}</text>'
-        x += 30 + 6.2 * len(name)
+def _legend(names: Sequence[str], colours: dict[str, str], width: float) -> tuple[list[str], int]:
+    """The legend in as many lines as it needs, and the height of title and legend."""
+    parts, x, y = [], 12.0, 28
+    for name in names if len(names) > 1 else ():
+        room = 30 + _LETTER * len(name)
+        if x > 12 and x + room > width:
+            x, y = 12.0, y + 16
+        parts.append(f'<rect x="{x:.0f}" y="{y}" width="10" height="10" fill="{colours[name]}"/>')
+        parts.append(f'<text x="{x + 15:.0f}" y="{y + 9}">{escape(name)}</text>')
+        x += room
+    return parts, _HEAD + y - 28
 
 
 def _panel(panel: Panel, colours: dict[str, str]) -> Iterator[str]:
     found = [mark.values() for mark in panel.marks]
     across = Axis.over([x for xs, _ in found for x in xs], panel.x, log=panel.log_x)
-    up = Axis.over([y for _, ys in found for y in ys], panel.y, log=panel.log_y)
+    up = Axis.over([*panel.ys, *(y for _, ys in found for y in ys)], panel.y, log=panel.log_y)
+    left, right, bottom = panel.left, panel.left + _WIDTH, _TOP + panel.height
 
     def at(x: float, y: float) -> tuple[float, float]:
-        inner_width, inner_height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
-        return (_LEFT + across.place(x) * inner_width, _TOP + (1 - up.place(y)) * inner_height)
+        return left + across.place(x) * _WIDTH, bottom - up.place(y) * panel.height
 
-    yield f'<text x="{_LEFT}" y="16">{escape(panel.title)}</text>'
-    bars = any(isinstance(mark, Bars) for mark in panel.marks)
-    for tick in [] if bars else up.ticks():
+    yield f'<text x="{left:g}" y="16">{escape(panel.title)}</text>'
+    for row, name in enumerate(panel.rows):
+        y = at(across.low, len(panel.rows) - row - 0.5)[1]
+        yield f'<text x="{left - 6:g}" y="{y + 4:.1f}" class="end">{escape(name)}</text>'
+    for tick in [] if panel.rows else up.ticks():
         y = at(across.low, tick)[1]
-        yield f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="axis"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" class="end">{in_short(tick)}</text>'
+        yield f'<line x1="{left:g}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}" class="axis"/>'
+        yield f'<text x="{left - 6:g}" y="{y + 4:.1f}" class="end">{in_short(tick)}</text>'
     for tick in across.ticks():
         x = at(tick, up.low)[0]
-        yield f'<text x="{x:.1f}" y="{_HEIGHT - 26}" class="mid">{in_short(tick)}</text>'
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    yield f'<text x="{middle:.1f}" y="{_HEIGHT - 8}" class="mid">{escape(panel.x)}</text>'
-    half = (_TOP + _HEIGHT - _BOTTOM) / 2
+        yield f'<text x="{x:.1f}" y="{bottom + 18:g}" class="mid">{in_short(tick)}</text>'
+    middle = left + _WIDTH / 2
+    yield f'<text x="{middle:.1f}" y="{bottom + 36:g}" class="mid">{escape(panel.x)}</text>'
+    half = (_TOP + bottom) / 2
     yield (
         f'<text transform="translate(13,{half:.1f}) rotate(-90)" class="mid">{escape(panel.y)}'
         "</text>"

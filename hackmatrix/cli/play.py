@@ -79,7 +79,7 @@ def show_page(
         at_end: is called when it ends, so that no thread goes on waiting.
 
     Raises:
-        UserError: the address can't be used, or the extra `page` is not installed.
+        UserError: the address can't be used, or an extra (`page`, `terminal`) is not installed.
     """
     if options.terminal:
         try:
@@ -134,7 +134,7 @@ def serve_page(
 
 
 def _terminal() -> "Callable[[Session, Callable[[], None]], None]":
-    """What shows a session in the terminal: with panels and the mouse if Textual is installed."""
+    """Shows a session in the terminal."""
     from hackmatrix.page import keyboard
 
     keyboard.check_terminal()
@@ -143,5 +143,5 @@ def _terminal() -> "Callable[[Session, Callable[[], None]], None]":
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("textual"):
             raise
-        return lambda session, _: keyboard.run(session)
+        raise UserError("--terminal needs textual: pip install 'hackmatrix[terminal]'") from None
     return tui.run

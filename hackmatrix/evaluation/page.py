@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from html import escape
+from itertools import accumulate
 from pathlib import Path
 
+from hackmatrix.charts import Bars, Intervals, Line, Mark, Panel, Points, picture
 from hackmatrix.errors import UserError, in_words
 from hackmatrix.evaluation.contest import Contest, Entrant
 from hackmatrix.evaluation.findings import KINDS, Findings
-from hackmatrix.evaluation.plots import Bars, Line, Mean, bar_plot, line_plot, mean_plot
 from hackmatrix.evaluation.tables import Table
 from hackmatrix.storage.files import write_atomically
 
@@ -16,12 +17,11 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto
        color: #1a202c; background: #fff; }
 h1 { font-size: 1.5em; } h2 { margin-top: 2em; border-top: 1px solid #cbd5e0; padding-top: 1em; }
 table { border-collapse: collapse; margin: 0.5em 0 1.5em; font-size: 0.9em; }
-caption, figcaption { text-align: left; font-weight: 600; margin: 0.4em 0; }
+caption { text-align: left; font-weight: 600; margin: 0.4em 0; }
 th, td { text-align: right; padding: 0.2em 0.7em; border-bottom: 1px solid #e2e8f0; }
 th:first-child, td:first-child { text-align: left; }
-figure { margin: 1em 0; max-width: 700px; } svg { width: 100%; } svg text { font-size: 12px; }
-.axis { stroke: #cbd5e0; } .legend span { margin-right: 1.2em; }
-.legend i { display: inline-block; width: 0.8em; height: 0.8em; margin-right: 0.4em; }
+figure { display: inline-block; margin: 1em 1em 0 0; vertical-align: top; }
+svg { max-width: 100%; height: auto; }
 """
 
 
@@ -67,26 +67,28 @@ def _comparison(entrants: Sequence[Entrant]) -> list[str]:
     contest, (first, *others) = Contest(entrants), entrants
     parts = [f"<h2>Differences from {escape(first.name)}, on the same games</h2>"]
     for column in first.report.columns:
-        means = [
-            Mean(other.name, *differences[column.key])
+        found = [
+            (other.name, differences[column.key])
             for other, differences in zip(others, contest.differences, strict=True)
             if column.key in differences
         ]
-        if means:
-            parts.append(mean_plot(means, title=column.title))
+        if found:
+            rows = [f"{name} {mean:+.3f}" for name, (mean, _, _) in found]
+            mark = Intervals("", *zip(*(each for _, each in found), strict=True))
+            parts.append(_figure(column.title, Panel("", "", "", [mark], rows=rows)))
     return parts
 
 
 def _survival(found: Sequence[tuple[str, Findings]]) -> list[str]:
     """Of the games that enter a stage, those that clear it."""
-    lines = []
+    marks: list[Mark] = []
     for name, findings in found:
         rows = findings.stages
         lows, highs = zip(*(row["cleared_ci"] for row in rows), strict=True)
         stages, rates = [row["stage"] for row in rows], [row["cleared"] for row in rows]
-        lines.append(Line(name, stages, rates, lows, highs))
+        marks += [Line(name, stages, rates, lows, highs), Points(name, stages, rates)]
     title = "share of the games entering a stage that clear it"
-    return [line_plot(lines, title=title, x="stage", highest=1.0)] if lines else []
+    return [_figure(title, Panel("", "stage", "", marks, ys=(0, 1)))] if marks else []
 
 
 def _agent(entrant: Entrant) -> list[str]:
@@ -109,17 +111,28 @@ def _agent(entrant: Entrant) -> list[str]:
 def _plots(findings: Findings) -> list[str]:
     parts = []
     if findings.deaths:
-        stages = [str(row["stage"]) for row in findings.deaths]
-        killers = [Bars(kind, [row[kind] for row in findings.deaths]) for kind in KINDS]
-        parts.append(bar_plot(stages, killers, title="deaths by kind of the last hit", x="stage"))
+        stages = [f"stage {row['stage']}" for row in findings.deaths]
+        deaths = [[row[kind] for kind in KINDS] for row in findings.deaths]
+        ends = [list(accumulate(row, initial=0)) for row in deaths]
+        kinds = [
+            Bars(kind, [row[i] for row in deaths], [row[i] for row in ends])
+            for i, kind in enumerate(KINDS)
+        ]
+        title = "deaths by kind of the last hit"
+        parts.append(_figure(title, Panel("", "deaths", "", kinds, rows=stages)))
     if findings.programs:
         names = [row["program"] for row in findings.programs]
-        uses = [Bars("uses a game", [row["uses"] for row in findings.programs])]
-        parts.append(bar_plot(names, uses, title="programs run, uses a game", x=""))
-    stages = [str(row["stage"]) for row in findings.stages]
-    siphonings = [Bars("siphonings", [row["siphonings"] for row in findings.stages])]
-    parts.append(bar_plot(stages, siphonings, title="siphonings in a stage", x="stage"))
+        uses = Bars("uses", [row["uses"] for row in findings.programs])
+        parts.append(_figure("programs run", Panel("", "uses a game", "", [uses], rows=names)))
+    stages = [f"stage {row['stage']}" for row in findings.stages]
+    siphonings = Bars("siphonings", [row["siphonings"] for row in findings.stages])
+    panel = Panel("", "siphonings", "", [siphonings], rows=stages)
+    parts.append(_figure("siphonings in a stage", panel))
     return parts
+
+
+def _figure(title: str, panel: Panel) -> str:
+    return f"<figure>{picture(title, [panel])}</figure>"
 
 
 def _table(table: Table) -> str:

@@ -1,4 +1,4 @@
-"""The game in a terminal: drawn with rich, played and watched by the keys of the page."""
+"""The game in a terminal: drawn with rich, and shown as a film."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -17,17 +17,13 @@ from hackmatrix.engine.state import State
 from hackmatrix.engine.text import drawing
 from hackmatrix.page.copying import seen_copy
 from hackmatrix.page.replay import Replay
-from hackmatrix.page.session import Session
 from hackmatrix.page.threat import threat
-from hackmatrix.page.words import PROGRAM_KEYS
 from hackmatrix.reporting.screen import Screen
-from hackmatrix.rules.actions import ACTION_NAMES
 from hackmatrix.rules.board import CELLS, SIZE
 from hackmatrix.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.rules.stages import LAST_STAGE
 from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
 
-_SPACED = 32  # lines of a terminal from which on rows stand apart
 WIDTH = 9  # characters of a cell
 _BLOCKS = ("data", "program", "question")
 _STATUS = {"stunned": "*", "disabled": "=", "from_siphon": "+"}
@@ -131,32 +127,6 @@ def numbers(state: State) -> Text:
     line.append(f"~ energy {player.energy}   ", COLOURS["energy"])
     line.append(f"siphons {player.siphons}   ", COLOURS["siphon"])
     return line.append(f"attack {player.attack}")
-
-
-def screen(session: Session, *, threats: bool, height: int, note: str = "") -> Group:
-    """What a terminal of `height` lines shows of a session."""
-    state = session.tree.state(session.at)
-    node = session.tree.nodes[session.at]
-    answer = session.handle({"do": "go", "node": session.at})
-    told = note or ", ".join(answer["last"]["told"] if answer["last"] else [])
-    owned = [f"{PROGRAM_KEYS[name].upper()} {name}" for name in answer["seen"]["owned"]]
-    parts: list[RenderableType] = [
-        numbers(state),
-        board(state, threats=threats, spaced=height >= _SPACED),
-        Text(f"seed {session.tree.game}, step {node.step}   {' '.join(owned)}", COLOURS["label"]),
-        Text(answer["ending"] or told, no_wrap=True, overflow="ellipsis"),
-    ]
-    if "agent" in answer:
-        parts.append(_suggestions(answer["agent"]))
-    return Group(*parts)
-
-
-def _suggestions(agent: dict[str, Any]) -> Text:
-    value = "" if agent["value"] is None else f", value {agent['value']:.2f}"
-    line = Text(f"{agent['name']}{value}: ", COLOURS["label"], no_wrap=True, overflow="ellipsis")
-    for i, (action, p) in enumerate(best(agent["probabilities"]), 1):
-        line.append(f"{i} {ACTION_NAMES[action]} {100 * p:.0f} %   ", COLOURS["siphon"])
-    return line
 
 
 def best(probabilities: list[float]) -> list[tuple[int, float]]:

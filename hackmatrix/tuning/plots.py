@@ -27,7 +27,13 @@ def plots(studies: Mapping[str, optuna.Study], metric: str, objective: str) -> d
     shares = {name: each for name, each in shares.items() if each}
     if shares:
         panels = [
-            Panel(name, "share", "", [Bars(name, list(each), list(each.values()))])
+            Panel(
+                name,
+                "share",
+                "",
+                [Bars(name, list(each.values()))],
+                rows=[f"{key} {share:.2f}" for key, share in each.items()],
+            )
             for name, each in shares.items()
         ]
         found["importance.svg"] = picture(f"what decides {metric} (PED-ANOVA)", panels)
@@ -115,7 +121,7 @@ def _map(study: optuna.Study, keys: list[str], name: str) -> Panel | None:
         return None
     field = _field(xs, ys, shades, logs)
     points = Points("a trial", list(xs), list(ys), _notes(trials))
-    return Panel(name, keys[0], keys[1], [field, points], *logs)
+    return Panel(name, keys[0], keys[1], [field, points], log_x=logs[0], log_y=logs[1])
 
 
 def _field(xs: Values, ys: Values, shades: Values, logs: list[bool]) -> Field:

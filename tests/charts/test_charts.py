@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hackmatrix.charts import Bars, Field, Line, Panel, Points, picture
+from hackmatrix.charts import Bars, Field, Intervals, Line, Panel, Points, picture
 from hackmatrix.charts.axis import Axis, in_short
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -49,7 +49,7 @@ def test_a_picture_is_xml_with_all_that_is_finite_inside_its_frame() -> None:
     panels = [
         Panel("one", "x", "y", [line]),
         Panel("two", "x", "y", [points], log_x=True),
-        Panel("three", "share", "", [Bars("c", ["lr", "gamma"], [0.8, 0.2])]),
+        Panel("three", "share", "", [Bars("c", [0.8, 0.2])], rows=["lr", "gamma"]),
     ]
     root = ElementTree.fromstring(picture("<title>", panels))
     (polyline,) = root.iter(f"{NAMESPACE}polyline")
@@ -57,7 +57,7 @@ def test_a_picture_is_xml_with_all_that_is_finite_inside_its_frame() -> None:
     circles = list(root.iter(f"{NAMESPACE}circle"))
     assert len(circles) == 2
     assert all(58 <= float(circle.attrib["cx"]) <= 406 for circle in circles)
-    assert [float(rect.attrib["width"]) > 0 for rect in root.iter(f"{NAMESPACE}rect")]
+    assert all(float(rect.attrib["width"]) > 0 for rect in root.iter(f"{NAMESPACE}rect"))
     assert "<a>" in [text.text for text in root.iter(f"{NAMESPACE}text")]
 
 
@@ -69,3 +69,43 @@ def test_a_field_shades_each_cell_between_its_edges() -> None:
     ends = float(left.attrib["x"]) + float(left.attrib["width"]), float(right.attrib["x"])
     assert ends[0] == pytest.approx(ends[1], abs=0.2)
     assert left.attrib["width"] == right.attrib["width"]  # decades are equally wide
+
+
+def test_bars_that_follow_others_begin_where_those_end() -> None:
+    marks = [Bars("a", [1.0, 2.0]), Bars("b", [3.0, 4.0], [1.0, 2.0])]
+    root = ElementTree.fromstring(picture("", [Panel("", "", "", marks, rows=["up", "low"])]))
+    bars = [rect for rect in root.iter(f"{NAMESPACE}rect") if "y" in rect.attrib and len(rect)]
+    up, low, after_up, after_low = bars
+    for bar, after in ((up, after_up), (low, after_low)):
+        end = float(bar.attrib["x"]) + float(bar.attrib["width"])
+        assert end == pytest.approx(float(after.attrib["x"]), abs=0.2)
+        assert bar.attrib["y"] == after.attrib["y"]
+    assert float(up.attrib["y"]) < float(low.attrib["y"])
+    wide = [float(bar.attrib["width"]) / float(up.attrib["width"]) for bar in bars]
+    assert wide == pytest.approx([1, 2, 3, 4], abs=0.02)
+    assert [bar[0].text for bar in bars] == ["a: 1", "a: 2", "b: 3", "b: 4"]
+
+
+def test_intervals_lie_around_their_means_beside_a_line_at_0() -> None:
+    marks = [Intervals("", [2.0, 3.0], [1.0, 2.5], [3.0, 4.0])]
+    names = ["a row with a name that is longer than others", "b"]
+    root = ElementTree.fromstring(picture("", [Panel("", "", "", marks, rows=names)]))
+    zero, *spans = [line.attrib["points"] for line in root.iter(f"{NAMESPACE}polyline")]
+    left = float(zero.split(",")[0])
+    assert left > 30 + 5 * len(names[0])  # the names have their room
+    middles = [circle.attrib for circle in root.iter(f"{NAMESPACE}circle")]
+    for span, middle in zip(spans, middles, strict=True):
+        start, end = (tuple(map(float, point.split(","))) for point in span.split())
+        assert left < start[0] < float(middle["cx"]) < end[0]
+        assert start[1] == end[1] == float(middle["cy"])
+    assert float(middles[0]["cy"]) < float(middles[1]["cy"])
+
+
+def test_a_legend_takes_as_many_lines_as_it_needs() -> None:
+    lines = [Line(f"a rather long name {number}", [0, 1], [0.0, 1.0]) for number in range(5)]
+    root = ElementTree.fromstring(picture("", [Panel("", "", "", lines, ys=(0, 10))]))
+    keys = [rect.attrib for rect in root.iter(f"{NAMESPACE}rect") if rect.get("height") == "10"]
+    assert [key["y"] for key in keys] == ["28", "28", "44", "44", "60"]
+    assert "10" in [text.text for text in root.iter(f"{NAMESPACE}text")]  # in sight
+    (panel,) = root.iter(f"{NAMESPACE}g")
+    assert panel.attrib["transform"] == "translate(0,78)"

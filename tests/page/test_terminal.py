@@ -22,7 +22,7 @@ from hackmatrix.page.casting import cast
 from hackmatrix.page.keyboard import message_of
 from hackmatrix.page.replay import GameId
 from hackmatrix.page.session import Session
-from hackmatrix.page.terminal import board, numbers, screen
+from hackmatrix.page.terminal import board, numbers
 from hackmatrix.page.words import KEYS, PROGRAM_KEYS
 from hackmatrix.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.rules.programs import PROGRAMS
@@ -78,7 +78,6 @@ def test_keys_play_and_look_back() -> None:
     suggested = message_of(watched, "1")
     assert suggested is not None
     assert suggested["action"] == watched.handle({"do": "hello"})["agent"]["suggests"]
-    assert "exit: 1 " in drawn(screen(watched, threats=True, height=24))
 
 
 def test_keys_go_to_variations_and_to_moments_of_the_line() -> None:
@@ -143,18 +142,37 @@ def test_keys_of_the_page_run_programs() -> None:
     assert labels == ["+P", "P", KEYS[-1]]
 
 
-PLAIN = "import sys; sys.modules['textual'] = None; "
-START = "from hackmatrix.cli.main import main; main(['play', '--terminal', '--seed', '7'])"
+WITHOUT_TEXTUAL = "import sys; sys.modules['textual'] = None; "
+START = (
+    "from hackmatrix.cli.main import main; "
+    "raise SystemExit(main(['play', '--terminal', '--seed', '7']))"
+)
 
 
-# Other tests of this process may use JAX; the child runs another program at once.
-@pytest.mark.filterwarnings("ignore:os.fork")
-@pytest.mark.parametrize("code", [PLAIN + START, START], ids=["rich", "textual"])
-def test_a_game_in_a_terminal(code: str) -> None:
+def on_a_terminal(code: str) -> tuple[int, int]:
+    """The process that runs some code, and our end of its terminal."""
     pid, terminal = pty.fork()
     if pid == 0:  # the child, whose terminal this is
         os.environ.update(COLUMNS="90", LINES="40", TERM="xterm")
         os.execv(sys.executable, [sys.executable, "-c", code])
+    return pid, terminal
+
+
+def rest(terminal: int) -> bytes:
+    """What is written to a terminal until its process ends."""
+    seen = b""
+    try:
+        while part := os.read(terminal, 65536):
+            seen += part
+    except OSError:  # it has closed
+        pass
+    return seen
+
+
+# Other tests of this process may use JAX; the child runs another program at once.
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_a_game_in_a_terminal() -> None:
+    pid, terminal = on_a_terminal(START)
     seen = b""
 
     def wait_for(text: bytes) -> None:
@@ -170,12 +188,17 @@ def test_a_game_in_a_terminal(code: str) -> None:
     os.write(terminal, b"q")
     wait_for(b"not owned")
     os.write(terminal, b"\x04")
-    try:
-        while os.read(terminal, 65536):
-            pass
-    except OSError:  # it has closed
-        pass
+    rest(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_without_textual_it_says_what_to_install() -> None:
+    pid, terminal = on_a_terminal(WITHOUT_TEXTUAL + START)
+    assert rest(terminal).decode().splitlines() == [
+        "hackmatrix play: error: --terminal needs textual: pip install 'hackmatrix[terminal]'"
+    ]
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
 
 
 def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
