@@ -81,9 +81,8 @@ READ = sorted(COLOURS.keys() - GROUNDS - {"edge", "faint"})
 
 
 @pytest.mark.parametrize("ground", ["background", "plate", "fire", "hollow"])
-@pytest.mark.parametrize("ink", READ)
-def test_what_is_read_stands_out(ink: str, ground: str) -> None:
-    assert contrast(ink, ground) >= 4.5
+def test_what_is_read_stands_out(ground: str) -> None:
+    assert {ink for ink in READ if contrast(ink, ground) < 4.5} == set()
 
 
 @pytest.mark.parametrize("ground", ["data", "program", "question"])
