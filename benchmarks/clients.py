@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 import hackmatrix.gym
 from benchmarks.command import run_command
@@ -124,7 +123,6 @@ def measure(options: ClientsOptions) -> VectorBench | Trainings:
         ENVIRONMENT_ID,
         num_envs=options.num_envs,
         observation=options.observation,
-        autoreset_mode=AutoresetMode.SAME_STEP,
     )
     rng = np.random.default_rng(0)
     _, infos = envs.reset(seed=0)
