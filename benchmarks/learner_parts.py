@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import optax
 from optax.contrib import muon
 
-from hackmatrix.agents.network import Network, make_network
-from hackmatrix.interface.environment import PyTree
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.storage.kept_programs import keep_programs_in
+from hackmatrix.agents.networks.network import Network, make_network
+from hackmatrix.core.compiled.kept_programs import keep_programs_in
+from hackmatrix.environments.interface.environment import PyTree
+from hackmatrix.learning.settings.config import TrainConfig
 
 Array = jax.Array
 

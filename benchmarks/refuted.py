@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 from benchmarks.command import run_command
 from hackmatrix.agents import shipped
-from hackmatrix.agents.policy import Policy, load_policy
-from hackmatrix.bench.options import Options
-from hackmatrix.engine.game import Game
-from hackmatrix.engine.text import summary
-from hackmatrix.evaluation.games import Games, Limits
-from hackmatrix.evaluation.players import network_player
-from hackmatrix.options import option
-from hackmatrix.rules.actions import ACTION_NAMES
-from hackmatrix.rules.chance import EVALUATION_STREAM
-from hackmatrix.search.analysis import Analysis, Analyst, Choice
-from hackmatrix.storage.compilation_cache import enable_compilation_cache
+from hackmatrix.agents.networks.policy import Policy, load_policy
+from hackmatrix.agents.roster.batch_players import network_player
+from hackmatrix.agents.search.analysis import Analysis, Analyst, Choice
+from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+from hackmatrix.core.options import option
+from hackmatrix.game.engine.game import Game
+from hackmatrix.game.engine.text import summary
+from hackmatrix.game.rules.actions import ACTION_NAMES
+from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.research.bench.options import Options
+from hackmatrix.research.evaluation.games import Games, Limits
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import jax
 
 from benchmarks.command import run_command
-from hackmatrix.bench.options import Options
+from hackmatrix.core import machine
+from hackmatrix.core.options import option
 from hackmatrix.environments.registry import make_environment
-from hackmatrix.learner import seeds
-from hackmatrix.learner.trainer import Trainer
-from hackmatrix.options import option
-from hackmatrix.runs import machine
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.resolve import resolve
+from hackmatrix.learning.ppo import seeds
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.research.bench.options import Options
 
 _WAYS = {"one by one": seeds.one_by_one, "side by side": seeds.side_by_side}
 

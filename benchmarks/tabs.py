@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.command import run_command
 from benchmarks.page import Figure, PageBench, served
-from hackmatrix.bench.options import Options
-from hackmatrix.options import option
+from hackmatrix.core.options import option
+from hackmatrix.research.bench.options import Options
 
 _PAUSE = 0.25  # seconds between the moves of a tab
 

@@ -17,18 +17,19 @@ import numpy as np
 import optax
 
 from benchmarks.command import run_command
-from hackmatrix.agents import distribution, shipped
-from hackmatrix.agents.architectures import NetworkConfig
-from hackmatrix.agents.network import encoded, make_network
-from hackmatrix.agents.policy import load_policy
-from hackmatrix.bench.options import Options
+from hackmatrix.agents import shipped
+from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import encoded, make_network
+from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.core import machine
+from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+from hackmatrix.core.options import option
 from hackmatrix.environments.registry import make_environment
-from hackmatrix.jaxgame.tactical import tactical_numbers
-from hackmatrix.options import option
-from hackmatrix.rules.actions import NUM_DIRECTIONS
-from hackmatrix.rules.tactical import START
-from hackmatrix.runs import machine
-from hackmatrix.storage.compilation_cache import enable_compilation_cache
+from hackmatrix.game.foresight.jax_layout import tactical_numbers
+from hackmatrix.game.rules.actions import NUM_DIRECTIONS
+from hackmatrix.game.rules.tactical import START
+from hackmatrix.research.bench.options import Options
 
 GAMES = 512
 LATER = 256  # actions of each game before the first position, so that all stages are among them

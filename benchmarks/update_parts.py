@@ -13,19 +13,20 @@ import optax
 
 import hackmatrix
 from benchmarks.command import run_command
-from hackmatrix.agents import distribution
-from hackmatrix.agents.feature_network import FeatureNetwork
-from hackmatrix.bench.options import UpdateOptions, train_config
-from hackmatrix.interface.environment import PyTree
-from hackmatrix.learner import mesh, ppo
-from hackmatrix.learner.keys import Purpose, UpdateKeys
-from hackmatrix.learner.mesh import REPLICATED
-from hackmatrix.learner.minibatches import Shares, minibatch_indices
-from hackmatrix.learner.rollout import Games, Rollout, Transition, play
-from hackmatrix.learner.trainer import Trainer, TrainState
-from hackmatrix.options import option
-from hackmatrix.runs import machine
-from hackmatrix.settings.config import TrainConfig
+from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.feature_network import FeatureNetwork
+from hackmatrix.core import machine
+from hackmatrix.core.devices import mesh
+from hackmatrix.core.devices.mesh import REPLICATED
+from hackmatrix.core.options import option
+from hackmatrix.environments.interface.environment import PyTree
+from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys
+from hackmatrix.learning.ppo.minibatches import Shares, minibatch_indices
+from hackmatrix.learning.ppo.rollout import Games, Rollout, Transition, play
+from hackmatrix.learning.ppo.trainer import Trainer, TrainState
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.research.bench.options import UpdateOptions, train_config
 
 Array = jax.Array
 

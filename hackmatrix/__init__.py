@@ -7,14 +7,16 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from hackmatrix.version import ENVIRONMENT_ID, __version__
+from hackmatrix.core.version import ENVIRONMENT_ID, __version__
 
 if TYPE_CHECKING:
-    from hackmatrix.interface.environment import Environment
-    from hackmatrix.jaxgame import HackMatrixEnv
+    from hackmatrix.environments.hackmatrix import HackMatrixEnv
+    from hackmatrix.environments.interface.environment import Environment
 
-if "gymnasium" in sys.modules:  # else `import hackmatrix.gym` does it, when Gymnasium is wanted
-    importlib.import_module("hackmatrix.gym")
+if (
+    "gymnasium" in sys.modules
+):  # else `import hackmatrix.integrations.gymnasium` does it, when Gymnasium is wanted
+    importlib.import_module("hackmatrix.integrations.gymnasium")
 
 __all__ = ["ENVIRONMENT_ID", "__version__", "draw", "make", "registered"]
 
@@ -34,7 +36,7 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
     Raises:
         ValueError: no environment has this id, it does not accept an option or its value, or one of
-            your own lacks a member of `hackmatrix.interface.environment.Environment`.
+            your own lacks a member of `hackmatrix.environments.interface.environment.Environment`.
     """
     from hackmatrix.environments import registry
 
@@ -52,13 +54,13 @@ def draw(state: Any, *, reveal: bool = False) -> str:
     """A picture of a game as SVG text: what the player sees.
 
     Args:
-        state: an `EnvState` of one game, a `hackmatrix.engine.Game` or its state.
+        state: an `EnvState` of one game, a `hackmatrix.game.engine.Game` or its state.
         reveal: also show what is hidden from the player.
 
     Raises:
         TypeError: it is not a state.
         ValueError: it is a batch of games.
     """
-    from hackmatrix.drawing import draw
+    from hackmatrix.game.drawing import draw
 
     return draw(state, reveal=reveal)

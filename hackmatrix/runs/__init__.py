@@ -1,1 +1,1 @@
-"""Runs on disk: their folders and names, and params exported for sharing."""
+"""Runs on disk: their folders, checkpoints, params and metrics."""

@@ -12,13 +12,14 @@ from paths import CONFIGS
 from benchmarks.learner_parts import exchanged
 from benchmarks.networks import NETWORKS
 from benchmarks.recipe import PART, STUDY
-from hackmatrix.agents.architectures import NetworkConfig
-from hackmatrix.agents.network import make_network
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import make_network
+from hackmatrix.core.compiled import compilation_cache, kept_programs
 from hackmatrix.environments.registry import make_environment
-from hackmatrix.learner import ppo, trainer
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.resolve import resolve
-from hackmatrix.storage import compilation_cache, kept_programs
+from hackmatrix.learning.ppo import trainer
+from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.resolve import resolve
 
 VARIATIONS = [changed for group in (*STUDY.values(), NETWORKS) for changed in group.values()]
 

@@ -4,8 +4,8 @@ import probe_environments as probes
 import pytest
 
 from benchmarks.update_parts import PARTS, Parts, seconds_of_parts
-from hackmatrix.learner.trainer import Trainer
-from hackmatrix.settings.config import TrainConfig
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.settings.config import TrainConfig
 
 
 @pytest.mark.slow

@@ -11,12 +11,12 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 from paths import ROOT
 
-from hackmatrix.own_process import python_module
+from hackmatrix.core.processes.python_module import python_module
 
 COMMANDS = Path(sys.executable).parent
 CLIENT = """
 import json, os, sys
-from hackmatrix.bridge.client import GameProcess
+from hackmatrix.integrations.process.client import GameProcess
 os.chdir(sys.argv[1])
 with GameProcess() as game:
     print(json.dumps(game.ask("reset", seed=1)["observation"]["stage"]))

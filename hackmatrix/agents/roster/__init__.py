@@ -1,0 +1,1 @@
+"""The agents by name, as evaluations play them and as the page asks them."""

@@ -1,0 +1,4 @@
+"""What everything else stands on.
+
+Errors, options, files, devices, compiled programs, processes, charts.
+"""

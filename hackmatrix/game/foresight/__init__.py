@@ -1,0 +1,1 @@
+"""The observation layout `tactical`: what a player can foresee, in plain Python and in JAX."""

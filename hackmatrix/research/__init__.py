@@ -1,0 +1,4 @@
+"""What is measured of agents and runs.
+
+Evaluation, comparison, tuning, data sets, formats, speed.
+"""

@@ -1,0 +1,1 @@
+"""Google Cloud Storage: addresses, and objects to read and write."""

@@ -1,0 +1,1 @@
+"""Films of games: frames, GIF and MP4."""
