@@ -17,7 +17,7 @@ from hackmatrix.core import files
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.run.loop import End
 from hackmatrix.learning.settings.options import TrainOptions
-from hackmatrix.runs import rows
+from hackmatrix.runs import metrics_file as rows
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.metrics_file import METRICS
 from hackmatrix.runs.params import load_params, save_params

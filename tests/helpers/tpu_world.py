@@ -11,7 +11,7 @@ from paths import ROOT
 
 from hackmatrix.cloud.tpu.gcloud import Gcloud, Result, printed
 
-HERE = ROOT / "tests" / "tpu"
+HERE = ROOT / "tests" / "cloud" / "tpu"
 FLAGS = HERE / "gcloud_flags.json"
 RUN = "gs://my-bucket/hackmatrix/runs/hackmatrix-train"
 

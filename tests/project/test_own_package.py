@@ -71,7 +71,10 @@ def test_no_other_file_starts_python_with_a_module() -> None:
     package = ROOT / "hackmatrix"
     starting = {p for p in package.rglob("*.py") if "sys.executable" in p.read_text()}
     # The worker on a TPU starts the clone in which it starts it.
-    assert starting == {package / "own_process.py", package / "tpu" / "worker.py"}
+    assert starting == {
+        package / "core/processes/python_module.py",
+        package / "cloud/tpu/worker.py",
+    }
 
 
 def test_an_environment_of_ones_own_is_still_sought_in_the_current_folder_first(

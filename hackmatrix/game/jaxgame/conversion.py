@@ -1,4 +1,4 @@
-"""Converts a game of this engine to one of `engine/` and back, to save, replay and compare it.
+"""Converts a game of this engine to one of `game/engine/` and back, to save, replay and compare it.
 
 It is the only file that knows both engines' representation of a state.
 """
