@@ -26,7 +26,7 @@ test: $(READY)  ## the quick test suite, a few minutes
 	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 commands: $(READY)  ## each command of the documents once, as a user runs it, in its smallest size
-	$(BIN)/pytest tests/commands -m "not slow" -n 2 --dist worksteal
+	$(BIN)/pytest tests/commands -m "not slow" -n 3 --dist worksteal
 
 slow: $(READY)  ## the full, long test suites
 	$(BIN)/pytest -m slow --override-ini "norecursedirs=.*"  # tests/commands too

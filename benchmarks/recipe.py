@@ -15,7 +15,6 @@ from typing import Any
 
 from benchmarks import plots
 from benchmarks.command import RESULTS, run_command
-from benchmarks.learner_parts import exchanged
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import option
@@ -36,8 +35,6 @@ from hackmatrix.runs.params import agent_folders
 CONFIG = Path("configs/cpu.yaml")
 STAGE = "stats/mean_stage"
 GAMES = 10  # seed of the games that the trained agents play; runs choose by other ones
-
-PART = "part"  # no setting, but a part of the learner that is exchanged: see `learner_parts.py`
 
 # Each differs from the config in these settings alone. The first of a group is the config.
 STUDY: dict[str, dict[str, dict[str, Any]]] = {
@@ -79,15 +76,8 @@ STUDY: dict[str, dict[str, dict[str, Any]]] = {
         "512, 512": {"hidden_dim": 512},
         "layer norm": {"layer_norm": True},
     },
-    "optimizer": {
-        "Adam": {},
-        "Muon": {PART: "muon"},
-        "Muon, 3e-4": {PART: "muon", "lr": 3e-4},
-        "Muon, 3e-3": {PART: "muon", "lr": 3e-3},
-    },
     "value": {
         "as it is": {},
-        "symlog": {PART: "symlog"},
         "of scaled rewards": {"normalize_rewards": True},
     },
 }
@@ -169,9 +159,8 @@ def _key(changed: dict[str, Any]) -> str:
 
 def _trained(changed: dict[str, Any], options: RecipeOptions) -> dict[str, Any]:
     given = {"num_seeds": options.num_seeds, "total_timesteps": options.steps, **changed}
-    part = given.pop(PART, None)
     settings, _ = resolve(given, read_config(CONFIG))
-    with tempfile.TemporaryDirectory() as folder, exchanged(part):
+    with tempfile.TemporaryDirectory() as folder:
         config: TrainConfig = dataclasses.replace(
             settings,
             checkpoint_dir=Path(folder),

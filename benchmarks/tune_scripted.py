@@ -32,7 +32,7 @@ from hackmatrix.game.engine.game import act, complete_stage, ends_turn, new_game
 from hackmatrix.game.engine.state import Ending
 from hackmatrix.research.bench.options import Options
 
-CANDIDATES, GAMES, ELITE = 24, 40, 7  # in a generation
+CANDIDATES, ELITE = 24, 7  # in a generation
 FIRST_STREAM = 1_000  # of the games of the first generation; each has its own
 LONGEST = 1_200  # actions
 SPREAD = 0.22  # at the start, of each weight's size
@@ -64,6 +64,7 @@ class TuneOptions(Options):
 
     file: Path = option(Path("weights.json"), "where the search stands, as JSON; it goes on there")
     generations: int = option(20, "generations to search", at_least=1)
+    games: int = option(40, "games that each candidate of a generation plays", at_least=1)
 
 
 def measure(options: TuneOptions) -> Search:
@@ -72,7 +73,7 @@ def measure(options: TuneOptions) -> Search:
     with get_context("spawn").Pool(os.cpu_count()) as pool:
         for _ in range(options.generations):
             began = time.perf_counter()
-            search, scores = generation(search, pool)
+            search, scores = generation(search, pool, options.games)
             options.file.write_text(json.dumps(search.as_dict()))
             best = fmean(sorted(scores)[-ELITE:])
             print(
@@ -103,13 +104,13 @@ def _start(file: Path) -> Search:
     return Search(0, mean, [SPREAD * abs(weight) + 0.1 for weight in mean])
 
 
-def generation(search: Search, pool: Pool) -> tuple[Search, list[float]]:
+def generation(search: Search, pool: Pool, games: int) -> tuple[Search, list[float]]:
     """The search after one more generation, and the scores of its candidates, the mean first."""
     rng = random.Random(search.generation)
     drawn = [list(map(rng.gauss, search.mean, search.spread)) for _ in range(CANDIDATES - 1)]
     candidates = [search.mean, *drawn]
     stream = FIRST_STREAM + search.generation
-    jobs = [(weights_of(each), stream, game) for game in range(GAMES) for each in candidates]
+    jobs = [(weights_of(each), stream, game) for game in range(games) for each in candidates]
     results = pool.starmap(score, jobs, chunksize=8)
     scores = [fmean(results[place::CANDIDATES]) for place in range(CANDIDATES)]
     best = sorted(range(CANDIDATES), key=lambda place: -scores[place])[:ELITE]

@@ -73,7 +73,6 @@ PY
 for n in $train_envs; do
     part "train-$n.json" 90 "${bench[@]}" train --json --num-envs "$n" --num-steps "$steps" --repeats 3
 done
-part seeds.json 120 "$python" -m benchmarks.seeds --json --num-seeds 8
 part env-harder.json 60 "${bench[@]}" env --json --play harder --num-envs "$best" --num-steps "$steps"
 part env-features.json 60 \
     "${bench[@]}" env --json --observation features --num-envs $((best < 65536 ? best : 65536)) \
@@ -90,7 +89,7 @@ import sys
 
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.json")):
     figures = json.loads(path.read_text() or "{}")
-    shown = ("num_envs", "median", "min", "max", "fraction_of_limit", "steps_per_second", "peak_rss", "xla_temporary")
+    shown = ("num_envs", "median", "min", "max", "fraction_of_limit", "peak_rss", "xla_temporary")
     print(path.stem, {name: figures[name] for name in shown if name in figures})
 PY
 echo "took $SECONDS s"

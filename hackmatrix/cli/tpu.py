@@ -12,7 +12,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.options import TrainOptions
 
-_FILE = "configs/tpu-v4-8.yaml"
+_FILE = "configs/spot_tpu.yaml"
 
 
 def main(argv: list[str]) -> int:

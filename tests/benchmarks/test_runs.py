@@ -1,4 +1,4 @@
-"""The benchmarks that train: many seeds, trackers, classic control."""
+"""The benchmarks that train: trackers, classic control."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 import yaml
 from paths import CONFIGS
 
-from benchmarks import classic, seeds, trackers
+from benchmarks import classic, trackers
 from hackmatrix.learning.settings.config import TrainConfig
 
 SETTINGS = {
@@ -30,20 +30,6 @@ def figures_of(
 ) -> dict[str, Any]:
     assert main([*argv, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
-
-
-@pytest.mark.slow
-def test_many_seeds_are_timed_both_ways(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    config = str(config_of(tmp_path, "own", "CartPole-v1"))
-    argv = ["--config", config, "--num-seeds", "2", "--repeats", "2"]
-    figures = figures_of(capsys, seeds.main, *argv)
-    names = ["1 agent", "2 agents, one by one", "2 agents, side by side"]
-    assert list(figures["steps_per_second"]) == names
-    assert figures["batch"] == "8 games x 16 steps"
-    for name in names:
-        assert 0 < figures["min"][name] <= figures["steps_per_second"][name] <= figures["max"][name]
-    lines = seeds.Speeds("CartPole-v1", 2, "8 x 16", {name: [1.0, 3.0] for name in names}).text()
-    assert [line.split("  ")[0] for line in lines.splitlines()[1:4]] == names
 
 
 def test_what_trackers_cost(

@@ -1,9 +1,9 @@
 """Every command of the documents, subcommand and target of the Makefile, run as a user runs it.
 
 Each is a real process in which nothing is replaced, on the devices that it takes by itself, in the
-smallest sizes that its flags allow. `hackmatrix` is installed from the wheel, in an empty folder,
-beside another package of that name; what needs a file of the repository runs in a copy of it.
-`make commands` runs them.
+smallest sizes that its flags allow. `hackmatrix` is the one that the wheel installs, beside another
+package of that name, in an empty folder or, if files of the repository are named, in a copy of it;
+the slow suite runs it from the checkout too. `make commands` runs them.
 """
 
 import contextlib
@@ -64,10 +64,12 @@ class Row(NamedTuple):
 NEW_RUN = ("**/new/final_params.npz", "**/new/metrics.jsonl", "**/new/checkpoints/*/manifest.json")
 PARAMS = ("**/*.npz",)
 
-# These compile for a minute and more: searches, a curriculum's starts, everything anew.
+# These compile for most of a minute and more: searches, a curriculum's starts, everything anew, and
+# what differs from a quick line only in what else is compiled.
 SLOW = re.compile(
     r".*(?:bench compile|make bench|tune --config hackmatrix|--search |analyse|teach|--curriculum|"
-    r"benchmarks\.(?:search|refuted|update_parts|threats|recipe))"
+    r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
+    r"benchmarks\.(?:search|recipe|networks|multi_task|scaling --rep))"
 )
 
 # The first that fits a line holds.
@@ -167,7 +169,6 @@ ROWS = [
         "--groups lambda --steps 1 --num-seeds 2 --episodes 2 --out .",
         writes=("recipe.json", "recipe.svg"),
     ),
-    Row(r"python -m benchmarks.refuted", "--games 1 --show 1 --simulations 2"),
     Row(
         r"python -m benchmarks.scaling",
         "--repeats 1 --max-envs 64 --max-enemies 0 --num-envs 64 --output .",
@@ -178,12 +179,12 @@ ROWS = [
         "--simulations 2 --episodes 2 --max-steps 10 --out .",
         writes=("search.json", "search.svg"),
     ),
-    Row(r"python -m benchmarks.seeds", "--config my.yaml --num-seeds 2 --repeats 1"),
-    Row(r"python -m benchmarks.tabs", "--tabs 2 --seconds 1"),
-    Row(r"python -m benchmarks.threats", "--positions 1024 --epochs 1"),
     Row(r"python -m benchmarks.trackers", "--config my.yaml --timesteps 64 --rows 2 --repeats 1"),
-    Row(r"python -m benchmarks.tune_scripted", "--generations 1", writes=("weights.json",)),
-    Row(r"python -m benchmarks.update_parts", "--repeats 1"),
+    Row(
+        r"python -m benchmarks.tune_scripted",
+        "--generations 1 --games 1",
+        writes=("weights.json",),
+    ),
     Row(
         r"python -m benchmarks.weak_scaling",
         "--processes 2 --env CartPole-v1 --num-envs 8 --num-steps 4 --minibatches 1 --epochs 1 "
@@ -311,19 +312,24 @@ def places(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Places:
     return Places(folder if worker_id == "master" else folder.parent, ROOT / ".cache" / "commands")
 
 
+def cases() -> Iterator[Any]:
+    """Each line and whether it runs from the wheel; what the package runs, from both."""
+    for line in LINES:
+        wheel = line.startswith(("hackmatrix", "for i"))
+        yield pytest.param(line, wheel, marks=pytest.mark.slow if SLOW.match(line) else (), id=line)
+        if wheel:
+            yield pytest.param(line, False, marks=pytest.mark.slow, id=f"{line} (checkout)")
+
+
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(
-    "line",
-    [pytest.param(line, marks=pytest.mark.slow if SLOW.match(line) else ()) for line in LINES],
-    ids=str,
-)
-def test_command(line: str, places: Places, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("line", "wheel"), list(cases()))
+def test_command(line: str, wheel: bool, places: Places, tmp_path: Path) -> None:
     row = row_of(line)
     if re.search(r"sb3|scripts/train\.py|watch_trained|benchmarks\.clients --train", line):
         pytest.importorskip("torch", reason="`make sb3` installs torch, which is not locked")
     if ("page --export" in line or "--pyodide" in line) and not shutil.which("npm"):
         pytest.skip("npm, which brings Pyodide, is not installed")
-    run = Run(line, row, places, tmp_path)
+    run = Run(line, row, places, tmp_path, wheel=wheel)
     with contextlib.ExitStack() as stack:
         if "gs://" in line:
             stack.enter_context(run.bucket())
@@ -339,21 +345,17 @@ def test_command(line: str, places: Places, tmp_path: Path) -> None:
 class Run:
     """A command that runs in a folder of its own."""
 
-    def __init__(self, line: str, row: Row, places: Places, folder: Path) -> None:
+    def __init__(self, line: str, row: Row, places: Places, folder: Path, *, wheel: bool) -> None:
         self.line = on_free_ports(line)
         self.row = row
         self.places = places
         self.folder = folder / "here"
-        needs_repository = re.search(
-            r"^make|^python -m bench|python scripts|configs/|docs/|tests/|frog:|/shipped/", line
-        )
-        if needs_repository:
+        if wheel and not re.search("configs/|docs/|tests/|frog:|/shipped/", line):
+            self.folder.mkdir()
+        else:
             copy_of_the_repository(self.folder)
             (self.folder / ".venv").symlink_to(ROOT / ".venv")
-            binaries = ROOT / ".venv" / "bin"
-        else:
-            self.folder.mkdir()
-            binaries = places.wheel
+        binaries = places.wheel if wheel else ROOT / ".venv" / "bin"
         places.prepare(self.folder, line)
         self.environment = places.environment(binaries) | row.env
         if line == "make lock":

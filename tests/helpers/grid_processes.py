@@ -75,7 +75,7 @@ def rows_of(run: Path) -> list[dict[str, object]]:
     """The lines of metrics, without what is said of speed."""
     rows = list(read_metrics(run))
     for row in rows:
-        row.pop("train/steps_per_second")
+        row.pop("train/steps_per_second", None)  # a row of an evaluation has none
         alarms = [name for name in row.pop("alarms", []) if name != "throughput_falling"]
         row["alarms"] = alarms
     return rows

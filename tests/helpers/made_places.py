@@ -117,7 +117,7 @@ class Places:
             "uv": "python -m pip install -q --target . uv",
             "pyodide": "npm install --silent --no-save pyodide",
             "frog": f"hackmatrix train {TINY} --env frog:Frog --run-name frog",
-            "agent-games": "hackmatrix data record agent-games --agent shipped --episodes 4 "
+            "agent-games": "hackmatrix data record agent-games --agent shipped --episodes 2 "
             "--max-steps 20",
             "data": "hackmatrix data record data --agent random --env CartPole-v1 --episodes 4",
             "tuning": "hackmatrix tune --config my.yaml --search-space space.yaml --num-trials 2 "
@@ -191,7 +191,7 @@ class Places:
         elif path.suffix == ".pkl":
             path.write_bytes(pickle.dumps(params_of_the_original()))
         elif path.name == "my-tpu.yaml":
-            text = (CONFIGS / "tpu-v4-8.yaml").read_text()
+            text = (CONFIGS / "spot_tpu.yaml").read_text()
             for theirs, ours in [("PROJECT", "project"), ("BUCKET", "bucket"), ("NAME", "name")]:
                 text = text.replace(f"YOUR-{theirs}", f"my-{ours}")
             path.write_text(text)

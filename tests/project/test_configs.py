@@ -10,7 +10,7 @@ from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
 
-RUNS = sorted(path for path in CONFIGS.glob("*.yaml") if not path.name.startswith("tpu-"))
+RUNS = sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "spot_tpu")
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)

@@ -279,7 +279,7 @@ def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
         samples = batch.samples._replace(advantage=jnp.ones_like(batch.samples.advantage))
         same = batch._replace(samples=samples)
         result = on_devices(learn, trainer.mesh, REPLICATED, REPLICATED)(
-            start, same, KEYS, jnp.float32(config.lr)
+            start, same, KEYS, ppo.Coefficients(jnp.float32(config.lr), jnp.float32(0.5))
         )
         return result.weights
 
