@@ -54,7 +54,7 @@ class Published(NamedTuple):
     steps: int
 
 
-# CleanRL: docs, page of PPO, `ppo.py`: returns in training, over seeds.
+# CleanRL: docs, page of PPO, `learning/ppo/update.py`: returns in training, over seeds.
 # RL Baselines3 Zoo: `benchmark.md`: returns of one agent, played deterministically, over games.
 PUBLISHED = {
     "CartPole-v1": (

@@ -1,4 +1,4 @@
-"""Parses a command line into a dataclass of options (`hackmatrix/options.py`), with argparse.
+"""Parses a command line into a dataclass of options (`core/options.py`), with argparse.
 
 Errors are one line; for an unknown flag they suggest the most similar known one.
 """

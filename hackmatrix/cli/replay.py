@@ -81,7 +81,7 @@ def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:
 
 def _write_films(replay: "Replay", options: ReplayOptions) -> None:
     try:
-        from hackmatrix.ui.film.film import frames, write_gif, write_mp4
+        from hackmatrix.ui.film.frames import frames, write_gif, write_mp4
     except ModuleNotFoundError as error:
         raise UserError(f"films need {error.name}: pip install 'hackmatrix[page]'") from None
     pictures = frames(replay, options.width, options.start)

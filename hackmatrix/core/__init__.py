@@ -1,4 +1,1 @@
-"""What everything else stands on.
-
-Errors, options, files, devices, compiled programs, processes, charts.
-"""
+"""What all else stands on: errors, options, files, devices, compiled programs, charts."""

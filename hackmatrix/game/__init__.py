@@ -1,4 +1,1 @@
-"""The rules of HackMatrix, twice.
-
-In plain Python and in JAX; and what is drawn, foreseen and checked of them.
-"""
+"""HackMatrix: its rules in plain Python and JAX, what a player foresees, pictures, conformance."""

@@ -1,1 +1,1 @@
-"""How an agent learns: PPO, the run around it, its settings and reports, and imitation."""
+"""How agents learn: PPO, a run under way, its settings, its metrics and alarms, imitation."""

@@ -1,4 +1,1 @@
-"""What is measured of agents and runs.
-
-Evaluation, comparison, tuning, data sets, formats, speed.
-"""
+"""What is found out about agents: evaluation, comparison, tuning, data sets, formats, speed."""

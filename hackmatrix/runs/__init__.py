@@ -1,1 +1,1 @@
-"""Runs on disk: their folders, checkpoints, params and metrics."""
+"""Runs on disk: folders, checkpoints, params and metrics; trackers, and runs in buckets."""

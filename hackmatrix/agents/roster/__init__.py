@@ -1,1 +1,1 @@
-"""The agents by name, as evaluations play them and as the page asks them."""
+"""The agents by name: as evaluations play many games, as the page asks about one position."""

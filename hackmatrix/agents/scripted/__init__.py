@@ -1,1 +1,1 @@
-"""Players in plain Python that see only what a player sees; importable without JAX and NumPy."""
+"""The scripted player, in plain Python: it sees what a player sees; no JAX, no NumPy."""

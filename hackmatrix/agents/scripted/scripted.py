@@ -1,11 +1,11 @@
 """A player that wins by rules of thumb: a tutorial of good play that runs.
 
-It sees what a player sees (`view.py`) and looks three turns ahead without dice (`imagine.py`,
-`enemy_turn.py`):
+It sees what a player sees (`view.py`) and looks three turns ahead without dice (`lookahead.py`,
+`danger.py`):
 
-1. It picks a goal (`goals.py`): a data siphon to fetch, a cell whose cross is worth siphoning, or
-   else the exit.
-2. It plays every move out, and the enemy turn after it. What then counts (`worth.py`) is what it
+1. It picks a goal (`destinations.py`): a data siphon to fetch, a cell whose cross is worth
+   siphoning, or else the exit.
+2. It plays every move out, and the enemy turn after it. What then counts (`values.py`) is what it
    holds (hp, resources, programs), which enemies are left, where it stands, and how far it is to
    the goal. Where enemies are about it plays the best moves of the next two turns out, too: so it
    does not walk into a corner where a hit waits two turns later.

@@ -1,1 +1,1 @@
-"""Cloud TPUs: what one is asked for, the gcloud lines that work on it, and who decides the next."""
+"""Cloud TPUs through gcloud: their description, what is observed, and what to do next."""

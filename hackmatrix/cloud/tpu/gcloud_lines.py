@@ -1,7 +1,7 @@
 """The gcloud lines, as lists of arguments: pure functions of a description.
 
 This is the one file that knows the Cloud TPU API, which Google only maintains: TPU7x and later are
-to be had from Compute Engine and GKE alone (`exports.py`).
+to be had from Compute Engine and GKE alone (`job_files.py`).
 """
 
 from pathlib import Path

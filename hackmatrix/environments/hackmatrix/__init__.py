@@ -1,4 +1,4 @@
-"""The game in JAX: the files of `game/engine/` as pure functions of any number of games.
+"""HackMatrix as an environment: reset and step, metrics, columns of evaluations.
 
 Importing this package imports no JAX, which the tables in it do not need.
 """

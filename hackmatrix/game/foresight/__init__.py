@@ -1,1 +1,1 @@
-"""The observation layout `tactical`: what a player can foresee, in plain Python and in JAX."""
+"""What a player can foresee: the observation layout `tactical`, in plain Python and in JAX."""

@@ -1,1 +1,1 @@
-"""Training runs: their initial state, the loop, schedule, reports and checkpoints."""
+"""A run under way: what it continues, the loop, what is due when, reports and checkpoints."""

@@ -1,1 +1,1 @@
-"""Google Cloud Storage: addresses, and objects to read and write."""
+"""Google Cloud Storage: addresses, and the objects of a bucket."""

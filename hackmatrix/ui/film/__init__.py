@@ -1,1 +1,1 @@
-"""Films of games: frames, GIF and MP4."""
+"""Films of games: frames as pixels, GIF and MP4."""

@@ -1,1 +1,1 @@
-"""The game in a browser: its server, its files, and the page as a static site (`docs/page.md`)."""
+"""The game in a browser: its server, its files, the page as a static site (`docs/page.md`)."""

@@ -14,7 +14,7 @@ from hackmatrix.cli.main import main
 from hackmatrix.game.drawing.marks import Group, Mark
 from hackmatrix.game.drawing.theme import COLOURS
 from hackmatrix.game.engine.replay import GameId, Replay, load_replay
-from hackmatrix.ui.film.film import frames
+from hackmatrix.ui.film.frames import frames
 from hackmatrix.ui.film.raster import raster
 from hackmatrix.ui.session.session import Session
 
