@@ -129,16 +129,16 @@ def test_what_was_used_longest_ago_is_removed_at_the_next_start(kept: Path, home
     for age, name in enumerate((*others, oldest)):
         os.utime(kept / name, (1_700_000_000 - age, 1_700_000_000 - age))
     size = sum(map(len, programs.values())) - 1
-    limit = f"from hackmatrix.runs.storage import cache_folder; cache_folder.MOST_BYTES = {size}\n"
-    where = "hackmatrix.core.compiled.compilation_cache"
-    enable = f"from {where} import enable_compilation_cache as enable\n"
+    where = "hackmatrix.core.compiled"
+    limit = f"from {where} import cache_folder; cache_folder.MOST_BYTES = {size}\n"
+    enable = f"from {where}.compilation_cache import enable_compilation_cache as enable\n"
     run(None, home, code="enable()", before=limit + enable)
     assert compiled(kept).keys() == set(others)
     assert (kept / "notes.txt").exists()
 
 
 def test_a_folder_of_ones_own_choice_keeps_what_jax_has_put_there(kept: Path, home: Path) -> None:
-    limit = "from hackmatrix.runs.storage import cache_folder; cache_folder.MOST_BYTES = 0\n"
+    limit = "from hackmatrix.core.compiled import cache_folder; cache_folder.MOST_BYTES = 0\n"
     programs = compiled(kept)
     run(kept, home, before=limit)
     assert compiled(kept) == programs

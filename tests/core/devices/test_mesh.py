@@ -47,7 +47,7 @@ TWO_DEVICES = """
 import jax
 jax.config.update("jax_num_cpu_devices", 2)
 import jax.numpy as jnp, numpy as np
-from hackmatrix.learning.ppo import mesh
+from hackmatrix.core.devices import mesh
 
 two = mesh.mesh_of(jax.devices())
 def sums(x):
