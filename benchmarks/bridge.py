@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.command import run_command
-from hackmatrix.bench.options import Options
-from hackmatrix.bridge.session import Session
-from hackmatrix.engine import Game
-from hackmatrix.errors import UserError
-from hackmatrix.options import option
-from hackmatrix.runs import machine
+from hackmatrix.core import machine
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.game.engine import Game
+from hackmatrix.integrations.process.session import Session
+from hackmatrix.research.bench.options import Options
 
 
 @dataclass(frozen=True)

@@ -11,23 +11,23 @@ from typing import Any, NamedTuple
 
 from benchmarks import plots
 from benchmarks.command import RESULTS, run_command
-from hackmatrix.agents.policy import load_policy
-from hackmatrix.bench.options import Options
-from hackmatrix.errors import UserError
-from hackmatrix.evaluation.games import Limits
-from hackmatrix.evaluation.ranking import reports_on
-from hackmatrix.options import option
-from hackmatrix.reporting.console import Console
-from hackmatrix.reporting.health import RETURN
-from hackmatrix.reporting.rows import AGENTS, HIGH, LOW, Interval
-from hackmatrix.runs import machine
+from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.core import machine
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.learning.reporting.alarms import RETURN
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.reporting.joined_rows import AGENTS, HIGH, LOW, Interval
+from hackmatrix.learning.run.loop import End, train
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.research.bench.options import Options
+from hackmatrix.research.evaluation.games import Limits
+from hackmatrix.research.evaluation.ranking import reports_on
+from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import agent_folders
-from hackmatrix.runs.rows import read_metrics
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.options import TrainOptions
-from hackmatrix.settings.resolve import resolve
-from hackmatrix.training.loop import End, train
 
 _CONFIGS = ("cartpole_best", "acrobot", "mountain_car")
 _POINTS = 100  # number of points of a curve
@@ -54,7 +54,7 @@ class Published(NamedTuple):
     steps: int
 
 
-# CleanRL: docs, page of PPO, `ppo.py`: returns in training, over seeds.
+# CleanRL: docs, page of PPO, `learning/ppo/update.py`: returns in training, over seeds.
 # RL Baselines3 Zoo: `benchmark.md`: returns of one agent, played deterministically, over games.
 PUBLISHED = {
     "CartPole-v1": (

@@ -18,14 +18,14 @@ from typing import Any, Literal, NamedTuple
 import gymnasium
 import numpy as np
 
-import hackmatrix.gym
+import hackmatrix.integrations.gymnasium
 from benchmarks.command import run_command
-from hackmatrix.bench.options import NUM_ENVS, Options
-from hackmatrix.errors import UserError
-from hackmatrix.options import option
-from hackmatrix.runs import machine
-from hackmatrix.runs.rows import read_metrics
-from hackmatrix.version import ENVIRONMENT_ID
+from hackmatrix.core import machine
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.research.bench.options import NUM_ENVS, Options
+from hackmatrix.runs.metrics_file import read_metrics
 
 _SB3 = "sb3 train --no-wandb --eval-freq 0 --save-freq 1000000000 --timesteps {timesteps}"
 # What is trained, and its command line.
@@ -118,7 +118,7 @@ def measure(options: ClientsOptions) -> VectorBench | Trainings:
     """Measures the vector environment, or trainings."""
     if options.train:
         return Trainings([training(name, options.train) for name in TRAININGS])
-    hackmatrix.gym.register()
+    hackmatrix.integrations.gymnasium.register()
     envs = gymnasium.make_vec(
         ENVIRONMENT_ID,
         num_envs=options.num_envs,

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from hackmatrix.bench.options import Options
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.bench import Result, run
 from hackmatrix.cli.main import exit_code
+from hackmatrix.research.bench.options import Options
 
 RESULTS = Path("benchmarks")
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.command import run_command
-from hackmatrix.bench.options import Options
-from hackmatrix.comparison.estimates import estimates, resampled
-from hackmatrix.options import option
+from hackmatrix.core.options import option
+from hackmatrix.research.bench.options import Options
+from hackmatrix.research.comparison.estimates import estimates, resampled
 
 SEEDS = (2, 3, 5, 10, 20)
 

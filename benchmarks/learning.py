@@ -9,10 +9,10 @@ from typing import Any
 
 from benchmarks.command import RESULTS, run_command
 from benchmarks.plots import panels_plot, require_matplotlib
-from hackmatrix.bench.options import Options
-from hackmatrix.errors import UserError
-from hackmatrix.options import option
-from hackmatrix.runs.rows import read_metrics
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.research.bench.options import Options
+from hackmatrix.runs.metrics_file import read_metrics
 
 FIGURES = {
     "stats/mean_stage": "highest stage while training",

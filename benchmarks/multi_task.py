@@ -12,19 +12,19 @@ import jax
 import numpy as np
 
 from benchmarks.command import run_command
-from hackmatrix.bench.options import Options
+from hackmatrix.agents.roster.batch_players import network_player
+from hackmatrix.core import machine
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import make_environment
-from hackmatrix.errors import UserError
-from hackmatrix.evaluation.games import Games, Limits
-from hackmatrix.evaluation.players import network_player
-from hackmatrix.evaluation.tables import aligned
-from hackmatrix.interface.environment import Environment, PyTree
-from hackmatrix.learner import seeds
-from hackmatrix.learner.trainer import Trainer
-from hackmatrix.options import option
-from hackmatrix.runs import machine
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import read_config, with_num_minibatches
+from hackmatrix.learning.ppo import seeds
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import read_config, with_num_minibatches
+from hackmatrix.research.bench.options import Options
+from hackmatrix.research.evaluation.games import Games, Limits
+from hackmatrix.research.evaluation.text_table import aligned
 
 TOGETHER, STEPS, SECONDS = "one agent", "single, equal steps", "single, equal seconds"
 

@@ -13,19 +13,19 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.command import RESULTS, run_command
-from hackmatrix.bench.options import Options
+from hackmatrix.agents.roster.batch_players import network_player
+from hackmatrix.core import machine
+from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
 from hackmatrix.environments.registry import make_environment
-from hackmatrix.errors import UserError
-from hackmatrix.evaluation.games import Limits, play
-from hackmatrix.evaluation.players import network_player
-from hackmatrix.evaluation.report import report_on
-from hackmatrix.learner.trainer import Trainer
-from hackmatrix.options import option
-from hackmatrix.runs import machine
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.resolve import resolve
-from hackmatrix.storage.compilation_cache import enable_compilation_cache
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.research.bench.options import Options
+from hackmatrix.research.evaluation.games import Limits, play
+from hackmatrix.research.evaluation.report import report_on
 
 CONFIG = Path("configs/best.yaml")
 GAMES = 10  # seed of the games that the trained networks play

@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 
 from benchmarks.command import run_command
 from hackmatrix.agents import shipped
-from hackmatrix.bench.options import Options
-from hackmatrix.engine.actions import valid_actions
-from hackmatrix.errors import UserError
-from hackmatrix.options import option
-from hackmatrix.page.casting import cast
-from hackmatrix.page.export import export
-from hackmatrix.page.replay import GameId
-from hackmatrix.page.session import Session
-from hackmatrix.runs import machine
+from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.core import machine
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.game.engine.actions import valid_actions
+from hackmatrix.game.engine.replay import GameId
+from hackmatrix.research.bench.options import Options
+from hackmatrix.ui.page.export import export
+from hackmatrix.ui.session.session import Session
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _READY = "() => document.body.dataset.ready && !hackmatrix.busy"

@@ -20,14 +20,14 @@ import numpy as np
 
 from benchmarks import plots
 from benchmarks.command import RESULTS, run_command
-from hackmatrix.bench.devices import devices_for, use_all_cores
-from hackmatrix.bench.env import EnvBench
-from hackmatrix.bench.options import Options
-from hackmatrix.bench.policies import random_actions, random_words
-from hackmatrix.errors import UserError
-from hackmatrix.learner.mesh import REPLICATED, SHARDED, first_index, on_devices, psum
-from hackmatrix.options import option
-from hackmatrix.runs import machine
+from hackmatrix.core import machine
+from hackmatrix.core.devices.mesh import REPLICATED, SHARDED, first_index, on_devices, psum
+from hackmatrix.core.devices.shares import devices_for, use_all_cores
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.research.bench.env import EnvBench
+from hackmatrix.research.bench.options import Options
+from hackmatrix.research.bench.policies import random_actions, random_words
 
 Array = jax.Array
 Tree = Any

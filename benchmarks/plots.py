@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
 
 _INK, _OURS, _OTHERS = "#333333", "#2b6cb0", "#a0aec0"
 _SEVERAL = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5")  # of variations, the recipe first

@@ -24,12 +24,12 @@ from jax.interpreters import batching
 
 import hackmatrix
 from benchmarks.command import run_command
-from hackmatrix.bench.env import EnvBench
-from hackmatrix.bench.options import Options, UpdateOptions, train_config
-from hackmatrix.jaxgame import over_games
-from hackmatrix.learner.trainer import Trainer
-from hackmatrix.options import option
-from hackmatrix.runs import machine
+from hackmatrix.core import machine
+from hackmatrix.core.options import option
+from hackmatrix.environments.hackmatrix import over_games
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.research.bench.env import EnvBench
+from hackmatrix.research.bench.options import Options, UpdateOptions, train_config
 
 _PACKAGE = "hackmatrix/"
 # Helpers that all others use: their time is attributed to the caller.

@@ -15,22 +15,22 @@ from typing import Any
 
 from benchmarks import plots
 from benchmarks.command import RESULTS, run_command
-from hackmatrix.agents.policy import load_policy
-from hackmatrix.bench.options import Options
-from hackmatrix.errors import UserError
-from hackmatrix.evaluation.games import Limits
-from hackmatrix.evaluation.ranking import reports_on
-from hackmatrix.options import option
-from hackmatrix.reporting.console import Console
-from hackmatrix.reporting.rows import HIGH, LOW, Interval
-from hackmatrix.rules.stages import LAST_STAGE
+from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.game.rules.stages import LAST_STAGE
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.reporting.joined_rows import HIGH, LOW, Interval
+from hackmatrix.learning.run.loop import End, train
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.research.bench.options import Options
+from hackmatrix.research.evaluation.games import Limits
+from hackmatrix.research.evaluation.ranking import reports_on
+from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import agent_folders
-from hackmatrix.runs.rows import read_metrics
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.options import TrainOptions
-from hackmatrix.settings.resolve import resolve
-from hackmatrix.training.loop import End, train
 
 CONFIG = Path("configs/cpu.yaml")
 STAGE = "stats/mean_stage"

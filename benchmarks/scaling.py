@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from benchmarks import plots
 from benchmarks.command import RESULTS, run_command
-from hackmatrix.bench.devices import use_all_cores
-from hackmatrix.bench.env import EnvBench, Speed
-from hackmatrix.bench.options import NUM_ENVS, Options
-from hackmatrix.bench.positions import crowded_position
-from hackmatrix.options import option
-from hackmatrix.runs import machine
+from hackmatrix.core import machine
+from hackmatrix.core.devices.shares import use_all_cores
+from hackmatrix.core.options import option
+from hackmatrix.research.bench.env import EnvBench, Speed
+from hackmatrix.research.bench.options import NUM_ENVS, Options
+from hackmatrix.research.bench.positions import crowded_position
 
 _FEWEST = 64  # games
 _STAGE = 5  # stage of the positions with enemies

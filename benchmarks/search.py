@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 from benchmarks.command import RESULTS, run_command
 from benchmarks.plots import lines_plot, require_matplotlib
 from hackmatrix.agents import shipped
-from hackmatrix.bench.options import Options
-from hackmatrix.errors import UserError
-from hackmatrix.evaluation.agents import agent_player
-from hackmatrix.evaluation.games import Limits
-from hackmatrix.evaluation.statistics import estimate
-from hackmatrix.options import option
-from hackmatrix.runs import machine
-from hackmatrix.storage.compilation_cache import enable_compilation_cache
+from hackmatrix.core import machine
+from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.research.bench.options import Options
+from hackmatrix.research.evaluation.agents import agent_player
+from hackmatrix.research.evaluation.games import Limits
+from hackmatrix.research.evaluation.statistics import estimate
 
 # Wins of a search with a scripted player's prior and a fitted value, by simulations: of 10,000,
 # 300, 150, 100 and 40 games.

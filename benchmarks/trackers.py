@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from benchmarks.command import run_command
-from hackmatrix.bench.options import Options
-from hackmatrix.options import option
-from hackmatrix.reporting.console import Console
-from hackmatrix.runs import machine
-from hackmatrix.runs.rows import Row, read_metrics
+from hackmatrix.core import machine
+from hackmatrix.core.options import option
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.run.loop import train
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.research.bench.options import Options
+from hackmatrix.runs.metrics_file import Row, read_metrics
 from hackmatrix.runs.trackers import TrackedRun, Trackers
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.options import TrainOptions
-from hackmatrix.settings.resolve import resolve
-from hackmatrix.training.loop import train
 
 _IDLE_SECONDS = 10.0
 _OFFLINE = {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}

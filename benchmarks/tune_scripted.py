@@ -5,7 +5,7 @@ of them, and moves mean and spread to the best (Rubinstein 1999, "The Cross-Entr
 Combinatorial and Continuous Optimization"). Evaluation streams are never played.
 
 It goes on from the file if it exists, else from the player's weights, which are in
-`hackmatrix/players/weights.py`.
+`hackmatrix/agents/scripted/weights.py`.
 """
 
 import json
@@ -22,15 +22,15 @@ from statistics import fmean, pstdev
 from typing import Any, NamedTuple
 
 from benchmarks.command import run_command
-from hackmatrix.bench.options import Options
-from hackmatrix.engine.dice import Dice
-from hackmatrix.engine.enemy_turn import enemy_turn
-from hackmatrix.engine.game import act, complete_stage, ends_turn, new_game
-from hackmatrix.engine.state import Ending
-from hackmatrix.options import option
-from hackmatrix.players.scripted import best_action
-from hackmatrix.players.see import see
-from hackmatrix.players.weights import TUNED, Weights
+from hackmatrix.agents.scripted.scripted import best_action
+from hackmatrix.agents.scripted.view_of_state import see
+from hackmatrix.agents.scripted.weights import TUNED, Weights
+from hackmatrix.core.options import option
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.enemy_turn import enemy_turn
+from hackmatrix.game.engine.game import act, complete_stage, ends_turn, new_game
+from hackmatrix.game.engine.state import Ending
+from hackmatrix.research.bench.options import Options
 
 CANDIDATES, ELITE = 24, 7  # in a generation
 FIRST_STREAM = 1_000  # of the games of the first generation; each has its own

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.command import run_command
-from hackmatrix.bench.options import Options
-from hackmatrix.errors import UserError
-from hackmatrix.options import option
-from hackmatrix.runs import machine
-from hackmatrix.runs.rows import read_metrics
+from hackmatrix.core import machine
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.research.bench.options import Options
+from hackmatrix.runs.metrics_file import read_metrics
 
 _WARM = 2  # updates before the timed ones
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.interface.environment import Step, StepRecord
-from hackmatrix.interface.metric import Metric, Over
-from hackmatrix.interface.report import Column, PlayedGames
+from hackmatrix.environments.interface.environment import Step, StepRecord
+from hackmatrix.environments.interface.metric import Metric, Over
+from hackmatrix.environments.interface.report import Column, PlayedGames
 
 WIDTH = 6  # of the pond: four pads, and water on both sides
 PADS = jnp.pad(jnp.ones((4, 4), bool), 1).ravel()

@@ -7,16 +7,40 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from hackmatrix.version import ENVIRONMENT_ID, __version__
+from hackmatrix.core.version import ENVIRONMENT_ID, __version__
 
 if TYPE_CHECKING:
-    from hackmatrix.interface.environment import Environment
-    from hackmatrix.jaxgame import HackMatrixEnv
+    from pathlib import Path
 
-if "gymnasium" in sys.modules:  # else `import hackmatrix.gym` does it, when Gymnasium is wanted
-    importlib.import_module("hackmatrix.gym")
+    from hackmatrix.agents.networks.policy import Policy
+    from hackmatrix.environments.hackmatrix import HackMatrixEnv
+    from hackmatrix.environments.interface.environment import Environment
+    from hackmatrix.game.engine import Game
+    from hackmatrix.learning.run.loop import Outcome
+    from hackmatrix.research.evaluation.report import Report
 
-__all__ = ["ENVIRONMENT_ID", "__version__", "draw", "make", "registered"]
+if "gymnasium" in sys.modules:  # else `import hackmatrix.integrations.gymnasium` does it
+    importlib.import_module("hackmatrix.integrations.gymnasium")
+
+__all__ = [
+    "ENVIRONMENT_ID",
+    "Game",
+    "__version__",
+    "draw",
+    "evaluate",
+    "load_agent",
+    "make",
+    "registered",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Game":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from hackmatrix.game.engine import Game
+
+    return Game
 
 
 @overload
@@ -34,7 +58,7 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
     Raises:
         ValueError: no environment has this id, it does not accept an option or its value, or one of
-            your own lacks a member of `hackmatrix.interface.environment.Environment`.
+            your own lacks a member of `hackmatrix.environments.interface.environment.Environment`.
     """
     from hackmatrix.environments import registry
 
@@ -52,13 +76,92 @@ def draw(state: Any, *, reveal: bool = False) -> str:
     """A picture of a game as SVG text: what the player sees.
 
     Args:
-        state: an `EnvState` of one game, a `hackmatrix.engine.Game` or its state.
+        state: an `EnvState` of one game, a `hackmatrix.Game` or its state.
         reveal: also show what is hidden from the player.
 
     Raises:
         TypeError: it is not a state.
         ValueError: it is a batch of games.
     """
-    from hackmatrix.drawing import draw
+    from hackmatrix.game.drawing import draw
 
     return draw(state, reveal=reveal)
+
+
+def load_agent(path: "str | Path | None" = None) -> "Policy":
+    """A trained agent: params of a network, and what they were trained on.
+
+    `load_agent(path).make()` gives its environment and its network.
+
+    Args:
+        path: a file of params or a run's folder; the agent of this package unless given.
+
+    Raises:
+        UserError: it is missing or damaged, or doesn't say of which network it is.
+    """
+    from pathlib import Path
+
+    from hackmatrix.agents.networks.policy import load_policy
+    from hackmatrix.agents.shipped import PARAMS
+
+    return load_policy(PARAMS if path is None else Path(path))
+
+
+def evaluate(
+    agent: "str | Path | None" = None,
+    *,
+    env: str = "HackMatrix",
+    episodes: int = 1_000,
+    seed: int = 0,
+    max_steps: int = 2_000,
+    greedy: bool = False,
+    search: int | None = None,
+) -> "Report":
+    """Plays games of an agent, as `hackmatrix evaluate` does.
+
+    Args:
+        agent: a file of params, the folder of a run with one agent, "random", "exit" or "scripted";
+            the agent of this package unless given.
+        env: the environment that "random" plays, or that of params if it is code of your own.
+        episodes: number of games.
+        seed: the seed of the games, none of which is ever trained on.
+        max_steps: actions after which a game is cut off.
+        greedy: whether the network takes its most probable action instead of sampling one.
+        search: simulations of a tree search before each action of a network; none without.
+
+    Returns:
+        The means with their 95 % intervals: `report.means()`, `report.table()`.
+
+    Raises:
+        UserError: there is no such file or environment, or they do not fit.
+    """
+    from hackmatrix.agents.shipped import PARAMS
+    from hackmatrix.research.evaluation.agents import agent_player
+    from hackmatrix.research.evaluation.games import Limits
+
+    limits = Limits(episodes, seed, max_steps)
+    name = str(PARAMS if agent is None else agent)
+    return agent_player(name, env, limits, greedy=greedy, search=search)(())
+
+
+def train(env: str = "HackMatrix", /, **settings: Any) -> "Outcome":
+    """Trains an agent, as `hackmatrix train` does, from the beginning.
+
+    Args:
+        env: the environment, or `module:function` for one of your own.
+        settings: fields of `hackmatrix.learning.settings.config.TrainConfig`, such as
+            `total_timesteps`, `num_envs`, `hidden_dim`, `seed` and `checkpoint_dir`.
+
+    Returns:
+        How the run ended, and where its folder, checkpoint and params are.
+
+    Raises:
+        UserError: a setting is not valid or doesn't fit the device; nothing was changed.
+        TypeError: there is no such setting.
+    """
+    from hackmatrix.learning.run.loop import train
+    from hackmatrix.learning.settings.resolve import resolve
+    from hackmatrix.research.evaluation.selection import make_evaluate
+
+    config, _ = resolve({"env": env, **settings})
+    return train(config, make_evaluate=make_evaluate)

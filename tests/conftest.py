@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _programs_are_traced() -> Iterator[None]:
     """Tests replace rules in memory; a kept program would be the one of before."""
     with pytest.MonkeyPatch.context() as patch:
-        where = "hackmatrix.storage.compilation_cache.keep_programs_in"
+        where = "hackmatrix.core.compiled.compilation_cache.keep_programs_in"
         patch.setattr(where, lambda folder, **_: None)  # noqa: ARG005
         yield
 
@@ -63,31 +63,31 @@ def _programs_are_dropped(request: pytest.FixtureRequest) -> Iterator[None]:
 # Longest first, so that the workers end together; and files that compile the same programs apart,
 # so that the second finds what the first has kept.
 LONGEST = [
-    "jaxgame/test_lockstep.py",
-    "training/test_together.py",
-    "training/test_loop.py",
+    "game/jaxgame/test_lockstep.py",
+    "learning/run/test_multi_process.py",
+    "learning/run/test_loop.py",
     "environments/test_documentation.py",
-    "page/test_browser.py",
-    "page/test_watching.py",
-    "bench/test_env.py",
-    "jaxgame/test_env.py",
+    "ui/page/test_browser.py",
+    "ui/page/test_watching.py",
+    "research/bench/test_env.py",
+    "environments/hackmatrix/test_env.py",
     "cli/test_evaluate.py",
-    "learner/test_trainer.py",
-    "learner/test_seeds.py",
+    "learning/ppo/test_trainer.py",
+    "learning/ppo/test_seeds.py",
     "faults/test_schedules.py",
-    "curriculum/test_starts.py",
-    "learner/test_probes.py",
-    "learner/test_recurrent.py",
-    "rules/test_stages.py",
-    "agents/test_cells.py",
-    "settings/test_devices.py",
+    "environments/curriculum/test_starts.py",
+    "learning/ppo/test_probes.py",
+    "learning/ppo/test_recurrent.py",
+    "game/rules/test_stages.py",
+    "agents/networks/test_cells.py",
+    "learning/settings/test_devices.py",
     "environments/test_wrappers.py",
     "environments/test_classic.py",
-    "training/test_kill.py",
-    "conformance/test_recordings.py",
+    "learning/run/test_kill.py",
+    "game/conformance/test_recordings.py",
     "faults/test_odd_files.py",
     "faults/test_clear_words.py",
-    "jaxgame/test_agreement.py",
+    "game/jaxgame/test_agreement.py",
 ]
 
 
@@ -103,4 +103,4 @@ def shared_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of this process that need the same compiled programs share them."""
     from sharing_trainer import SharingTrainer
 
-    monkeypatch.setattr("hackmatrix.training.loop.Trainer", SharingTrainer)
+    monkeypatch.setattr("hackmatrix.learning.run.loop.Trainer", SharingTrainer)

@@ -8,9 +8,9 @@ import pytest
 from bridge_client import Client
 from jax_games import GAMES, begin, step
 
-from hackmatrix.bridge.answers import REWARD_NAMES
-from hackmatrix.engine import Game
-from hackmatrix.rules.rewards import REWARD_PARTS, UNIT
+from hackmatrix.game.engine import Game
+from hackmatrix.game.rules.rewards import REWARD_PARTS, UNIT
+from hackmatrix.integrations.process.answers import REWARD_NAMES
 
 UP, RIGHT, SIPHON, WAIT, RESET, SCORE = 0, 3, 4, 10, 19, 24
 DAEMON = {"type": "daemon", "row": 0, "col": 1, "hp": 3}

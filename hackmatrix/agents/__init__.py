@@ -1,1 +1,1 @@
-"""Agents: networks, the masked distribution over actions, and policies loaded from a file."""
+"""Who plays: networks, the scripted player, tree search, and the agents by name."""

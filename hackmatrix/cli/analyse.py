@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.engine import Game
-from hackmatrix.engine.text import summary
-from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
-from hackmatrix.rules.actions import ACTION_NAMES
-from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.text import summary
+from hackmatrix.game.rules.actions import ACTION_NAMES
+from hackmatrix.learning.settings.config import MAX_SEED, MAX_SIMULATIONS
 
 if TYPE_CHECKING:
-    from hackmatrix.search.analysis import Analysis, Choice
+    from hackmatrix.agents.search.analysis import Analysis, Choice
 
 _EXAMPLE = """\
   hackmatrix analyse position.txt checkpoints/my-run
@@ -47,9 +47,9 @@ def main(argv: list[str]) -> int:
     )
     game = _game(options.position)
 
-    from hackmatrix.agents.policy import load_policy
-    from hackmatrix.search.analysis import Analyst
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.agents.networks.policy import load_policy
+    from hackmatrix.agents.search.analysis import Analyst
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
     analyst = Analyst(load_policy(options.agent), options.search)

@@ -1,4 +1,4 @@
-"""Parses a command line into a dataclass of options (`hackmatrix/options.py`), with argparse.
+"""Parses a command line into a dataclass of options (`core/options.py`), with argparse.
 
 Errors are one line; for an unknown flag they suggest the most similar known one.
 """
@@ -9,8 +9,8 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from hackmatrix.errors import UserError
-from hackmatrix.options import Option, flag, options_of
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import Option, flag, options_of
 
 Options = TypeVar("Options")
 

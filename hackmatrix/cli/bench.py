@@ -1,4 +1,4 @@
-"""`hackmatrix bench`: a table of benchmarks; each is a module of `hackmatrix.bench`."""
+"""`hackmatrix bench`: a table of benchmarks; each is a module of `hackmatrix.research.bench`."""
 
 import difflib
 import importlib
@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from hackmatrix.bench import options
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.main import FAILED
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
+from hackmatrix.research.bench import options
 
 Options = TypeVar("Options", bound=options.Options)
 
@@ -75,14 +75,14 @@ def main(argv: list[str]) -> int:
         purpose=f"Measures {benchmark.help}.",
         example=f"  hackmatrix bench {name} {benchmark.example}",
     )
-    module = importlib.import_module(f"hackmatrix.bench.{name}")
+    module = importlib.import_module(f"hackmatrix.research.bench.{name}")
     return run(module.measure, chosen)
 
 
 def run(measure: Callable[[Options], Result], chosen: Options) -> int:
     """Runs a benchmark and prints the result; returns the exit code."""
-    from hackmatrix.bench.replay import ReplayError
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.research.bench.replayed_games import ReplayError
 
     enable_compilation_cache()
     try:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from hackmatrix.storage.address import Address, is_address
+from hackmatrix.runs.storage.address import Address, is_address
 
 AnyPath = TypeVar("AnyPath", str, Path)
 
@@ -23,7 +23,7 @@ def local(path: AnyPath, *, checkpoints: bool = False) -> AnyPath:
     """
     if not is_address(path):
         return path
-    from hackmatrix.buckets.cache import fetched
+    from hackmatrix.runs.buckets.cache import fetched
 
     return type(path)(_told(path, lambda: fetched(Address.of(path), checkpoints=checkpoints)))
 
@@ -37,7 +37,7 @@ def local_runs(path: AnyPath, seconds: float | None = None) -> AnyPath:
     """
     if not is_address(path):
         return path
-    from hackmatrix.buckets.cache import fetched_runs, keep_fetching
+    from hackmatrix.runs.buckets.cache import fetched_runs, keep_fetching
 
     address = Address.of(path)
     copy = _told(path, lambda: fetched_runs(address))
@@ -48,7 +48,7 @@ def local_runs(path: AnyPath, seconds: float | None = None) -> AnyPath:
 
 def local_newest(path: Path) -> Path:
     """For the address of a folder of runs the copy of the run whose params are newest."""
-    from hackmatrix.buckets.cache import fetched, newest_with_params
+    from hackmatrix.runs.buckets.cache import fetched, newest_with_params
 
     return _told(path, lambda: fetched(newest_with_params(Address.of(path))))
 

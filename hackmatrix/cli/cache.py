@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.errors import UserError
-from hackmatrix.options import option
-from hackmatrix.storage import cache_folder
+from hackmatrix.core.compiled import cache_folder
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
 
 _EXAMPLE = """\
   hackmatrix cache --empty

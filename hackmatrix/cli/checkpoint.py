@@ -9,7 +9,7 @@ from pathlib import Path
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
-from hackmatrix.options import check, option
+from hackmatrix.core.options import check, option
 
 _HELP = """\
 usage: hackmatrix checkpoint {list,verify,convert} ...
@@ -82,8 +82,8 @@ def list_(argv: list[str]) -> int:
         purpose="Lists the checkpoints and files of params of runs.",
         example="  hackmatrix checkpoint list checkpoints/my-run",
     )
-    from hackmatrix.exchange.contents import found_at, runs_at
-    from hackmatrix.exchange.listing import listed, table
+    from hackmatrix.research.exchange.contents import found_at, runs_at
+    from hackmatrix.research.exchange.listing import listed, table
 
     named = [local(run, checkpoints=True) for run in options.runs]
     runs = [run for path in named for run in runs_at(path)]
@@ -105,9 +105,9 @@ def verify(argv: list[str], command: str = "hackmatrix checkpoint verify") -> in
         "answers, and the recorded evaluation, whose games are played again.",
         example=f"  {command} checkpoints/my-run --no-evaluate",
     )
-    from hackmatrix.exchange.contents import found_at, runs_at
-    from hackmatrix.exchange.verification import verify as checks_of
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.research.exchange.contents import found_at, runs_at
+    from hackmatrix.research.exchange.verification import verify as checks_of
 
     named = [local(path, checkpoints=True) for path in options.paths]
     paths = [found for path in named for run in runs_at(path) for found in found_at(run)]
@@ -139,8 +139,8 @@ def convert(argv: list[str], command: str = "hackmatrix checkpoint convert") -> 
         example=f"  {command} checkpoints/my-run my-agent.onnx\n"
         f"  {command} checkpoint_100.pkl my-agent.npz",
     )
-    from hackmatrix.exchange.contents import params_chosen
-    from hackmatrix.exchange.formats import check_new, write_params
+    from hackmatrix.research.exchange.contents import params_chosen
+    from hackmatrix.research.exchange.formats import check_new, write_params
 
     check_new(options.target)
     agent = params_chosen(local(options.source, checkpoints=True), options.agent)

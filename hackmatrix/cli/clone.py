@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
-from hackmatrix.settings.config import MAX_SEED
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
+from hackmatrix.learning.settings.config import MAX_SEED
 
 _EXAMPLE = """\
   hackmatrix clone scripted-games cloned.npz --config configs/cpu.yaml
@@ -53,15 +53,15 @@ def main(argv: list[str]) -> int:
         "cloning).",
         example=_EXAMPLE,
     )
-    from hackmatrix.datasets.clone import Plan, clone
-    from hackmatrix.datasets.folder import open_data_set
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.core.version import __version__
     from hackmatrix.environments.registry import check_code
-    from hackmatrix.exchange.formats import check_new
+    from hackmatrix.learning.settings.config_file import read_config
+    from hackmatrix.learning.settings.resolve import resolve
+    from hackmatrix.research.datasets.clone import Plan, clone
+    from hackmatrix.research.datasets.folder import open_data_set
+    from hackmatrix.research.exchange.formats import check_new
     from hackmatrix.runs.params import save_params
-    from hackmatrix.settings.config_file import read_config
-    from hackmatrix.settings.resolve import resolve
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
-    from hackmatrix.version import __version__
 
     check_new(options.out)
     flags = {} if options.env is None else {"env": options.env}

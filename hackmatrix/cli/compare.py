@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local_runs
-from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
 
 _EXAMPLE = """\
   hackmatrix compare checkpoints/a-0 checkpoints/a-1 checkpoints/b-0 checkpoints/b-1
@@ -51,11 +51,11 @@ def main(argv: list[str]) -> int:
         "at equal steps and at equal seconds of training.",
         example=_EXAMPLE,
     )
-    from hackmatrix.comparison.curves import shared_metric
-    from hackmatrix.comparison.groups import groups_of, read_named
-    from hackmatrix.comparison.report import Comparison
-    from hackmatrix.comparison.table import table
-    from hackmatrix.storage.files import write_atomically
+    from hackmatrix.core.files import write_atomically
+    from hackmatrix.research.comparison.curves import shared_metric
+    from hackmatrix.research.comparison.equal_budgets import Comparison
+    from hackmatrix.research.comparison.groups import groups_of, read_named
+    from hackmatrix.research.comparison.text import table
 
     runs, named = read_named([_local(word) for word in options.runs])
     metric = options.metric or shared_metric(runs)

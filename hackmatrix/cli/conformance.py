@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.conformance.check import check_game
-from hackmatrix.conformance.files import read_games
-from hackmatrix.conformance.report import Report
-from hackmatrix.options import option
+from hackmatrix.core.options import option
+from hackmatrix.game.conformance.check import check_game
+from hackmatrix.game.conformance.recording_files import read_games
+from hackmatrix.game.conformance.verdicts import Report
 
 _EXAMPLE = """\
   hackmatrix conformance tests/data/traces_dev.jsonl.gz

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, NoReturn
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.evaluate import played_by
 from hackmatrix.cli.main import FAILED
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
+from hackmatrix.core.streams import below
+from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
-from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
-from hackmatrix.streams import below
-from hackmatrix.version import ENVIRONMENT_ID
+from hackmatrix.learning.settings.config import MAX_SEED, MAX_SIMULATIONS
 
 if TYPE_CHECKING:
-    from hackmatrix.datasets.folder import Writer
-    from hackmatrix.datasets.shard import Shard
+    from hackmatrix.research.datasets.folder import Writer
+    from hackmatrix.research.datasets.shard import Shard
 
 _HELP = """\
 usage: hackmatrix data {record,verify,export} ...
@@ -132,11 +132,11 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
         example=f"  {command} scripted-games --agent scripted --episodes 10_000",
     )
     from hackmatrix.agents import shipped
-    from hackmatrix.datasets.folder import Facts, check_new, new_data_set
-    from hackmatrix.datasets.record import record as recording_of
-    from hackmatrix.evaluation.games import Limits
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
-    from hackmatrix.version import __version__
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.core.version import __version__
+    from hackmatrix.research.datasets.folder import Facts, check_new, new_data_set
+    from hackmatrix.research.datasets.record import record as recording_of
+    from hackmatrix.research.evaluation.games import Limits
 
     check_new(options.out)
     enable_compilation_cache()
@@ -226,9 +226,9 @@ def verify(argv: list[str], command: str = "hackmatrix data verify") -> int:
         "difference.",
         example=f"  {command} scripted-games",
     )
-    from hackmatrix.datasets.folder import known_environment, open_data_set
-    from hackmatrix.datasets.verify import NOTHING, verify
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.research.datasets.folder import known_environment, open_data_set
+    from hackmatrix.research.datasets.verify import NOTHING, verify
 
     data = open_data_set(options.data)
     environment = known_environment(data, options.env)
@@ -261,10 +261,10 @@ def export(argv: list[str]) -> int:
     )
     if importlib.util.find_spec("minari") is None:
         raise UserError("needs Minari: pip install 'hackmatrix[minari]'")
-    from hackmatrix.datasets.folder import known_environment, open_data_set
-    from hackmatrix.datasets.minari_export import Limits
-    from hackmatrix.datasets.minari_export import export as exported
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.integrations.minari_export import Limits
+    from hackmatrix.integrations.minari_export import export as exported
+    from hackmatrix.research.datasets.folder import known_environment, open_data_set
 
     data = open_data_set(options.data)
     environment = known_environment(data, options.env)

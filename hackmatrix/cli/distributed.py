@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 from hackmatrix.cli import train
 from hackmatrix.cli.main import FAILED, exit_code
-from hackmatrix.errors import UserError
-from hackmatrix.processes.parent import RESTART_ME
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.processes.supervisor import RESTART_ME
 
 if TYPE_CHECKING:
-    from hackmatrix.processes.team import Team
+    from hackmatrix.core.processes.team import Team
 
 _COMMAND = "hackmatrix train"
 
@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
 def _train(argv: list[str], pipe: int) -> int:
     asked = train.parsed(argv)
     options = asked.options
-    from hackmatrix.processes.team import LostError, Place, join
+    from hackmatrix.core.processes.team import LostError, Place, join
 
     place = Place(
         options.coordinator, options.num_processes, options.process_id, options.heartbeat_timeout
@@ -62,8 +62,8 @@ def _lead(team: "Team", asked: train.Asked) -> int:
 
 
 def _follow(team: "Team") -> int:
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
-    from hackmatrix.training.together import follow
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.learning.run.multi_process import follow
 
     print(f"process {team.index} of {team.size}, led by process 0", flush=True)
     enable_compilation_cache(writes=False)

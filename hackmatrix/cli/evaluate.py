@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
 from hackmatrix.environments.registry import own_code
-from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
-from hackmatrix.rules.actions import FIRST_PROGRAM
-from hackmatrix.rules.programs import NUMBER
-from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
+from hackmatrix.game.rules.actions import FIRST_PROGRAM
+from hackmatrix.game.rules.programs import NUMBER
+from hackmatrix.learning.settings.config import MAX_SEED, MAX_SIMULATIONS
 
 if TYPE_CHECKING:
-    from hackmatrix.evaluation.contest import Contest, Entrant
-    from hackmatrix.evaluation.games import Limits
-    from hackmatrix.evaluation.ranking import Ranking
-    from hackmatrix.evaluation.report import Report
+    from hackmatrix.research.evaluation.contest import Contest, Entrant
+    from hackmatrix.research.evaluation.games import Limits
+    from hackmatrix.research.evaluation.ranking import Ranking
+    from hackmatrix.research.evaluation.report import Report
 
 DEFAULT_ENV = "HackMatrix"
 
@@ -153,11 +153,11 @@ def _with_null(value: Any) -> Any:
 def _evaluate(options: EvaluateOptions) -> "tuple[Sequence[str], Report | Ranking | Contest]":
     """The names of the agents, and what their games say."""
     from hackmatrix.agents import shipped
-    from hackmatrix.evaluation.contest import Contest
-    from hackmatrix.evaluation.games import Limits
-    from hackmatrix.evaluation.page import write_page
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.research.evaluation.contest import Contest
+    from hackmatrix.research.evaluation.games import Limits
+    from hackmatrix.research.evaluation.html_report import write_page
     from hackmatrix.runs.params import agent_folders
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
@@ -177,8 +177,8 @@ def _evaluate(options: EvaluateOptions) -> "tuple[Sequence[str], Report | Rankin
 
 def _entrants(agents: Sequence[str], options: EvaluateOptions, limits: "Limits") -> "list[Entrant]":
     """The agents, or the one agent with and without programs, and their reports."""
-    from hackmatrix.evaluation.agents import agent_player
-    from hackmatrix.evaluation.contest import Entrant
+    from hackmatrix.research.evaluation.agents import agent_player
+    from hackmatrix.research.evaluation.contest import Entrant
 
     programs = forbidden_programs(options.forbid)
     how: dict[str, Any] = {"greedy": options.greedy, "search": options.search}
@@ -199,9 +199,9 @@ def _entrants(agents: Sequence[str], options: EvaluateOptions, limits: "Limits")
 
 def _ranking(folders: Sequence[Path], limits: "Limits", options: EvaluateOptions) -> "Ranking":
     """The agents of a run, ranked."""
-    from hackmatrix.agents.policy import load_policy
-    from hackmatrix.evaluation.agents import check_environment_of
-    from hackmatrix.evaluation.ranking import Agent, Ranking, reports_on
+    from hackmatrix.agents.networks.policy import load_policy
+    from hackmatrix.research.evaluation.agents import check_environment_of
+    from hackmatrix.research.evaluation.ranking import Agent, Ranking, reports_on
     from hackmatrix.runs.params import seed_of
 
     policies = [load_policy(folder) for folder in folders]

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hackmatrix.errors import UserError, in_words
-from hackmatrix.streams import clean_output, discard_output, open_closed_streams
-from hackmatrix.version import __version__
+from hackmatrix.core.errors import UserError, in_words
+from hackmatrix.core.streams import clean_output, discard_output, open_closed_streams
+from hackmatrix.core.version import __version__
 
 USAGE_ERROR = 2
 FAILED = 1

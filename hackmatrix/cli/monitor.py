@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local_runs
 from hackmatrix.cli.play import MAX_PORT, ServedOptions, serve_page
-from hackmatrix.errors import UserError
-from hackmatrix.options import option
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from hackmatrix.monitor.runs import Runs
+    from hackmatrix.ui.monitor.runs import Runs
 
 
 _BUCKET_SECONDS = 15.0  # between two looks at a bucket, where rows come every half minute
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         example="  hackmatrix monitor checkpoints/my-run --page\n"
         "      opens a page with plots that follow the run",
     )
-    from hackmatrix.monitor.runs import Runs
+    from hackmatrix.ui.monitor.runs import Runs
 
     ends = options.once or options.json
     again = None if ends else max(options.refresh_interval, _BUCKET_SECONDS)
@@ -66,12 +66,12 @@ def main(argv: list[str]) -> int:
     if options.page:
         return _serve(runs, options)
     if options.json:
-        from hackmatrix.monitor.answers import last_values
+        from hackmatrix.ui.monitor.answers import last_values
 
         runs.read_all()
         print(json.dumps(last_values(runs), allow_nan=False))
         return 0
-    from hackmatrix.monitor.terminal import follow, show_once
+    from hackmatrix.ui.monitor.terminal import follow, show_once
 
     if options.once or not sys.stdout.isatty():
         show_once(runs)
@@ -82,7 +82,7 @@ def main(argv: list[str]) -> int:
 
 def _serve(runs: "Runs", options: MonitorOptions) -> int:
     def make(token: str | None, host: str) -> "Starlette":
-        from hackmatrix.monitor.server import keep_reading, make_app
+        from hackmatrix.ui.monitor.server import keep_reading, make_app
 
         keep_reading(runs, options.refresh_interval)
         return make_app(runs, options.refresh_interval, token=token, host=host)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
-from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     if options.export is None:
         raise UserError("give --export FOLDER")
     from hackmatrix.agents import shipped
-    from hackmatrix.page.export import export
+    from hackmatrix.ui.page.export import export
 
     params, name = shipped.PARAMS, "shipped"
     if options.agent is not None:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from hackmatrix.page.session import Session
+    from hackmatrix.ui.session.session import Session
 
 MAX_PORT = 65_535
 
@@ -54,12 +54,12 @@ def main(argv: list[str]) -> int:
         purpose="Play HackMatrix in your browser, by keyboard, mouse or touch.",
         example="  hackmatrix play --seed 7\n      opens the game of seed 7",
     )
-    from hackmatrix.page.replay import GameId
+    from hackmatrix.game.engine.replay import GameId
 
     game = None if options.seed is None else GameId.read(options.seed)
 
     def session() -> "Session":
-        from hackmatrix.page.session import Session
+        from hackmatrix.ui.session.session import Session
 
         return Session(game)
 
@@ -89,7 +89,7 @@ def show_page(
         return 0
 
     def make(token: str | None, host: str) -> "Starlette":
-        from hackmatrix.page.server import make_app
+        from hackmatrix.ui.page.server import make_app
 
         return make_app(session, token=token, host=host)
 
@@ -112,7 +112,7 @@ def serve_page(
         UserError: the address can't be used, or the extra `page` is not installed.
     """
     try:
-        from hackmatrix.page.server import bind, is_loopback, serve
+        from hackmatrix.ui.page.server import bind, is_loopback, serve
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("hackmatrix"):
             raise
@@ -135,11 +135,11 @@ def serve_page(
 
 def _terminal() -> "Callable[[Session, Callable[[], None]], None]":
     """Shows a session in the terminal."""
-    from hackmatrix.page import keyboard
+    from hackmatrix.ui.terminal import keyboard
 
     keyboard.check_terminal()
     try:
-        from hackmatrix.page import tui
+        from hackmatrix.ui.terminal import app as tui
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("textual"):
             raise

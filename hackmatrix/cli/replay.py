@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
 
 if TYPE_CHECKING:
-    from hackmatrix.page.replay import Replay
+    from hackmatrix.game.engine.replay import Replay
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
         example="  hackmatrix replay game.json --gif game.gif\n"
         "      writes an animation of 600 pixels, 3 steps a second",
     )
-    from hackmatrix.page.replay import load_replay
+    from hackmatrix.game.engine.replay import load_replay
 
     replay = load_replay(options.file)
     last = len(replay.actions)
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
     if options.gif is not None or options.mp4 is not None:
         _write_films(replay, options)
     if options.terminal:
-        from hackmatrix.page.terminal import show_replay
+        from hackmatrix.ui.terminal.screen_text import show_replay
 
         show_replay(replay, 1 / options.speed, options.start)
     for path in filter(None, (options.svg, options.gif, options.mp4)):
@@ -72,8 +72,8 @@ def main(argv: list[str]) -> int:
 def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:
     from itertools import islice
 
-    from hackmatrix.drawing import draw
-    from hackmatrix.storage.files import write_atomically
+    from hackmatrix.core.files import write_atomically
+    from hackmatrix.game.drawing import draw
 
     state = next(islice(replay.states(), len(replay.actions) if step is None else step, None))
     write_atomically(path, draw(state).encode())
@@ -81,7 +81,7 @@ def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:
 
 def _write_films(replay: "Replay", options: ReplayOptions) -> None:
     try:
-        from hackmatrix.page.film import frames, write_gif, write_mp4
+        from hackmatrix.ui.film.frames import frames, write_gif, write_mp4
     except ModuleNotFoundError as error:
         raise UserError(f"films need {error.name}: pip install 'hackmatrix[page]'") from None
     pictures = frames(replay, options.width, options.start)

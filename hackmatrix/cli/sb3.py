@@ -3,7 +3,7 @@
 import sys
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
 
 _HELP = """\
 usage: hackmatrix sb3 {train,watch} ...
@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
 
 def train(argv: list[str], command: str = "hackmatrix sb3 train") -> int:
     """`hackmatrix sb3 train`."""
-    from hackmatrix.sb3.options import Sb3TrainOptions
+    from hackmatrix.integrations.sb3.options import Sb3TrainOptions
 
     options = parse(
         Sb3TrainOptions,
@@ -42,14 +42,14 @@ def train(argv: list[str], command: str = "hackmatrix sb3 train") -> int:
         purpose="Trains MaskablePPO of Stable-Baselines3, and keeps models, logs and a history.",
         example=f"  {command} --preset tactical --timesteps 500000 --eval-freq 50000 --no-wandb",
     )
-    from hackmatrix.sb3 import train as work
+    from hackmatrix.integrations.sb3 import train as work
 
     return work.train(options)
 
 
 def watch(argv: list[str], command: str = "hackmatrix sb3 watch") -> int:
     """`hackmatrix sb3 watch`; the model may be given without its flag."""
-    from hackmatrix.sb3.options import WatchOptions
+    from hackmatrix.integrations.sb3.options import WatchOptions
 
     if argv and not argv[0].startswith("-"):
         argv = ["--model", *argv]
@@ -60,7 +60,7 @@ def watch(argv: list[str], command: str = "hackmatrix sb3 watch") -> int:
         purpose="Lets a saved model play, deterministically, and shows its games on a terminal.",
         example=f"  {command} models/hackmatrix-nov22-26-1/best_model.zip --episodes 3",
     )
-    from hackmatrix.sb3 import watch as work
+    from hackmatrix.integrations.sb3 import watch as work
 
     return work.watch(options)
 

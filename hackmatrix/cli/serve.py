@@ -10,8 +10,8 @@ import sys
 from typing import NamedTuple
 
 from hackmatrix.cli.main import exit_code
-from hackmatrix.errors import UserError
-from hackmatrix.streams import discard_output
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.streams import discard_output
 
 FLAGS = {
     "--headless-cli": "the flag by which clients start the original; it changes nothing",
@@ -45,8 +45,8 @@ def main(argv: list[str], command: str = "hackmatrix serve", *, exact: bool = Fa
     if "--visual-cli" in call.flags:
         _to_stderr(f"{command}: warning: --visual-cli opens no window here, it only serves")
     gc.disable()  # there is nothing to collect while modules are loaded
-    from hackmatrix.bridge.serve import serve
-    from hackmatrix.bridge.session import Session
+    from hackmatrix.integrations.process.serve import serve
+    from hackmatrix.integrations.process.session import Session
 
     gc.freeze()
     gc.enable()
@@ -86,7 +86,7 @@ def read_call(argv: list[str]) -> Call:
 
 
 def _programs(names: str) -> tuple[int, ...]:
-    from hackmatrix.bridge.set_state import PROGRAM_BY_NAME
+    from hackmatrix.integrations.process.set_state import PROGRAM_BY_NAME
 
     numbers = [PROGRAM_BY_NAME.get(name.strip().lower()) for name in names.split(",")]
     if None in numbers:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.errors import UserError
-from hackmatrix.options import check, option
-from hackmatrix.settings.config import MAX_SEED, MAX_SIMULATIONS
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
+from hackmatrix.learning.settings.config import MAX_SEED, MAX_SIMULATIONS
 
 if TYPE_CHECKING:
-    from hackmatrix.teaching.rounds import Round
+    from hackmatrix.learning.imitation.expert_iteration import Round
 
 _EXAMPLE = """\
   hackmatrix teach checkpoints/my-run taught.npz
@@ -56,12 +56,12 @@ def main(argv: list[str]) -> int:
         purpose="Lets a tree search teach the network that it searches with (expert iteration).",
         example=_EXAMPLE,
     )
-    from hackmatrix.agents.policy import load_policy
-    from hackmatrix.exchange.formats import check_new
+    from hackmatrix.agents.networks.policy import load_policy
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.core.version import __version__
+    from hackmatrix.learning.imitation.expert_iteration import Plan, teach
+    from hackmatrix.research.exchange.formats import check_new
     from hackmatrix.runs.params import save_params
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
-    from hackmatrix.teaching.rounds import Plan, teach
-    from hackmatrix.version import __version__
 
     check_new(options.out)
     enable_compilation_cache()

@@ -5,12 +5,12 @@ from typing import Any
 from hackmatrix.cli.arguments import parse_given
 from hackmatrix.cli.tpu_options import TpuOptions
 from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS, Subcommand, run_lines, run_on_hosts
-from hackmatrix.errors import UserError
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.options import TrainOptions
-from hackmatrix.tpu.description import Description, read_description
-from hackmatrix.tpu.exports import EXPORTS, export
-from hackmatrix.tpu.process import Gcloud
+from hackmatrix.cloud.tpu.description import Description, read_description
+from hackmatrix.cloud.tpu.gcloud import Gcloud
+from hackmatrix.cloud.tpu.job_files import EXPORTS, export
+from hackmatrix.core.errors import UserError
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.options import TrainOptions
 
 _FILE = "configs/spot_tpu.yaml"
 

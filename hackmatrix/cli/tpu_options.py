@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from hackmatrix.options import check, option
+from hackmatrix.core.options import check, option
 
 _HOSTS = "number of a host, 0-3 for several, or all"
 

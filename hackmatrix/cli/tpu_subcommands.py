@@ -19,18 +19,18 @@ from hackmatrix.cli.tpu_options import (
     RunOptions,
     TpuOptions,
 )
-from hackmatrix.errors import UserError
-from hackmatrix.tpu import commands
-from hackmatrix.tpu.costs import check_end_date, price_in_words
-from hackmatrix.tpu.decision import decide
-from hackmatrix.tpu.description import Description
-from hackmatrix.tpu.hosts import write_setup_script
-from hackmatrix.tpu.look import look, look_lines, trouble_of_line
-from hackmatrix.tpu.memory import Memory
-from hackmatrix.tpu.observed import NO_RUN, Hosts, Queue
-from hackmatrix.tpu.process import NO_GCLOUD, Gcloud
-from hackmatrix.tpu.run import Driver, advice_for, rehearse, train
-from hackmatrix.tpu.troubles import Kind, Trouble, what_to_do
+from hackmatrix.cloud.tpu import gcloud_lines as commands
+from hackmatrix.cloud.tpu.costs import check_end_date, price_in_words
+from hackmatrix.cloud.tpu.decision import decide
+from hackmatrix.cloud.tpu.description import Description
+from hackmatrix.cloud.tpu.gcloud import NO_GCLOUD, Gcloud
+from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble, what_to_do
+from hackmatrix.cloud.tpu.history import Memory
+from hackmatrix.cloud.tpu.hosts import write_setup_script
+from hackmatrix.cloud.tpu.observed import NO_RUN, Hosts, Queue
+from hackmatrix.cloud.tpu.probe import look, look_lines, trouble_of_line
+from hackmatrix.cloud.tpu.run import Driver, advice_for, rehearse, train
+from hackmatrix.core.errors import UserError
 
 Lines = list[commands.Argv]
 

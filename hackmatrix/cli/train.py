@@ -18,19 +18,19 @@ from hackmatrix.cli.train_bucket import (
     named,
     places_of,
 )
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.processes.supervisor import RESTART_ME, watched
 from hackmatrix.environments.registry import check_code
 from hackmatrix.environments.task_list import TaskList
-from hackmatrix.errors import UserError
-from hackmatrix.processes.parent import RESTART_ME, watched
-from hackmatrix.reporting.console import Console
-from hackmatrix.settings.config import Course, TrainConfig
-from hackmatrix.settings.options import TrainOptions
-from hackmatrix.storage.bucket import Unreachable
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.runs.storage.bucket import Unreachable
 
 if TYPE_CHECKING:
-    from hackmatrix.processes.team import Team
-    from hackmatrix.training.loop import Outcome
-    from hackmatrix.training.sources import Source
+    from hackmatrix.core.processes.team import Team
+    from hackmatrix.learning.run.loop import Outcome
+    from hackmatrix.learning.run.sources import Source
 
 SIGNALLED = 128  # plus the signal's number, as in shells
 
@@ -121,7 +121,7 @@ def run(asked: Asked, team: "Team | None" = None) -> int:
 
 
 def _print_config(asked: Asked) -> int:
-    from hackmatrix.settings.config_file import dump_config
+    from hackmatrix.learning.settings.config_file import dump_config
 
     given = fetch_source(asked.places._replace(goes_on=False), asked.given)
     config, _, _ = _settle(asked.flags, asked.in_file, TrainOptions(**given))
@@ -153,7 +153,7 @@ def _run(asked: Asked, team: "Team | None") -> int:
 
 
 def _in_file(given: Given) -> Given:
-    from hackmatrix.settings.config_file import read_config
+    from hackmatrix.learning.settings.config_file import read_config
 
     return {} if given.get("config") is None else read_config(given["config"])
 
@@ -162,8 +162,8 @@ def _settle(
     flags: Given, in_file: Given, options: TrainOptions
 ) -> tuple[TrainConfig, "Source | Path | None", list[str]]:
     """The configuration, what the run resumes or starts from, and notes on automatic choices."""
-    from hackmatrix.settings.resolve import resolve
-    from hackmatrix.training.sources import Source, find_source
+    from hackmatrix.learning.run.sources import Source, find_source
+    from hackmatrix.learning.settings.resolve import resolve
 
     given = {**in_file, **flags}
     folder = given.get("checkpoint_dir", TrainConfig.checkpoint_dir)
@@ -213,9 +213,9 @@ def _train(
 ) -> "Outcome":
     import jax
 
-    from hackmatrix.evaluation.selection import make_evaluate
-    from hackmatrix.storage.compilation_cache import enable_compilation_cache
-    from hackmatrix.training.loop import train
+    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+    from hackmatrix.learning.run.loop import train
+    from hackmatrix.research.evaluation.selection import make_evaluate
 
     enable_compilation_cache()
     try:

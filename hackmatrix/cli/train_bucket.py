@@ -10,15 +10,15 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hackmatrix.errors import UserError
-from hackmatrix.reporting.console import Console
-from hackmatrix.settings.config import DEFAULT_FOLDER
-from hackmatrix.storage.address import Address, is_address
-from hackmatrix.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing
+from hackmatrix.core.errors import UserError
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.settings.config import DEFAULT_FOLDER
+from hackmatrix.runs.storage.address import Address, is_address
+from hackmatrix.runs.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing
 
 if TYPE_CHECKING:
-    from hackmatrix.buckets.lease import Lease
-    from hackmatrix.buckets.mirror import Mirror
+    from hackmatrix.runs.buckets.lease import Lease
+    from hackmatrix.runs.buckets.mirror import Mirror
 
 Given = dict[str, Any]
 
@@ -105,9 +105,9 @@ def fetch_source(places: Places, options: Given) -> Given:
         UserError: there is no such run or file; or the run has gone on both here and there.
         BucketError: it can't be read.
     """
-    from hackmatrix.buckets.cache import cache_folder, fetched
-    from hackmatrix.buckets.fetch import fetch_run, run_objects
-    from hackmatrix.buckets.sides import settle
+    from hackmatrix.runs.buckets.cache import cache_folder, fetched
+    from hackmatrix.runs.buckets.fetch import fetch_run, run_objects
+    from hackmatrix.runs.buckets.reconcile import settle
 
     if places.params is not None:
         return {**options, "resume": str(fetched(places.params))}
@@ -142,7 +142,7 @@ def leased(places: Places) -> "Iterator[Lease | None]":
     if places.target is None:
         yield None
         return
-    from hackmatrix.buckets.lease import take_lease
+    from hackmatrix.runs.buckets.lease import take_lease
     from hackmatrix.runs.folder import CONFIG
 
     if not places.goes_on and places.folder is not None and (places.folder / CONFIG).exists():
@@ -171,7 +171,7 @@ def mirrored(
     if places.target is None or places.folder is None or lease is None:
         yield None
         return
-    from hackmatrix.buckets.mirror import Mirror
+    from hackmatrix.runs.buckets.mirror import Mirror
 
     console.say(f"what is in {places.folder} is mirrored to {places.target}")
     bucket = Bucket(places.target, PATIENCE)
@@ -208,7 +208,7 @@ def _update_in(resume: str | None) -> int | None:
 
 def _home(resume: Path) -> tuple[Address | None, Path | None]:
     """The bucket that a run here goes to, and its folder."""
-    from hackmatrix.buckets.home import home_of
+    from hackmatrix.runs.buckets.bucket_file import home_of
 
     run = resume.parent if resume.name == "checkpoints" else resume
     run = run.parent.parent if run.parent.name == "checkpoints" else run

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.main import FAILED
-from hackmatrix.errors import UserError
-from hackmatrix.tuning.options import TuneOptions
+from hackmatrix.core.errors import UserError
+from hackmatrix.research.tuning.options import TuneOptions
 
 _EXAMPLE = """\
   hackmatrix tune --config configs/cartpole_best.yaml --search-space space.yaml --num-trials 30
@@ -32,11 +32,11 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
     )
     if importlib.util.find_spec("optuna") is None:
         raise UserError("needs Optuna: pip install 'hackmatrix[tune]'")
-    from hackmatrix.tuning.fresh import best_of, retrain
-    from hackmatrix.tuning.plan import plan_of
-    from hackmatrix.tuning.report import Report
-    from hackmatrix.tuning.study import studies
-    from hackmatrix.tuning.worker import search
+    from hackmatrix.research.tuning.plan import plan_of
+    from hackmatrix.research.tuning.results import Report
+    from hackmatrix.research.tuning.retraining import best_of, retrain
+    from hackmatrix.research.tuning.study import studies
+    from hackmatrix.research.tuning.worker import search
 
     def say(text: str) -> None:
         if not options.json:

@@ -7,10 +7,10 @@ from pathlib import Path
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local, local_newest
 from hackmatrix.cli.play import PageOptions, show_page
-from hackmatrix.errors import UserError
-from hackmatrix.options import option
-from hackmatrix.settings.config import MAX_SIMULATIONS
-from hackmatrix.storage.address import is_address
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option
+from hackmatrix.learning.settings.config import MAX_SIMULATIONS
+from hackmatrix.runs.storage.address import is_address
 
 _AFTER_PAINT = 1.0  # seconds from a tab's connection until JAX may take the processor
 
@@ -57,10 +57,10 @@ def main(argv: list[str]) -> int:
         example="  hackmatrix watch checkpoints/my-run/final_params.npz\n"
         "      plays, with probabilities and the value of every position",
     )
-    from hackmatrix.page.casting import cast
-    from hackmatrix.page.replay import GameId, load_replay
-    from hackmatrix.page.searching import Searching
-    from hackmatrix.page.session import Session
+    from hackmatrix.agents.roster.search_player import Searching
+    from hackmatrix.agents.roster.session_agents import cast
+    from hackmatrix.game.engine.replay import GameId, load_replay
+    from hackmatrix.ui.session.session import Session
 
     is_replay = options.agent is not None and options.agent.endswith(".json")
     named = None if options.agent is None else local(options.agent)

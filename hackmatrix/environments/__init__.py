@@ -1,1 +1,1 @@
-"""Environments by id: HackMatrix, classic control and user-defined ones; and wrappers."""
+"""Environments by id: HackMatrix, classic control, a user's own; several tasks as one; wrappers."""

@@ -7,12 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.environments.report import report_of
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.checked_report import report_of
+from hackmatrix.environments.interface.environment import (
+    MAX_ACTIONS,
+    Environment,
+    PyTree,
+    StepRecord,
+)
+from hackmatrix.environments.interface.metric import Metric, Over
+from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.environments.user_code import told_as
-from hackmatrix.errors import UserError
-from hackmatrix.interface.environment import MAX_ACTIONS, Environment, PyTree, StepRecord
-from hackmatrix.interface.metric import Metric, Over
-from hackmatrix.interface.report import PlayedGames
 
 _NUMBERS = (jax.Array, np.ndarray, np.generic, bool, int, float)
 _MEMBERS = [name for name in vars(Environment) if not name.startswith("_")]

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hackmatrix.errors import UserError
-from hackmatrix.version import ENVIRONMENT_ID, TOGETHER
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.version import ENVIRONMENT_ID, TOGETHER
 
 if TYPE_CHECKING:
-    from hackmatrix.interface.environment import Environment
+    from hackmatrix.environments.interface.environment import Environment
 
 _MOST_TASKS = 64
 
@@ -30,7 +30,7 @@ Maker = Callable[..., "Environment"]
 
 
 def _hackmatrix() -> Maker:
-    from hackmatrix.jaxgame import HackMatrixEnv
+    from hackmatrix.environments.hackmatrix import HackMatrixEnv
 
     return HackMatrixEnv
 

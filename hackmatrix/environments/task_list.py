@@ -5,10 +5,10 @@ Imports no JAX.
 
 from typing import Any, Self
 
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.version import TOGETHER
+from hackmatrix.core.yaml_file import parse_yaml
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.errors import UserError
-from hackmatrix.version import TOGETHER
-from hackmatrix.yaml_file import parse_yaml
 
 _FORM = "must be a list of environments, such as ['CartPole-v1', 'Acrobot-v1']"
 

@@ -5,7 +5,7 @@ All are ratios over the task's own games. Imports no JAX.
 
 from typing import Any
 
-from hackmatrix.interface.metric import Metric, Over, Shown
+from hackmatrix.environments.interface.metric import Metric, Over, Shown
 
 _OF_A_PART = (Over.STEPS, Over.EPISODES, Over.CHANCES)  # can be of one task's games; HIGHEST not
 

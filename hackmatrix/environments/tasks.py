@@ -1,7 +1,7 @@
 """Several environments as one: each game is of one task, and stays so.
 
 A game's state holds a state of each task, of which one is under way. `jax.vmap` of `step` steps
-each task in its own games only (`some_games.py`).
+each task in its own games only (`games_of_a_task.py`).
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.environments.report import report_of
-from hackmatrix.environments.some_games import Stepping, stepping_some
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.version import TOGETHER
+from hackmatrix.environments.checked_report import report_of
+from hackmatrix.environments.games_of_a_task import Stepping, stepping_some
+from hackmatrix.environments.interface.environment import Environment, PyTree, Step, StepRecord
+from hackmatrix.environments.interface.metric import Over
+from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
+from hackmatrix.environments.interface.spaces import Discrete, StepSpec, traced_spec
 from hackmatrix.environments.task_metrics import (
     further_metrics,
     measured_metrics,
     metrics_of_task,
     name_in,
 )
-from hackmatrix.errors import UserError
-from hackmatrix.interface.environment import Environment, PyTree, Step, StepRecord
-from hackmatrix.interface.metric import Over
-from hackmatrix.interface.report import Breakdown, Column, PlayedGames
-from hackmatrix.interface.spaces import Discrete, StepSpec, traced_spec
-from hackmatrix.version import TOGETHER
 
 Array = jax.Array
 

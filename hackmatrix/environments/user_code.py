@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jax
 
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
 
 # Packages that user code calls: their frames do not show where the mistake is.
 _LIBRARIES = {"flax", "hackmatrix", "jax", "jaxlib", "numpy"} | sys.stdlib_module_names

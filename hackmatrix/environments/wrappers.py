@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.errors import UserError
-from hackmatrix.interface.environment import Environment, PyTree, Step
-from hackmatrix.interface.spaces import Box, Discrete, StepSpec, traced_spec
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.environment import Environment, PyTree, Step
+from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, traced_spec
 
 __all__ = [
     "EnvParams",

@@ -1,1 +1,1 @@
-"""Runs on disk: their folders and names, and params exported for sharing."""
+"""Runs on disk: folders, checkpoints, params and metrics; trackers, and runs in buckets."""

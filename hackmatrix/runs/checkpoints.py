@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.files import PARTIAL, sync
+from hackmatrix.core.manifest import NAME as MANIFEST
+from hackmatrix.core.manifest import DamagedError, check_manifest, write_manifest
 from hackmatrix.runs.arrays import Arrays, read_arrays, write_arrays
 from hackmatrix.runs.facts import Facts
-from hackmatrix.storage.files import PARTIAL, sync
-from hackmatrix.storage.manifest import NAME as MANIFEST
-from hackmatrix.storage.manifest import DamagedError, check_manifest, write_manifest
 
 FORMAT = 1
 FOLDER = "checkpoints"

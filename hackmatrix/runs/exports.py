@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from hackmatrix.core.files import write_pair
 from hackmatrix.runs.checkpoints import best_checkpoint, score_of
 from hackmatrix.runs.facts import Facts, score_in
 from hackmatrix.runs.params import (
@@ -23,7 +24,6 @@ from hackmatrix.runs.params import (
     save_params,
     update_of_params,
 )
-from hackmatrix.storage.files import write_pair
 
 BEST = "best_params"
 

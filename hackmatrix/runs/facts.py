@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
-from hackmatrix.errors import UserError
-from hackmatrix.version import ENVIRONMENT_ID
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.version import ENVIRONMENT_ID
 
 SCORE = "mean_return"  # score of an evaluation: the checkpoint with the highest is the best
 OF_AGENTS = "agents"  # in an evaluation of many agents: the list of each agent's results

@@ -12,13 +12,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.files import PARTIAL, open_no_link, remove_partial, write_atomically
 from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.checkpoints import remove_partial as remove_partial_checkpoints
+from hackmatrix.runs.metrics_file import METRICS, MetricsFile, Row, read_metrics
 from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import agent_folders
-from hackmatrix.runs.rows import METRICS, MetricsFile, Row, read_metrics
-from hackmatrix.storage.files import PARTIAL, open_no_link, remove_partial, write_atomically
 
 CONFIG, LOG, PROFILES = "config.yaml", "log.txt", "profiles"
 TRIALS = "trials"  # the runs of a search, in its folder (`hackmatrix tune`)

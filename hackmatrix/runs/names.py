@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]{0,99}")

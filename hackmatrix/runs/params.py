@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from hackmatrix.errors import UserError
-from hackmatrix.storage.files import write_pair
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.files import write_pair
 
 FORMAT = 1  # of the JSON file
 FINAL = "final_params"

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from hackmatrix.core.files import sync
 from hackmatrix.runs import exports
 from hackmatrix.runs.arrays import Arrays
 from hackmatrix.runs.checkpoints import (
@@ -19,7 +20,6 @@ from hackmatrix.runs.checkpoints import (
 )
 from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.folder import LostFolderError
-from hackmatrix.storage.files import sync
 
 
 class Snapshot(NamedTuple):

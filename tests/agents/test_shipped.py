@@ -3,10 +3,10 @@
 import os
 
 from hackmatrix.agents import shipped
-from hackmatrix.engine import Game
-from hackmatrix.engine.observation import observe
-from hackmatrix.page.policies import from_file
-from hackmatrix.rules.chance import EVALUATION_STREAM
+from hackmatrix.agents.roster.position_policies import from_file
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.observation import observe
+from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.runs.params import load_params
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import benchmarks
 from benchmarks.command import run_command
-from hackmatrix.bench.options import Options
-from hackmatrix.bench.replay import ReplayError
+from hackmatrix.research.bench.options import Options
+from hackmatrix.research.bench.replayed_games import ReplayError
 
 FOLDER = Path(benchmarks.__file__).parent
 COMMANDS = [path.stem for path in sorted(FOLDER.glob("*.py")) if "def main(" in path.read_text()]

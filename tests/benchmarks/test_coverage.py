@@ -4,7 +4,7 @@ import pytest
 from paths import ROOT
 
 from benchmarks.coverage import CoverageOptions, measure
-from hackmatrix.comparison.estimates import FEW
+from hackmatrix.research.comparison.estimates import FEW
 
 
 def test_intervals_of_few_seeds_are_too_narrow() -> None:

@@ -10,7 +10,7 @@ import yaml
 from paths import CONFIGS
 
 from benchmarks import classic, trackers
-from hackmatrix.settings.config import TrainConfig
+from hackmatrix.learning.settings.config import TrainConfig
 
 SETTINGS = {
     "model": {"hidden_dim": 8, "num_layers": 1},

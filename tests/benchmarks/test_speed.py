@@ -13,8 +13,8 @@ import pytest
 from paths import ROOT
 
 from benchmarks import peers, plots, scaling, weak_scaling
-from hackmatrix.bench.env import Speed
-from hackmatrix.bench.replay import Seen
+from hackmatrix.research.bench.env import Speed
+from hackmatrix.research.bench.replayed_games import Seen
 
 
 def figures_of(

@@ -7,8 +7,8 @@ from paths import CONFIGS
 
 from benchmarks.networks import NETWORKS
 from benchmarks.recipe import STUDY
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.resolve import resolve
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.resolve import resolve
 
 VARIATIONS = [changed for group in (*STUDY.values(), NETWORKS) for changed in group.values()]
 

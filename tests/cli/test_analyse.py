@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.agents.mlp import ActorCritic
+from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.cli.main import main
-from hackmatrix.engine import Game
-from hackmatrix.rules.actions import ACTION_NAMES
-from hackmatrix.rules.observation import FEATURE_SIZE
+from hackmatrix.game.engine import Game
+from hackmatrix.game.rules.actions import ACTION_NAMES
+from hackmatrix.game.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import save_params
 
 BOARD = """\

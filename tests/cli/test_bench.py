@@ -46,7 +46,7 @@ def test_help_of_each_has_an_example(capsys: pytest.CaptureFixture[str], name: s
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_each_takes_the_options_of_the_command(name: str) -> None:
-    measure = importlib.import_module(f"hackmatrix.bench.{name}").measure
+    measure = importlib.import_module(f"hackmatrix.research.bench.{name}").measure
     assert measure.__annotations__["options"] is BENCHMARKS[name].options
 
 

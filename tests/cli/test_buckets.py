@@ -12,12 +12,12 @@ from fake_bucket import LEFT_SOCKETS, FakeBucket, Fault, emulated
 from garbage import only_new_garbage
 from made_runs import make_run as make_trained
 
-from hackmatrix.buckets import lease, mirror
-from hackmatrix.buckets.home import home_of, write_home
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train_bucket import Places, localised, places_of
+from hackmatrix.runs.buckets import lease, mirror
+from hackmatrix.runs.buckets.bucket_file import home_of, write_home
 from hackmatrix.runs.names import next_name
-from hackmatrix.storage.address import Address
+from hackmatrix.runs.storage.address import Address
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
 
@@ -132,7 +132,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     asked: list[tuple[Any, ...]] = []
 
     def instead(config: Any, options: Any, source: Any, *_: Any) -> Any:
-        from hackmatrix.training.loop import End, Outcome
+        from hackmatrix.learning.run.loop import End, Outcome
 
         asked.append((config, options, source))
         named = "-".join(filter(None, (options.run_name, options.run_suffix)))
@@ -253,7 +253,7 @@ def test_another_trainer_of_the_run_is_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from hackmatrix.storage.bucket import Bucket
+    from hackmatrix.runs.storage.bucket import Bucket
 
     monkeypatch.setattr(lease, "RENEW_SECONDS", 0.1)
     put_run(fake, make_run(tmp_path / "there", 20))
@@ -283,7 +283,7 @@ def test_a_bucket_that_does_not_answer_ends_the_command_soon(
     fake: FakeBucket, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hackmatrix.cli.train_bucket.FIRST_PATIENCE", 0.3)
-    monkeypatch.setattr("hackmatrix.buckets.cache.FIRST_PATIENCE", 0.3)
+    monkeypatch.setattr("hackmatrix.runs.buckets.cache.FIRST_PATIENCE", 0.3)
     fake.is_down = True
     code, line = fails(["train", "--checkpoint-dir", URL, "--run-name", "mine"], capsys)
     assert code == 75

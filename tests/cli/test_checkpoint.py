@@ -17,7 +17,7 @@ from paths import ROOT
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.evaluation.selection import make_evaluate
+from hackmatrix.research.evaluation.selection import make_evaluate
 from hackmatrix.runs.params import flat, load_params
 
 Said = dict[str, Any]

@@ -72,7 +72,7 @@ NAMED = {  # commands, and what their error line says
 def test_what_only_a_file_names_is_not_run(
     line: str, archive: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from hackmatrix.engine import Game
+    from hackmatrix.game.engine import Game
 
     (archive / "position.txt").write_text(Game.new(1).to_text())
     assert main(line.split()) == 2

@@ -14,14 +14,14 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix import ENVIRONMENT_ID
-from hackmatrix.agents.mlp import ActorCritic
+from hackmatrix.agents.networks.mlp import ActorCritic
+from hackmatrix.agents.roster.batch_players import Player
 from hackmatrix.cli.main import main
+from hackmatrix.environments.hackmatrix import HackMatrixEnv
+from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.evaluation.games import Games, Limits
-from hackmatrix.evaluation.players import Player
-from hackmatrix.interface.environment import Environment
-from hackmatrix.jaxgame import HackMatrixEnv
-from hackmatrix.rules.observation import FEATURE_SIZE
+from hackmatrix.game.rules.observation import FEATURE_SIZE
+from hackmatrix.research.evaluation.games import Games, Limits
 from hackmatrix.runs.params import save_params
 
 GAMES = ["--episodes", "30", "--max-steps", "60"]  # of HackMatrix, in all quick tests
@@ -42,7 +42,7 @@ def shared_evaluations() -> Iterator[None]:
         return games
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("hackmatrix.evaluation.agents.Games", shared)
+        patched.setattr("hackmatrix.research.evaluation.agents.Games", shared)
         yield
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hackmatrix import __version__
 from hackmatrix.cli.main import COMMANDS, Command, main
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
 
 Body = Callable[[list[str]], int]
 

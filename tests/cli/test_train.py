@@ -16,9 +16,9 @@ from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.learner.trainer import Trainer, TrainState
-from hackmatrix.runs.rows import read_metrics
-from hackmatrix.settings.config import TrainConfig
+from hackmatrix.learning.ppo.trainer import Trainer, TrainState
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.runs.metrics_file import read_metrics
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
 
@@ -216,7 +216,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(
 def test_scaling_is_told_and_saved(
     grid: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hackmatrix.settings.batch_scaling.REFERENCE_BATCH", 32)
+    monkeypatch.setattr("hackmatrix.learning.settings.batch_scaling.REFERENCE_BATCH", 32)
     argv = [*TINY, "--total-timesteps", "64", "--run-name", "x", "--lr", "0.001"]
     assert train(argv) == 0
     out = capsys.readouterr().out
@@ -270,7 +270,7 @@ def test_settings_for_the_device_are_chosen_where_none_are_given(
 def test_the_first_line_comes_at_once() -> None:
     code = (
         "import sys\n"
-        "from hackmatrix.reporting.console import Console\n"
+        "from hackmatrix.learning.reporting.console import Console\n"
         "def say(self, text):\n"
         "    assert 'jax' not in sys.modules\n"
         "    print(text); sys.exit()\n"

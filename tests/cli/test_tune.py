@@ -20,9 +20,10 @@ from made_training import made_training, peak
 from paths import HELPERS, ROOT
 
 from hackmatrix.cli.main import main
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.tuning import fresh, study, worker
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.research.tuning import retraining as fresh
+from hackmatrix.research.tuning import study, worker
 
 Said = dict[str, Any]
 
@@ -366,7 +367,7 @@ def test_the_scripts_of_the_original_have_their_flags(line: str, tmp_path: Path)
 PROCESS = f"""\
 import sys
 sys.path.insert(0, {str(HELPERS)!r})
-from hackmatrix.tuning import training, worker
+from hackmatrix.research.tuning import training, worker
 training.COMMAND[:] = [sys.executable, {str(HELPERS / "made_training.py")!r}]
 worker.POLL = 0.05
 from hackmatrix.cli.main import main

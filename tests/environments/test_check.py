@@ -10,10 +10,10 @@ import pytest
 from paths import ROOT
 
 import hackmatrix
+from hackmatrix.core.errors import UserError
 from hackmatrix.environments.check import check_environment
+from hackmatrix.environments.interface.spaces import Box, Discrete
 from hackmatrix.environments.wrappers import FloatObservations, LogEpisodes, NoAutoReset
-from hackmatrix.errors import UserError
-from hackmatrix.interface.spaces import Box, Discrete
 
 FROG = (ROOT / "examples" / "frog.py").read_text()
 

@@ -10,16 +10,16 @@ import pytest
 from paths import CONFIGS
 from scipy.stats import ks_2samp
 
+from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.environments.classic import ClassicControl
 from hackmatrix.environments.registry import CLASSIC_CONTROL, make_environment
-from hackmatrix.evaluation.games import Limits, play
-from hackmatrix.evaluation.players import network_player
-from hackmatrix.learner import rollout
-from hackmatrix.learner.keys import UpdateKeys
-from hackmatrix.learner.trainer import Trainer
-from hackmatrix.reporting.metrics import LEARNER_METRICS, summarise
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import read_config
+from hackmatrix.learning.ppo import rollout
+from hackmatrix.learning.ppo.keys import UpdateKeys
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.research.evaluation.games import Limits, play
 
 Array = jax.Array
 

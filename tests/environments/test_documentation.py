@@ -9,8 +9,8 @@ import pytest
 from paths import DOCS
 
 import hackmatrix
-from hackmatrix.engine import Game
-from hackmatrix.interface.spaces import Box
+from hackmatrix.environments.interface.spaces import Box
+from hackmatrix.game.engine import Game
 
 
 def run_examples(document: Path) -> dict[str, Any]:

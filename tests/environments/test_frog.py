@@ -9,13 +9,13 @@ import numpy as np
 import paths
 import pytest
 
-from hackmatrix.evaluation.games import Limits, play
-from hackmatrix.evaluation.players import Player, network_player, random_player
-from hackmatrix.interface.environment import Step, StepRecord
-from hackmatrix.interface.report import PlayedGames
-from hackmatrix.learner.trainer import Trainer
-from hackmatrix.reporting.metrics import LEARNER_METRICS, summarise
-from hackmatrix.settings.config import TrainConfig
+from hackmatrix.agents.roster.batch_players import Player, network_player, random_player
+from hackmatrix.environments.interface.environment import Step, StepRecord
+from hackmatrix.environments.interface.report import PlayedGames
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.research.evaluation.games import Limits, play
 
 FROG = runpy.run_path(str(paths.FROG))
 Frog, Pond = FROG["Frog"], FROG["Pond"]

@@ -13,9 +13,9 @@ import pytest
 from paths import FROG
 
 from hackmatrix.cli.main import main
+from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import environment_id, make_environment
-from hackmatrix.errors import UserError
-from hackmatrix.runs.rows import read_metrics
+from hackmatrix.runs.metrics_file import read_metrics
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
 
@@ -135,7 +135,7 @@ def test_the_time_limit_is_given_only_where_there_is_one(folder: Path) -> None:
         ("raise SystemExit(2)", "pond.py:1: SystemExit: 2"),
         ("import helper", "helper.py:3: KeyError: 'x'"),
         ("def make():\n    return 1 / 0", "pond.py:2: ZeroDivisionError: division by zero"),
-        ("from hackmatrix.errors import UserError\nraise UserError('no gas')", "no gas"),
+        ("from hackmatrix.core.errors import UserError\nraise UserError('no gas')", "no gas"),
     ],
 )
 def test_errors_of_an_import_or_a_call_name_the_line(text: str, message: str, folder: Path) -> None:

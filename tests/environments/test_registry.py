@@ -8,13 +8,13 @@ import jax
 import pytest
 
 import hackmatrix
+from hackmatrix.core.errors import UserError
 from hackmatrix.environments import registry
 from hackmatrix.environments.classic import ClassicControl
+from hackmatrix.environments.hackmatrix import HackMatrixEnv
+from hackmatrix.environments.interface.spaces import Discrete
 from hackmatrix.environments.registry import CLASSIC_CONTROL, environment_id, make_environment
 from hackmatrix.environments.task_list import TaskList
-from hackmatrix.errors import UserError
-from hackmatrix.interface.spaces import Discrete
-from hackmatrix.jaxgame import HackMatrixEnv
 
 
 def refusal(name: str, **options: Any) -> str:

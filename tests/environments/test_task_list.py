@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from hackmatrix.core.errors import UserError
 from hackmatrix.environments.task_list import TaskList
-from hackmatrix.errors import UserError
 
 BOTH = ("CartPole-v1", "HackMatrix-v1")
 

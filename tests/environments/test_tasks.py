@@ -9,18 +9,18 @@ import probe_environments as probes
 import pytest
 from paths import CONFIGS
 
+from hackmatrix.agents.roster.batch_players import network_player
+from hackmatrix.core.errors import UserError
 from hackmatrix.environments.check import check_environment
+from hackmatrix.environments.checked_report import report_of
+from hackmatrix.environments.interface.environment import StepRecord
+from hackmatrix.environments.interface.report import Column, PlayedGames
 from hackmatrix.environments.registry import environment_id, make, make_environment
-from hackmatrix.environments.report import report_of
 from hackmatrix.environments.tasks import MultiTask
-from hackmatrix.errors import UserError
-from hackmatrix.evaluation.games import Limits, play
-from hackmatrix.evaluation.players import network_player
-from hackmatrix.interface.environment import StepRecord
-from hackmatrix.interface.report import Column, PlayedGames
-from hackmatrix.learner.trainer import Trainer
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import read_config
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.research.evaluation.games import Limits, play
 
 TASKS = ("CartPole-v1", "MountainCar-v0")
 LIMIT = 7

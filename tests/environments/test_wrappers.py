@@ -13,6 +13,8 @@ import pytest
 from paths import FROG
 
 import hackmatrix
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.spaces import Box, Discrete
 from hackmatrix.environments.wrappers import (
     EnvParams,
     FloatObservations,
@@ -21,8 +23,6 @@ from hackmatrix.environments.wrappers import (
     NoAutoReset,
     Wrapper,
 )
-from hackmatrix.errors import UserError
-from hackmatrix.interface.spaces import Box, Discrete
 
 Frog = runpy.run_path(str(FROG))["Frog"]
 GAMES, STEPS = 8, 30

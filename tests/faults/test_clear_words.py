@@ -15,21 +15,21 @@ import probe_environments as probes
 import pytest
 from small_runs import MINE, config_in, rows_of, run_of, updates_of
 
+from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import _summary
-from hackmatrix.errors import UserError
-from hackmatrix.evaluation.games import Limits, play
-from hackmatrix.evaluation.players import network_player
-from hackmatrix.evaluation.ranking import Agent, Ranking
-from hackmatrix.evaluation.report import report_on
-from hackmatrix.evaluation.selection import make_evaluate
-from hackmatrix.interface.report import Column, PlayedGames
-from hackmatrix.learner.trainer import Trainer, TrainState
-from hackmatrix.reporting.console import Console
-from hackmatrix.settings.config import Course, TrainConfig
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.options import TrainOptions
-from hackmatrix.training.loop import End, train
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.report import Column, PlayedGames
+from hackmatrix.learning.ppo.trainer import Trainer, TrainState
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.run.loop import End, train
+from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.research.evaluation.games import Limits, play
+from hackmatrix.research.evaluation.ranking import Agent, Ranking
+from hackmatrix.research.evaluation.report import report_on
+from hackmatrix.research.evaluation.selection import make_evaluate
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
 

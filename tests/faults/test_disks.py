@@ -13,14 +13,14 @@ import pytest
 from gated_runs import COMMAND, gated, wait_for
 from small_runs import rows_of, run_of, updates_of
 
-from hackmatrix.errors import UserError
-from hackmatrix.runs import rows
+from hackmatrix.core import files
+from hackmatrix.core.errors import UserError
+from hackmatrix.learning.run.loop import End
+from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.runs import metrics_file as rows
 from hackmatrix.runs.folder import RunFolder
+from hackmatrix.runs.metrics_file import METRICS
 from hackmatrix.runs.params import load_params, save_params
-from hackmatrix.runs.rows import METRICS
-from hackmatrix.settings.options import TrainOptions
-from hackmatrix.storage import files
-from hackmatrix.training.loop import End
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
 
@@ -167,7 +167,7 @@ def test_rows_are_on_disk_before_the_checkpoint_that_follows_them(
         order.append(f"-> {Path(target).name}")
         return rename(self, target)
 
-    monkeypatch.setattr("hackmatrix.runs.rows.sync", told_sync)
+    monkeypatch.setattr("hackmatrix.runs.metrics_file.sync", told_sync)
     monkeypatch.setattr(Path, "rename", told_rename)
     run_of(tmp_path)
     assert order.index("metrics.jsonl") < order.index("-> 7")
@@ -200,7 +200,7 @@ def test_rows_that_wait_at_the_end_of_a_run_are_written(
 
     monkeypatch.setattr(RunFolder, "add_metrics", add_to_full)
     if not are_finite:
-        monkeypatch.setattr("hackmatrix.learner.seeds.are_finite", lambda _: False)
+        monkeypatch.setattr("hackmatrix.learning.ppo.seeds.are_finite", lambda _: False)
     output = io.StringIO()
     outcome = run_of(tmp_path, output=output, log_interval=1)
     assert "metrics.jsonl can't be written" in output.getvalue()

@@ -17,19 +17,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recordings import lines
 
-from hackmatrix.agents.policy import load_policy
-from hackmatrix.conformance.files import read_games
-from hackmatrix.errors import UserError
-from hackmatrix.reporting.health import HealthOfAgents, recorded
-from hackmatrix.reporting.metrics import LEARNER_METRICS
+from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.manifest import write_manifest
+from hackmatrix.game.conformance.recording_files import read_games
+from hackmatrix.learning.reporting.alarms import HealthOfAgents, recorded
+from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import dump_config, read_config
+from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.runs.checkpoints import check_checkpoint, read_facts, save_checkpoint
 from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.metrics_file import METRICS, read_metrics
 from hackmatrix.runs.params import save_params
-from hackmatrix.runs.rows import METRICS, read_metrics
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import dump_config, read_config
-from hackmatrix.settings.resolve import resolve
-from hackmatrix.storage.manifest import write_manifest
 
 QUICK, MANY = 60, 4_000  # inputs for each loader; there are five
 

@@ -9,9 +9,9 @@ from fault_rig import EVALUATED, RUN, SETTINGS, UPDATES, Lost, Rig, advice, endu
 from grid_processes import rows_of
 from small_runs import run_of
 
-from hackmatrix.agents.policy import load_policy
+from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint, remove_checkpoint
-from hackmatrix.runs.rows import read_metrics
+from hackmatrix.runs.metrics_file import read_metrics
 
 QUICK = (0,)
 MANY = 200

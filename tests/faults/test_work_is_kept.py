@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from small_runs import rows_of, run_of, updates_of
 
-from hackmatrix.agents.policy import load_policy
+from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import exit_code
-from hackmatrix.errors import UserError
-from hackmatrix.learner.trainer import Trainer, TrainState
+from hackmatrix.core.errors import UserError
+from hackmatrix.learning.ppo.trainer import Trainer, TrainState
+from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.folder import LostFolderError
-from hackmatrix.settings.options import TrainOptions
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hackmatrix.bridge.session import Session
+from hackmatrix.integrations.process.session import Session
 
 Json = dict[str, Any]
 

@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import google_crc32c
 import pytest
 
-from hackmatrix.buckets.lease import Lease
+from hackmatrix.runs.buckets.lease import Lease
 
 BUCKET = "my-bucket"
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from failing_operations import install
 
 from hackmatrix.runs.checkpoints import checkpoints_of
-from hackmatrix.runs.rows import read_metrics
+from hackmatrix.runs.metrics_file import read_metrics
 
 UPDATES = 60
 SETTINGS = [
@@ -53,7 +53,12 @@ def process_of(folder: Path, arguments: list[str], terminal: str | None) -> Base
     """A process that trains; its output goes to `output.txt`, or to a terminal it controls."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["jax", "orbax.checkpoint", "hackmatrix.training.loop", "hackmatrix.evaluation.selection"]
+        [
+            "jax",
+            "orbax.checkpoint",
+            "hackmatrix.learning.run.loop",
+            "hackmatrix.research.evaluation.selection",
+        ]
     )
     process = context.Process(target=_train, args=(str(folder), arguments, terminal))
     process.start()
@@ -71,7 +76,7 @@ def _train(folder: str, arguments: list[str], terminal: str | None) -> None:
     from grid_command import wait_at_gate  # puts the grid in place of the game
 
     from hackmatrix.cli.main import main
-    from hackmatrix.learner.trainer import Trainer
+    from hackmatrix.learning.ppo.trainer import Trainer
 
     assert wait_at_gate is not None
     run, now = Trainer.run, time.time
@@ -372,11 +377,11 @@ def _go_on(rig: Rig) -> None:
 
 def advice(rig: Rig) -> list[str]:
     """What else to give with `--resume`, as the refusal of the command says it."""
-    from hackmatrix.errors import UserError
-    from hackmatrix.settings.options import TrainOptions
-    from hackmatrix.settings.resolve import resolve
-    from hackmatrix.training.run_folder import open_run_folder
-    from hackmatrix.training.sources import Source, find_source
+    from hackmatrix.core.errors import UserError
+    from hackmatrix.learning.run.run_folder import open_run_folder
+    from hackmatrix.learning.run.sources import Source, find_source
+    from hackmatrix.learning.settings.options import TrainOptions
+    from hackmatrix.learning.settings.resolve import resolve
 
     if not (rig.run / "config.yaml").exists():
         return []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from paths import HELPERS
 
-from hackmatrix.runs.rows import read_metrics
+from hackmatrix.runs.metrics_file import read_metrics
 
 SETTINGS = [
     "--num-envs=16",

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import hackmatrix
-from hackmatrix.engine.state import State
-from hackmatrix.interface.spaces import StepSpec
-from hackmatrix.jaxgame import EnvState
-from hackmatrix.jaxgame.conversion import state_from_engine
-from hackmatrix.rules.rewards import UNIT
+from hackmatrix.environments.hackmatrix import EnvState
+from hackmatrix.environments.interface.spaces import StepSpec
+from hackmatrix.game.engine.state import State
+from hackmatrix.game.jaxgame.conversion import state_from_engine
+from hackmatrix.game.rules.rewards import UNIT
 
 GAMES = 128
 ENV = hackmatrix.make(auto_reset=False, reward="progress")

@@ -5,8 +5,8 @@ from functools import cache
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.interface.spaces import StepSpec
-from hackmatrix.jaxgame.env import HackMatrixEnv
+from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
+from hackmatrix.environments.interface.spaces import StepSpec
 
 
 def whole_info(*games: int) -> dict[str, jax.Array]:

@@ -14,17 +14,17 @@ import jax
 import numpy as np
 from jax_games import GAMES, begin, masks, observations, parts_of, step
 
-from hackmatrix.engine import Game
-from hackmatrix.engine.movement import exit_distances
-from hackmatrix.engine.state import Ending, Event, Position, State
-from hackmatrix.engine.text import state_to_text
-from hackmatrix.jaxgame import EnvState
-from hackmatrix.jaxgame.conversion import state_to_engine
-from hackmatrix.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_DIRECTIONS
-from hackmatrix.rules.board import CELLS, NEIGHBOUR
-from hackmatrix.rules.enemies import MAX_ENEMIES
-from hackmatrix.rules.programs import MAX_SAVED_STATES, ProgramId
-from hackmatrix.rules.rewards import REWARD_PARTS
+from hackmatrix.environments.hackmatrix import EnvState
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.movement import exit_distances
+from hackmatrix.game.engine.state import Ending, Event, Position, State
+from hackmatrix.game.engine.text import state_to_text
+from hackmatrix.game.jaxgame.conversion import state_to_engine
+from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM, NUM_DIRECTIONS
+from hackmatrix.game.rules.board import CELLS, NEIGHBOUR
+from hackmatrix.game.rules.enemies import MAX_ENEMIES
+from hackmatrix.game.rules.programs import MAX_SAVED_STATES, ProgramId
+from hackmatrix.game.rules.rewards import REWARD_PARTS
 
 UNDO = FIRST_PROGRAM + ProgramId.UNDO
 

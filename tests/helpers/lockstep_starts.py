@@ -2,13 +2,13 @@
 
 import random
 
-from hackmatrix.engine import Game
-from hackmatrix.engine.dice import Dice
-from hackmatrix.engine.state import Cell, Enemy, Player, State, Transmission, empty_board
-from hackmatrix.rules.board import CELLS, CORNERS, NEIGHBOURS, Content
-from hackmatrix.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
-from hackmatrix.rules.programs import PROGRAMS, ProgramId
-from hackmatrix.rules.stages import LAST_STAGE
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.state import Cell, Enemy, Player, State, Transmission, empty_board
+from hackmatrix.game.rules.board import CELLS, CORNERS, NEIGHBOURS, Content
+from hackmatrix.game.rules.enemies import MAX_ENEMIES, MAX_HP, EnemyType
+from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
+from hackmatrix.game.rules.stages import LAST_STAGE
 
 
 def new(rng: random.Random) -> State:

@@ -10,12 +10,12 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.cli.main import main
-from hackmatrix.datasets.folder import FACTS, Facts, new_data_set
-from hackmatrix.datasets.replay import finals_of
-from hackmatrix.datasets.shard import Shard
+from hackmatrix.core.manifest import write_manifest
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.evaluation.families import DATA
-from hackmatrix.storage.manifest import write_manifest
+from hackmatrix.research.datasets.folder import FACTS, Facts, new_data_set
+from hackmatrix.research.datasets.jax_replay import finals_of
+from hackmatrix.research.datasets.shard import Shard
+from hackmatrix.research.evaluation.seeding import DATA
 
 GRID = "Grid-v0"
 

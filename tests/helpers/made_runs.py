@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import dump_config
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import dump_config
 
 BATCH = 256 * 128
 

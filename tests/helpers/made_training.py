@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import dump_config, read_config, with_num_minibatches
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import dump_config, read_config, with_num_minibatches
 
 RETURN = "train/mean_episode_return"
 ROWS = 8
@@ -70,7 +70,7 @@ class Process:
 
 
 def made_training(value: Value, made: list[TrainConfig]) -> Any:
-    """In place of `hackmatrix.tuning.training.training`; `made` collects the configurations."""
+    """In place of `training` of `hackmatrix.research.tuning`; `made` collects configurations."""
 
     @contextlib.contextmanager
     def training(config: TrainConfig, run: Path) -> Iterator[Process]:

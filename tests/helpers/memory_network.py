@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from hackmatrix.interface.environment import Environment
+from hackmatrix.environments.interface.environment import Environment
 
 Array = jax.Array
 

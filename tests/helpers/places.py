@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from hackmatrix.jaxgame.bitboard import HALF, Set32, Set36
+from hackmatrix.game.jaxgame.bitboard import HALF, Set32, Set36
 
 PLACES = {Set36: 36, Set32: 32}
 KINDS = list(PLACES)

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
-from hackmatrix.interface.environment import Levels, Step, StepRecord
-from hackmatrix.interface.metric import Metric, Over
+from hackmatrix.environments.interface.environment import Levels, Step, StepRecord
+from hackmatrix.environments.interface.metric import Metric, Over
 
 Array = jax.Array
 

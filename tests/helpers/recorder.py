@@ -7,19 +7,19 @@ from typing import TypeVar
 
 from recordings import Raw
 
-from hackmatrix.conformance.check import Verdict, check_game
-from hackmatrix.conformance.format import read_game
-from hackmatrix.conformance.recording import rebuild_saved_states
-from hackmatrix.conformance.replay import flags_of
-from hackmatrix.engine.dice import Dice
-from hackmatrix.engine.game import Game
-from hackmatrix.engine.state import Enemy, Player, State, Transmission
-from hackmatrix.rules.actions import FIRST_PROGRAM
-from hackmatrix.rules.board import Content, col, row
-from hackmatrix.rules.chance import Site
-from hackmatrix.rules.enemies import MAX_ENEMIES, EnemyType
-from hackmatrix.rules.programs import ProgramId
-from hackmatrix.rules.rewards import UNIT
+from hackmatrix.game.conformance.check import Verdict, check_game
+from hackmatrix.game.conformance.format import read_game
+from hackmatrix.game.conformance.recording import rebuild_saved_states
+from hackmatrix.game.conformance.step import flags_of
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.game import Game
+from hackmatrix.game.engine.state import Enemy, Player, State, Transmission
+from hackmatrix.game.rules.actions import FIRST_PROGRAM
+from hackmatrix.game.rules.board import Content, col, row
+from hackmatrix.game.rules.chance import Site
+from hackmatrix.game.rules.enemies import MAX_ENEMIES, EnemyType
+from hackmatrix.game.rules.programs import ProgramId
+from hackmatrix.game.rules.rewards import UNIT
 
 _T = TypeVar("_T")
 RIGHT, WAIT, UNDO = 3, FIRST_PROGRAM + ProgramId.WAIT, FIRST_PROGRAM + ProgramId.UNDO

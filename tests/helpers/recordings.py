@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from paths import DATA
 
-from hackmatrix.conformance.check import Verdict, check_step
-from hackmatrix.conformance.format import read_game
-from hackmatrix.conformance.recording import (
+from hackmatrix.game.conformance.check import Verdict, check_step
+from hackmatrix.game.conformance.format import read_game
+from hackmatrix.game.conformance.recording import (
     RecordedGame,
     RecordedState,
     RecordedStep,

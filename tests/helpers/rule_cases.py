@@ -14,13 +14,13 @@ import jax
 import jax_games
 import numpy as np
 
-from hackmatrix.engine import Game
-from hackmatrix.engine.saving import state_from_dict, state_to_dict
-from hackmatrix.engine.text import drawing, read_fact, state_from_text, state_to_text
-from hackmatrix.jaxgame.conversion import state_to_engine
-from hackmatrix.rules.actions import ACTION_NAMES, NUM_ACTIONS
-from hackmatrix.rules.board import SIZE, Content
-from hackmatrix.rules.rewards import REWARD_PARTS, STEP
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.saving import state_from_dict, state_to_dict
+from hackmatrix.game.engine.text import drawing, read_fact, state_from_text, state_to_text
+from hackmatrix.game.jaxgame.conversion import state_to_engine
+from hackmatrix.game.rules.actions import ACTION_NAMES, NUM_ACTIONS
+from hackmatrix.game.rules.board import SIZE, Content
+from hackmatrix.game.rules.rewards import REWARD_PARTS, STEP
 
 Data = dict[str, Any]
 Parts = dict[str, int]

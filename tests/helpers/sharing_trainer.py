@@ -10,9 +10,9 @@ from typing import Any
 
 import jax
 
-from hackmatrix.interface.environment import Environment
-from hackmatrix.learner.trainer import Trainer
-from hackmatrix.settings.config import LOGGING, Course, TrainConfig
+from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.settings.config import LOGGING, Course, TrainConfig
 
 # Settings that no compiled program reads.
 _OUTSIDE = {"seed", "on_unhealthy"} | {

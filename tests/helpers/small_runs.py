@@ -8,16 +8,16 @@ import jax
 import numpy as np
 import probe_environments as probes
 
-from hackmatrix.agents.policy import load_policy
-from hackmatrix.reporting.console import Console
+from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.run.loop import MakeEvaluate, Outcome, train
+from hackmatrix.learning.run.sources import find_source
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint
+from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import agent_folders
-from hackmatrix.runs.rows import read_metrics
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.options import TrainOptions
-from hackmatrix.settings.resolve import resolve
-from hackmatrix.training.loop import MakeEvaluate, Outcome, train
-from hackmatrix.training.sources import find_source
 
 MINE = TrainOptions(run_name="mine")
 

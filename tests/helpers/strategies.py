@@ -5,12 +5,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hackmatrix.engine.state import Ending
-from hackmatrix.rules.board import CELLS, LIMIT, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, SIZE
-from hackmatrix.rules.enemies import MAX_DISABLED, MAX_ENEMIES, MAX_HP, EnemyType
-from hackmatrix.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, NUMBER
-from hackmatrix.rules.stages import LAST_STAGE
-from hackmatrix.rules.stages import MAX_HP as PLAYER_HP
+from hackmatrix.game.engine.state import Ending
+from hackmatrix.game.rules.board import CELLS, LIMIT, MAX_POINTS, MAX_RESOURCE, MAX_SPAWN, SIZE
+from hackmatrix.game.rules.enemies import MAX_DISABLED, MAX_ENEMIES, MAX_HP, EnemyType
+from hackmatrix.game.rules.programs import MAX_ATK_USES, MAX_SAVED_STATES, NUMBER
+from hackmatrix.game.rules.stages import LAST_STAGE
+from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 
 Data = dict[str, Any]
 

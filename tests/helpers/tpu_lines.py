@@ -4,13 +4,13 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from hackmatrix.tpu import commands
-from hackmatrix.tpu.commands import Argv
-from hackmatrix.tpu.description import Description
-from hackmatrix.tpu.exports import export
-from hackmatrix.tpu.hosts import look_command
-from hackmatrix.tpu.observed import Run
-from hackmatrix.tpu.run import train
+from hackmatrix.cloud.tpu import gcloud_lines as commands
+from hackmatrix.cloud.tpu.description import Description
+from hackmatrix.cloud.tpu.gcloud_lines import Argv
+from hackmatrix.cloud.tpu.hosts import look_command
+from hackmatrix.cloud.tpu.job_files import export
+from hackmatrix.cloud.tpu.observed import Run
+from hackmatrix.cloud.tpu.run import train
 
 SCRIPT = Path("setup.sh")
 

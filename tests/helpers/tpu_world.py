@@ -9,9 +9,9 @@ from typing import Any
 import fake_gcloud
 from paths import ROOT
 
-from hackmatrix.tpu.process import Gcloud, Result, printed
+from hackmatrix.cloud.tpu.gcloud import Gcloud, Result, printed
 
-HERE = ROOT / "tests" / "tpu"
+HERE = ROOT / "tests" / "cloud" / "tpu"
 FLAGS = HERE / "gcloud_flags.json"
 RUN = "gs://my-bucket/hackmatrix/runs/hackmatrix-train"
 

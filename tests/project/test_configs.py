@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from paths import CONFIGS
 
-from hackmatrix.settings.config import TrainConfig
-from hackmatrix.settings.config_file import read_config
-from hackmatrix.settings.resolve import resolve
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.resolve import resolve
 
 RUNS = sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "spot_tpu")
 

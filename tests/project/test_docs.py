@@ -13,12 +13,12 @@ import pytest
 from paths import DOCS, ROOT
 
 from hackmatrix.cli.main import main
-from hackmatrix.rules import observation as layout
-from hackmatrix.rules import tactical
-from hackmatrix.rules.board import CELLS
-from hackmatrix.rules.observation import Channel
-from hackmatrix.rules.programs import PROGRAMS
-from hackmatrix.settings.config_file import read_config
+from hackmatrix.game.rules import observation as layout
+from hackmatrix.game.rules import tactical
+from hackmatrix.game.rules.board import CELLS
+from hackmatrix.game.rules.observation import Channel
+from hackmatrix.game.rules.programs import PROGRAMS
+from hackmatrix.learning.settings.config_file import read_config
 
 
 def record_tables() -> str:

@@ -11,12 +11,12 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 from paths import ROOT
 
-from hackmatrix.own_process import python_module
+from hackmatrix.core.processes.python_module import python_module
 
 COMMANDS = Path(sys.executable).parent
 CLIENT = """
 import json, os, sys
-from hackmatrix.bridge.client import GameProcess
+from hackmatrix.integrations.process.client import GameProcess
 os.chdir(sys.argv[1])
 with GameProcess() as game:
     print(json.dumps(game.ask("reset", seed=1)["observation"]["stage"]))
@@ -71,7 +71,10 @@ def test_no_other_file_starts_python_with_a_module() -> None:
     package = ROOT / "hackmatrix"
     starting = {p for p in package.rglob("*.py") if "sys.executable" in p.read_text()}
     # The worker on a TPU starts the clone in which it starts it.
-    assert starting == {package / "own_process.py", package / "tpu" / "worker.py"}
+    assert starting == {
+        package / "core/processes/python_module.py",
+        package / "cloud/tpu/worker.py",
+    }
 
 
 def test_an_environment_of_ones_own_is_still_sought_in_the_current_folder_first(

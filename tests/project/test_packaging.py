@@ -76,7 +76,7 @@ def files_of_wheel() -> set[str]:
 def test_the_wheel_holds_the_package_alone() -> None:
     files = files_of_wheel()
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "hackmatrix").rglob("*.py")}
-    folders = ["page/static", "page/exported", "monitor/static"]
+    folders = ["ui/page/static", "ui/page/exported", "ui/monitor/static"]
     page = {
         str(path.relative_to(ROOT))
         for folder in folders
@@ -84,7 +84,7 @@ def test_the_wheel_holds_the_package_alone() -> None:
     }
     agent = {f"hackmatrix/agents/shipped/final_params.{kind}" for kind in ("npz", "json")}
     assert files == package | page | agent | {"hackmatrix/py.typed", "hackmatrix_command.py"}
-    assert "hackmatrix/bench/env.py" in files
+    assert "hackmatrix/research/bench/env.py" in files
     assert (ROOT / "benchmarks" / "peers.py").exists()  # and is not among them
 
 

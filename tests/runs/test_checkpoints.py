@@ -10,7 +10,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 import pytest
 
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.manifest import DamagedError
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.checkpoints import (
     best_checkpoint,
@@ -23,7 +24,6 @@ from hackmatrix.runs.checkpoints import (
 )
 from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.saver import Saver, Snapshot
-from hackmatrix.storage.manifest import DamagedError
 
 ARRAYS = {
     "params.Dense_0.kernel": np.arange(12, dtype=np.float32).reshape(3, 4),

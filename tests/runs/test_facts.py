@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
 from hackmatrix.runs.facts import Facts
 
 # As versions before `--num-seeds` wrote it; `arrays` and `format` are the checkpoint's.

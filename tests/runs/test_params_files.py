@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.agents.architectures import NetworkConfig
-from hackmatrix.agents.mlp import ActorCritic
-from hackmatrix.agents.policy import load_policy
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.mlp import ActorCritic
+from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import main
-from hackmatrix.engine import Game
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
+from hackmatrix.game.engine import Game
 from hackmatrix.runs.params import load_params, save_params
 
 FEATURES = 1545

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hackmatrix.errors import UserError
-from hackmatrix.reporting.console import Console
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.files import PARTIAL
+from hackmatrix.learning.reporting.console import Console
 from hackmatrix.runs.exports import remove_exported_after
 from hackmatrix.runs.folder import LostFolderError, RunFolder, lacks_row
 from hackmatrix.runs.names import next_name
@@ -21,7 +22,6 @@ from hackmatrix.runs.params import (
     newest_params,
     save_params,
 )
-from hackmatrix.storage.files import PARTIAL
 
 
 def test_names_count_up_within_a_day() -> None:

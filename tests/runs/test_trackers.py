@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from hackmatrix.jaxgame.metric_table import METRICS
+from hackmatrix.environments.hackmatrix.metric_table import METRICS
 from hackmatrix.runs.trackers import TrackedRun, Trackers, background, trackers
 from hackmatrix.runs.trackers.tracker import Tracker, Unavailable
 

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from wandb_server import WandbServer
 
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
 from hackmatrix.runs.trackers import (
     TrackedRun,
     Trackers,

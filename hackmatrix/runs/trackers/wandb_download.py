@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.errors import UserError
+from hackmatrix.core.errors import UserError
 from hackmatrix.runs.checkpoints import checkpoints_of
 from hackmatrix.runs.trackers.tracker import Unavailable, one_line
 from hackmatrix.runs.trackers.weights_and_biases import CHECKPOINT, IDENTITY, import_wandb

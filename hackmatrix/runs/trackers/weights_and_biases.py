@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from hackmatrix.core.files import write_atomically
 from hackmatrix.runs.trackers.tracker import Say, TrackedRun, Unavailable, one_line
-from hackmatrix.storage.files import write_atomically
 
 INIT_SECONDS = 15.0  # timeout for W&B to start a run; its default is 90
 FINISH_SECONDS = 15.0  # timeout for the upload at the run's end; the rest stays on disk

@@ -1,0 +1,1 @@
+"""Networks, the masked distribution over actions, and policies loaded from a file."""

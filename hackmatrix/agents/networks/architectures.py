@@ -1,0 +1,92 @@
+"""Table of the networks by name, and their settings. Imports no JAX, so that `--help` is fast.
+
+A new network is a module with a function `make(env, config) -> Network` and a row of this table.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import option, options_of
+
+
+class Architecture(NamedTuple):
+    """A kind of network: one row of the table."""
+
+    module: str  # has the function `make(env, config)`, see `agents/networks/network.py`
+    recurrent: bool  # whether it keeps a carry; if so, it learns from whole sequences
+
+
+MULTI_TASK = "multi_task"
+MODEL = "model"  # section of a file of settings
+
+ARCHITECTURES = {
+    "mlp": Architecture("hackmatrix.agents.networks.mlp", recurrent=False),
+    "cells": Architecture("hackmatrix.agents.networks.cells", recurrent=False),
+    "gru": Architecture("hackmatrix.agents.networks.gru", recurrent=True),
+    MULTI_TASK: Architecture("hackmatrix.agents.networks.multi_task", recurrent=False),
+}
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Settings of a network: those of a run's that decide what it computes."""
+
+    architecture: str = option(
+        "mlp", "kind of network, see docs/training.md", choices=ARCHITECTURES, section=MODEL
+    )
+    hidden_dim: int = option(
+        256, "width of the network's layers", at_least=1, at_most=65_536, section=MODEL
+    )
+    num_layers: int = option(
+        2, "layers of the network's trunk", at_least=1, at_most=100, section=MODEL
+    )
+    activation: Literal["relu", "tanh"] = option(
+        "relu", "activation function between the layers", section=MODEL
+    )
+    dtype: Literal["float32", "bfloat16"] = option(
+        "float32",
+        "precision of the network's matrix products; params and loss stay float32",
+        section=MODEL,
+    )
+    layer_norm: bool = option(  # the network `cells` has it always
+        False, "normalize the sums of each dense layer before its activation", section=MODEL
+    )
+
+
+@dataclass(frozen=True)
+class NetworkConfig(NetworkOptions):
+    """The settings of a network alone."""
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """The network's part of a run's settings; settings that are missing keep their defaults."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        return cls(**{name: settings[name] for name in names if name in settings})
+
+    @classmethod
+    def read(cls, path: Path, settings: Mapping[str, Any]) -> Self:
+        """Like `of`, from a file of facts.
+
+        Raises:
+            UserError: a setting has the wrong type or is out of range, or this version has no such
+                network.
+        """
+        config = cls.of(settings)
+        for each in options_of(cls).values():
+            value = getattr(config, each.name)
+            if type(value) is not each.kind:
+                wanted = each.kind.__name__
+                raise UserError(f"{path}: {each.name} must be {wanted}, got {value!r:.60}")
+            if each.name == "architecture" and value not in ARCHITECTURES:
+                raise UserError(
+                    f"{path}: is of the network {value!r:.60}, which this version lacks"
+                )
+            try:
+                each.check(value)
+            except ValueError as error:
+                raise UserError(f"{path}: {each.name} {error}") from None
+        return config

@@ -1,0 +1,80 @@
+"""A feed-forward network that reads the feature vectors of an environment."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from hackmatrix.agents.networks.sparse import SparseFeatures
+from hackmatrix.environments.interface.environment import Environment, PyTree
+
+Array = jax.Array
+
+
+class FeatureNetwork:
+    """Applies a flax module to `Environment.features`; implements `Network`."""
+
+    recurrent = False
+
+    def __init__(self, env: Environment, module: nn.Module, *, reads_features: bool) -> None:
+        """Wraps `module` for the observations of `env`.
+
+        Args:
+            env: environment whose observations the network reads.
+            module: maps features float32[B, F] to logits [B, A] and values [B].
+            reads_features: whether the layer `Dense_0` alone reads the features. It is then given
+                `SparseFeatures` where those are faster: on CPU. Whoever runs it on other devices
+                than JAX's default ones makes it within `jax.default_device`.
+        """
+        self.num_actions = env.num_actions
+        self.reads_features = reads_features
+        self.module = module
+        self.features = _features(env, sparse=reads_features)
+        self._integers = getattr(env, "feature_integers", None)
+        self._feature_size = env.feature_size
+        self._apply: Callable[..., Any] = module.apply
+
+    def init(self, key: Array) -> PyTree:
+        """Freshly initialised params, `{"params": {"Dense_0": ...}}`."""
+        return self.module.init(key, jnp.zeros((1, self._feature_size)))
+
+    def initial_carry(self, num_games: int) -> PyTree:
+        """The empty tree: this network has no carry."""
+        return ()
+
+    def encode(self, observations: PyTree) -> PyTree:
+        """The observations as features in small integers, where the environment offers them."""
+        return observations if self._integers is None else jax.vmap(self._integers)(observations)
+
+    def __call__(
+        self, params: PyTree, observations: PyTree, carry: PyTree = ()
+    ) -> tuple[Array, Array, PyTree]:
+        """Logits float32[B, A], values float32[B] of B encoded observations, and the carry."""
+        logits, values = self._apply(params, self.features(observations))
+        return logits, values, carry
+
+
+def _platform() -> str:
+    """The platform on which JAX runs what is not told where."""
+    device = jax.config.jax_default_device  # type: ignore[attr-defined]
+    if device is None:
+        return jax.default_backend()
+    return device if isinstance(device, str) else str(device.platform)
+
+
+def _features(env: Environment, *, sparse: bool) -> Callable[[PyTree], Array | SparseFeatures]:
+    """A function from B encoded observations to features, in the platform's fastest form."""
+    if (integers := getattr(env, "feature_integers", None)) is not None:
+        return lambda numbers: numbers.astype(jnp.float32) * integers.scales
+    table = getattr(env, "feature_rows", None) if sparse else None
+    if table is None or _platform() != "cpu":
+        return jax.vmap(env.features)
+    split = jax.vmap(table)
+
+    def sparse_features(observations: PyTree) -> SparseFeatures:
+        dense, rows = split(observations)
+        return SparseFeatures.create(dense, rows, table)
+
+    return sparse_features

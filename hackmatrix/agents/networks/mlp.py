@@ -1,0 +1,120 @@
+"""The network `mlp`: an MLP from features to logits and value."""
+
+import math
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jax.typing import DTypeLike
+
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.feature_network import FeatureNetwork
+from hackmatrix.agents.networks.network import Network
+from hackmatrix.agents.networks.orthogonal import orthogonal
+from hackmatrix.agents.networks.products import product
+from hackmatrix.agents.networks.sparse import SparseFeatures
+from hackmatrix.environments.interface.environment import Environment
+
+Array = jax.Array
+
+
+def make(env: Environment, config: NetworkConfig) -> Network:
+    """An `ActorCritic` with the width, depth, activation and precision of `config`."""
+    module = ActorCritic(
+        env.num_actions,
+        config.hidden_dim,
+        config.num_layers,
+        activation=config.activation,
+        dtype=jnp.dtype(config.dtype),
+        layer_norm=config.layer_norm,
+    )
+    return FeatureNetwork(env, module, reads_features=True)
+
+
+class ActorCritic(nn.Module):
+    """The original's `mlp`: a shared trunk, one head for the logits, one for the value.
+
+    Its params are `Dense_0` .. `Dense_{num_layers-1}` (trunk), then the logits' head, then the
+    value's. Orthogonal weights: gain sqrt(2) in the trunk, 0.01 for the logits, so that the first
+    policy is nearly uniform, and 1 for the value (Andrychowicz et al. 2021,
+    https://arxiv.org/abs/2006.05990).
+
+    `activation` is "relu" (the original's) or "tanh". `dtype` is the precision of the inputs of
+    matrix products; params and results are float32. With `layer_norm` the sums of trunk layer i are
+    normalised by `LayerNorm_i` (Ba et al. 2016, https://arxiv.org/abs/1607.06450).
+    """
+
+    num_actions: int
+    hidden_dim: int = 256
+    num_layers: int = 2
+    dtype: DTypeLike = jnp.float32
+    activation: str = "relu"
+    layer_norm: bool = False
+
+    @nn.compact
+    def __call__(self, features: Array | SparseFeatures) -> tuple[Array, Array]:
+        """float32[..., F] -> logits float32[..., num_actions], value float32[...]."""
+        hidden = trunk(
+            features,
+            self.hidden_dim,
+            self.num_layers,
+            dtype=self.dtype,
+            activation=self.activation,
+            layer_norm=self.layer_norm,
+        )
+        logits = Dense(self.num_actions, 0.01, self.dtype)(hidden)
+        value = Dense(1, 1.0, self.dtype)(hidden)
+        return logits, value[..., 0]
+
+
+def trunk(
+    features: Array | SparseFeatures,
+    hidden_dim: int,
+    num_layers: int,
+    *,
+    dtype: DTypeLike,
+    activation: str,
+    layer_norm: bool,
+    blocks: tuple[int, ...] = (),
+) -> Array:
+    """float32[..., F] -> float32[..., hidden_dim], by layers of the module that calls it.
+
+    `blocks` are those of the first layer, see `Dense`.
+    """
+    act = {"relu": nn.relu, "tanh": nn.tanh}[activation]
+    hidden: Any = features
+    for number in range(num_layers):
+        of_layer = () if number else blocks
+        hidden = Dense(hidden_dim, math.sqrt(2), dtype, of_layer)(hidden)
+        hidden = act(nn.LayerNorm()(hidden) if layer_norm else hidden)
+    return hidden
+
+
+class Dense(nn.Module):
+    """A dense layer without activation: orthogonal weights with this gain, biases 0.
+
+    With `blocks`, numbers of inputs, each block of inputs has an orthogonal matrix of its own.
+    """
+
+    size: int
+    gain: float
+    dtype: DTypeLike
+    blocks: tuple[int, ...] = ()
+
+    @nn.compact
+    def __call__(self, features: Array | SparseFeatures) -> Array:
+        """float32[..., F] -> float32[..., size]."""
+        inputs = features.shape[-1]
+        kernel = self.param("kernel", self._initial_kernel, (inputs, self.size))
+        bias = self.param("bias", nn.initializers.zeros_init(), (self.size,))
+        if isinstance(features, SparseFeatures):
+            return features.times(kernel, self.dtype) + bias
+        return product(features, kernel, self.dtype) + bias
+
+    def _initial_kernel(self, key: Array, shape: tuple[int, int]) -> Array:
+        if not self.blocks:
+            return orthogonal(key, shape, self.gain)
+        keys = jax.random.split(key, len(self.blocks))
+        parts = zip(keys, self.blocks, strict=True)
+        return jnp.concatenate([orthogonal(k, (n, self.size), self.gain) for k, n in parts])

@@ -1,0 +1,138 @@
+"""The interface of networks for the learner and the players, and the function that makes one."""
+
+import importlib
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from hackmatrix.agents.networks.architectures import ARCHITECTURES, NetworkConfig
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.environment import Environment, PyTree
+
+Array = jax.Array
+
+
+class Network(Protocol):
+    """Maps the observations of B games to logits and values.
+
+    A recurrent network has a carry for each game: a pytree of arrays with the leading axis B. The
+    carry of other networks is the empty tree `()`.
+
+    A network may have a method `encode(observations)`: rollouts then store what it returns instead
+    of the observations, and the network is called with it. A recurrent one may have a method
+    `unroll(params, observations, starts, carry)`, which is called instead of the function below, to
+    compute for all steps at once what does not depend on the carry.
+    """
+
+    num_actions: int
+    recurrent: bool
+    # Whether the layer `params["params"]["Dense_0"]` reads `Environment.features`: then features
+    # can be normalised by changing that layer, see `agents/networks/normalisation.py`.
+    reads_features: bool
+
+    def init(self, key: Array) -> PyTree:
+        """Freshly initialised params: nested dicts of float32 arrays."""
+
+    def initial_carry(self, num_games: int) -> PyTree:
+        """The carry at the start of `num_games` episodes."""
+
+    def __call__(
+        self, params: PyTree, observations: PyTree, carry: PyTree = ()
+    ) -> tuple[Array, Array, PyTree]:
+        """Logits float32[B, A] and values float32[B] of B observations, and the next carry."""
+
+
+_MEMBERS = ("num_actions", "recurrent", "reads_features", "init", "initial_carry", "__call__")
+
+
+def make_network(env: Environment, config: NetworkConfig) -> Network:
+    """Makes the network that `config` describes for this environment."""
+    module = importlib.import_module(ARCHITECTURES[config.architecture].module)
+    network: Network = module.make(env, config)
+    return network
+
+
+def check_network(env: Environment, network: Any) -> None:
+    """Traces a network for its shapes; nothing is run.
+
+    Raises:
+        UserError: it lacks a member of `Network`, or what it returns has another form.
+    """
+    missing = [name for name in _MEMBERS if not hasattr(network, name)]
+    if missing or isinstance(network, type):
+        what = f"has no {', '.join(missing)}" if missing else "is a class, not an object of it"
+        raise UserError(f"network: {type(network).__name__} {what}; see agents/networks/network.py")
+    games = 2
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), games))
+    observations, _ = jax.eval_shape(jax.vmap(env.reset), keys)
+    params = jax.eval_shape(network.init, jax.random.key(0))
+    carry = jax.eval_shape(lambda: network.initial_carry(games))
+    read = jax.eval_shape(lambda x: encoded(network, x), observations)
+    answer = jax.eval_shape(network, params, read, carry)
+    if not isinstance(answer, tuple) or len(answer) != 3:
+        raise UserError("network: must return logits, values and the carry")
+    logits, values, after = answer
+    expected = (
+        ("the logits", jax.ShapeDtypeStruct((games, env.num_actions), jnp.float32), logits),
+        ("the values", jax.ShapeDtypeStruct((games,), jnp.float32), values),
+        ("the carry after a step", carry, after),
+    )
+    for name, wanted, got in expected:
+        if _forms(wanted) != _forms(got):
+            raise UserError(f"network: {name} must be {_text(wanted)}, is {_text(got)}")
+    if not all(leaf.shape[:1] == (games,) for leaf in jax.tree.leaves(carry)):
+        raise UserError(f"network: the carry of {games} games has no such leading axis")
+
+
+def _forms(tree: PyTree) -> Any:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [(leaf.shape, leaf.dtype) for leaf in leaves]
+
+
+def _text(tree: PyTree) -> str:
+    shown = jax.tree.map(lambda x: f"{x.dtype}[{', '.join(map(str, x.shape))}]", tree)
+    return str(shown).replace("'", "")
+
+
+def encoded(network: Network, observations: PyTree) -> PyTree:
+    """The observations of B games as the network reads them."""
+    encode = getattr(network, "encode", None)
+    return observations if encode is None else encode(observations)
+
+
+def restarted(network: Network, carry: PyTree, starts: Array) -> PyTree:
+    """The carry of B games, reset to the initial one where an episode starts (bool[B])."""
+    if not network.recurrent:
+        return carry
+    first = network.initial_carry(starts.shape[0])
+    return jax.tree.map(
+        lambda new, old: jnp.where(starts.reshape(-1, *[1] * (new.ndim - 1)), new, old),
+        first,
+        carry,
+    )
+
+
+def unroll(
+    network: Network, params: PyTree, observations: PyTree, starts: Array, carry: PyTree
+) -> tuple[Array, Array]:
+    """Logits float32[T, B, A] and values float32[T, B] of T steps of B games.
+
+    Args:
+        network: a recurrent one.
+        params: its params.
+        observations: arrays [T, B, ...], encoded.
+        starts: bool[T, B], whether a step is the first of its episode.
+        carry: the carry before the first step.
+    """
+    if (all_at_once := getattr(network, "unroll", None)) is not None:
+        return all_at_once(params, observations, starts, carry)
+
+    def step(carry: PyTree, now: tuple[PyTree, Array]) -> tuple[PyTree, tuple[Array, Array]]:
+        observation, starting = now
+        carry = restarted(network, carry, starting)
+        logits, values, carry = network(params, observation, carry)
+        return carry, (logits, values)
+
+    _, outputs = jax.lax.scan(step, carry, (observations, starts))
+    return outputs

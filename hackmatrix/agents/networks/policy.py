@@ -1,0 +1,133 @@
+"""Loads a trained policy: makes its network from the settings that are saved beside its params.
+
+For files without settings, such as the original's, an `mlp` is inferred from the arrays' shapes.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import Network, make_network
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.environments.registry import check_code, make_environment
+from hackmatrix.game.rules.observation import FEATURE_SIZE
+from hackmatrix.runs.params import Exported, load_params
+
+
+class Policy(NamedTuple):
+    """Params of a network, and what is needed to rebuild the network."""
+
+    path: Path
+    params: dict[str, Any]
+    config: NetworkConfig
+    environment: str  # id of the environment that it was trained on
+    observation: str  # observation layout that it reads; used for HackMatrix only
+    about: dict[str, Any]  # the JSON facts saved beside the file; empty without them
+
+    def make(self, given: str | None = None) -> tuple[Environment, Network]:
+        """Makes the environment it was trained on, with its default time limit, and the network.
+
+        Args:
+            given: the environment that the user names; see `check_code`.
+
+        Raises:
+            UserError: there is no such environment, it is code that the user does not name, its
+                package is not installed, or the params do not fit it.
+        """
+        check_code(self.environment, given, f"{self.path}: plays")
+        env = make_environment(self.environment, self.observation)
+        network = make_network(env, self.config)
+        theirs = shapes_by_name(self.params)
+        ours = shapes_by_name(jax.eval_shape(network.init, jax.random.key(0)))
+        for name in sorted(ours | theirs):
+            if ours.get(name) != theirs.get(name):
+                raise UserError(
+                    f"{self.path}: {name} is {theirs.get(name, 'missing')}, the network "
+                    f"{self.config.architecture} for {self.environment} wants "
+                    f"{ours.get(name, 'none')}"
+                )
+        return env, network
+
+
+def load_policy(path: Path) -> Policy:
+    """Loads params (a file, or a run's folder) and the settings of their network.
+
+    Raises:
+        UserError: the file is missing, damaged, or holds something else.
+    """
+    return policy_of(load_params(path))
+
+
+def policy_of(exported: Exported) -> Policy:
+    """The policy of params and the settings of their network.
+
+    Raises:
+        UserError: the settings are of no network of this version, or the params of another one.
+    """
+    about = exported.about
+    environment = str(about.get("environment", ENVIRONMENT_ID))
+    observation = str(about.get("observation", "full"))
+    settings = about.get("config")
+    if isinstance(settings, dict):
+        config = NetworkConfig.read(exported.path.with_suffix(".json"), settings)
+        observation = str(settings.get("observation", observation))
+    else:
+        config, num_features = _recognised(exported.path, exported.params)
+        if environment == ENVIRONMENT_ID:
+            observation = _layout(exported.path, num_features)
+    return Policy(exported.path, exported.params, config, environment, observation, about)
+
+
+def _recognised(path: Path, params: dict[str, Any]) -> tuple[NetworkConfig, int]:
+    """Infers the settings of an `mlp` and its number of features from its arrays."""
+    kernels = _kernels(path, params)
+    *trunk, logits, value = [kernel.shape for kernel in kernels]
+    num_features, hidden_dim = trunk[0]
+    fitting = [(num_features, hidden_dim)] + [(hidden_dim, hidden_dim)] * (len(trunk) - 1)
+    if trunk != fitting or logits[0] != hidden_dim or value != (hidden_dim, 1):
+        shapes = ", ".join(f"{rows} x {cols}" for rows, cols in (*trunk, logits, value))
+        raise UserError(f"{path}: layers of {shapes} do not make the network mlp")
+    return NetworkConfig("mlp", hidden_dim, len(trunk)), num_features
+
+
+def _layout(path: Path, num_features: int) -> str:
+    """HackMatrix's observation layout with this number of features."""
+    for layout, size in FEATURE_SIZE.items():
+        if size == num_features:
+            return layout
+    raise UserError(
+        f"{path}: reads {num_features} features; HackMatrix has "
+        + " or ".join(f"{size} ({layout})" for layout, size in FEATURE_SIZE.items())
+    )
+
+
+def _kernels(path: Path, params: dict[str, Any]) -> list[np.ndarray]:
+    """The kernels of Dense_0, Dense_1, ...: at least one trunk layer and the two heads."""
+    layers = params.get("params", {}) if set(params) == {"params"} else {}
+    names = [f"Dense_{i}" for i in range(len(layers))]
+    if len(names) < 3 or set(layers) != set(names):
+        raise UserError(f"{path}: holds no params.Dense_0, params.Dense_1, ... of the network mlp")
+    for name in names:
+        layer = layers[name]
+        if not isinstance(layer, dict) or set(layer) != {"kernel", "bias"}:
+            raise UserError(f"{path}: params.{name} must be a kernel and a bias")
+        kernel, bias = layer["kernel"], layer["bias"]
+        if isinstance(kernel, dict) or isinstance(bias, dict):
+            raise UserError(f"{path}: params.{name} must be a kernel and a bias")
+        if kernel.ndim != 2 or bias.shape != kernel.shape[1:]:
+            raise UserError(f"{path}: params.{name} has shapes {kernel.shape} and {bias.shape}")
+    return [layers[name]["kernel"] for name in names]
+
+
+def shapes_by_name(tree: Any) -> dict[str, list[int]]:
+    """The shapes of a tree's arrays by the paths of their fields, joined by dots."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return {
+        jax.tree_util.keystr(path, simple=True, separator="."): list(leaf.shape)
+        for path, leaf in leaves
+    }

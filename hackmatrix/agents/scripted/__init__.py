@@ -1,0 +1,1 @@
+"""The scripted player, in plain Python: it sees what a player sees; no JAX, no NumPy."""

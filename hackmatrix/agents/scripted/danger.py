@@ -1,0 +1,69 @@
+"""The coming enemy turn, as far as the player can foresee it."""
+
+from functools import lru_cache
+
+from hackmatrix.agents.scripted.cells import ALL, BIT, NEXT_TO, first_step, members
+from hackmatrix.agents.scripted.view import Enemy, View, unknown_enemy
+from hackmatrix.game.engine.movement import manhattan
+from hackmatrix.game.rules.board import NEIGHBOURS
+from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
+
+
+def enemy_turn(view: View) -> View:
+    """The view after the coming enemy turn, as far as the player can foresee it.
+
+    Enemies hit or come nearer (section 5), in list order, which the game draws. Transmissions that
+    will spawn and cryptogs out of sight are unknown.
+    """
+    if view.step:
+        return view._replace(step=False)
+    hits, enemies = _acted(view.board.blocks, view.cell, view.enemies, view.transmissions)
+    return view._replace(
+        hp=max(view.hp - hits, 0),
+        enemies=enemies + tuple(map(unknown_enemy, members(view.landing))),
+        transmissions=view.transmissions & ~view.landing,
+        landing=view.transmissions & ~view.landing,
+    )
+
+
+@lru_cache(1 << 16)  # the same turns are foreseen again and again
+def _acted(
+    blocks: int, here: int, enemies: tuple[Enemy, ...], transmissions: int
+) -> tuple[int, tuple[Enemy, ...]]:
+    """The hits of an enemy turn, and the enemies after it."""
+    beside, cells = NEXT_TO[here], [enemy.cell for enemy in enemies]
+    to_act = [place for place, enemy in enumerate(enemies) if not enemy.stunned]
+    hits = 0
+    for sub_step in range(max(STEPS_PER_TURN)):
+        again = []
+        for place in to_act:
+            kind = enemies[place].kind
+            if beside >> cells[place] & 1:
+                hits += 1
+                continue
+            cells[place] = _next_cell(blocks, kind, place, cells, transmissions, here)
+            if STEPS_PER_TURN[kind] > sub_step + 1:
+                again.append(place)
+        to_act = again
+    moved = zip(enemies, cells, strict=True)
+    return hits, tuple(Enemy(enemy.kind, cell, enemy.hp, False) for enemy, cell in moved)
+
+
+def _next_cell(
+    blocks: int, kind: int, place: int, cells: list[int], transmissions: int, here: int
+) -> int:
+    """Where an enemy that does not hit moves to."""
+    cell, occupied = cells[place], transmissions
+    for other, other_cell in enumerate(cells):
+        if other != place:
+            occupied |= BIT[other_cell]
+    open_cells = ALL if kind == EnemyType.GLITCH else ALL & ~blocks
+    free = open_cells & ~occupied
+    step = first_step(cell, here, free)
+    if step is not None:
+        return step
+    step = first_step(cell, here, open_cells)
+    if step is not None and free >> step & 1:
+        return step
+    options = [to for to in NEIGHBOURS[cell] if free >> to & 1]
+    return min(options, key=lambda to: manhattan(to, here), default=cell)

@@ -1,0 +1,89 @@
+"""What things are worth to the scripted player, in points of its own."""
+
+from functools import lru_cache
+from math import log1p
+
+from hackmatrix.agents.scripted.cells import BIT, NEXT_TO, RAY, members, neighbours
+from hackmatrix.agents.scripted.view import View
+from hackmatrix.agents.scripted.weights import Weights
+from hackmatrix.game.rules.stages import LAST_STAGE
+
+_LESS_EACH = 0.4  # each further point of attack is worth this part of the one before
+
+
+def holdings(view: View, w: Weights) -> float:
+    """The worth of all that lasts: hp, resources, programs, less what the pieces will cost."""
+    transmissions = view.transmissions.bit_count()
+    crowd = len(view.enemies) + transmissions + view.pending
+    return (
+        hp_worth(view.hp, w)
+        + w.credit * _hoard(view.credits, w.enough)
+        + w.energy * _hoard(view.energy, w.enough)
+        + w.siphon * view.siphons
+        + w.attack * (1 - _LESS_EACH ** (view.attack - 1))
+        + w.calm * view.calm
+        + w.show * view.show
+        + _programs_worth(view.owned, w) * future(view.stage, w)
+        - sum(w.enemy + w.enemy_hp * enemy.hp for enemy in view.enemies)
+        - w.transmission * transmissions
+        - w.landing * view.landing.bit_count()
+        - w.spawn * view.pending
+        - w.crowd * crowd * crowd
+    )
+
+
+def hp_worth(hp: int, w: Weights) -> float:
+    """The worth of 0..3 hp: the last one is the life, the third heals by itself."""
+    return (0.0, w.hp1, w.hp1 + w.hp2, w.hp1 + w.hp2 + w.hp3)[hp]
+
+
+def future(stage: int, w: Weights) -> float:
+    """How much of their worth programs have left in a stage, 1 in the first."""
+    return 1.0 - w.fade * (stage - 1) / (LAST_STAGE - 1)
+
+
+def next_one(held: int, enough: float) -> float:
+    """The worth of one more credit or energy, 1 for the first."""
+    return 1 / (1 + held / enough)
+
+
+@lru_cache(1 << 12)
+def _hoard(held: int, enough: float) -> float:
+    """The worth of a hoard: the integral of `next_one`."""
+    return enough * log1p(held / enough)
+
+
+@lru_cache(1 << 12)
+def _programs_worth(owned: int, w: Weights) -> float:
+    return sum(w.programs[program] for program in members(owned))
+
+
+def standing(view: View, w: Weights) -> float:
+    """The worth of the cell that the player stands on, with the pieces where they are."""
+    beside = NEXT_TO[view.cell]
+    two_away = neighbours(beside) & ~beside
+    worth = 0.0
+    pieces = view.transmissions
+    for enemy in view.enemies:
+        pieces |= BIT[enemy.cell]
+    if pieces:
+        worth += w.fire * lines_of_fire(view, pieces)
+        worth -= w.close * (beside & pieces).bit_count()
+        worth -= w.near * (two_away & pieces).bit_count()
+        worth -= w.open * (beside & ~view.board.blocks).bit_count()
+    if view.last_seen & beside:
+        worth -= w.ghost
+    if view.last_seen & two_away:
+        worth -= w.ghost2
+    return worth
+
+
+def lines_of_fire(view: View, pieces: int) -> int:
+    """The number of directions in which an attack would hit a piece."""
+    lines, stops = 0, pieces | view.board.blocks
+    for ray in RAY[view.cell]:
+        for cell in ray:
+            if stops >> cell & 1:
+                lines += pieces >> cell & 1
+                break
+    return lines

@@ -1,0 +1,100 @@
+"""What a network and a search with it think of one position."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.policy import Policy
+from hackmatrix.agents.search.model import Searcher
+from hackmatrix.agents.search.tree import Tree
+from hackmatrix.agents.search.undo_history import Memory
+from hackmatrix.game.engine.game import Game
+from hackmatrix.game.engine.observation import observe_saved
+
+
+class Choice(NamedTuple):
+    """A valid action, as the network and the search see it."""
+
+    action: int
+    prior: float  # the network's probability
+    visits: int  # simulations that began with it
+    value: float | None  # their mean return; None if there was none
+    line: tuple[int, ...]  # the sequel that they tried most, from this action on
+
+
+class Analysis(NamedTuple):
+    """Opinions on a position."""
+
+    value: float  # the return that the network expects
+    choices: tuple[Choice, ...]  # the network's favourite first
+    search: int  # the action that the search chooses
+
+    @property
+    def network(self) -> int:
+        """The action that the network finds most probable."""
+        return self.choices[0].action
+
+
+class Analyst:
+    """Analyses positions, compiled once."""
+
+    def __init__(self, policy: Policy, simulations: int) -> None:
+        """Prepares the search.
+
+        Raises:
+            UserError: the policy's network can't be searched with.
+        """
+        self._params = policy.params
+        self._searcher = Searcher.of(policy, simulations)
+        self._search = jax.jit(self._search_one)
+
+    def analyse(self, game: Game, seed: int = 0) -> Analysis:
+        """Searches a running game; what is made up of it depends on the seed."""
+        valid = game.valid_actions()
+        mask = [action in valid for action in range(self._searcher.env.num_actions)]
+        return self.analyse_seen(game.observation(), observe_saved(game.state), mask, seed)
+
+    def analyse_seen(
+        self, record: bytes, saved: Sequence[bytes], valid: Sequence[bool], seed: int = 0
+    ) -> Analysis:
+        """Searches what a player sees and remembers.
+
+        Args:
+            record: the observation (`game/rules/observation.py`).
+            saved: the observations to which UNDO would lead back, oldest first.
+            valid: the valid actions.
+            seed: what is made up depends on it.
+        """
+        seen, memory = jnp.frombuffer(record, jnp.uint8), Memory.of_records(saved)
+        mask = jnp.asarray(valid, bool)
+        results = self._search(self._params, memory, seen, mask, jnp.uint32(seed))
+        tree, priors, action = jax.device_get(results)
+        choices = [_choice(tree, int(each), priors) for each in np.flatnonzero(valid)]
+        choices.sort(key=lambda choice: -choice.prior)
+        return Analysis(float(tree.values[0]), tuple(choices), int(action))
+
+    def _search_one(self, params: Any, memory: Memory, record: Any, valid: Any, seed: Any) -> Any:
+        searcher, masks = self._searcher, valid[None]
+        tree, action = searcher.search(params, memory, record[None], masks, seed[None])
+        priors = jnp.exp(distribution.log_probabilities(tree.root().logits, masks))
+        return jax.tree.map(lambda x: x[0], (tree, priors, action))
+
+
+def _choice(tree: Tree, action: int, priors: Any) -> Choice:
+    visits = int(tree.visits[0, action])
+    value = float(tree.totals[0, action]) / visits if visits else None
+    return Choice(action, float(priors[action]), visits, value, tuple(_line(tree, action)))
+
+
+def _line(tree: Tree, action: int) -> list[int]:
+    """The actions tried most, from an action of the root on."""
+    line, node = [action], int(tree.children[0, action])
+    while node and tree.visits[node].any():
+        action = int(np.argmax(tree.visits[node]))
+        line.append(action)
+        node = int(tree.children[node, action])
+    return line

@@ -1,0 +1,164 @@
+"""Makes up whole games that look to the player exactly as a given observation.
+
+An observation leaves open how the dice will fall, what is in question blocks, what transmissions
+will become and where cryptogs hide. Here all that is drawn anew. As nothing but observations and
+fresh dice goes in, a search on these games can't know more than the player.
+
+The positions that are saved for UNDO are made up likewise, from what the player remembers to have
+seen there (`undo_history.py`). What else it could remember is left out: turns of a transmission
+beyond 4, the order of the pieces in their lists, which of them came from scheduled spawns, and what
+else stands on the cell of an enemy.
+"""
+
+from dataclasses import fields, replace
+from functools import reduce
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.agents.search.pieces import enemies_of, transmissions_of
+from hackmatrix.agents.search.undo_history import Memory
+from hackmatrix.game.jaxgame import bitboard, planes, undo
+from hackmatrix.game.jaxgame.bitboard import CellSet, Set32
+from hackmatrix.game.jaxgame.control_flow import for_all, repeat, where
+from hackmatrix.game.jaxgame.dice import Dice
+from hackmatrix.game.jaxgame.planes import Numbers
+from hackmatrix.game.jaxgame.records import Records
+from hackmatrix.game.jaxgame.state import (
+    NUM_PLANES,
+    Cells,
+    Ending,
+    Player,
+    Position,
+    SavedPositions,
+    State,
+)
+from hackmatrix.game.rules.board import MAX_POINTS
+from hackmatrix.game.rules.chance import Site
+from hackmatrix.game.rules.programs import PROGRAMS
+
+Array = jax.Array
+
+_SPAWN = np.array([program.spawn for program in PROGRAMS], np.int32)
+_EVERY_PROGRAM = np.uint32((1 << len(PROGRAMS)) - 1)
+
+
+def imagined(records: Array, memory: Memory, dice: Dice) -> State:
+    """N running games that look like these observations.
+
+    Args:
+        records: uint8[N, RECORD_SIZE], the observations.
+        memory: what the players remember, these observations included.
+        dice: uint32[N] each, the dice of the games. What the observations leave open is drawn from
+            them too: their clock should be 0, at which no action is ever taken.
+    """
+    seen = Records(records)
+    position, enemies_at = _position(seen, dice)
+    turn = position.turn
+    state = State(
+        **{f.name: getattr(position, f.name) for f in fields(Position)},
+        dice=dice,
+        exit=bitboard.lowest(seen.cells("exit")),
+        stage=seen.number("stage"),
+        interval=seen.number("interval"),
+        next_task=seen.number("next_task"),
+        pending=seen.number("pending"),
+        step=seen.flag("step"),
+        enemies_at=enemies_at,
+        transmissions_at=seen.cells("transmission"),
+        saved=_saved(memory, dice),
+        over=jnp.int32(Ending.RUNNING),
+    )
+    rows = state.saved.rows
+    return undo.with_rows(for_all(undo.without_rows(state), like=turn), rows)
+
+
+def _saved(memory: Memory, dice: Dice) -> SavedPositions:
+    """The positions saved for UNDO, as the player remembers to have seen them."""
+    games, places, size = memory.records.shape
+    each = Dice(*(jnp.repeat(part, places) for part in dice))
+    position, _ = _position(Records(memory.records.reshape(-1, size)), each)
+    words = undo.snapshot(for_all(position, like=position.turn))
+    rows = jnp.stack(words, axis=-1).reshape(games, places, -1)
+    return SavedPositions(rows, count=memory.saved, newest=jnp.int32(places - 1))
+
+
+def _position(seen: Records, dice: Dice) -> tuple[Position, CellSet]:
+    """The position that is seen, and the cells of its enemies."""
+    owned = seen.number("owned").astype(jnp.uint32)
+    cells = _cells(seen, dice)
+    enemies, enemies_at = enemies_of(seen, dice)
+    player = ("cell", "hp", "credits", "energy", "siphons", "attack", "score")
+    return Position(
+        player=Player(**{name: seen.number(name) for name in player}),
+        cells=cells,
+        enemies=enemies,
+        transmissions=transmissions_of(seen, dice),
+        owned=owned,
+        acquired=_acquired(owned),
+        turn=seen.number("turn"),
+        show=seen.flag("show"),
+        calm=seen.flag("calm"),
+        atk_uses=seen.number("atk_uses"),
+    ), enemies_at
+
+
+def _acquired(owned: Array) -> Numbers[Set32]:
+    """The owned programs in the order of their numbers."""
+    numbers = range(NUM_PLANES["acquired"])
+    masks = [sum(1 << n for n in range(len(PROGRAMS)) if n >> bit & 1) for bit in numbers]
+    all_bits = tuple(Set32(jnp.full_like(owned, mask)) for mask in masks)
+    return planes.compressed(all_bits, Set32(owned))
+
+
+def _cells(seen: Records, dice: Dice) -> Cells:
+    """The board, with question blocks filled."""
+    low, high = seen.planes("block")
+    questions = low & high
+    board = Cells(
+        blocks=low | high,
+        data=low & ~high,
+        questions=questions,
+        siphons=seen.cells("data_siphon"),
+        siphoned=seen.cells("siphoned"),
+        center=seen.cells("center"),
+        credits=seen.planes("credits"),
+        energy=seen.planes("energy"),
+        value=seen.planes("value")[: NUM_PLANES["value"]],
+        spawn=seen.planes("spawn")[: NUM_PLANES["spawn"]],
+    )
+    shown = board.blocks & ~board.data & ~questions
+    absent = _EVERY_PROGRAM & ~_numbers_of(board.value, shown)
+
+    # As `stage.place_blocks` fills a block that it has drawn.
+    def fill(i: Array, carry: _Filling) -> _Filling:
+        left, data, value, spawn, absent = carry
+        here = left.first()
+        is_data = dice.choose(Site.BLOCK_IS_DATA, 2, i) == 0
+        points = 1 + dice.choose(Site.BLOCK_POINTS, MAX_POINTS, i)
+        options = jax.lax.population_count(absent).astype(jnp.int32)
+        program = bitboard.nth_bit(absent, dice.choose(Site.BLOCK_PROGRAM, options, i))
+        takes = here.any() & ~is_data
+        return (
+            left & ~here,
+            data | here.only_if(is_data),
+            planes.put(value, here, where(is_data, points, program)),
+            planes.put(spawn, here, where(is_data, points, jnp.asarray(_SPAWN)[program])),
+            absent & ~where(takes, jnp.uint32(1) << program.astype(jnp.uint32), 0),
+        )
+
+    start = questions, board.data, board.value, board.spawn, absent
+    _, data, value, spawn, _ = repeat(questions.size(), fill, start)
+    return replace(board, data=data, value=value, spawn=spawn)
+
+
+# The question blocks still to be filled; data, value and spawn so far; programs not on the board.
+_Filling = tuple[CellSet, CellSet, Numbers[CellSet], Numbers[CellSet], Array]
+
+
+def _numbers_of(values: Numbers[CellSet], blocks: CellSet) -> Array:
+    """uint32: bit n is set if one of these blocks holds program n."""
+    held = [(cells & blocks).any() for cells in planes.one_hot(values, len(PROGRAMS))]
+    bits = [has.astype(jnp.uint32) << np.uint32(number) for number, has in enumerate(held)]
+    return reduce(jnp.bitwise_or, bits)

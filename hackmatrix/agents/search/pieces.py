@@ -1,0 +1,176 @@
+"""Enemies and transmissions as an observation shows them, and guesses at what it hides."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from hackmatrix.game.jaxgame import bitboard, planes
+from hackmatrix.game.jaxgame.bitboard import (
+    NOBODY,
+    NOWHERE,
+    CellSet,
+    EnemySet,
+    col_of,
+    flood_step,
+    of_cell,
+    row_of,
+)
+from hackmatrix.game.jaxgame.control_flow import for_all, repeat
+from hackmatrix.game.jaxgame.dice import Dice, draw
+from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
+from hackmatrix.game.jaxgame.records import Records
+from hackmatrix.game.jaxgame.state import NUM_PLANES, Enemies, Transmissions, zeros
+from hackmatrix.game.rules.board import CELLS, SIZE
+from hackmatrix.game.rules.chance import Site
+
+Array = jax.Array
+_Tree = TypeVar("_Tree")
+
+_STRAYS = 2  # a hidden cryptog is at most so many steps from where it was last seen
+
+
+def _cells_with_bit(axis: int, bit: int) -> CellSet:
+    return bitboard.constant(c for c in range(CELLS) if divmod(c, SIZE)[axis] >> bit & 1)
+
+
+_ROWS = tuple(_cells_with_bit(0, bit) for bit in range(NUM_PLANES["row"]))
+_COLS = tuple(_cells_with_bit(1, bit) for bit in range(NUM_PLANES["col"]))
+
+
+def transmissions_of(seen: Records, dice: Dice) -> Transmissions:
+    """The transmissions; unless SHOW is on, any of the four types comes with equal chance."""
+    at, show = seen.cells("transmission"), seen.flag("show")
+    like = seen.number("turn")
+    turns, kinds, rows, cols = planes.compressed(
+        (seen.planes("turns"), _minus_one(seen.planes("coming_type"), at), *_places(like)), at
+    )
+    alive = CellSet.below(at.size())
+    drawn = [
+        [draw(*dice, Site.SPAWN_TYPE, 2 * bit + half) for half in range(2)]
+        for bit in range(NUM_PLANES["type"])
+    ]
+    guesses = tuple(CellSet(*words) & alive for words in drawn)
+    unknown = zeros("turns", NOWHERE)[len(turns) :]
+    return Transmissions(
+        count=at.size(),
+        cell=Coordinates(rows, cols),
+        turns=for_all((*turns, *unknown), like),
+        type=tuple(
+            bitboard.select(show, known, guess) for known, guess in zip(kinds, guesses, strict=True)
+        ),
+        from_schedule=NOWHERE,
+        from_siphon=NOWHERE,
+    )
+
+
+def enemies_of(seen: Records, dice: Dice) -> tuple[Enemies, CellSet]:
+    """The enemies in sight by their cells, then hidden cryptogs; and the cells of all."""
+    like = seen.number("turn")
+    low, high = seen.planes("enemies_seen")
+    seen_at, kind = low | high, seen.planes("enemy_type")
+    known = planes.nonzero(kind)
+    hp, more_hp = seen.planes("enemy_hp")
+    facts = _Facts(
+        type=_minus_one(kind, known),
+        hp=(hp, more_hp | (seen_at & ~known)),
+        stunned=seen.cells("stunned"),
+        from_siphon=seen.cells("from_siphon"),
+        place=_places(like),
+    )
+    second, third = high, low & high  # which look like the first on their cells
+    listed, count = _listed(facts, seen_at, jnp.zeros_like(like)), seen_at.size()
+    listed, count = _both(listed, _listed(facts, second, count)), count + second.size()
+    listed, count = _both(listed, _listed(facts, third, count)), count + third.size()
+    hidden = _hidden(seen, dice, count, seen_at)
+    cell = Coordinates(*listed.place)
+    enemies = Enemies(
+        count=hidden.count,
+        cell=_both(cell, hidden.cell),
+        type=tuple(plane | hidden.slots for plane in listed.type),  # cryptogs have the last type
+        hp=(listed.hp[0], listed.hp[1] | hidden.slots),
+        disabled=zeros("disabled", NOBODY),
+        stunned=listed.stunned,
+        from_schedule=NOBODY,
+        from_siphon=listed.from_siphon,
+        last=_both(cell, hidden.last),
+    )
+    return enemies, seen_at | hidden.taken
+
+
+class _Facts(NamedTuple):
+    """The facts of enemies in sight: sets of cells, or of slots in the list."""
+
+    type: tuple[Any, ...]
+    hp: tuple[Any, ...]
+    stunned: Any
+    from_siphon: Any
+    place: tuple[Any, Any]  # planes of row and column
+
+
+def _listed(facts: _Facts, members: CellSet, first: Array) -> _Facts:
+    """The facts of the enemies on some cells, in slots from `first` on."""
+    return jax.tree.map(
+        lambda cells: cells.to_set32().shifted(first),
+        planes.compressed(facts, members),
+        is_leaf=planes.is_set,
+    )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """Hidden cryptogs that have got a place."""
+
+    count: Array  # int32, enemies in all
+    slots: EnemySet
+    cell: Coordinates[EnemySet]
+    last: Coordinates[EnemySet]
+    taken: CellSet  # their cells
+
+
+def _hidden(seen: Records, dice: Dice, count: Array, seen_at: CellSet) -> _Hidden:
+    """Puts hidden cryptogs near where they were last seen, out of the player's row and column."""
+    here, last_seen = seen.number("cell"), seen.cells("last_seen")
+    ground = ~planes.nonzero(seen.planes("block"))
+    in_sight = bitboard.row_cells(row_of(here)) | bitboard.col_cells(col_of(here))
+    free = ground & ~(seen_at | seen.cells("transmission") | in_sight)
+
+    def place(i: Array, carry: tuple[CellSet, _Hidden]) -> tuple[CellSet, _Hidden]:
+        left, so_far = carry
+        last = left.first()
+        near = last
+        for _ in range(_STRAYS):
+            near = flood_step(near, ground)
+        options = free & ~so_far.taken
+        options = bitboard.select((options & near).any(), options & near, options)
+        cell = bitboard.nth(options, dice.choose(Site.SPAWN_CELL, options.size(), i))
+        exists = last.any() & options.any()
+        slot = EnemySet.of_slot(so_far.count).only_if(exists)
+        return left & ~last, _Hidden(
+            count=so_far.count + exists,
+            slots=so_far.slots | slot,
+            cell=so_far.cell.moved(slot, cell),
+            last=so_far.last.moved(slot, bitboard.lowest(last)),
+            taken=so_far.taken | of_cell(cell).only_if(exists),
+        )
+
+    none = Enemies.none()
+    start = last_seen, _Hidden(count, NOBODY, none.cell, none.last, NOWHERE)
+    return repeat(last_seen.size(), place, start)[1]
+
+
+def _places(like: Array) -> tuple[Numbers[CellSet], Numbers[CellSet]]:
+    """Row and column of each cell."""
+    return for_all((_ROWS, _COLS), like)
+
+
+def _minus_one(kinds: Numbers[CellSet], known: CellSet) -> Numbers[CellSet]:
+    """Enemy types from types plus 1, which take a plane more."""
+    return planes.decrement(kinds, known)[: NUM_PLANES["type"]]
+
+
+def _both(old: _Tree, new: _Tree) -> _Tree:
+    """The unions of the sets in two trees."""
+    return jax.tree.map(lambda a, b: a | b, old, new, is_leaf=planes.is_set)

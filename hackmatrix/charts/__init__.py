@@ -1,6 +1,0 @@
-"""Plots as SVG files that stand alone: panels of lines, points, bars, intervals and fields."""
-
-from hackmatrix.charts.marks import Bars, Field, Intervals, Line, Mark, Points
-from hackmatrix.charts.picture import Panel, picture
-
-__all__ = ["Bars", "Field", "Intervals", "Line", "Mark", "Panel", "Points", "picture"]

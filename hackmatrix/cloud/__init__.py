@@ -1,0 +1,1 @@
+"""Machines of a cloud that train."""

@@ -1,0 +1,1 @@
+"""Cloud TPUs through gcloud: their description, what is observed, and what to do next."""

@@ -1,0 +1,218 @@
+"""What to do next with a TPU: a pure function of what is observed and what happened before.
+
+`decide` runs no command and reads no clock, so every state is a row of a table in its tests. What
+it remembers (`Memory`) only spaces out attempts and counts them: `hackmatrix tpu run` may be killed
+at any moment and started again without it.
+"""
+
+from collections.abc import Callable
+
+from hackmatrix.cloud.tpu.gcloud_errors import Kind, what_to_do
+from hackmatrix.cloud.tpu.history import Action, Memory, Step
+from hackmatrix.cloud.tpu.observed import RESTART_CODES, Hosts, Node, Observed, Queue, Run
+
+LOOK_AGAIN = 30.0  # seconds, while something changes by itself
+FOLLOW = 60.0  # seconds between looks at training
+FIRST_RETRY = 15.0
+LONGEST_RETRY = 300.0
+SSH_NEVER_WORKED = 10  # looks after which a person must look
+SILENT = 30  # looks without an answer and without a new checkpoint: the TPU is lost
+NOT_READY = 40  # looks at a TPU that does not get ready: it is lost
+NOT_LISTED = 3  # looks at an active request without a TPU
+UNKNOWN_ERRORS = 5
+SETUPS = 3
+FETCHES = 3  # tries after the end date, before the TPU is deleted all the same
+MIXED = 3  # looks after which hosts that stopped are not only late
+RESTARTS = 3  # without a new checkpoint
+_INTERRUPTED = 130
+
+
+def decide(seen: Observed, memory: Memory) -> Step:
+    """The next step. The first rule that has one decides."""
+    rules: tuple[Callable[[Observed, Memory], Step | None], ...] = (
+        _about_trouble,
+        _about_end_date,
+        _about_finished_run,
+        _about_request,
+        _about_node,
+        _about_hosts,
+    )
+    return next(step for rule in rules if (step := rule(seen, memory)) is not None)
+
+
+def backoff(attempts: int) -> float:
+    """Seconds to wait after some failed attempts: 15, 30, 60, ... up to 5 minutes."""
+    return min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(attempts, 10))
+
+
+def _about_trouble(seen: Observed, memory: Memory) -> Step | None:
+    """Errors of gcloud: what only a person can change stops, anything else is tried again."""
+    trouble = seen.trouble
+    if trouble is None or trouble.kind in (Kind.EXISTS, Kind.NOT_FOUND):
+        return None
+    advice = what_to_do(trouble.kind)
+    words = f"{trouble}: {advice}" if advice else str(trouble)
+    stops = {
+        Kind.NO_GCLOUD: True,
+        Kind.SSH_KEY: True,
+        Kind.AUTH: not memory.worked,  # else the user may be asleep, and logs in later
+        Kind.PERMISSION: True,
+        Kind.INVALID: True,
+        Kind.NO_BUCKET: True,
+        Kind.NO_QUOTA: True,
+        Kind.SETUP: memory.setups + 1 >= SETUPS,
+        Kind.UNKNOWN: memory.unknown + 1 >= UNKNOWN_ERRORS,
+    }
+    if stops.get(trouble.kind, False):
+        return Step(Action.STOP, words, code=1)
+    again = "trying again, for ever"
+    if trouble.kind is Kind.AUTH:
+        again = "training goes on meanwhile; this goes on when you are logged in"
+    return Step(Action.WAIT, f"{words}; {again}", backoff(memory.attempts))
+
+
+def _about_end_date(seen: Observed, memory: Memory) -> Step | None:
+    if not seen.overdue:
+        return None
+    if not _exists(seen):
+        return Step(Action.STOP, "the end date has passed, and nothing is left that costs", code=1)
+    if _deletes_itself(seen):
+        return Step(Action.WAIT, "it is being deleted", LOOK_AGAIN)
+    if seen.run.exists and not memory.fetched and memory.fetches < FETCHES:
+        return Step(Action.FETCH, "the end date has passed: fetching what is there")
+    return Step(Action.DELETE, "the end date has passed", LOOK_AGAIN)
+
+
+def _about_finished_run(seen: Observed, memory: Memory) -> Step | None:
+    if not (seen.finished or memory.finished):
+        return None
+    if not (memory.fetched or seen.finished or seen.run.exists):
+        return None  # it went with its TPU, as there is no bucket
+    if not memory.fetched:
+        return Step(Action.FETCH, "training is finished")
+    if memory.keep or not _exists(seen):
+        left = "; the TPU is kept, and costs until it is deleted" if _exists(seen) else ""
+        return Step(Action.DONE, f"the run is here{left}")
+    if _deletes_itself(seen):
+        return Step(Action.WAIT, "it is being deleted", LOOK_AGAIN)
+    return Step(Action.DELETE, "the run is here: deleting the TPU", LOOK_AGAIN)
+
+
+def _about_request(seen: Observed, memory: Memory) -> Step | None:
+    """The states of a request in the queue."""
+    match seen.queue:
+        case Queue.ABSENT if seen.node is Node.ABSENT:
+            return Step(Action.CREATE, f"there is no TPU: asking for one{_resumes(seen.run)}")
+        case Queue.ABSENT | Queue.ACTIVE:
+            return None
+        case Queue.FAILED | Queue.SUSPENDED:
+            why = f": {seen.queue_trouble}" if seen.queue_trouble else ""
+            if seen.queue_trouble and seen.queue_trouble.kind in (
+                Kind.INVALID,
+                Kind.PERMISSION,
+                Kind.NO_QUOTA,
+            ):
+                advice = what_to_do(seen.queue_trouble.kind)
+                words = (
+                    f"the request failed{why}: {advice}; `hackmatrix tpu delete FILE` removes it"
+                )
+                return Step(Action.STOP, words, code=1)
+            words = f"the request is {seen.queue}{why}; deleting it, as it holds quota until then"
+            return Step(Action.DELETE, words, backoff(memory.losses))
+        case Queue.DELETING | Queue.SUSPENDING:
+            return Step(Action.WAIT, f"the request is {seen.queue}", LOOK_AGAIN)
+        case _:
+            return Step(Action.WAIT, f"the request waits in the queue: {seen.queue}", FOLLOW)
+
+
+def _about_node(seen: Observed, memory: Memory) -> Step | None:
+    """The states of the TPU."""
+    match seen.node:
+        case Node.READY:
+            return None
+        case Node.PREEMPTED | Node.TERMINATED | Node.UNKNOWN:
+            words = f"the TPU is {seen.node}; deleting it, as it holds quota until then"
+            return Step(Action.DELETE, words, backoff(memory.losses) if memory.losses else 0)
+        case Node.DELETING | Node.STOPPING:
+            return Step(Action.WAIT, f"the TPU is {seen.node}", LOOK_AGAIN)
+        case Node.STOPPED:
+            return Step(Action.START, "the TPU is stopped", LOOK_AGAIN)
+    limit = NOT_LISTED if seen.node is Node.ABSENT else NOT_READY
+    state = "gone" if seen.node is Node.ABSENT else str(seen.node)
+    if memory.not_ready + 1 < limit:
+        return Step(Action.WAIT, f"the TPU is {state}", LOOK_AGAIN)
+    words = f"the TPU is {state} and did not get ready in {limit} looks: it is lost; deleting it"
+    return Step(Action.DELETE, words, backoff(memory.losses))
+
+
+def _about_hosts(seen: Observed, memory: Memory) -> Step:
+    """The states of the hosts of a TPU that is ready."""
+    match seen.hosts:
+        case Hosts.UNREACHABLE | Hosts.UNSEEN:
+            return _about_silence(seen, memory)
+        case Hosts.BARE:
+            return Step(Action.SET_UP, "setting the hosts up, some minutes")
+        case Hosts.IDLE:
+            return Step(Action.TRAIN, f"training{_resumes(seen.run)}", LOOK_AGAIN)
+        case Hosts.TRAINING:
+            newest = seen.run.checkpoint
+            words = "training" if newest is None else f"training, newest checkpoint {newest}"
+            return Step(Action.WAIT, words, FOLLOW)
+        case Hosts.BUSY:
+            words = "the TPU trains something else: `hackmatrix tpu attach FILE` shows it"
+            return Step(Action.STOP, words, code=1)
+        case Hosts.MIXED if memory.mixed + 1 < MIXED:
+            return Step(Action.WAIT, f"{seen.hosts}: waiting for the others", LOOK_AGAIN)
+        case Hosts.MIXED | Hosts.VANISHED:
+            return _restarted(seen, memory, str(seen.hosts))
+    return _about_end(seen, memory)
+
+
+def _about_silence(seen: Observed, memory: Memory) -> Step:
+    silent = memory.silent + 1
+    if silent >= SSH_NEVER_WORKED and not memory.reached and seen.run.checkpoint is None:
+        words = f"the TPU is READY and ssh never worked: {what_to_do(Kind.SSH)}"
+        return Step(Action.STOP, words, code=1)
+    if silent < SILENT:
+        words = f"the hosts do not answer, {silent} times now"
+        return Step(Action.WAIT, words, min(FOLLOW, backoff(memory.silent)))
+    words = f"no answer and no new checkpoint in {silent} looks: the TPU is lost; deleting it"
+    return Step(Action.DELETE, words, backoff(memory.losses))
+
+
+def _about_end(seen: Observed, memory: Memory) -> Step:
+    """Training ended with an exit code that is not 0."""
+    if memory.retry:
+        return Step(Action.RETRY, "trying again with the newest code", LOOK_AGAIN)
+    if seen.code in RESTART_CODES:
+        return _restarted(seen, memory, f"training was ended from outside (exit code {seen.code})")
+    words = f"training failed with exit code {seen.code}"
+    if seen.code == _INTERRUPTED:
+        words = "training was stopped by Ctrl-C"
+    last = tuple(f"  {line}" for line in seen.words)
+    words += (
+        ". The TPU is still there, and costs: `hackmatrix tpu run FILE --retry` tries again with "
+    )
+    words += "the newest code of the branch, `hackmatrix tpu delete FILE` ends it"
+    return Step(Action.STOP, words, code=1, last_words=last)
+
+
+def _restarted(seen: Observed, memory: Memory, why: str) -> Step:
+    if memory.restarts < RESTARTS:
+        return Step(Action.TRAIN, f"{why}: training again{_resumes(seen.run)}", LOOK_AGAIN)
+    words = f"{why}, {RESTARTS} times without a new checkpoint: `hackmatrix tpu logs FILE`"
+    return Step(Action.STOP, words, code=1, last_words=tuple(f"  {line}" for line in seen.words))
+
+
+def _exists(seen: Observed) -> bool:
+    return seen.queue is not Queue.ABSENT or seen.node is not Node.ABSENT
+
+
+def _deletes_itself(seen: Observed) -> bool:
+    return seen.queue is Queue.DELETING or seen.node is Node.DELETING
+
+
+def _resumes(run: Run) -> str:
+    if not run.exists:
+        return ""
+    return ", from the run's start" if run.checkpoint is None else f", from {run.checkpoint}"

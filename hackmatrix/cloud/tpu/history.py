@@ -1,0 +1,103 @@
+"""The steps of a run, and what happened before."""
+
+import dataclasses
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+from hackmatrix.cloud.tpu.gcloud_errors import Kind
+from hackmatrix.cloud.tpu.observed import Hosts, Node, Observed, Queue
+
+
+class Action(Enum):
+    """What to do; `hackmatrix.cloud.tpu.run` has its gcloud lines."""
+
+    CREATE = "create"
+    START = "start"
+    SET_UP = "set up"
+    TRAIN = "train"
+    RETRY = "set up and train again"
+    FETCH = "fetch"
+    DELETE = "delete"
+    WAIT = "wait"
+    DONE = "done"
+    STOP = "stop"
+
+
+class Step(NamedTuple):
+    """The next thing to do."""
+
+    action: Action
+    words: str  # why, for the user
+    wait: float = 0.0  # seconds to wait afterwards
+    code: int = 0  # exit code of DONE and STOP
+    last_words: tuple[str, ...] = ()  # of training that ended in an error
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What happened since `hackmatrix tpu run` was started."""
+
+    retry: bool = False  # the user wants training that failed to be tried again
+    keep: bool = False  # the user keeps the TPU when training is finished
+    worked: bool = False  # gcloud has answered
+    reached: bool = False  # the hosts have answered
+    finished: bool = False  # training has ended well
+    fetched: bool = False  # the run is on this machine
+    fetches: int = 0  # tries to get it here
+    attempts: int = 0  # that met trouble, in a row
+    unknown: int = 0  # errors that are not known, in a row
+    setups: int = 0  # that failed, in a row
+    silent: int = 0  # looks without an answer of the hosts, nor a new checkpoint
+    not_ready: int = 0  # looks at a TPU that does not get ready
+    mixed: int = 0  # looks at hosts in different states
+    losses: int = 0  # TPUs lost since training last ran
+    restarts: int = 0  # of training since the last new checkpoint
+    checkpoint: int | None = None  # newest one seen
+
+
+def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Memory:
+    """What is known after a step.
+
+    Args:
+        memory: what was known before.
+        seen: what the step was decided on.
+        step: what was done.
+        succeeded: whether its command succeeded.
+    """
+    trouble = seen.trouble
+    unknown = trouble is not None and trouble.kind is Kind.UNKNOWN
+    answered = seen.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE)
+    newer = (seen.run.checkpoint or 0) > (memory.checkpoint or 0)
+    waits_for_ready = seen.node not in (Node.READY, Node.ABSENT) or _unlisted(seen)
+    after = dataclasses.replace(
+        memory,
+        worked=memory.worked or trouble is None,
+        reached=memory.reached or answered,
+        finished=memory.finished or seen.finished,
+        attempts=memory.attempts + (trouble is not None) if trouble or not succeeded else 0,
+        unknown=memory.unknown + unknown if unknown or not succeeded else 0,
+        setups=memory.setups + 1 if trouble and trouble.kind is Kind.SETUP else memory.setups,
+        silent=memory.silent + 1 if seen.hosts is Hosts.UNREACHABLE and not newer else 0,
+        not_ready=memory.not_ready + 1 if waits_for_ready else 0,
+        mixed=memory.mixed + 1 if seen.hosts is Hosts.MIXED else 0,
+        fetches=memory.fetches + (step.action is Action.FETCH),
+        restarts=0 if newer else memory.restarts,
+        checkpoint=seen.run.checkpoint if newer else memory.checkpoint,
+    )
+    if seen.hosts is Hosts.TRAINING:
+        after = dataclasses.replace(after, losses=0, setups=0)
+    if not succeeded:
+        return after
+    changes: dict[Action, dict[str, Any]] = {
+        Action.FETCH: {"fetched": True},
+        Action.DELETE: {"losses": after.losses + 1, "silent": 0, "not_ready": 0},
+        Action.RETRY: {"retry": False},
+        Action.SET_UP: {"setups": 0},
+        Action.TRAIN: {"restarts": after.restarts + (seen.hosts is not Hosts.IDLE)},
+    }
+    return dataclasses.replace(after, **changes.get(step.action, {}))
+
+
+def _unlisted(seen: Observed) -> bool:
+    return seen.queue is Queue.ACTIVE and seen.node is Node.ABSENT

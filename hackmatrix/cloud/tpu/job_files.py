@@ -1,0 +1,194 @@
+"""The training as a file for something else that gets machines: the same command, no code of ours.
+
+All of them clone the repository, set a machine up and run `hackmatrix train`, from the newest
+checkpoint where the run exists. None has been run where it is meant for.
+"""
+
+import shlex
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import yaml
+
+from hackmatrix.cloud.tpu import gcloud_lines as commands
+from hackmatrix.cloud.tpu.description import Description
+from hackmatrix.cloud.tpu.hosts import setup_script
+from hackmatrix.cloud.tpu.instance_group import recipe
+from hackmatrix.cloud.tpu.observed import RESTART_CODES
+from hackmatrix.cloud.tpu.train_script import heredoc, needs_bucket, region, train_script
+
+_IMAGE = "google/cloud-sdk:slim"  # has gcloud and a Python that installs ours
+_RESTARTS = 1000  # GKE wants a number
+_PORTS = (8471, 8080)  # on which the hosts of a TPU talk
+
+
+class Export(NamedTuple):
+    """A kind of file."""
+
+    meaning: str
+    write: Callable[[Description], str]
+
+
+def export(kind: str, tpu: Description) -> str:
+    """The text of the file.
+
+    Args:
+        kind: a key of `EXPORTS`.
+        tpu: the TPU and its training.
+
+    Raises:
+        UserError: this kind can't have such a TPU, or needs a bucket.
+    """
+    return EXPORTS[kind].write(tpu)
+
+
+def _skypilot(tpu: Description) -> str:
+    needs_bucket(tpu, "SkyPilot")
+    task: dict[str, Any] = {
+        "name": tpu.name,
+        "resources": {
+            "infra": f"gcp/{region(tpu)}/{tpu.zone}",
+            "accelerators": f"tpu-{tpu.slice.type}",
+            "accelerator_args": {"runtime_version": tpu.runtime_version},
+            "use_spot": tpu.spot,
+        },
+        "setup": _as_root(tpu),
+        "run": train_script(tpu, distributed=tpu.slice.hosts > 1) + "\n",
+    }
+    head = [
+        "# A task of SkyPilot, whose controller resumes it when it is preempted:",
+        "#   sky jobs launch FILE",
+        "# With a secret of this machine's environment:",
+        "#   sky jobs launch --env WANDB_API_KEY FILE",
+    ]
+    return "\n".join([*head, _yaml(task)])
+
+
+def _slurm(tpu: Description) -> str:
+    hosts, chips = tpu.slice.hosts, tpu.slice.chips_per_host
+    runs = "$SLURM_SUBMIT_DIR/checkpoints" if tpu.bucket is None else commands.checkpoint_dir(tpu)
+    there = '[ -e "$run/config.yaml" ]'
+    if tpu.bucket is not None:
+        there = 'gcloud storage ls "$run/config.yaml" >/dev/null 2>&1'
+    arguments = shlex.join(tpu.train_arguments)
+    codes = "|".join(map(str, RESTART_CODES))
+    return f"""#!/bin/bash
+# A job of Slurm, one process a node; submit it in a clone of the repository that has a .venv:
+#   sbatch FILE
+# Without a bucket the clone must lie on a disk that all nodes share.
+#SBATCH --job-name={tpu.name}
+#SBATCH --nodes={hosts}
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node={chips}
+#SBATCH --signal=TERM@120
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output={tpu.name}.log
+set -uo pipefail
+cd "$SLURM_SUBMIT_DIR"
+runs={runs if tpu.bucket is None else shlex.quote(runs)}
+run=$runs/{tpu.name}
+if {there}; then
+    which=(--resume "$run")
+else
+    which=(--run-name {tpu.name})
+fi
+code=0
+srun .venv/bin/python -m hackmatrix train {arguments} --checkpoint-dir "$runs" --distributed \\
+    "${{which[@]}}" || code=$?
+case $code in # a node was lost, or time is up: go on in a new job
+    {codes}) scontrol requeue "$SLURM_JOB_ID" ;;
+esac
+exit $code
+"""
+
+
+def _gke(tpu: Description) -> str:
+    needs_bucket(tpu, "GKE")
+    where = {
+        "cloud.google.com/gke-tpu-accelerator": tpu.slice.kind.gke,
+        "cloud.google.com/gke-tpu-topology": tpu.slice.topology,
+    }
+    if tpu.spot:
+        where["cloud.google.com/gke-spot"] = "true"
+    script = f"{_in_container(tpu)}{train_script(tpu, distributed=tpu.slice.hosts > 1)}\n"
+    container = {
+        "name": "train",
+        "image": _IMAGE,
+        "command": ["bash", "-c", script],
+        "ports": [{"containerPort": port} for port in _PORTS],
+        "envFrom": [{"secretRef": {"name": "hackmatrix", "optional": True}}],
+        "resources": {"limits": {"google.com/tpu": tpu.slice.chips_per_host}},
+    }
+    job = {
+        "parallelism": tpu.slice.hosts,
+        "completions": tpu.slice.hosts,
+        "completionMode": "Indexed",
+        "backoffLimit": 0,
+        "podFailurePolicy": {
+            "rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1, 2]}}]
+        },
+        "template": {
+            "spec": {"restartPolicy": "Never", "nodeSelector": where, "containers": [container]}
+        },
+    }
+    failed = {
+        "name": "program",
+        "action": "FailJobSet",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+    }
+    topology = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+    manifest = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {
+            "name": tpu.name,
+            "annotations": {topology: "cloud.google.com/gke-nodepool"},
+        },
+        "spec": {
+            "failurePolicy": {"maxRestarts": _RESTARTS, "rules": [failed]},
+            "replicatedJobs": [{"name": "hosts", "replicas": 1, "template": {"spec": job}}],
+        },
+    }
+    head = [
+        "# A JobSet for a cluster of GKE with JobSet and a pool of",
+        f"# {tpu.slice.machine}, topology {tpu.slice.topology}. GKE makes lost nodes anew, and",
+        "# JobSet starts all hosts again.",
+        "#   kubectl apply -f FILE",
+        "# Secrets such as WANDB_API_KEY:",
+        "#   kubectl create secret generic hackmatrix --from-env-file=secrets.env",
+    ]
+    return "\n".join([*head, _yaml(manifest)])
+
+
+EXPORTS = {
+    "skypilot": Export("a task of SkyPilot", _skypilot),
+    "slurm": Export("a job of Slurm", _slurm),
+    "gke": Export("a JobSet for GKE", _gke),
+    "mig": Export("a recipe for a managed instance group of Compute Engine", recipe),
+}
+
+
+def _as_root(tpu: Description) -> str:
+    return heredoc("sudo bash", setup_script(tpu), "HACKMATRIX")
+
+
+def _in_container(tpu: Description) -> str:
+    setup = heredoc("bash", setup_script(tpu), "HACKMATRIX")
+    return f"#!/bin/bash\nset -euo pipefail\n{setup}"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such."""
+
+
+_Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    ),
+)
+
+
+def _yaml(content: dict[str, Any]) -> str:
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=10_000)

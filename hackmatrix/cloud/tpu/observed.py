@@ -1,0 +1,192 @@
+"""What is observed of a TPU: the states of its request, of itself, its hosts and its run."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
+
+from hackmatrix.cloud.tpu.gcloud_errors import Trouble
+from hackmatrix.cloud.tpu.worker import PREFIX
+from hackmatrix.core.processes.supervisor import RESTART_ME
+
+
+class Queue(StrEnum):
+    """The state of the request in the queue: those of the API, and ABSENT."""
+
+    ABSENT = "ABSENT"
+    STATE_UNSPECIFIED = "STATE_UNSPECIFIED"
+    CREATING = "CREATING"
+    ACCEPTED = "ACCEPTED"
+    WAITING_FOR_RESOURCES = "WAITING_FOR_RESOURCES"
+    PROVISIONING = "PROVISIONING"
+    ACTIVE = "ACTIVE"
+    SUSPENDING = "SUSPENDING"
+    SUSPENDED = "SUSPENDED"
+    FAILED = "FAILED"
+    DELETING = "DELETING"
+
+
+class Node(StrEnum):
+    """The state of the TPU: those of the API, and ABSENT."""
+
+    ABSENT = "ABSENT"
+    STATE_UNSPECIFIED = "STATE_UNSPECIFIED"
+    CREATING = "CREATING"
+    READY = "READY"
+    RESTARTING = "RESTARTING"
+    REIMAGING = "REIMAGING"
+    DELETING = "DELETING"
+    REPAIRING = "REPAIRING"
+    STOPPED = "STOPPED"
+    STOPPING = "STOPPING"
+    STARTING = "STARTING"
+    PREEMPTED = "PREEMPTED"
+    TERMINATED = "TERMINATED"
+    HIDING = "HIDING"
+    HIDDEN = "HIDDEN"
+    UNHIDING = "UNHIDING"
+    UNKNOWN = "UNKNOWN"
+
+
+class Hosts(StrEnum):
+    """The state of the hosts together."""
+
+    UNSEEN = "not asked"
+    UNREACHABLE = "ssh does not reach them"
+    BARE = "not set up"
+    IDLE = "set up"
+    TRAINING = "training"
+    BUSY = "training something else"
+    MIXED = "some train and some do not"
+    VANISHED = "training is gone without an exit code"
+    ENDED = "training has ended"
+
+
+class Run(NamedTuple):
+    """The run's folder, in the bucket or on the TPU's disk."""
+
+    exists: bool = False
+    checkpoint: int | None = None  # number of updates of the newest one
+    finished: bool = False
+
+
+class Log(NamedTuple):
+    """Lines that the first host printed."""
+
+    lines: tuple[str, ...] = ()
+    next: int = 0  # number of lines printed so far
+
+
+NO_RUN, NO_LOG = Run(), Log()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Everything that the next command depends on, but for what happened before (`Memory`)."""
+
+    queue: Queue = Queue.ABSENT
+    queue_trouble: Trouble | None = None  # why the request failed
+    node: Node = Node.ABSENT
+    created: datetime | None = None  # of the TPU
+    hosts: Hosts = Hosts.UNSEEN
+    code: int = 0  # with which training ended
+    words: tuple[str, ...] = ()  # the last ones of training that ended
+    run: Run = NO_RUN
+    log: Log = field(default=NO_LOG, compare=False)
+    overdue: bool = False  # the end date has passed
+    trouble: Trouble | None = None  # with the last command, or with looking
+
+    @property
+    def finished(self) -> bool:
+        """Whether training has ended well."""
+        return self.run.finished or (self.hosts is Hosts.ENDED and self.code == 0)
+
+
+State = TypeVar("State", bound=StrEnum)
+
+
+def state_of(kind: type[State], text: str) -> State:
+    """A state of the API; one that is not known here is STATE_UNSPECIFIED."""
+    return kind(text if text in kind.__members__ else "STATE_UNSPECIFIED")
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """JSON that gcloud printed; empty if it is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def told_by_hosts(text: str) -> list[dict[str, Any]]:
+    """What each host told (`worker.look`), by name of the host."""
+    lines = [line.partition(PREFIX)[2] for line in text.splitlines() if PREFIX in line]
+    found = [told for line in lines if (told := read_object(line))]
+    return sorted(found, key=lambda told: str(told.get("host", "")))
+
+
+def together(told: list[dict[str, Any]], hosts: int) -> tuple[Hosts, int, tuple[str, ...]]:
+    """The state of all hosts, the exit code of training and its last words.
+
+    Args:
+        told: what those told that answered.
+        hosts: number of hosts.
+    """
+    states = [str(one.get("state")) for one in told]
+    if len(told) < hosts:
+        return Hosts.UNREACHABLE, 0, ()
+    if "bare" in states:
+        return Hosts.BARE, 0, ()
+    if "busy" in states:
+        return Hosts.BUSY, 0, ()
+    ended = [one for one in told if one.get("state") == "ended"]
+    # The host that failed first has an own error; its peers only miss it.
+    failed = [one for one in ended if one.get("code") not in (0, *RESTART_CODES)]
+    if failed:
+        return Hosts.ENDED, int(failed[0].get("code") or 1), tuple(failed[0].get("words", ()))
+    if "training" in states and all(one.get("code") == 0 for one in ended):
+        states = [state for state in states if state != "ended"]  # one may still write files
+    if len(set(states)) > 1:
+        return Hosts.MIXED, 0, ()
+    if ended and len(states) == hosts:
+        codes = [int(one.get("code", 0)) for one in ended]
+        return Hosts.ENDED, max(codes), tuple(ended[codes.index(max(codes))].get("words", ()))
+    known = {"idle": Hosts.IDLE, "training": Hosts.TRAINING, "vanished": Hosts.VANISHED}
+    return known.get(states[0], Hosts.BARE), 0, ()
+
+
+# Also after SIGHUP, an abort of JAX's runtime (a lost peer), SIGKILL (no memory) and SIGTERM.
+RESTART_CODES = (RESTART_ME, 129, 134, 137, 143)
+
+
+def log_of(told: list[dict[str, Any]], after: int) -> Log:
+    """The lines of the first host, which is the one that logs."""
+    if not told or told[0].get("state") == "bare":
+        return Log((), 0)
+    lines = tuple(str(line) for line in told[0].get("lines", ()))
+    total = int(told[0].get("next", after))
+    return Log(lines, total) if total >= after else Log()  # another machine: from its first line
+
+
+def run_in_bucket(listing: str, job: str) -> Run:
+    """The run, by the names of its files in the bucket.
+
+    Args:
+        listing: a name a line.
+        job: `Description.job`.
+    """
+    found = re.findall(r"/checkpoints/(\d+)/manifest\.json\s*$", listing, re.MULTILINE)
+    exists = re.search(r"/(config\.yaml|checkpoints/.*)\s*$", listing, re.MULTILINE) is not None
+    finished = re.search(rf"/tpu/finished-{job}\s*$", listing, re.MULTILINE) is not None
+    return Run(exists, max(map(int, found), default=None), finished)
+
+
+def run_on_hosts(told: list[dict[str, Any]]) -> Run:
+    """The run on the disk of the first host."""
+    if not told:
+        return Run()
+    checkpoint = told[0].get("checkpoint")
+    return Run(bool(told[0].get("run")), None if checkpoint is None else int(checkpoint))

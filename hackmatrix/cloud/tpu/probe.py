@@ -1,0 +1,151 @@
+"""Looks at a TPU: asks gcloud what `decide` needs to know."""
+
+import dataclasses
+from datetime import UTC, datetime
+from typing import Any
+
+from hackmatrix.cloud.tpu import gcloud_lines as commands
+from hackmatrix.cloud.tpu.description import Description
+from hackmatrix.cloud.tpu.gcloud import MINUTE, NO_GCLOUD, Gcloud, Result
+from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble, trouble_of, trouble_of_ssh
+from hackmatrix.cloud.tpu.hosts import look_command
+from hackmatrix.cloud.tpu.observed import (
+    Hosts,
+    Node,
+    Observed,
+    Queue,
+    Run,
+    log_of,
+    read_object,
+    run_in_bucket,
+    run_on_hosts,
+    state_of,
+    together,
+    told_by_hosts,
+)
+
+_PATIENCE = 3 * MINUTE  # for a command that only looks
+_PATIENCE_WITH_SSH = MINUTE  # gcloud tries ssh ten times, which can take much longer
+
+
+class NoAnswer(Exception):
+    """gcloud failed to tell."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(str(trouble))
+        self.trouble = trouble
+
+
+def look(tpu: Description, gcloud: Gcloud, after: int, now: datetime) -> Observed:
+    """What is to be seen of a TPU now.
+
+    Args:
+        tpu: the TPU.
+        gcloud: runs commands.
+        after: number of lines of the log that are known here.
+        now: the time, with its zone.
+    """
+    overdue = tpu.last_day is not None and now.date() > tpu.last_day
+    seen = Observed(overdue=overdue)
+    try:
+        seen = _with_states(seen, tpu, gcloud)
+        if seen.node is Node.READY:
+            seen = _with_hosts(seen, tpu, gcloud, after)
+        if tpu.bucket is not None:
+            seen = dataclasses.replace(seen, run=_run(tpu, gcloud))
+    except NoAnswer as error:
+        return dataclasses.replace(seen, trouble=error.trouble)
+    return seen
+
+
+def look_lines(tpu: Description) -> list[commands.Argv]:
+    """The command lines of a look at a TPU that is ready."""
+    lines = [commands.describe_request(tpu), commands.describe(tpu)]
+    lines.append(commands.ssh(tpu, look_command(tpu, 0)))
+    return lines if tpu.bucket is None else [*lines, commands.list_run(tpu)]
+
+
+def trouble_of_line(argv: commands.Argv, result: Result) -> Trouble | None:
+    """The error of a command line, if it failed."""
+    on_hosts = argv[3] == "tpu-vm" and argv[4] in ("ssh", "scp")
+    return _trouble_in_ssh(result) if on_hosts else _trouble_in(result)
+
+
+def _trouble_in(result: Result) -> Trouble | None:
+    if result.code == 0:
+        return None
+    if result == NO_GCLOUD:
+        return Trouble(Kind.NO_GCLOUD, "")
+    return trouble_of(result.err)
+
+
+def _trouble_in_ssh(result: Result) -> Trouble | None:
+    if result.code == 0 or result == NO_GCLOUD:
+        return _trouble_in(result)
+    return trouble_of_ssh(result.code, f"{result.err}\n{result.out}" if result.out else result.err)
+
+
+def _with_states(seen: Observed, tpu: Description, gcloud: Gcloud) -> Observed:
+    request = _described(gcloud, commands.describe_request(tpu))
+    state: dict[str, Any] = request.get("state", {}) if request else {}
+    node = _described(gcloud, commands.describe(tpu))
+    failed = (state.get("failedData") or {}).get("error") or {}
+    return dataclasses.replace(
+        seen,
+        queue=state_of(Queue, str(state.get("state", ""))) if request else Queue.ABSENT,
+        queue_trouble=trouble_of(str(failed["message"])) if failed.get("message") else None,
+        node=state_of(Node, str(node.get("state", ""))) if node else Node.ABSENT,
+        created=_moment(str(node.get("createTime", ""))) if node else None,
+    )
+
+
+def _described(gcloud: Gcloud, argv: commands.Argv) -> dict[str, Any] | None:
+    """What a describe command tells; None if there is no such thing."""
+    result = gcloud.run(argv, timeout=_PATIENCE, quiet=True)
+    trouble = _trouble_in(result)
+    if trouble is None:
+        found = read_object(result.out)
+        if not found:
+            raise NoAnswer(Trouble(Kind.UNKNOWN, f"it printed no JSON: {result.out!r:.80}"))
+        return found
+    if trouble.kind is Kind.NOT_FOUND:
+        return None
+    raise NoAnswer(trouble)
+
+
+def _with_hosts(seen: Observed, tpu: Description, gcloud: Gcloud, after: int) -> Observed:
+    argv = commands.ssh(tpu, look_command(tpu, after))
+    result = gcloud.run(argv, timeout=_PATIENCE_WITH_SSH, quiet=True)
+    told = told_by_hosts(result.out)
+    if len(told) < tpu.slice.hosts:
+        trouble = _trouble_in_ssh(result)
+        if trouble is not None and trouble.kind in (Kind.AUTH, Kind.SSH_KEY, Kind.NO_GCLOUD):
+            raise NoAnswer(trouble)
+        return dataclasses.replace(seen, hosts=Hosts.UNREACHABLE)
+    hosts, code, words = together(told, tpu.slice.hosts)
+    return dataclasses.replace(
+        seen,
+        hosts=hosts,
+        code=code,
+        words=words,
+        log=log_of(told, after),
+        run=run_on_hosts(told),
+    )
+
+
+def _run(tpu: Description, gcloud: Gcloud) -> Run:
+    result = gcloud.run(commands.list_run(tpu), timeout=_PATIENCE, quiet=True)
+    trouble = _trouble_in(result)
+    if trouble is not None and "matched no objects" not in trouble.words:
+        raise NoAnswer(
+            Trouble(Kind.NO_BUCKET, trouble.words) if trouble.kind is Kind.NOT_FOUND else trouble
+        )
+    return run_in_bucket(result.out, tpu.job)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,172 @@
+"""`hackmatrix tpu run`: looks, decides, does; over and over until the run is here.
+
+Nothing is kept on this machine: killed at any moment and started again, it looks and goes on.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from hackmatrix.cloud.tpu import gcloud_lines as commands
+from hackmatrix.cloud.tpu.costs import price_in_words, spent_in_words
+from hackmatrix.cloud.tpu.decision import decide
+from hackmatrix.cloud.tpu.description import Description
+from hackmatrix.cloud.tpu.gcloud import MINUTE, Gcloud
+from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble
+from hackmatrix.cloud.tpu.history import Action, Memory, Step, remember
+from hackmatrix.cloud.tpu.hosts import train_command, write_setup_script
+from hackmatrix.cloud.tpu.observed import Hosts, Node, Observed, Queue, Run
+from hackmatrix.cloud.tpu.probe import look, trouble_of_line
+
+_REMIND = 3600.0  # seconds between reminders that the TPU costs
+PAUSE = 15.0  # seconds before the same is done again
+_SET_UP_PATIENCE = 40 * MINUTE
+
+
+@dataclass
+class Driver:
+    """Drives a TPU through a run.
+
+    Attributes:
+        tpu: what is wanted.
+        gcloud: runs commands.
+        folder: where runs go on this machine.
+        say: prints a line.
+        sleep: waits, in seconds.
+        now: the time, with its zone.
+        file: the description, for advice.
+    """
+
+    tpu: Description
+    gcloud: Gcloud
+    folder: Path
+    say: Callable[[str], None]
+    sleep: Callable[[float], None]
+    now: Callable[[], datetime]
+    file: str = "FILE"
+
+    def run(self, memory: Memory) -> int:
+        """Goes on until the run is here or a person is needed; returns an exit code."""
+        trouble: Trouble | None = None
+        shown, printed_lines, reminded = "", 0, self.now()
+        before: Action | None = None
+        if (self.folder / self.tpu.name / _marker(self.tpu)).exists():
+            memory = dataclasses.replace(memory, finished=True, fetched=True)
+        while True:
+            seen = look(self.tpu, self.gcloud, printed_lines, self.now())
+            seen = seen if seen.trouble else dataclasses.replace(seen, trouble=trouble)
+            printed_lines = self._follow(seen, printed_lines)
+            step = decide(seen, memory)
+            if step.words != shown:
+                self.say(f"{self.now():%H:%M} {advice_for(self.file, step.words)}")
+                shown = step.words
+            if step.action in (Action.DONE, Action.STOP):
+                for line in step.last_words:
+                    self.say(line)
+                return step.code
+            trouble = self.do(step, seen)
+            memory = remember(memory, seen, step, trouble is None)
+            if (self.now() - reminded).total_seconds() >= _REMIND:
+                self.say(f"{self.now():%H:%M} {self.reminder(seen)}")
+                reminded = self.now()
+            wait = step.wait or (PAUSE if step.action is before else 0)
+            before = step.action
+            if wait:
+                self.sleep(wait)
+
+    def do(self, step: Step, seen: Observed) -> Trouble | None:
+        """Runs the command lines of a step; returns what went wrong."""
+        if step.action is Action.WAIT:
+            return None
+        if step.action is Action.CREATE:
+            self.say(f"it will cost {price_in_words(self.tpu)}")
+        for argv in self.lines(step, seen):
+            trouble = trouble_of_line(argv, self.gcloud.run(argv, timeout=_SET_UP_PATIENCE))
+            gone = trouble and trouble.kind is Kind.NOT_FOUND and step.action is Action.DELETE
+            if trouble is not None and not gone:
+                return trouble
+        return None
+
+    def lines(self, step: Step, seen: Observed) -> list[commands.Argv]:
+        """The gcloud lines of a step."""
+        tpu = self.tpu
+        match step.action:
+            case Action.CREATE:
+                return [commands.create(tpu, write_setup_script(tpu))]
+            case Action.START:
+                return [commands.start(tpu)]
+            case Action.SET_UP:
+                return commands.set_up(tpu, write_setup_script(tpu))
+            case Action.TRAIN:
+                return [train(tpu, seen.run, again=seen.hosts is not Hosts.IDLE)]
+            case Action.RETRY:
+                set_up = commands.set_up(tpu, write_setup_script(tpu))
+                return [*set_up, train(tpu, seen.run, again=True)]
+            case Action.FETCH:
+                if not self.gcloud.dry_run:
+                    (self.folder / tpu.name).mkdir(parents=True, exist_ok=True)
+                return [commands.fetch(tpu, self.folder)]
+            case Action.DELETE if seen.queue is Queue.ABSENT:
+                return [commands.delete(tpu)]
+            case Action.DELETE:
+                return [commands.delete_request(tpu)]
+        return []
+
+    def reminder(self, seen: Observed) -> str:
+        """That the TPU is still there, and what it costs."""
+        if seen.created is None:
+            return f"still waiting for a TPU; it will cost {price_in_words(self.tpu)}"
+        spent = spent_in_words(self.tpu, seen.created, self.now())
+        ends = f"; end date {self.tpu.end_date}" if self.tpu.end_date else ""
+        return f"still running: this TPU {spent}{ends}"
+
+    def _follow(self, seen: Observed, known: int) -> int:
+        """Prints new lines of the log; returns the number of lines printed so far."""
+        for line in seen.log.lines:
+            self.say(f"| {line}")
+        return seen.log.next if seen.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE) else known
+
+
+def advice_for(file: str, words: str) -> str:
+    """Words with the user's own file in the commands that they recommend."""
+    return words.replace(" FILE", f" {file}")
+
+
+def train(tpu: Description, run: Run, *, again: bool) -> commands.Argv:
+    """The line that starts training on all hosts, from the newest checkpoint if the run exists."""
+    marker = f"{commands.run_folder(tpu)}/{_marker(tpu)}"
+    arguments = train_arguments(tpu, resume=run.exists)
+    return commands.ssh(tpu, train_command(tpu.job, arguments, marker, again=again))
+
+
+def _marker(tpu: Description) -> str:
+    """The file in the run's folder that says that this training is finished."""
+    return f"tpu/finished-{tpu.job}"
+
+
+def train_arguments(tpu: Description, *, resume: bool) -> list[str]:
+    """The arguments of `hackmatrix` on each host."""
+    words = ["train", *tpu.train_arguments, "--checkpoint-dir", commands.checkpoint_dir(tpu)]
+    words += ["--resume", commands.run_folder(tpu)] if resume else ["--run-name", tpu.name]
+    return words + (["--distributed"] if tpu.slice.hosts > 1 else [])
+
+
+def rehearse(driver: Driver) -> None:
+    """Prints what a run does where all goes well, from nothing to a run that is here."""
+    ready = Observed(queue=Queue.ACTIVE, node=Node.READY)
+    finished = Run(exists=True, checkpoint=0, finished=True)
+    memory = Memory()
+    for seen in (
+        Observed(),
+        dataclasses.replace(ready, hosts=Hosts.BARE),
+        dataclasses.replace(ready, hosts=Hosts.IDLE),
+        dataclasses.replace(ready, hosts=Hosts.ENDED, run=finished),
+        dataclasses.replace(ready, hosts=Hosts.ENDED, run=finished),
+        Observed(run=finished),
+    ):
+        step = decide(seen, memory)
+        driver.say(f"# {step.words}")
+        driver.do(step, seen)
+        memory = remember(memory, seen, step, succeeded=True)

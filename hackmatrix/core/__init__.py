@@ -1,0 +1,1 @@
+"""What all else stands on: errors, options, files, devices, compiled programs, charts."""

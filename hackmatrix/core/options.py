@@ -1,0 +1,202 @@
+"""Options of a command as fields of a frozen dataclass: default, meaning and valid values.
+
+The command line (`cli/arguments.py`), its help texts and configuration files
+(`learning/settings/config_file.py`) are derived from these fields.
+"""
+
+import dataclasses
+import math
+import typing
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from hackmatrix.core.errors import UserError
+
+
+class Range(NamedTuple):
+    """The valid range of a number; a bound that is None does not apply."""
+
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+
+    def __contains__(self, value: object) -> bool:
+        return (
+            isinstance(value, int | float)
+            and (isinstance(value, int) or math.isfinite(value))
+            and (self.at_least is None or value >= self.at_least)
+            and (self.above is None or value > self.above)
+            and (self.at_most is None or value <= self.at_most)
+        )
+
+    def __str__(self) -> str:
+        low = "" if self.at_least is None else f"at least {self.at_least:g}"
+        low = low if self.above is None else f"above {self.above:g}"
+        high = "" if self.at_most is None else f"at most {self.at_most:.12g}"
+        return " and ".join(filter(None, (low, high)))
+
+
+class Option(NamedTuple):
+    """A field of a dataclass of options, with its type resolved."""
+
+    name: str
+    kind: type  # str, int, float, bool, Path, or a class that has `of`
+    optional: bool  # whether None is a valid value
+    repeated: bool  # whether it is a tuple of values, given one after another
+    default: Any  # dataclasses.MISSING for a positional argument
+    meaning: str
+    limits: Range | None
+    choices: Collection[str] | None
+    section: str | None
+    aliases: tuple[str, ...]
+    positional: bool  # given without a flag, with or without a default
+
+    def convert(self, value: Any) -> Any:
+        """Converts a value given as text or by YAML to a valid value of the option.
+
+        Raises:
+            ValueError: the value is not valid. The message continues a sentence that begins with
+                the option's name.
+        """
+        if value is None and self.optional:
+            return None
+        value = convert(self.kind, value) if self.choices is None else value
+        self.check(value)
+        return value
+
+    def check(self, value: Any) -> None:
+        """Raises `ValueError` if `value` is outside the range or not among the choices."""
+        if self.choices is not None and value not in tuple(self.choices):
+            raise ValueError(f"must be one of {', '.join(self.choices)}, got {value!r:.60}")
+        if self.limits is not None and value not in self.limits:
+            raise ValueError(f"must be {self.limits}, got {value!s:.60}")
+
+
+def option(
+    default: Any,
+    meaning: str,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    choices: Collection[str] | None = None,
+    section: str | None = None,
+    aliases: tuple[str, ...] = (),
+    positional: bool = False,
+) -> Any:
+    """A dataclass field with its default, its meaning and its valid values.
+
+    Args:
+        default: the default; `dataclasses.MISSING` makes the field a positional argument.
+        meaning: what the option does, for `--help`.
+        at_least: smallest value of a number.
+        above: bound that a number must exceed.
+        at_most: largest value of a number.
+        choices: the valid values of a `str`, for example the keys of a table. They are looked up
+            at each use, so what is added to the table later is valid too. A field of a `Literal`
+            type has its choices already.
+        section: the section of a configuration file in which the option stands.
+        aliases: other names of its flag.
+        positional: makes a field with a default a positional argument too, of any number of values.
+    """
+    limits = Range(at_least, above, at_most)
+    metadata = {
+        "meaning": meaning,
+        "limits": None if limits == Range() else limits,
+        "choices": choices,
+        "section": section,
+        "aliases": aliases,
+        "positional": positional or default is dataclasses.MISSING,
+    }
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def options_of(kind: type) -> dict[str, Option]:
+    """The options of a dataclass whose fields are made with `option`, by name."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: _option_of(field, hints[field.name]) for field in dataclasses.fields(kind)}
+
+
+def _option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
+    optional = type(None) in typing.get_args(hint)
+    if optional:
+        (hint,) = (each for each in typing.get_args(hint) if each is not type(None))
+    repeated = typing.get_origin(hint) is tuple
+    if repeated:
+        hint = typing.get_args(hint)[0]
+    metadata = dict(field.metadata)
+    if typing.get_origin(hint) is Literal:
+        metadata["choices"], hint = typing.get_args(hint), str
+    return Option(
+        name=field.name,
+        kind=hint,
+        optional=optional,
+        repeated=repeated,
+        default=field.default,
+        **metadata,
+    )
+
+
+def flag(name: str) -> str:
+    """The command-line flag of the field `name`."""
+    return "--" + name.replace("_", "-")
+
+
+def check(options: object) -> None:
+    """Checks every field of a dataclass of options; None is not checked.
+
+    Raises:
+        UserError: a value is outside its range or not among its choices.
+    """
+    for each in options_of(type(options)).values():
+        if (value := getattr(options, each.name)) is not None:
+            try:
+                for one in value if each.repeated else (value,):
+                    each.check(one)
+            except ValueError as error:
+                raise UserError(f"{flag(each.name)} {error}") from None
+
+
+def convert(kind: type, value: Any) -> Any:
+    """Converts a value given as text or by YAML to `kind`, see `Option.kind`.
+
+    Raises:
+        ValueError: see `Option.convert`.
+    """
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise ValueError(f"must be true or false, got {value!r:.60}")
+        return value
+    if kind is int:
+        return _whole_number(value)
+    if kind is float:
+        return _number(value)
+    if hasattr(kind, "of"):
+        return kind.of(value)
+    if not isinstance(value, str | Path):
+        raise ValueError(f"must be text, got {value!r:.60}")
+    if "\0" in str(value):
+        raise ValueError("must be text without the character 0")
+    return kind(value)
+
+
+def _whole_number(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        return int(str(value))  # underscores are fine, as in 1_000
+    except ValueError:
+        number = _number(value)
+    if not number.is_integer():
+        raise ValueError(f"must be a whole number, got {value!r:.60}")
+    return int(number)  # as in 1e6
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        try:
+            return float(value)  # YAML reads 1e-3 as text
+        except (ValueError, OverflowError):
+            pass
+    raise ValueError(f"must be a number, got {value!r:.60}")

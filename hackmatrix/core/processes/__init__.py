@@ -1,0 +1,1 @@
+"""Processes of this package: how one is started and supervised, how several train as one."""

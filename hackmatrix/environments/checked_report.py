@@ -1,0 +1,56 @@
+"""What an environment says of its games in an evaluation, checked."""
+
+from typing import Any
+
+import numpy as np
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
+from hackmatrix.environments.user_code import told_as
+
+_TAKEN = ("episodes", "mean_return", "mean_length", "truncated")  # keys of every report
+
+
+def report_of(env: Any, games: PlayedGames) -> list[Column | Breakdown]:
+    """The columns and breakdowns of `env.report(games)`; none if it has no such method.
+
+    Raises:
+        UserError: the method fails, or returns something else.
+    """
+    if not hasattr(env, "report"):
+        return []
+    with told_as("report"):
+        told = env.report(games)
+        if not isinstance(told, list | tuple):
+            raise UserError(f"must return a list of Column and Breakdown, returns {told!r:.60}")
+        keys = list(_TAKEN)
+        for each in told:
+            if not isinstance(each, Column | Breakdown):
+                raise UserError(f"must return Column and Breakdown, returns {each!r:.60}")
+            if each.key in keys:
+                raise UserError(f"the key {each.key} is there twice")
+            keys.append(each.key)
+            if isinstance(each, Column):
+                _check_column(each, len(games.returns))
+            else:
+                _check_breakdown(each)
+        return list(told)
+
+
+def _check_column(column: Column, count: int) -> None:
+    values = np.asarray(column.values)
+    if column.chosen is not None:
+        count = int(np.sum(column.chosen))
+    if values.shape != (count,) or not count or values.dtype.kind not in "biuf":
+        raise UserError(
+            f"{column.key} must have one number for each of {count} games, has "
+            f"{values.dtype}{list(values.shape)}"
+        )
+
+
+def _check_breakdown(breakdown: Breakdown) -> None:
+    for name, number in breakdown.values.items():
+        try:
+            format(number, breakdown.form)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{breakdown.key}: {name} is {number!r}: {error}") from None

@@ -1,0 +1,316 @@
+"""The public environment: the gymnax step signature, an action mask, and features on demand."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.environments.hackmatrix import training_reward
+from hackmatrix.environments.hackmatrix.env_state import EnvState
+from hackmatrix.environments.hackmatrix.metric_table import METRICS
+from hackmatrix.environments.hackmatrix.over_games import over_games
+from hackmatrix.environments.hackmatrix.report_columns import report
+from hackmatrix.environments.hackmatrix.step_metrics import measure
+from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec
+from hackmatrix.game.foresight.jax_layout import tactical_numbers
+from hackmatrix.game.jaxgame import actions, batch, observation, text
+from hackmatrix.game.jaxgame.feature_rows import FeatureRows
+from hackmatrix.game.jaxgame.game import new_game
+from hackmatrix.game.jaxgame.state import Ending
+from hackmatrix.game.rules.actions import NUM_ACTIONS
+from hackmatrix.game.rules.board import LIMIT
+from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
+from hackmatrix.game.rules.programs import PROGRAMS
+from hackmatrix.game.rules.rewards import REWARD_PARTS, UNIT
+from hackmatrix.game.rules.stages import LAST_STAGE
+from hackmatrix.game.rules.tactical import SCALES, TACTICAL_SIZE
+from hackmatrix.game.rules.training_reward import REWARDS
+
+_OBSERVATION = Box(0, 255, (RECORD_SIZE,), np.uint8)
+_REAL = Box(-np.inf, np.inf, ())
+_FLAG = Box(False, True, (), bool)
+
+
+def _number(low: int, high: int) -> Box:
+    return Box(low, high, (), np.int32)
+
+
+_INFO = {
+    "reward_parts": Box(-np.inf, np.inf, (len(REWARD_PARTS),)),
+    "final_observation": _OBSERVATION,
+    "episode_return": _REAL,
+    "episode_length": _number(0, 2**31 - 1),
+    "episode_done": _FLAG,
+    "stage": _number(1, LAST_STAGE),
+    "score": _number(0, LIMIT),
+    "programs_owned": _number(0, len(PROGRAMS)),
+    "won": _FLAG,
+}
+
+
+class HackMatrixEnv:
+    """HackMatrix as an environment of one game; `jax.vmap` of its functions is the fast path.
+
+    Observation: uint8[RECORD_SIZE], the compact record of `rules.observation`; `spec` has the
+    shapes, dtypes and bounds of everything else that `step` returns. Features: float32[1545]
+    ("classic"), float32[1946] ("full") or float32[432] ("tactical"), made from it by `features`.
+    Actions: 28, `rules.actions.ACTION_NAMES`; the mask is `action_mask`. Reward: float32, the sum
+    of the 15 parts of section 11, unless another is asked for. Episode end: terminated by winning,
+    dying or an invalid action; truncated only by `max_episode_steps`. With `auto_reset` the same
+    call starts the next game; without it, a game that has ended does not change, and each further
+    step returns terminated with reward 0.
+    """
+
+    id = ENVIRONMENT_ID
+    num_actions = NUM_ACTIONS
+    observation_size = RECORD_SIZE
+    metrics = METRICS
+    measure = staticmethod(measure)
+    report = staticmethod(report)
+    observation_space = _OBSERVATION
+    action_space = Discrete(NUM_ACTIONS)
+
+    def __init__(
+        self,
+        observation: str = "full",
+        max_episode_steps: int | None = None,
+        auto_reset: bool = True,
+        reward: str = "game",
+    ) -> None:
+        """Creates the environment.
+
+        Args:
+            observation: layout of the features, "classic", "full" or "tactical".
+            max_episode_steps: actions after which an episode is truncated; None for no limit.
+            auto_reset: whether `step` starts the next game when one ends.
+            reward: "game", or "progress" (`training_reward.py`), with which agents learn better.
+
+        Raises:
+            UserError: no such layout, or a limit below 1.
+        """
+        if observation not in FEATURE_SIZE:
+            known = ", ".join(FEATURE_SIZE)
+            raise UserError(f"observation must be one of {known}, got {observation!r}")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise UserError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
+        if reward not in REWARDS:
+            raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
+        self.layout = observation
+        self.reward = reward
+        self.max_episode_steps = max_episode_steps
+        self.auto_reset = auto_reset
+        self.feature_size = FEATURE_SIZE[observation]
+        if observation == "tactical":
+            self.feature_integers = TacticalIntegers()
+        else:
+            self.feature_rows = FeatureRows(observation)
+        self._new_games = over_games(_new_games, _new_game_results)
+        self._step = over_games(
+            _step_games,
+            _step_results,
+            max_episode_steps=max_episode_steps,
+            auto_reset=auto_reset,
+            progress=reward == "progress",
+        )
+        self._observe = over_games(_observe_games, _observe_results)
+
+    def __repr__(self) -> str:
+        return (
+            f"hackmatrix.make({self.id!r}, observation={self.layout!r}, "
+            f"max_episode_steps={self.max_episode_steps}, auto_reset={self.auto_reset}, "
+            f"reward={self.reward!r})"
+        )
+
+    @property
+    def spec(self) -> StepSpec:
+        """Shapes, dtypes and bounds of the values that `step` returns; of the state no bounds."""
+        word = jax.ShapeDtypeStruct((), jnp.uint32)
+        _, state = _new_game_results(word, word)
+        return StepSpec(_OBSERVATION, state, _REAL, _FLAG, _FLAG, dict(_INFO))
+
+    def reset(self, key: jax.Array) -> tuple[jax.Array, EnvState]:
+        """Starts the first game of a stream derived from a key."""
+        stream = jax.random.bits(key, (), jnp.uint32) & jnp.uint32(EVALUATION_STREAM - 1)
+        return self.reset_game(stream, jnp.uint32(0))
+
+    def reset_game(self, stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvState]:
+        """Starts the game of this stream and episode (uint32).
+
+        The stream's top bit is for evaluation.
+        """
+        return self._new_games(jnp.asarray(stream, jnp.uint32), jnp.asarray(episode, jnp.uint32))
+
+    def step(
+        self, key: jax.Array | None, state: EnvState, action: jax.Array
+    ) -> tuple[jax.Array, EnvState, jax.Array, jax.Array, jax.Array, dict[str, jax.Array]]:
+        """Takes an action.
+
+        Args:
+            key: unused, as the dice are in the state.
+            state: the game.
+            action: int, 0..27; one that is not valid ends the game.
+
+        Returns:
+            Observation, state, reward, terminated, truncated, and `info`: `reward_parts`
+            float32[15], `final_observation` (before auto-reset, always there), `episode_return`
+            and `episode_length` (this step included), `episode_done`, `stage`, `score`,
+            `programs_owned`, `won`.
+        """
+        del key
+        _check_one_game("step", state)
+        action = jnp.asarray(action)
+        if action.ndim or not jnp.issubdtype(action.dtype, jnp.integer):
+            raise UserError(f"step takes one integer as action, got {action.dtype}{action.shape}")
+        return self._step(state, action)
+
+    def observe(self, state: EnvState) -> jax.Array:
+        """uint8[RECORD_SIZE]: the observation of a state, such as one from `from_text`."""
+        return self._observe(state)
+
+    def action_mask(self, state: EnvState) -> jax.Array:
+        """bool[28]: the valid actions."""
+        return (self.action_bits(state) >> jnp.arange(NUM_ACTIONS, dtype=jnp.uint32)) & 1 == 1
+
+    def action_bits(self, state: EnvState) -> jax.Array:
+        """uint32: the mask as bits, bit a for action a."""
+        _check_one_game("action_mask", state)
+        return actions.valid_actions(state.game)
+
+    def features(self, observation_: jax.Array) -> jax.Array:
+        """float32[feature_size]: the features of one observation."""
+        if self.layout == "tactical":
+            return self.feature_integers(observation_) * self.feature_integers.scales
+        return observation.features(observation_, self.layout)
+
+    def to_text(self, state: EnvState) -> str:
+        """The complete game as a drawing and one line per fact (`docs/positions.md`).
+
+        Raises:
+            ValueError: there are several games in the state.
+        """
+        return text.state_to_text(state.game)
+
+    def from_text(self, position: str) -> EnvState:
+        """Reads the state of one game from text, written by `to_text` or by hand.
+
+        Return and length of the episode are not part of the text; they start at 0.
+
+        Raises:
+            IllegalStateError: the state is not legal; the message names the line or the field.
+        """
+        zero = jnp.int32(0)
+        return EnvState(text.state_from_text(position), episode_return=zero, episode_length=zero)
+
+
+class TacticalIntegers:
+    """The layout `tactical` as `FeatureIntegers`."""
+
+    scales = np.array(SCALES, np.float32)
+
+    def __init__(self) -> None:
+        self._numbers = over_games(tactical_numbers, _tactical_results)
+
+    def __call__(self, observation_: jax.Array) -> jax.Array:
+        """int8[TACTICAL_SIZE] of one observation."""
+        numbers: jax.Array = self._numbers(observation_)
+        return numbers
+
+
+def _check_one_game(function: str, state: Any) -> None:
+    """`jax.vmap` shows one game; whoever forgets it gets a line instead of a broadcasting error."""
+    if not isinstance(state, EnvState):
+        raise UserError(f"{function} takes an EnvState, got {type(state).__name__}")
+    if games := jnp.shape(state.game.over):
+        count = " x ".join(map(str, games))
+        raise UserError(f"{function} takes one game, got {count}: jax.vmap(env.{function})")
+
+
+def _new_games(stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvState]:
+    game, observations = batch.new_games(stream, episode)
+    zero = jnp.zeros(stream.shape, jnp.int32)
+    return observations, EnvState(game=game, episode_return=zero, episode_length=zero)
+
+
+def _step_games(
+    state: EnvState,
+    action: jax.Array,
+    *,
+    max_episode_steps: int | None,
+    auto_reset: bool,
+    progress: bool,
+) -> tuple[Any, ...]:
+    was_running = state.game.over == Ending.RUNNING
+    length = state.episode_length + was_running
+    stops = None if max_episode_steps is None else length >= max_episode_steps
+    before = state.game.player
+    game, done = batch.step(state.game, action, stops, auto_reset)
+    terminated = done.over != Ending.RUNNING
+    truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
+    ends = terminated | truncated
+    restarted = ends & auto_reset
+    gained = jnp.sum(done.parts, axis=1)
+    episode_return = state.episode_return + gained
+    info = {
+        "reward_parts": done.parts * jnp.float32(UNIT),
+        "final_observation": done.final_observation,
+        "episode_return": episode_return * jnp.float32(UNIT),
+        "episode_length": length,
+        "episode_done": ends,
+        "stage": done.stage,
+        "score": done.score,
+        "programs_owned": done.programs_owned,
+        "won": done.over == Ending.WON,
+    }
+    new_state = EnvState(
+        game=game,
+        episode_return=jnp.where(restarted, 0, episode_return),
+        episode_length=jnp.where(restarted, 0, length),
+    )
+    reward = gained * jnp.float32(UNIT)
+    if progress:
+        reward = training_reward.progress(
+            before,
+            done.final_observation,
+            done.stage_completed,
+            was_running & (done.over == Ending.WON),
+            was_running & (done.over == Ending.DIED),
+        )
+    return done.observation, new_state, reward, terminated, truncated, info
+
+
+def _observe_games(state: EnvState) -> jax.Array:
+    return batch.observations(state.game)
+
+
+# --- what the functions above return for one game, for `over_games` ------------------------
+
+
+def _new_game_results(stream: Any, episode: Any) -> Any:
+    number: Any = jax.ShapeDtypeStruct((), jnp.int32)
+    game = jax.eval_shape(new_game, stream, episode)
+    state = EnvState(game=game, episode_return=number, episode_length=number)
+    return _struct(_OBSERVATION), state
+
+
+def _step_results(state: Any, action: Any) -> Any:
+    del action
+    real, flag = _struct(_REAL), _struct(_FLAG)
+    return _struct(_OBSERVATION), state, real, flag, flag, jax.tree.map(_struct, _INFO)
+
+
+def _observe_results(state: Any) -> Any:
+    del state
+    return _struct(_OBSERVATION)
+
+
+def _tactical_results(record: Any) -> Any:
+    del record
+    return jax.ShapeDtypeStruct((TACTICAL_SIZE,), jnp.int8)
+
+
+def _struct(space: Box) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(space.shape, space.dtype)

@@ -1,0 +1,131 @@
+"""What the player sees, as sets of cells, read from compact records."""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.game.jaxgame import bitboard, planes
+from hackmatrix.game.jaxgame.bitboard import CellSet
+from hackmatrix.game.jaxgame.control_flow import compute_once
+from hackmatrix.game.jaxgame.records import Records
+from hackmatrix.game.jaxgame.state import NUM_PLANES
+from hackmatrix.game.rules.board import CELLS
+from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.observation import NUMBER
+from hackmatrix.game.rules.tactical import MAX_SPAWNS
+
+_Tree = TypeVar("_Tree")
+
+
+class Seen(NamedTuple):
+    """What the player sees: sets of cells and numbers, of N games each."""
+
+    number: dict[str, jax.Array]  # int32[N], those of the record by name
+    cell: jax.Array  # int32[N]
+    here: CellSet
+    blocks: CellSet
+    exit: CellSet
+    siphons: CellSet
+    siphoned: CellSet
+    transmissions: CellSet
+    enemies: CellSet
+    kinds: tuple[CellSet, ...]  # by `EnemyType`
+    stunned: CellSet
+    hp: tuple[CellSet, ...]  # 2 planes
+    last_seen: CellSet
+    block: planes.Numbers[CellSet]  # the kind of block
+    value: planes.Numbers[CellSet]
+    spawn: planes.Numbers[CellSet]
+    credits: planes.Numbers[CellSet]
+    energy: planes.Numbers[CellSet]
+    exit_distance: planes.Numbers[CellSet]
+
+    @property
+    def able(self) -> CellSet:
+        """The enemies that will act."""
+        return self.enemies & ~self.stunned
+
+    @property
+    def able_viruses(self) -> CellSet:
+        """The viruses among them."""
+        return self.kinds[EnemyType.VIRUS] & ~self.stunned
+
+    @property
+    def stops(self) -> CellSet:
+        """Cells on which no enemy can walk."""
+        return self.blocks | self.enemies | self.transmissions
+
+
+def look(records: jax.Array) -> Seen:
+    """Reads compact records, uint8[N, RECORD_SIZE]."""
+    seen = Records(records)
+    number = {name: seen.number(name) for name in (*NUMBER, "show", "calm", "step")}
+    kind, block = seen.planes("enemy_type"), seen.planes("block")
+    kinds = tuple(planes.equal(kind, 1 + k) for k in EnemyType)
+    read = Seen(
+        number=number,
+        cell=number["cell"],
+        here=bitboard.of_cell(number["cell"]),
+        blocks=planes.nonzero(block),
+        exit=seen.cells("exit"),
+        siphons=seen.cells("data_siphon"),
+        siphoned=seen.cells("siphoned"),
+        transmissions=seen.cells("transmission"),
+        enemies=reduce(CellSet.__or__, kinds),
+        kinds=kinds,
+        stunned=seen.cells("stunned"),
+        hp=seen.planes("enemy_hp"),
+        last_seen=seen.cells("last_seen"),
+        block=block,
+        value=seen.planes("value")[: NUM_PLANES["value"]],
+        spawn=planes.at_most(seen.planes("spawn"), MAX_SPAWNS),
+        credits=seen.planes("credits"),
+        energy=seen.planes("energy"),
+        exit_distance=seen.planes("exit_distance"),
+    )
+    return kept(read, number)
+
+
+def kept(tree: _Tree, number: dict[str, jax.Array]) -> _Tree:
+    """The same values, written to memory once instead of computed anew by each of their users."""
+    return compute_once(number["stage"] > 0, lambda: tree)
+
+
+def stacked(sets: Sequence[CellSet]) -> CellSet:
+    """Several sets [N] as one with an axis before: [K, N]."""
+    return CellSet(*(jnp.stack(words) for words in zip(*sets, strict=True)))
+
+
+def each_of(cells: CellSet, axis: int = 0) -> CellSet:
+    """The set with one more axis, to meet another one that has several entries there."""
+    return CellSet(*(jnp.expand_dims(word, axis) for word in cells))
+
+
+def both(a: CellSet, b: CellSet) -> tuple[CellSet, CellSet]:
+    """The two with the same shape."""
+    shape = jnp.broadcast_shapes(a.low.shape, b.low.shape)
+
+    def broadcast(cells: CellSet) -> CellSet:
+        return CellSet(*(jnp.broadcast_to(word, shape) for word in cells))
+
+    return broadcast(a), broadcast(b)
+
+
+def meet(*sets: CellSet) -> CellSet:
+    """The intersection of sets whose axes broadcast."""
+    return reduce(lambda a, b: CellSet.__and__(*both(a, b)), sets)
+
+
+def only_if(condition: jax.Array, cells: CellSet) -> CellSet:
+    """The set where the condition holds, else the empty set; axes broadcast."""
+    return CellSet(*(jnp.where(condition, word, 0) for word in cells))
+
+
+def bits(cells: CellSet) -> jax.Array:
+    """int16[36, ...]: 1 for the cells of a set."""
+    places = np.arange(CELLS // 2, dtype=np.uint32).reshape(-1, *[1] * cells.low.ndim)
+    return jnp.concatenate([(word[None] >> places) & 1 for word in cells]).astype(jnp.int16)

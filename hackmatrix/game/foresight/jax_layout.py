@@ -1,0 +1,78 @@
+"""Section 12, continued: the layout `tactical`, from compact records.
+
+Everything here has the axis of games last, so that each bit operation runs over many games; what is
+played out for several programs, directions or cells at once has an axis before it.
+"""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.game.foresight.jax_board import Seen, kept, look
+from hackmatrix.game.foresight.jax_siphoning import of_siphoning
+from hackmatrix.game.foresight.jax_threats import of_actions
+from hackmatrix.game.jaxgame import bitboard
+from hackmatrix.game.jaxgame.bitboard import CellSet
+from hackmatrix.game.rules.board import SIZE
+from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
+from hackmatrix.game.rules.tactical import GROUPS, HOARDS, MAX_COUNT
+
+
+def tactical_numbers(records: jax.Array) -> jax.Array:
+    """int8[N, TACTICAL_SIZE]: the integers of `rules.tactical.GROUPS`.
+
+    Of compact records, uint8[N, RECORD_SIZE].
+    """
+    seen = look(records)
+    numbers = {**of_actions(seen), **of_siphoning(seen), **_pieces(seen), **_numbers(seen)}
+    rows = [jnp.reshape(numbers[g.name], (g.size, -1)).astype(jnp.int8) for g in GROUPS]
+    return jnp.concatenate(kept(rows, seen.number)).T
+
+
+def _pieces(seen: Seen) -> dict[str, jax.Array]:
+    def count(cells: CellSet) -> jax.Array:
+        return jnp.minimum(cells.size(), MAX_COUNT)
+
+    return {
+        "enemies": jnp.stack([count(kind) for kind in seen.kinds]),
+        "stunned": count(seen.stunned),
+        "hidden": count(seen.last_seen),
+        "transmissions": count(seen.transmissions),
+        "empty_of_pieces": ~(seen.enemies | seen.transmissions).any(),
+    }
+
+
+def _numbers(seen: Seen) -> dict[str, jax.Array]:
+    number = seen.number
+
+    def at_least(name: str, bounds: Sequence[int]) -> jax.Array:
+        return number[name][None] >= np.array(bounds)[:, None]
+
+    def one_hot(values: jax.Array, numbers: range) -> jax.Array:
+        return values[None] == np.array(numbers)[:, None]
+
+    return {
+        "hp": one_hot(number["hp"], range(1, MAX_HP + 1)),
+        "siphons": at_least("siphons", (1, 2, 3)),
+        "attack": at_least("attack", (2, 3, 4)),
+        "credits": jnp.minimum(number["credits"], 60),
+        "energy": jnp.minimum(number["energy"], 60),
+        "has_credits": at_least("credits", HOARDS),
+        "has_energy": at_least("energy", HOARDS),
+        "stage": one_hot(number["stage"], range(1, LAST_STAGE + 1)),
+        "turn": jnp.minimum(number["turn"], 80),
+        "until_task": jnp.clip(number["next_task"] - number["turn"], -1, 24),
+        "interval": jnp.minimum(number["interval"], 24),
+        "pending": jnp.minimum(number["pending"], 18),
+        "saved": number["saved"],
+        "atk_uses": number["atk_uses"],
+        "flags": jnp.stack([number[name] for name in ("show", "calm", "step")]),
+        "line": jnp.concatenate(
+            [
+                one_hot(bitboard.row_of(seen.cell), range(SIZE)),
+                one_hot(bitboard.col_of(seen.cell), range(SIZE)),
+            ]
+        ),
+    }

@@ -1,0 +1,197 @@
+"""Layout `tactical`: what siphoning gives, and the ways there."""
+
+from functools import reduce
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from hackmatrix.game.foresight.jax_board import Seen, bits, kept
+from hackmatrix.game.jaxgame import bitboard, planes
+from hackmatrix.game.jaxgame.bitboard import CellSet
+from hackmatrix.game.rules.board import SIZE, Content
+from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.programs import PROGRAMS
+from hackmatrix.game.rules.tactical import (
+    CREDIT_WORTH,
+    ENERGY_WORTH,
+    FAR,
+    LARGEST_WORTH,
+    MAX_COUNT,
+    MAX_HITS,
+    NO_WORTH,
+    PROGRAM_WORTH,
+    QUESTION_WORTH,
+    RINGS,
+    SPAWN_WORTH,
+    STEP_WORTH,
+)
+
+
+class _Yields(NamedTuple):
+    """Where siphoning gives something."""
+
+    open: CellSet  # cells without block, not siphoned
+    blocks: CellSet  # blocks not siphoned
+    questions: CellSet  # the question blocks among them
+    programs: list[CellSet]  # for each program, if it is not owned yet: the block that gives it
+
+
+def of_siphoning(seen: Seen) -> dict[str, jax.Array]:
+    """The groups about siphoning and ways, and the enemies by their distance."""
+    yields = _yields(seen)
+    way, near = _ways(seen.here, seen.blocks)
+    to_siphon, _ = _ways(seen.siphons, seen.blocks)
+    return {
+        **_of_best(seen, yields, way),
+        **_of_cross(seen, yields),
+        "go_to_exit": _nearer(seen, seen.exit_distance),
+        "go_to_siphon": _nearer(seen, to_siphon),
+        "program_near": _nearness(yields, near),
+        "credits_left": planes.total(seen.credits, yields.open),
+        "energy_left": planes.total(seen.energy, yields.open),
+        "siphons_left": jnp.minimum(seen.siphons.size(), MAX_COUNT),
+        "siphon_distance": planes.total(to_siphon, seen.here),
+        "exit_distance": planes.total(seen.exit_distance, seen.here),
+        **_by_distance(seen, way),
+    }
+
+
+def _yields(seen: Seen) -> _Yields:
+    left = ~seen.siphoned
+    shown = planes.equal(seen.block, Content.PROGRAM) & left
+    owned = seen.number["owned"]
+    programs = [
+        (cells & shown).only_if(owned >> n & 1 == 0)
+        for n, cells in enumerate(planes.one_hot(seen.value, len(PROGRAMS)))
+    ]
+    yields = _Yields(
+        open=left & ~seen.blocks,
+        blocks=left & seen.blocks,
+        questions=planes.equal(seen.block, Content.QUESTION) & left,
+        programs=programs,
+    )
+    return kept(yields, seen.number)
+
+
+def _of_best(seen: Seen, yields: _Yields, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
+    """The worth of siphoning here, and the way to the place where it is worth the most."""
+    worth = _over_cross(_worths(seen, yields))
+    distance = _values(way)
+    reachable = (distance < FAR) & (bits(seen.blocks) == 0)
+    total = jnp.where(reachable, worth + STEP_WORTH * distance, NO_WORTH)
+    total, worth = kept((total, worth), seen.number)
+    best_worth = jnp.max(total, axis=0)
+    to_best, _ = _ways(bitboard.of_mask(total == best_worth).first(), seen.blocks)
+    steps = planes.total(to_best, seen.here)
+    worth_here = jnp.sum(worth * bits(seen.here), axis=0)
+    return {
+        "go_to_best": _nearer(seen, to_best),
+        "here_worth": jnp.clip(worth_here >> 1, -LARGEST_WORTH, LARGEST_WORTH),
+        "best_worth": jnp.clip(best_worth >> 1, -LARGEST_WORTH, LARGEST_WORTH),
+        "best_distance": steps,
+        "best_here": steps == 0,
+    }
+
+
+def _of_cross(seen: Seen, yields: _Yields) -> dict[str, jax.Array]:
+    """What siphoning here gives."""
+    cross = bitboard.cross(seen.here)
+    any_new = reduce(CellSet.__or__, yields.programs)
+    return {
+        "here_credits": planes.total(seen.credits, cross & yields.open),
+        "here_energy": planes.total(seen.energy, cross & yields.open),
+        "here_spawns": planes.total(seen.spawn, cross & yields.blocks),
+        "here_questions": (cross & yields.questions).size(),
+        "here_programs": (cross & any_new).size(),
+    }
+
+
+def _nearer(seen: Seen, distances: planes.Numbers[CellSet]) -> jax.Array:
+    """int32[4, N]: whether each direction shortens the way: 1, or -1 if it makes it longer."""
+    own = planes.total(distances, seen.here)
+    steps = []
+    for direction in bitboard.DIRECTIONS:
+        there = direction(seen.here) & ~seen.blocks
+        closer = jnp.clip(own - planes.total(distances, there), -1, 1)
+        steps.append(jnp.where(there.any(), closer, 0))
+    return jnp.stack(steps)
+
+
+def _nearness(yields: _Yields, near: planes.Numbers[CellSet]) -> jax.Array:
+    """int32[23, N]: how near the first cell is from which each program can be siphoned."""
+    first = [cells.first() for cells in yields.programs]
+    return jnp.stack([jnp.where(c.any(), FAR - planes.total(near, c), 0) for c in first])
+
+
+def _by_distance(seen: Seen, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
+    rings = planes.one_hot(way, RINGS + 1)[1:]
+
+    def counted(pieces: CellSet) -> jax.Array:
+        return jnp.stack([jnp.minimum((pieces & ring).size(), MAX_HITS) for ring in rings])
+
+    viruses = seen.kinds[EnemyType.VIRUS]
+    return {
+        "walkers_at": counted(seen.enemies & ~viruses),
+        "viruses_at": counted(viruses),
+    }
+
+
+def _worths(seen: Seen, yields: _Yields) -> jax.Array:
+    """int16[36, N]: what siphoning adds to the worth of a place by each cell."""
+    worths = list(zip(yields.programs, PROGRAM_WORTH, strict=True))
+    programs = tuple(
+        reduce(CellSet.__or__, [cells for cells, worth in worths if worth >> b & 1])
+        for b in range(max(PROGRAM_WORTH).bit_length())
+    )
+    sums = _values(programs)
+    for weight, numbers, cells in (
+        (CREDIT_WORTH, seen.credits, yields.open),
+        (ENERGY_WORTH, seen.energy, yields.open),
+        (SPAWN_WORTH, seen.spawn, yields.blocks),
+        (QUESTION_WORTH, (yields.questions,), yields.questions),
+    ):
+        sums += weight * _values(tuple(plane & cells for plane in numbers))
+    return sums
+
+
+def _values(numbers: planes.Numbers[CellSet]) -> jax.Array:
+    """int16[36, N]: a number for each cell."""
+    values = sum(bits(plane) << b for b, plane in enumerate(numbers))
+    return jnp.asarray(values, jnp.int16)
+
+
+_DISTANCE_PLANES = FAR.bit_length()
+
+
+def _ways(
+    start: CellSet, blocks: CellSet
+) -> tuple[planes.Numbers[CellSet], planes.Numbers[CellSet]]:
+    """Steps from a set of cells over cells without block, at most `FAR`.
+
+    Returns:
+        The steps to each cell, and the fewest steps to a cell of its cross.
+    """
+    none = start & ~start
+    zero = (none,) * _DISTANCE_PLANES
+
+    def further(_: jax.Array, carry: Any) -> Any:
+        reached, way, near = carry
+        way = planes.increment(way, ~reached)
+        near = planes.increment(near, ~bitboard.cross(reached))
+        return bitboard.flood_step(reached, ~blocks), way, near
+
+    _, way, near = lax.fori_loop(0, FAR, further, (start, zero, zero))
+    return way, near
+
+
+def _over_cross(table: jax.Array) -> jax.Array:
+    """The sums over the cross of each cell of an array [36, N]."""
+    square = table.reshape(SIZE, SIZE, -1)
+    padded = jnp.pad(square, [(1, 1), (1, 1), (0, 0)])
+    views = [
+        padded[rows : rows + SIZE, cols : cols + SIZE]
+        for rows, cols in ((2, 1), (0, 1), (1, 0), (1, 2))
+    ]
+    return sum(views, square).reshape(table.shape)

@@ -1,0 +1,71 @@
+"""Section 12, continued: the layout `tactical`, worked out from a compact record."""
+
+from collections.abc import Iterable, Sequence
+
+from hackmatrix.game.foresight.python_board import Board, Numbers
+from hackmatrix.game.foresight.python_siphoning import of_siphoning
+from hackmatrix.game.foresight.python_strikes import of_programs
+from hackmatrix.game.foresight.python_threats import of_directions, of_window
+from hackmatrix.game.rules.board import SIZE, col, row
+from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
+from hackmatrix.game.rules.tactical import GROUPS, HOARDS, MAX_COUNT
+
+
+def tactical_numbers(record: bytes) -> list[int]:
+    """The integers of `rules.tactical.GROUPS`, of a compact record."""
+    board = Board.of(record)
+    numbers: Numbers = {
+        **of_directions(board),
+        **of_programs(board),
+        **of_window(board),
+        **of_siphoning(board),
+        **_pieces(board),
+        **_numbers(board),
+    }
+    return [number for group in GROUPS for number in numbers[group.name]]
+
+
+def _pieces(board: Board) -> Numbers:
+    kinds = list(board.enemies.values())
+    hidden = sum(cell.field("last_seen") for cell in board.cells)
+    return {
+        "enemies": [min(kinds.count(kind), MAX_COUNT) for kind in EnemyType],
+        "stunned": [min(len(board.stunned), MAX_COUNT)],
+        "hidden": [min(hidden, MAX_COUNT)],
+        "transmissions": [min(len(board.transmissions), MAX_COUNT)],
+        "empty_of_pieces": [int(not board.enemies and not board.transmissions)],
+    }
+
+
+def _numbers(board: Board) -> Numbers:
+    number = board.number
+
+    def one_hot(value: int, values: range) -> list[int]:
+        return _flags(value == each for each in values)
+
+    def at_least(name: str, bounds: Sequence[int]) -> list[int]:
+        return _flags(number(name) >= bound for bound in bounds)
+
+    return {
+        "hp": one_hot(number("hp"), range(1, MAX_HP + 1)),
+        "siphons": at_least("siphons", (1, 2, 3)),
+        "attack": at_least("attack", (2, 3, 4)),
+        "credits": [min(number("credits"), 60)],
+        "energy": [min(number("energy"), 60)],
+        "has_credits": at_least("credits", HOARDS),
+        "has_energy": at_least("energy", HOARDS),
+        "stage": one_hot(number("stage"), range(1, LAST_STAGE + 1)),
+        "turn": [min(number("turn"), 80)],
+        "until_task": [max(-1, min(24, number("next_task") - number("turn")))],
+        "interval": [min(number("interval"), 24)],
+        "pending": [min(number("pending"), 18)],
+        "saved": [number("saved")],
+        "atk_uses": [number("atk_uses")],
+        "flags": [number(flag) for flag in ("show", "calm", "step")],
+        "line": [*one_hot(row(board.cell), range(SIZE)), *one_hot(col(board.cell), range(SIZE))],
+    }
+
+
+def _flags(values: Iterable[object]) -> list[int]:
+    return [int(bool(value)) for value in values]

@@ -1,0 +1,147 @@
+"""Layout `tactical`: what siphoning gives, and the ways there."""
+
+from dataclasses import dataclass, field
+
+from hackmatrix.game.engine.movement import distances
+from hackmatrix.game.foresight.python_board import Board, Numbers
+from hackmatrix.game.rules.actions import NUM_DIRECTIONS
+from hackmatrix.game.rules.board import CELLS, CROSS, NEIGHBOUR, Content
+from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.programs import PROGRAMS
+from hackmatrix.game.rules.tactical import (
+    CREDIT_WORTH,
+    ENERGY_WORTH,
+    FAR,
+    LARGEST_WORTH,
+    MAX_COUNT,
+    MAX_HITS,
+    MAX_SPAWNS,
+    NO_WORTH,
+    PROGRAM_WORTH,
+    QUESTION_WORTH,
+    RINGS,
+    SPAWN_WORTH,
+    STEP_WORTH,
+)
+
+
+@dataclass
+class _Yield:
+    """What siphoning takes from a cell, or from a cross."""
+
+    credits: int = 0
+    energy: int = 0
+    spawns: int = 0
+    questions: int = 0
+    programs: list[int] = field(default_factory=list)
+
+    @property
+    def worth(self) -> int:
+        return (
+            CREDIT_WORTH * self.credits
+            + ENERGY_WORTH * self.energy
+            + SPAWN_WORTH * self.spawns
+            + QUESTION_WORTH * self.questions
+            + sum(PROGRAM_WORTH[program] for program in self.programs)
+        )
+
+
+def _yield(board: Board, cell: int) -> _Yield:
+    here = board.cells[cell]
+    if here.field("siphoned"):
+        return _Yield()
+    match here.field("block"):
+        case 0:
+            return _Yield(credits=here.field("credits"), energy=here.field("energy"))
+        case Content.QUESTION:
+            return _Yield(questions=1)
+    spawns = min(here.field("spawn"), MAX_SPAWNS)
+    if here.field("block") == Content.DATA:
+        return _Yield(spawns=spawns)
+    program = here.field("value")
+    owned = board.number("owned") >> program & 1
+    return _Yield(spawns=spawns, programs=[] if owned else [program])
+
+
+def _over_cross(yields: list[_Yield], cell: int) -> _Yield:
+    parts = [yields[c] for c in CROSS[cell]]
+    return _Yield(
+        sum(part.credits for part in parts),
+        sum(part.energy for part in parts),
+        sum(part.spawns for part in parts),
+        sum(part.questions for part in parts),
+        [program for part in parts for program in part.programs],
+    )
+
+
+def of_siphoning(board: Board) -> Numbers:
+    """The groups about siphoning and ways, and the enemies by their distance."""
+    here = board.cell
+    yields = [_yield(board, cell) for cell in range(CELLS)]
+    way = _ways({here}, board.blocks)
+    siphons = {cell for cell in range(CELLS) if board.cells[cell].field("data_siphon")}
+    to_siphon = _ways(siphons, board.blocks)
+    worth = {
+        cell: _over_cross(yields, cell).worth + STEP_WORTH * way[cell]
+        for cell in range(CELLS)
+        if way[cell] < FAR and cell not in board.blocks
+    }
+    best_worth = max(worth.values(), default=NO_WORTH)
+    best = min((cell for cell in worth if worth[cell] == best_worth), default=0)
+    to_best = _ways({best}, board.blocks)
+    to_exit = [cell.field("exit_distance") for cell in board.cells]
+    own = _over_cross(yields, here)
+    viruses = [c for c, kind in board.enemies.items() if kind == EnemyType.VIRUS]
+    others = [c for c, kind in board.enemies.items() if kind != EnemyType.VIRUS]
+
+    def nearer(table: list[int]) -> list[int]:
+        ahead = [NEIGHBOUR[here][direction] for direction in range(NUM_DIRECTIONS)]
+        return [
+            0 if c is None or c in board.blocks else max(-1, min(1, table[here] - table[c]))
+            for c in ahead
+        ]
+
+    def rings(pieces: list[int]) -> list[int]:
+        counts = [sum(way[c] == distance for c in pieces) for distance in range(1, RINGS + 1)]
+        return [min(count, MAX_HITS) for count in counts]
+
+    return {
+        "go_to_exit": nearer(to_exit),
+        "go_to_siphon": nearer(to_siphon),
+        "go_to_best": nearer(to_best),
+        "program_near": [_nearness(yields, way, number) for number in range(len(PROGRAMS))],
+        "here_credits": [own.credits],
+        "here_energy": [own.energy],
+        "here_spawns": [own.spawns],
+        "here_questions": [own.questions],
+        "here_programs": [len(own.programs)],
+        "here_worth": [_halved(own.worth)],
+        "best_worth": [_halved(best_worth)],
+        "best_distance": [to_best[here]],
+        "best_here": [int(to_best[here] == 0)],
+        "credits_left": [sum(part.credits for part in yields)],
+        "energy_left": [sum(part.energy for part in yields)],
+        "siphons_left": [min(len(siphons), MAX_COUNT)],
+        "siphon_distance": [to_siphon[here]],
+        "exit_distance": [to_exit[here]],
+        "walkers_at": rings(others),
+        "viruses_at": rings(viruses),
+    }
+
+
+def _halved(worth: int) -> int:
+    return max(-LARGEST_WORTH, min(LARGEST_WORTH, worth >> 1))
+
+
+def _nearness(yields: list[_Yield], way: list[int], program: int) -> int:
+    """How near the first cell is from which a program can be siphoned."""
+    for cell in range(CELLS):
+        if program in yields[cell].programs:
+            return FAR - min(way[c] for c in CROSS[cell])
+    return 0
+
+
+def _ways(start: set[int], blocks: frozenset[int]) -> list[int]:
+    """Steps from a set of cells over cells without block, at most `FAR`."""
+    found = distances(start, blocks)
+    return [min(found.get(cell, FAR), FAR) for cell in range(CELLS)]

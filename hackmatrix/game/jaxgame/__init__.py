@@ -1,0 +1,1 @@
+"""The game in JAX: the files of `engine/` as pure functions of any number of games."""

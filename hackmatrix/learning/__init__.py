@@ -1,0 +1,1 @@
+"""How agents learn: PPO, a run under way, its settings, its metrics and alarms, imitation."""

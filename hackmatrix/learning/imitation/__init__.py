@@ -1,0 +1,1 @@
+"""Expert iteration: a network learns what a tree search with it has found."""

@@ -1,0 +1,108 @@
+"""A network learns from lessons: the teacher's probabilities and values."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.network import Network
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.environment import PyTree
+from hackmatrix.learning.imitation.search_targets import Lessons
+from hackmatrix.learning.ppo.seeds import are_finite
+
+Array = jax.Array
+
+_VALUE = 0.5  # weight of the value loss
+_LARGEST_NORM = 0.5  # of a gradient
+
+
+class Loss(NamedTuple):
+    """Means over lessons."""
+
+    divergence: Array  # KL divergence of the network's policy from the teacher's
+    value: Array  # squared difference of the values
+
+
+def learn(
+    network: Network,
+    params: PyTree,
+    lessons: Lessons,
+    *,
+    lr: float,
+    epochs: int,
+    batch: int,
+    seed: int,
+) -> tuple[PyTree, Loss]:
+    """Learns by Adam, with a learning rate that falls linearly to 0.
+
+    Args:
+        network: the network.
+        params: its params.
+        lessons: at least one batch.
+        lr: learning rate at the start.
+        epochs: passes over the lessons.
+        batch: lessons of a step; those that are left over in an epoch are left out.
+        seed: of their order.
+
+    Returns:
+        The new params, and the loss in the last epoch.
+
+    Raises:
+        UserError: the params became NaN or infinite.
+    """
+    count = len(lessons.mask)
+    steps = count // batch
+    adam = optax.chain(
+        optax.clip_by_global_norm(_LARGEST_NORM),
+        optax.adam(optax.linear_schedule(lr, 0, epochs * steps), eps=1e-5),
+    )
+    state, rng = adam.init(params), np.random.default_rng(seed)
+    losses = Loss(jnp.zeros(()), jnp.zeros(()))
+    for _ in range(epochs):
+        order = jnp.asarray(rng.permutation(count)[: steps * batch].reshape(steps, batch))
+        params, state, losses = _epoch(network, adam, params, state, lessons, order)
+    if not are_finite(params):
+        raise UserError(f"--lr {lr:g}: the params became NaN or infinite; take a smaller one")
+    return params, losses
+
+
+def loss(network: Network, params: PyTree, lessons: Lessons) -> Loss:
+    """How far the network is from its teacher."""
+    logits, values, _ = network(params, lessons.observations)
+    mask = distribution.unpack_mask(lessons.mask, network.num_actions)
+    log_probs = distribution.log_probabilities(logits, mask)
+    target = lessons.policy.astype(jnp.float32)
+    known = jnp.log(jnp.where(target > 0, target, 1))
+    divergence = jnp.sum(jnp.where(mask, target * (known - log_probs), 0), axis=1)
+    return Loss(jnp.mean(divergence), jnp.mean((values - lessons.value) ** 2))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _epoch(
+    network: Network,
+    adam: optax.GradientTransformation,
+    params: PyTree,
+    state: optax.OptState,
+    lessons: Lessons,
+    order: Array,
+) -> tuple[PyTree, optax.OptState, Loss]:
+    def objective(params: PyTree, some: Lessons) -> tuple[Array, Loss]:
+        parts = loss(network, params, some)
+        return parts.divergence + _VALUE * parts.value, parts
+
+    def step(
+        carry: tuple[PyTree, optax.OptState], indices: Array
+    ) -> tuple[tuple[PyTree, optax.OptState], Loss]:
+        params, state = carry
+        some = jax.tree.map(lambda x: x[indices], lessons)
+        gradient, parts = jax.grad(objective, has_aux=True)(params, some)
+        changes, state = adam.update(gradient, state, params)
+        return (optax.apply_updates(params, changes), state), parts
+
+    (params, state), losses = jax.lax.scan(step, (params, state), order)
+    return params, state, jax.tree.map(jnp.mean, losses)

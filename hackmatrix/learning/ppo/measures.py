@@ -1,0 +1,98 @@
+"""Metrics accumulated on the device: a total and a weight for each metric, float32[2].
+
+A metric that nothing measures keeps the weight 0.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from hackmatrix.core.devices import mesh
+from hackmatrix.environments.interface.environment import Environment, StepRecord
+from hackmatrix.environments.interface.metric import Metric, Over
+from hackmatrix.learning.reporting.metrics import measured_on_device
+
+Array = jax.Array
+Measures = dict[str, Array]
+
+
+def zero_sums(metrics: Sequence[Metric]) -> Measures:
+    """Totals and weights of 0 for every metric that is accumulated on the device."""
+    return {metric.name: jnp.zeros(2) for metric in measured_on_device(metrics)}
+
+
+def added(sums: Measures, measures: Measures, metrics: Sequence[Metric]) -> Measures:
+    """`sums` with the measures of further steps added."""
+    highest = _highest(metrics)
+    return sums | {
+        name: (jnp.maximum if name in highest else jnp.add)(sums[name], new)
+        for name, new in measures.items()
+    }
+
+
+def over_time(measures: Measures, metrics: Sequence[Metric]) -> Measures:
+    """Reduces the measures of T steps, [T, 2], to [2]."""
+    highest = _highest(metrics)
+    return {
+        name: (jnp.max if name in highest else jnp.sum)(steps, axis=0)
+        for name, steps in measures.items()
+    }
+
+
+def over_devices(measures: Measures, metrics: Sequence[Metric]) -> Measures:
+    """Reduces the measures over all devices; call inside `on_devices`."""
+    highest = {name: measures[name] for name in _highest(metrics) if name in measures}
+    summed = {name: values for name, values in measures.items() if name not in highest}
+    return mesh.psum(summed) | mesh.pmax(highest)
+
+
+def of_update(values: Mapping[str, Array]) -> Measures:
+    """Measures with weight 1 from the scalars of one update, by name."""
+    return {f"train/{name}": jnp.stack([value, jnp.ones(())]) for name, value in values.items()}
+
+
+def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) -> Measures:
+    """Measures of one step of N games: episode returns and lengths, and the environment's metrics.
+
+    Args:
+        env: the environment.
+        step: record of the step; its arrays have the leading axis N.
+        returns: float32[N], sum of the episode's rewards up to and including this step.
+        lengths: int32[N], number of the episode's steps up to and including this one.
+    """
+    numbers: dict[Over, dict[str, Any]] = {over: {} for over in Over}
+    numbers[Over.STEPS] = {"train/mean_reward": step.reward}
+    numbers[Over.EPISODES] = {
+        "train/mean_episode_return": returns,
+        "train/mean_episode_length": lengths,
+    }
+    if hasattr(env, "measure"):
+        measured = jax.vmap(env.measure)(step)
+        for metric in getattr(env, "metrics", ()):
+            if metric.name in measured:
+                numbers[metric.over][metric.name] = measured[metric.name]
+    ended = step.ended[:, None]
+    episodes = jnp.sum(step.ended, dtype=jnp.float32)
+
+    def summed(over: Over, weight: Any, total: Any) -> Measures:
+        """Reduces all metrics of one kind at once: fewer reductions are faster."""
+        if not numbers[over]:
+            return {}
+        totals = total(jnp.stack([x.astype(jnp.float32) for x in numbers[over].values()], axis=1))
+        pairs = jnp.stack([totals, jnp.broadcast_to(weight, totals.shape)], axis=1)
+        return {name: pairs[i] for i, name in enumerate(numbers[over])}
+
+    measures = summed(Over.STEPS, float(step.reward.size), lambda x: jnp.sum(x, axis=0))
+    measures |= summed(Over.EPISODES, episodes, lambda x: jnp.sum(jnp.where(ended, x, 0.0), axis=0))
+    measures |= summed(
+        Over.HIGHEST, episodes > 0, lambda x: jnp.max(jnp.where(ended, x, 0.0), axis=0)
+    )
+    for name, (number, chances) in numbers[Over.CHANCES].items():
+        measures[name] = jnp.stack([jnp.sum(x, dtype=jnp.float32) for x in (number, chances)])
+    return measures
+
+
+def _highest(metrics: Sequence[Metric]) -> set[str]:
+    return {metric.name for metric in metrics if metric.over is Over.HIGHEST}

@@ -1,0 +1,200 @@
+"""Rollouts: plays many games for some steps and records what learning needs."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+
+from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.network import encoded, restarted
+from hackmatrix.environments.interface.environment import Environment, PyTree, StepRecord
+from hackmatrix.learning.ppo import measures
+from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys
+from hackmatrix.learning.ppo.setup import Task
+from hackmatrix.learning.ppo.tasks import summed, tasks_of
+from hackmatrix.learning.reporting.metrics import metrics_of
+
+Array = jax.Array
+
+
+class Games(struct.PyTreeNode):
+    """State of N games between two steps; every array has the leading axis N."""
+
+    env_state: PyTree
+    obs: PyTree  # the observation on which the next action is based, as the network reads it
+    carry: PyTree  # the network's, before it sees `obs`; not yet reset where `starts`
+    previous_mask: Array  # uint32[N], actions that were valid before the last step; 0 at starts
+    episode_return: Array  # float32[N], sum of the episode's rewards so far
+    episode_length: Array  # int32[N], number of its steps so far
+    discounted_return: Array  # float32[N], the same sum with older rewards discounted
+
+    @property
+    def starts(self) -> Array:
+        """bool[N], whether the next step is the first of its episode."""
+        return self.episode_length == 0
+
+
+class Transition(struct.PyTreeNode):
+    """One step; in a rollout every array has the leading axes [T, N].
+
+    `obs`, `starts`, `mask`, `log_prob` and `value` are from *before* the step, when `action` was
+    chosen; the other fields are its results.
+    """
+
+    obs: PyTree  # as the network reads it
+    mask: Array  # uint32, the valid actions as bits
+    action: Array  # uint8
+    log_prob: Array  # float32
+    value: Array  # float32, in units of scaled rewards
+    reward: Array  # float32, not scaled
+    terminated: Array  # bool
+    truncated: Array  # bool
+    final_value: Array  # float32, value of the final observation where truncated, else 0
+    starts: Array | None  # bool, whether the step begins an episode; None if not recurrent
+
+
+class Rollout(struct.PyTreeNode):
+    """T steps of N games, and sums over them."""
+
+    steps: Transition
+    first_carry: PyTree  # of the network before the first step, leading axis N
+    last_value: Array  # float32[N], of the observation after the last step
+    sum_of_squares: Array  # float32[] or [K], of the discounted returns of all steps
+    measures: measures.Measures
+    tasks: Array | None = None  # float32[N, K], see `tasks.py`
+
+
+def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
+    """Resets the games with these numbers, int32[N]; `keys` are those of the next update."""
+    reset_keys = keys.many(Purpose.RESET, each=numbers)
+    env: Any = task.env
+    if (tasks := tasks_of(env, numbers)) is None:
+        obs, env_state = jax.vmap(env.reset)(reset_keys)
+    else:
+        obs, env_state = jax.vmap(env.reset_task)(reset_keys, jnp.argmax(tasks, axis=1))
+    # A Python number in a state is weakly typed until the first step; the change of type would make
+    # everything compile again.
+    obs, env_state = jax.tree.map(
+        lambda x: jax.lax.convert_element_type(x, x.dtype), (obs, env_state)
+    )
+    num_envs = numbers.size
+    return Games(
+        env_state=env_state,
+        obs=encoded(task.network, obs),
+        carry=task.network.initial_carry(num_envs),
+        previous_mask=jnp.zeros(num_envs, jnp.uint32),
+        episode_return=jnp.zeros(num_envs),
+        episode_length=jnp.zeros(num_envs, jnp.int32),
+        discounted_return=jnp.zeros(num_envs),
+    )
+
+
+def play(
+    task: Task, params: PyTree, games: Games, keys: UpdateKeys, numbers: Array
+) -> tuple[Games, Rollout]:
+    """Plays `num_steps` steps in the games with the numbers `numbers`, int32[N].
+
+    The randomness of a step depends only on the keys, the step and the game's number.
+    """
+    config = task.config
+    tasks = tasks_of(task.env, numbers)
+
+    def step(games: Games, t: Array) -> tuple[Games, _Step]:
+        return _step(
+            task,
+            params,
+            games,
+            tasks,
+            choice_keys=keys.many(Purpose.ACTION, t, each=numbers),
+            env_keys=keys.many(Purpose.ENVIRONMENT, t, each=numbers),
+        )
+
+    first_carry = games.carry
+    games, steps = jax.lax.scan(step, games, jnp.arange(config.num_steps))
+    carry = restarted(task.network, games.carry, games.starts)
+    _, last_value, _ = task.network(params, games.obs, carry)
+    return games, Rollout(
+        steps=steps.transition,
+        first_carry=first_carry,
+        last_value=last_value,
+        sum_of_squares=jnp.sum(steps.sum_of_squares, axis=0),
+        measures=measures.over_time(steps.measures, metrics_of(task.env)),
+        tasks=tasks,
+    )
+
+
+class _Step(NamedTuple):
+    """Results of one step of N games: the transition and sums over the games."""
+
+    transition: Transition
+    sum_of_squares: Array
+    measures: measures.Measures
+
+
+def _step(
+    task: Task,
+    params: PyTree,
+    games: Games,
+    tasks: Array | None,
+    *,
+    choice_keys: Array,
+    env_keys: Array,
+) -> tuple[Games, _Step]:
+    env, network = task.env, task.network
+    logits, value, carry = network(params, games.obs, restarted(network, games.carry, games.starts))
+    mask = jax.vmap(env.action_mask)(games.env_state)
+    log_probs = distribution.log_probabilities(logits, mask)
+    action = distribution.sample(log_probs, mask, jax.vmap(jax.random.uniform)(choice_keys))
+    obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
+        env_keys, games.env_state, action
+    )
+    ended = terminated | truncated
+    returns = games.episode_return + reward
+    lengths = games.episode_length + 1
+    discounted = task.config.gamma * games.discounted_return + reward
+    packed_mask = distribution.pack_mask(mask)
+    after = Games(
+        env_state=env_state,
+        obs=encoded(network, obs),
+        carry=carry,
+        previous_mask=jnp.where(ended, jnp.uint32(0), packed_mask),
+        episode_return=jnp.where(ended, 0.0, returns),
+        episode_length=jnp.where(ended, 0, lengths),
+        discounted_return=jnp.where(ended, 0.0, discounted),
+    )
+    transition = Transition(
+        obs=games.obs,
+        mask=packed_mask,
+        action=action.astype(jnp.uint8),
+        log_prob=distribution.log_probability(log_probs, action),
+        value=value,
+        reward=reward,
+        terminated=terminated,
+        truncated=truncated,
+        final_value=_final_values(
+            env,
+            lambda: network(params, encoded(network, info["final_observation"]), carry)[1],
+            truncated & ~terminated,
+        ),
+        starts=games.starts if network.recurrent else None,
+    )
+    record = StepRecord(
+        action=action,
+        mask=mask,
+        previous_mask=distribution.unpack_mask(games.previous_mask, env.num_actions),
+        reward=reward,
+        ended=ended,
+        info=info,
+    )
+    measured = measures.of_step(env, record, returns, lengths)
+    return after, _Step(transition, summed(discounted**2, tasks), measured)
+
+
+def _final_values(env: Environment, values: Callable[[], Array], wanted: Array) -> Array:
+    """`values()` where `wanted`, else 0, float32[N]; they are computed only if any is wanted."""
+    zeros = jnp.zeros(wanted.shape)
+    if getattr(env, "max_episode_steps", 0) is None:  # never truncates
+        return zeros
+    return jax.lax.cond(jnp.any(wanted), lambda: jnp.where(wanted, values(), zeros), lambda: zeros)

@@ -1,0 +1,16 @@
+"""What stays constant during training: the environment, the network and the settings."""
+
+from typing import NamedTuple
+
+from hackmatrix.agents.networks.network import Network
+from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.learning.settings.config import TrainConfig
+
+
+class Task(NamedTuple):
+    """The environment, the network that learns it, and the settings."""
+
+    env: Environment
+    network: Network
+    config: TrainConfig
+    detect_anomaly: bool = False  # whether to search for numbers that are not finite

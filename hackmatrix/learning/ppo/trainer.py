@@ -1,0 +1,372 @@
+"""The trainer: runs many PPO updates in one compiled call."""
+
+import dataclasses
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import struct
+from jax.sharding import PartitionSpec
+from jax.stages import Lowered
+
+from hackmatrix.agents.networks.network import Network, check_network, make_network
+from hackmatrix.agents.networks.normalisation import FeatureScale, dense_features
+from hackmatrix.core.compiled.kept_executables import KeptExecutables
+from hackmatrix.core.devices import mesh
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.learning.ppo import anomalies, measures, seeds
+from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys, key_for
+from hackmatrix.learning.ppo.levels import LevelProgress
+from hackmatrix.learning.ppo.reward_scale import RewardScale
+from hackmatrix.learning.ppo.rollout import Games, Rollout, new_games, play
+from hackmatrix.learning.ppo.setup import Task
+from hackmatrix.learning.ppo.tasks import number_of_tasks
+from hackmatrix.learning.reporting.metrics import metrics_of
+from hackmatrix.learning.settings.config import LOGGING, Course, TrainConfig
+
+Array = jax.Array
+
+
+class TrainState(struct.PyTreeNode):
+    """All that one update hands to the next. Random keys are derived from `seed` and `update`.
+
+    With K agents every array has a leading axis K; see `seeds.py`.
+    """
+
+    seed: Array  # uint32[]
+    update: Array  # int32[], number of updates made
+    params: PyTree
+    opt_state: optax.OptState
+    reward_scale: RewardScale
+    feature_scale: FeatureScale | None  # None: features are not normalised
+    progress: LevelProgress | None  # None: the environment has no levels
+    games: Games
+    sums: measures.Measures  # metrics since the last `take_sums`
+    anomaly: Array  # int32[3], the first one found
+
+
+class Trainer:
+    """PPO on an environment: `init` makes a state, `run` advances it by some updates.
+
+    Results depend neither on how many updates one call makes (the compiled loop is the same for
+    all) nor on which other agents are trained (`num_seeds`), nor, within float error, on the number
+    of devices.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        config: TrainConfig,
+        devices: Sequence[jax.Device] | None = None,
+        course: Course | None = None,
+        *,
+        network: Network | None = None,
+        detect_anomaly: bool = False,
+        over_agents: seeds.OverAgents | None = None,
+        made_from_config: bool = False,
+    ) -> None:
+        """Prepares the programs; they are compiled when they are first called.
+
+        Args:
+            env: what to train on.
+            config: settings.
+            devices: devices that share the games, see `learning/settings/devices.py`;
+                default: JAX's first.
+            course: the run's course, if it resumed with another batch size than it began with.
+            network: the network to train; by default the one that `config` describes.
+            detect_anomaly: whether to search every update for numbers that are not finite.
+            over_agents: maps the update of one agent over many; by default the fastest way on
+                the devices.
+            made_from_config: whether the package makes `env` from `config` alone, so that
+                executables can be kept on disk by name, for processes that keep programs.
+
+        Raises:
+            UserError: the network is not one for this environment; `config` normalises
+                observations, but this network does not allow it; or the network is recurrent and
+                `num_minibatches` does not divide `num_envs`.
+        """
+        self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
+        self._course = course or Course(config.batch_size, config.total_timesteps)
+        self._kept: KeptExecutables | None = None
+        if made_from_config and self.mesh.size == 1:
+            name = _name(config, self._course, detect_anomaly=detect_anomaly)
+            self._kept = KeptExecutables(name, ("init", "run"), self.mesh.devices.flat[0])
+        if network is None:
+            with jax.default_device(self.mesh.local_devices[0]):  # where it will run
+                network = make_network(env, config.network)
+        check_network(env, network)
+        _check_config(env, network, config)
+        self.config = config
+        self.network = network
+        self.task = Task(env, network, config, detect_anomaly)
+        self.metrics = metrics_of(env)
+        self._levels = getattr(env, "levels", None)
+        self._share = config.num_envs // self.mesh.size  # games of one device
+        self._over_agents = over_agents or seeds.fastest(self.mesh.devices.flat[0].platform)
+        specs = _specs(config.num_seeds)
+        self._shardings = mesh.shardings(self.mesh, specs)
+        self._init = mesh.on_devices(self._new_states, self.mesh, mesh.REPLICATED, specs)
+        self._run = mesh.on_devices(
+            self._updates, self.mesh, (specs, mesh.REPLICATED), specs, donate_argnums=0
+        )
+        self._gather = jax.jit(
+            lambda games: games, out_shardings=mesh.shardings(self.mesh, mesh.REPLICATED)
+        )
+
+    def init(self, seed: int, update: int = 0) -> TrainState:
+        """The state of a run that starts at this update: fresh params, new games.
+
+        Its agents have the seeds `seed`, `seed + 1`, ...
+        """
+        made_from = jnp.uint32(seed), jnp.int32(update)
+        made: TrainState = self._program("init", self._init, made_from)(*made_from)
+        return made
+
+    def start(self, seed: int) -> TrainState:
+        """The state of a new run, as `init` makes it, while a thread loads or compiles `run`."""
+        if self._kept is not None and self._kept.is_loading("run"):
+            return self.init(seed)
+        # Python traces one function at a time, so first what takes longest to compile.
+        lowered = self._run.lower(self.state_shape(), jnp.int32(0))
+        with ThreadPoolExecutor(1) as thread:
+            compiled = thread.submit(self._compile_run, lowered)
+            state = self.init(seed)
+            compiled.result()
+        return state
+
+    def run(self, state: TrainState, num_updates: int) -> TrainState:
+        """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
+        made_from = state, jnp.int32(num_updates)
+        made: TrainState = self._program("run", self._run, made_from)(*made_from)
+        return made
+
+    def _program(self, name: str, function: Any, arguments: tuple[Any, ...]) -> Any:
+        """What to call: the function, which JAX compiles, or its executable on disk."""
+        if self._kept is None:
+            return function
+        if self._kept.get(name) is None:
+            self._kept.make(name, function.lower(*arguments))
+        return self._kept.get(name)
+
+    def _compile_run(self, lowered: Lowered) -> None:
+        if self._kept is None:
+            lowered.compile()  # JAX keeps it with what was lowered, where `run` finds it
+        else:
+            self._kept.make("run", lowered)
+
+    def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
+        """The metrics accumulated so far, and the state with these sums set to zero."""
+        nothing = measures.zero_sums(self.metrics)
+        if (count := self.config.num_seeds) > 1:
+            nothing = {name: jnp.broadcast_to(x, (count, *x.shape)) for name, x in nothing.items()}
+        nothing = mesh.put(nothing, self._shardings.sums)
+        return dataclasses.replace(state, sums=nothing), state.sums
+
+    def state_shape(self) -> TrainState:
+        """Shapes, dtypes and shardings of a training state."""
+        shapes = jax.eval_shape(self._init, jnp.uint32(0), jnp.int32(0))
+        return jax.tree.map(
+            lambda sharding, part: jax.tree.map(
+                lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), part
+            ),
+            self._shardings,
+            shapes,
+        )
+
+    def on_devices(self, state: TrainState) -> TrainState:
+        """Puts a state of NumPy arrays on the devices, with the shardings that `run` expects."""
+        put: TrainState = mesh.put(state, self._shardings)
+        return put
+
+    def gathered(self, state: TrainState) -> TrainState:
+        """The state with all games where this process can read them; all processes call it."""
+        if not self.mesh.is_multi_process:
+            return state
+        return dataclasses.replace(state, games=mesh.local(self._gather(state.games)))
+
+    def network_params(self, state: TrainState) -> PyTree:
+        """The params with the feature normalisation folded in: the network reads raw features."""
+        params, scale = mesh.local((state.params, state.feature_scale))
+        if scale is None:
+            return params
+        fold = FeatureScale.folded if self.config.num_seeds == 1 else jax.vmap(FeatureScale.folded)
+        return fold(scale, params)
+
+    def anomaly(self, state: TrainState) -> tuple[int, anomalies.Anomaly] | None:
+        """The first number that was not finite, if one was found.
+
+        Returns:
+            The agent's seed and the place of the anomaly; None if there is none.
+        """
+        of_agents = seeds.split(np.asarray(state.anomaly), self.config.num_seeds)
+        for seed, found in zip(self.config.seeds, of_agents, strict=True):
+            if (anomaly := anomalies.read(found, state.params)) is not None:
+                return seed, anomaly
+        return None
+
+    def _new_states(self, seed: Array, update: Array) -> TrainState:
+        count = self.config.num_seeds
+        if count == 1:
+            return self._new_state(seed, update)
+        # One by one, so that each is to the last bit what its seed alone makes.
+        each = seeds.one_by_one(lambda seed: self._new_state(seed, update))
+        states: TrainState = each(seed + jnp.arange(count, dtype=jnp.uint32))
+        return states
+
+    def _new_state(self, seed: Array, update: Array) -> TrainState:
+        params = self.network.init(key_for(seed, Purpose.PARAMS))
+        config = self.config
+        return TrainState(
+            seed=seed,
+            update=update,
+            params=params,
+            opt_state=ppo.optimizer(config).init(params),
+            reward_scale=RewardScale.create(number_of_tasks(self.task.env)),
+            feature_scale=(
+                FeatureScale.create(
+                    self.task.env.feature_size, getattr(self.task.env, "feature_owners", None)
+                )
+                if config.normalize_observations
+                else None
+            ),
+            progress=LevelProgress.create(self._levels) if self._levels else None,
+            games=new_games(self.task, UpdateKeys(seed, update), self._numbers()),
+            sums=measures.zero_sums(self.metrics),
+            anomaly=anomalies.nothing_found(),
+        )
+
+    def _numbers(self) -> Array:
+        """Numbers of this device's games, int32[N]."""
+        return mesh.first_index(self._share) + jnp.arange(self._share)
+
+    def _updates(self, state: TrainState, num_updates: Array) -> TrainState:
+        update = self._update if self.config.num_seeds == 1 else self._over_agents(self._update)
+        result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: update(s), state)
+        return result
+
+    def _update(self, state: TrainState) -> TrainState:
+        config, keys = self.config, UpdateKeys(state.seed, state.update)
+        network_params = _network_params(state)
+        games, rollout = play(
+            self.task, network_params(state.params), self._games(state), keys, self._numbers()
+        )
+        reward_scale = state.reward_scale
+        if config.normalize_rewards:
+            squares = mesh.psum(rollout.sum_of_squares)
+            reward_scale = reward_scale.updated(squares, self._steps(rollout))
+        deviation = reward_scale.deviation
+        if not config.normalize_rewards:
+            deviation = jnp.ones_like(deviation)
+        learned = ppo.learn(
+            self.task,
+            ppo.Weights(state.params, state.opt_state),
+            ppo.batch_of(rollout, deviation, config),
+            keys,
+            ppo.Coefficients(
+                ppo.learning_rate(config, self._course, state.update),
+                ppo.entropy_coef(config, self._course, state.update),
+            ),
+            network_params,
+        )
+        measured = measures.over_devices(rollout.measures, self.metrics)
+        measured |= measures.of_update(learned.scalars | {"reward_scale": jnp.mean(deviation)})
+        return TrainState(
+            seed=state.seed,
+            update=state.update + 1,
+            params=learned.weights.params,
+            opt_state=learned.weights.opt_state,
+            reward_scale=reward_scale,
+            feature_scale=self._rescaled(state.feature_scale, rollout),
+            progress=self._advanced(state.progress, measured),
+            games=games,
+            sums=measures.added(state.sums, measured, self.metrics),
+            anomaly=self._searched(state, rollout, learned),
+        )
+
+    def _games(self, state: TrainState) -> Games:
+        """The games, those that begin in this update at the agent's level."""
+        env, games = self.task.env, state.games
+        if state.progress is None or not hasattr(env, "at_level"):
+            return games
+        at_level = jax.vmap(env.at_level, (0, None))
+        return games.replace(env_state=at_level(games.env_state, state.progress.level))
+
+    def _advanced(
+        self, progress: LevelProgress | None, measured: measures.Measures
+    ) -> LevelProgress | None:
+        if progress is None or self._levels is None:
+            return None
+        return progress.updated(self._levels, measured[self._levels.result])
+
+    def _steps(self, rollout: Rollout) -> int | Array:
+        """Steps of the rollout on all devices; float32[K] where they are of K tasks."""
+        if rollout.tasks is None:
+            return self.config.batch_size
+        steps: Array = mesh.psum(jnp.sum(rollout.tasks, axis=0)) * self.config.num_steps
+        return steps
+
+    def _rescaled(self, scale: FeatureScale | None, rollout: Rollout) -> FeatureScale | None:
+        """The scale after the rollout's observations; it takes effect with the next update."""
+        if scale is None:
+            return None
+
+        def add(sums: tuple[Array, Array], obs: PyTree) -> tuple[tuple[Array, Array], None]:
+            features = (dense_features(self.task.env, obs) - scale.mean) * counted
+            return (sums[0] + features.sum(axis=0), sums[1] + (features**2).sum(axis=0)), None
+
+        counted = scale.counted(rollout.tasks)
+        zeros = jnp.zeros(self.task.env.feature_size)
+        sums, _ = jax.lax.scan(add, (zeros, zeros), rollout.steps.obs)
+        sums, squares = mesh.psum(sums)
+        return scale.updated(sums, squares, scale.counted(self._steps(rollout)))
+
+    def _searched(self, state: TrainState, rollout: Rollout, learned: ppo.Learned) -> Array:
+        if not self.task.detect_anomaly:
+            return state.anomaly
+        tensors = anomalies.tensors_before_learning(state.params, rollout)
+        before = anomalies.first_of(tensors)
+        return anomalies.earliest(state.anomaly, state.update, before, learned.anomalies)
+
+
+def _check_config(env: Environment, network: Network, config: TrainConfig) -> None:
+    if config.num_envs < (tasks := number_of_tasks(env) or 1):
+        raise UserError(f"--num-envs {config.num_envs}: each of {tasks} tasks needs a game")
+    if config.normalize_observations and not network.reads_features:
+        raise UserError(
+            "--normalize-observations works with networks that read features by their first "
+            "layer alone, such as mlp; leave it off"
+        )
+    if network.recurrent and config.num_envs % config.num_minibatches:
+        raise UserError(
+            "a recurrent network learns from whole games: --num-minibatches "
+            f"{config.num_minibatches} must divide --num-envs {config.num_envs}"
+        )
+
+
+# Settings that no program reads.
+_UNREAD = {"seed", "init_from"} | {
+    field.name for field in dataclasses.fields(TrainConfig) if field.metadata["section"] == LOGGING
+}
+
+
+def _name(config: TrainConfig, course: Course, *, detect_anomaly: bool) -> str:
+    """Says all that the programs of a run are made from."""
+    settings = {name: value for name, value in vars(config).items() if name not in _UNREAD}
+    return f"a run of {settings}, {course}, {detect_anomaly=}"
+
+
+def _network_params(state: TrainState) -> Any:
+    return (lambda params: params) if state.feature_scale is None else state.feature_scale.folded
+
+
+def _specs(num_agents: int) -> Any:
+    """Partition specs of a state: games are sharded over the devices, all else is replicated."""
+    same: dict[str, Any] = {field.name: mesh.REPLICATED for field in dataclasses.fields(TrainState)}
+    games = mesh.SHARDED if num_agents == 1 else PartitionSpec(None, *mesh.SHARDED)
+    return TrainState(**same | {"games": games})

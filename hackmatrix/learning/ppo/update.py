@@ -1,0 +1,292 @@
+"""The PPO update (Schulman et al. 2017, https://arxiv.org/abs/1707.06347)."""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.network import Network, unroll
+from hackmatrix.core.devices import mesh
+from hackmatrix.environments.interface.environment import PyTree
+from hackmatrix.learning.ppo import anomalies
+from hackmatrix.learning.ppo.advantages import generalized_advantages
+from hackmatrix.learning.ppo.keys import UpdateKeys
+from hackmatrix.learning.ppo.minibatches import Shares, minibatch_indices
+from hackmatrix.learning.ppo.rollout import Rollout
+from hackmatrix.learning.ppo.setup import Task
+from hackmatrix.learning.ppo.tasks import normalised, of_games
+from hackmatrix.learning.settings.config import Course, TrainConfig
+
+Array = jax.Array
+Scalars = dict[str, Array]
+
+_OF_RANDOM_PLAY = "entropy_of_random_play"  # one of the parts of a loss
+
+
+class Samples(NamedTuple):
+    """What the loss reads: transitions with the leading axis B, or sequences, [T, B]."""
+
+    obs: PyTree
+    mask: Array  # uint32
+    action: Array  # uint8
+    log_prob: Array  # float32, of the policy that acted
+    value: Array  # float32, of the network that acted, in scaled units
+    advantage: Array  # float32, in scaled units
+    starts: Array | None  # bool, whether the step begins an episode; for recurrent networks
+    tasks: Array | None = None  # float32, see `tasks.py`, with an axis K at the end
+
+
+class Batch(NamedTuple):
+    """The samples of one update.
+
+    For a recurrent network they are sequences of T steps, and `carry` is the network's carry before
+    the first step, with the leading axis B. Otherwise they are transitions, and `carry` is the
+    empty tree.
+    """
+
+    samples: Samples
+    carry: PyTree
+
+
+class Weights(NamedTuple):
+    """Params and optimizer state, which gradient steps change."""
+
+    params: PyTree
+    opt_state: optax.OptState
+
+
+class Learned(NamedTuple):
+    """Result of one PPO update."""
+
+    weights: Weights
+    scalars: Scalars  # means over the minibatches of the last epoch
+    anomalies: Array  # int32[S], for each step of the optimizer; see `anomalies.py`
+
+
+def optimizer(config: TrainConfig) -> optax.GradientTransformation:
+    """Adam with eps 1e-5 after clipping by global norm; the learning rate is applied by `learn`."""
+    return optax.chain(
+        optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam(eps=1e-5)
+    )
+
+
+def learning_rate(config: TrainConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
+    """Learning rate of an update (counted from 0), float32 if traced; `xp` is jnp or NumPy."""
+    progress = _progress(course, update)
+    match config.lr_schedule:
+        case "linear":
+            return config.lr * (1 - progress)
+        case "cosine":
+            return config.lr * 0.5 * (1 + xp.cos(xp.pi * progress))
+        case _:
+            return config.lr
+
+
+def entropy_coef(config: TrainConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
+    """Weight of the entropy bonus in an update (counted from 0); arguments as `learning_rate`."""
+    if config.final_ent_coef is None:
+        return config.ent_coef
+    share = config.final_ent_coef / config.ent_coef
+    return config.ent_coef * xp.exp(np.log(share) * _progress(course, update))
+
+
+def _progress(course: Course, update: Any) -> Any:
+    """The part of the run that is done before an update."""
+    made = update - course.first_update + course.first_timesteps / course.batch_size
+    whole = course.num_updates - course.first_update + course.first_timesteps / course.batch_size
+    return made / whole
+
+
+class Coefficients(NamedTuple):
+    """What changes from update to update, float32[]."""
+
+    rate: Any  # the learning rate
+    entropy: Any  # the weight of the entropy bonus
+
+
+def loss(
+    params: PyTree, batch: Batch, *, network: Network, config: TrainConfig, ent_coef: Any
+) -> tuple[Array, Scalars]:
+    """PPO loss of a minibatch (policy + value - entropy bonus), and its parts by name.
+
+    It is the loss of this device's share of the minibatch: means are taken over that share, but
+    advantages are normalised over the shares of all devices.
+
+    The KL divergence from the policy that acted is estimated by (r - 1) - log r with the
+    probability ratio r: unbiased, of low variance and never negative
+    (http://joschu.net/blog/kl-approx.html).
+    """
+    samples = batch.samples
+    if samples.starts is None:
+        logits, value, _ = network(params, samples.obs)
+    else:
+        logits, value = unroll(network, params, samples.obs, samples.starts, batch.carry)
+    mask = distribution.unpack_mask(samples.mask, network.num_actions)
+    log_probs = distribution.log_probabilities(logits, mask)
+    log_ratio = distribution.log_probability(log_probs, samples.action) - samples.log_prob
+    ratio = jnp.exp(log_ratio)
+    clipped = jnp.clip(ratio, 1 - config.clip_eps, 1 + config.clip_eps)
+    advantage = normalised(samples.advantage, samples.tasks)
+    returns = samples.advantage + samples.value
+
+    pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
+    vf_loss = value_loss(value, returns)
+    entropy = jnp.mean(distribution.entropy(log_probs))
+    total = pg_loss + config.vf_coef * vf_loss - ent_coef * entropy
+    return total, {
+        "total_loss": total,
+        "pg_loss": pg_loss,
+        "vf_loss": vf_loss,
+        "entropy": entropy,
+        _OF_RANDOM_PLAY: jnp.mean(jnp.log(jnp.maximum(jnp.sum(mask, axis=-1), 1))),
+        "approx_kl": jnp.mean((ratio - 1) - log_ratio),
+        "clip_frac": jnp.mean(jnp.abs(ratio - 1) > config.clip_eps),
+    }
+
+
+def value_loss(value: Array, returns: Array) -> Array:
+    """Half the mean squared error of the values, float32[]."""
+    return 0.5 * jnp.mean((value - returns) ** 2)
+
+
+def learn(
+    task: Task,
+    weights: Weights,
+    batch: Batch,
+    keys: UpdateKeys,
+    coefficients: Coefficients,
+    network_params: Callable[[PyTree], PyTree] = lambda params: params,
+) -> Learned:
+    """Runs the epochs of minibatch gradient steps on this device's share of a batch.
+
+    Minibatches are gathered by index from the rollout, with observations in compact form.
+
+    Args:
+        task: the network and the settings; `num_envs` counts the games of all devices.
+        weights: params and optimizer state before the update.
+        batch: samples of this device's games.
+        keys: random keys of the update.
+        coefficients: learning rate and entropy bonus of the update.
+        network_params: maps the learned params to those that the network is applied with.
+    """
+    config, network = task.config, task.network
+    adam = optimizer(config)
+    num_envs = batch.samples.action.size // config.num_steps
+    shares = Shares.of(config, num_envs, recurrent=network.recurrent)
+    first_group = mesh.first_index(shares.num_groups)
+
+    def objective(params: PyTree, indices: Array) -> tuple[Array, Scalars]:
+        minibatch = _minibatch(batch, indices)
+        return loss(
+            network_params(params),
+            minibatch,
+            network=network,
+            config=config,
+            ent_coef=coefficients.entropy,
+        )
+
+    def gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
+        (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, indices)
+        return grads, scalars
+
+    def step(weights: Weights, indices: Array) -> tuple[Weights, tuple[Scalars, Array]]:
+        grads, scalars = mesh.pmean(_mean_over_minibatches(gradient, weights.params, indices))
+        scalars |= {"grad_norm": optax.tree.norm(grads), "entropy_frac": _entropy_frac(scalars)}
+        del scalars[_OF_RANDOM_PLAY]
+        directions, opt_state = adam.update(grads, weights.opt_state, weights.params)
+        params = jax.tree.map(lambda p, d: p - coefficients.rate * d, weights.params, directions)
+        found = jnp.int32(anomalies.NONE)
+        if task.detect_anomaly:
+            found = anomalies.first_of(anomalies.tensors_of_step(scalars, grads, params))
+        return Weights(params, opt_state), (scalars, found)
+
+    def epoch(weights: Weights, number: Array) -> tuple[Weights, tuple[Scalars, Array]]:
+        indices = minibatch_indices(keys, number, shares, first_group)
+        together = config.gradient_accumulation_steps
+        indices = indices.reshape(-1, together, *indices.shape[1:])
+        weights, (scalars, found) = jax.lax.scan(step, weights, indices)
+        return weights, (jax.tree.map(jnp.mean, scalars), found)
+
+    weights, (scalars, found) = jax.lax.scan(epoch, weights, jnp.arange(config.update_epochs))
+    scalars = jax.tree.map(lambda epochs: epochs[-1], scalars)
+    scalars |= {"explained_variance": _explained_variance(batch.samples)}
+    return Learned(weights, scalars, found.reshape(-1))
+
+
+def _mean_over_minibatches(
+    gradient: Callable[[PyTree, Array], PyTree], params: PyTree, indices: Array
+) -> PyTree:
+    """Mean of `gradient` over K minibatches, int32[K, B/M], computed one after another."""
+    first = gradient(params, indices[0])
+    if len(indices) == 1:
+        return first
+
+    def add(sums: PyTree, indices: Array) -> tuple[PyTree, None]:
+        return jax.tree.map(jnp.add, sums, gradient(params, indices)), None
+
+    sums, _ = jax.lax.scan(add, first, indices[1:])
+    return jax.tree.map(lambda x: x / len(indices), sums)
+
+
+def batch_of(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> Batch:
+    """The rollout's samples with their advantages, computed from the scaled rewards.
+
+    Transitions get one axis [T * N]; sequences stay [T, N].
+    """
+    steps = rollout.steps
+    advantages = generalized_advantages(
+        steps.reward / of_games(reward_deviation, rollout.tasks),
+        steps.value,
+        rollout.last_value,
+        steps.final_value,
+        steps.terminated,
+        steps.truncated,
+        gamma=config.gamma,
+        gae_lambda=config.gae_lambda,
+    )
+    tasks = rollout.tasks
+    samples = Samples(
+        steps.obs,
+        steps.mask,
+        steps.action,
+        steps.log_prob,
+        steps.value,
+        advantages,
+        steps.starts,
+        None if tasks is None else jnp.broadcast_to(tasks, (len(advantages), *tasks.shape)),
+    )
+    if steps.starts is None:
+        samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+    return Batch(samples, rollout.first_carry)
+
+
+def _minibatch(batch: Batch, indices: Array) -> Batch:
+    if batch.samples.starts is None:
+        return Batch(jax.tree.map(lambda x: x[indices], batch.samples), batch.carry)
+    return Batch(
+        jax.tree.map(lambda x: x[:, indices], batch.samples),
+        jax.tree.map(lambda x: x[indices], batch.carry),
+    )
+
+
+def _entropy_frac(parts: Scalars) -> Array:
+    """The entropy as a part of that of random play; 1 where there is never a choice."""
+    of_random_play = parts[_OF_RANDOM_PLAY]
+    return jnp.where(of_random_play > 0, parts["entropy"] / of_random_play, 1.0)
+
+
+def _explained_variance(samples: Samples) -> Array:
+    """1 - Var(returns - values) / Var(returns); 0 where the returns do not vary."""
+    variance = _variance(samples.advantage + samples.value)
+    return jnp.where(variance > 0, 1 - _variance(samples.advantage) / variance, 0.0)
+
+
+def _variance(values: Array) -> Array:
+    """Variance over the values of all devices."""
+    centred = values - mesh.pmean(jnp.mean(values))
+    return mesh.pmean(jnp.mean(centred**2))

@@ -1,0 +1,136 @@
+"""The initial state of a run: new, with exported params, or from a checkpoint."""
+
+import dataclasses
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from hackmatrix.agents.networks.policy import shapes_by_name
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.run.compatibility import (
+    Changes,
+    changes_since,
+    check_exported,
+    check_shapes,
+)
+from hackmatrix.learning.run.loop_state import LoopState
+from hackmatrix.learning.run.snapshots import arrays_of, state_of
+from hackmatrix.learning.run.sources import Source
+from hackmatrix.runs.checkpoints import CheckedCheckpoint
+from hackmatrix.runs.params import load_params
+
+
+def make_initial_state(
+    trainer: Trainer, source: Source | Path | None, console: Console, *, reset_optimizer: bool
+) -> LoopState:
+    """The state in which a run starts, on the trainer's devices.
+
+    Args:
+        trainer: the run's trainer.
+        source: what the run resumes; a path is a file of params.
+        console: shows what is restored and what is not.
+        reset_optimizer: whether to reset the optimizer state of a checkpoint.
+
+    Raises:
+        UserError: the source is damaged or does not fit the configuration; nothing was changed.
+    """
+    if source is None:
+        return first_state(trainer, console)
+    if isinstance(source, Path):
+        return state_from_params(trainer, source, console)
+    if source.checkpoint is None:
+        console.say(f"{source.run} has no checkpoint yet: it starts from its beginning")
+        return first_state(trainer, console)
+    return state_from_checkpoint(
+        trainer, source.checkpoint, console, reset_optimizer=reset_optimizer
+    )
+
+
+def first_state(trainer: Trainer, console: Console) -> LoopState:
+    """The state in which a new run begins: its params are those of `--init-from`, if it is given.
+
+    Raises:
+        UserError: see `state_from_params`.
+    """
+    path = trainer.config.init_from
+    return new_state(trainer) if path is None else state_from_params(trainer, path, console)
+
+
+def new_state(trainer: Trainer) -> LoopState:
+    """A new state, determined by the run's seed."""
+    return LoopState(trainer.start(trainer.config.seed), 0, 0)
+
+
+def state_from_params(trainer: Trainer, path: Path, console: Console) -> LoopState:
+    """A new state with the params of a file for every agent.
+
+    Raises:
+        UserError: they can't be read, or belong to another network or environment.
+    """
+    exported = load_params(path)
+    check_exported(exported, trainer.config)
+    network = jax.eval_shape(trainer.network.init, jax.random.key(0))
+    check_shapes(shapes_by_name(exported.params), shapes_by_name(network), path)
+    console.say(f"params of {path}; optimizer, normalisation, games and counters start afresh")
+    new = new_state(trainer)
+    state = jax.tree.map(np.array, trainer.gathered(new.train))
+    params = jax.tree.map(
+        lambda like, array: np.broadcast_to(np.asarray(array, like.dtype), like.shape),
+        state.params,
+        exported.params,
+    )
+    return new._replace(train=trainer.on_devices(dataclasses.replace(state, params=params)))
+
+
+def state_from_checkpoint(
+    trainer: Trainer, checkpoint: CheckedCheckpoint, console: Console, *, reset_optimizer: bool
+) -> LoopState:
+    """The state of a checkpoint, restored exactly if the configuration is unchanged.
+
+    Raises:
+        UserError: its params don't fit the configuration's network or environment.
+    """
+    config, facts = trainer.config, checkpoint.facts
+    changes = changes_since(facts, config, checkpoint.path)
+    arrays = checkpoint.read_arrays()
+    _tell(console, checkpoint, changes, reset_optimizer=reset_optimizer)
+
+    afresh = {"games"} if {"num_envs", "curriculum"} & changes.keys() else set()
+    if {"curriculum", "curriculum_start_level"} & changes.keys():
+        afresh.add("progress")
+    if reset_optimizer:
+        afresh.add("opt_state")
+    if afresh:
+        new = arrays_of(trainer.gathered(trainer.init(config.seed, facts.update)))
+        kept = {name: array for name, array in arrays.items() if name.split(".")[0] not in afresh}
+        arrays = new | kept
+    seeds = config.seed + np.arange(config.num_seeds, dtype=np.uint32)
+    arrays["seed"] = seeds.reshape(arrays["seed"].shape)
+    state = state_of(trainer.state_shape(), arrays, checkpoint.path)
+    return LoopState(trainer.on_devices(state), facts.update, facts.last_logged)
+
+
+def _tell(
+    console: Console, checkpoint: CheckedCheckpoint, changes: Changes, *, reset_optimizer: bool
+) -> None:
+    console.say(f"resuming {checkpoint.path}, after update {checkpoint.facts.update:,}")
+    for name, (then, now) in changes.items():
+        values = "" if name == "curriculum" else f" {then} -> {now}"
+        console.say(f"changed since: {name}{values}")
+    if "curriculum" in changes:
+        console.say("the games are others and start anew, at the curriculum's start level")
+    if "num_envs" in changes:
+        console.say(
+            "params, optimizer and normalisation carry over; the games are others and start anew"
+        )
+        if not reset_optimizer:
+            console.warn(
+                "the optimizer's state is poorly calibrated for another number of games; "
+                "--reset-optimizer starts it afresh"
+            )
+    if reset_optimizer:
+        console.say("the optimizer starts afresh")
+    if "normalize_rewards" in changes:
+        console.warn("values were learned in other units; they take some updates to follow")

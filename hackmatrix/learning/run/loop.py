@@ -1,0 +1,317 @@
+"""Runs a training: assembles its parts, then alternates compiled updates with work that is due."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from math import nan
+from pathlib import Path
+from signal import Signals
+from statistics import fmean
+from typing import NamedTuple
+
+import jax
+
+from hackmatrix.agents.networks.network import Network
+from hackmatrix.core.processes.team import Team
+from hackmatrix.core.version import ENVIRONMENT_ID, __version__
+from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.registry import environment_id
+from hackmatrix.learning.ppo import seeds
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.reporting.console import Console
+from hackmatrix.learning.run.chunks import Chunks
+from hackmatrix.learning.run.initial_state import make_initial_state
+from hackmatrix.learning.run.keeper import Keeper
+from hackmatrix.learning.run.loop_state import LoopState
+from hackmatrix.learning.run.multi_process import SAME_SIGNAL, LeadingTrainer, tell_trainer
+from hackmatrix.learning.run.reporter import Reporter
+from hackmatrix.learning.run.run_environment import environment_of, trained_environment
+from hackmatrix.learning.run.run_folder import open_run_folder, prepare_run_folder, start_facts
+from hackmatrix.learning.run.schedule import Schedule
+from hackmatrix.learning.run.sources import Source
+from hackmatrix.learning.run.stop import StopRequest
+from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.devices import choose_devices
+from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.runs.checkpoints import best_checkpoint
+from hackmatrix.runs.exports import newest_exported
+from hackmatrix.runs.facts import SCORE, Evaluation
+from hackmatrix.runs.folder import LOG, PROFILES, RunFolder
+from hackmatrix.runs.trackers import TrackedRun, Trackers
+
+Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
+MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
+
+_STOPPING = "stopping after this update; once more: at once"
+_HUNG_UP = f"the terminal is gone, the run goes on; `kill {os.getpid()}` ends it with a checkpoint"
+
+
+class End(Enum):
+    """Why a run ended."""
+
+    FINISHED = "finished"
+    SIGNAL = "signal"
+    UNHEALTHY = "unhealthy"
+    ANOMALY = "anomaly"
+
+
+class Outcome(NamedTuple):
+    """The end of a run, and its results on disk."""
+
+    run: Path
+    updates: int
+    timesteps: int
+    end: End
+    params: Path | None  # the newest exported ones; for many agents the folder that holds them
+    checkpoint: Path | None  # the newest
+    best: Path | None  # the checkpoint with the best evaluation
+    signal: Signals | None = None
+    saved: bool = True  # False: its last checkpoint, params or rows could not be written
+    collapsed: bool = False  # whether the policy has collapsed, so that to resume is no use
+
+
+def train(
+    config: TrainConfig,
+    options: TrainOptions | None = None,
+    console: Console | None = None,
+    *,
+    source: Source | Path | None = None,
+    env: Environment | None = None,
+    make_evaluate: MakeEvaluate | None = None,
+    team: Team | None = None,
+) -> Outcome:
+    """Trains until the run is complete, a signal arrives, or a critical alarm stops it.
+
+    Args:
+        config: the final settings (see `auto_scale_for_batch_size`).
+        options: options of this command.
+        console: displays the run; by default on standard output.
+        source: what to resume: a checkpoint, or a file of params.
+        env: what to train on; by default the environment that `config` names.
+        make_evaluate: returns the function that evaluates params, needed if `config.eval_interval`
+            is set: `hackmatrix.research.evaluation.selection.make_evaluate`.
+        team: the processes that train together with this one, which leads them; the others run
+            `follow`.
+
+    Raises:
+        LostError: other processes are gone.
+        UserError: the configuration doesn't fit the devices or the source, or the run's folder
+            can't be created; nothing was changed.
+        LostFolderError: the run's folder was deleted, moved or replaced meanwhile.
+        OSError: the folder can't be written to at the start.
+    """
+    options = options or TrainOptions()
+    with contextlib.ExitStack() as stack:
+        console = console or stack.enter_context(Console())
+        course = _course(config, source)
+        if team is not None:
+            tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
+        devices = _devices(config, options, console, team)
+        is_ours = env is None and environment_id(config.environment) == ENVIRONMENT_ID
+        env = env or environment_of(config)
+        trained = trained_environment(env, config)
+        trainer = _trainer(trained, config, devices, course, options, team, is_ours)
+        run = stack.enter_context(open_run_folder(config, options, source))
+        say, warn = partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)
+        with StopRequest(say, warn, SAME_SIGNAL if team else 0.0) as stop:
+            first = _compiled(trainer, source, options, console)
+            prepare_run_folder(run, config, source, console)
+            run.add_start(start_facts(first.update, devices))
+            console.keep_log(run.path / LOG)
+            console.say(f"run {run.path}")
+            evaluate = _evaluate(env, trainer, make_evaluate, console)
+            schedule = Schedule.of(config, course, options, first.update)
+            for note in schedule.notes(config):
+                console.say(note)
+            trackers = stack.enter_context(_trackers(config, options, run, first, console))
+            keeper = Keeper(run, trainer, course, console, trackers)
+            reporter = Reporter(run, trainer, course, console, trackers)
+            loop = _Loop(
+                schedule,
+                Chunks(trainer, schedule, options, run.path / PROFILES, console),
+                reporter,
+                keeper,
+                trackers,
+                evaluate,
+                check_folder=run.check,
+                should_stop=partial(_is_stop_requested, stop, team, console),
+            )
+            with keeper:
+                if source is not None:
+                    keeper.keep_first(first, source)
+                last, end = loop.run(first)
+        return _outcome(run, course, last, end, stop, keeper, reporter)
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """The loop: compiled updates, with logging, evaluation and saving in between."""
+
+    schedule: Schedule
+    chunks: Chunks
+    reporter: Reporter
+    keeper: Keeper
+    trackers: Trackers
+    evaluate: Evaluate | None
+    check_folder: Callable[[], None]
+    should_stop: Callable[[], bool]
+
+    def run(self, now: LoopState) -> tuple[LoopState, End]:
+        """Runs updates until the run ends, then saves a final checkpoint.
+
+        After an anomaly, or if no agent's params are finite any more, it saves none: the run can
+        resume from the last good one.
+
+        Raises:
+            LostFolderError: the run's folder was deleted, moved or replaced.
+        """
+        schedule, end = self.schedule, End.FINISHED
+        self.reporter.begin(now.update)
+        while now.update < schedule.num_updates:
+            self.check_folder()
+            if self.should_stop():
+                end = End.SIGNAL
+                break
+            now = self.chunks.advance(now)
+            self.trackers.start()  # not before: what they import would slow the first update down
+            if (found := self.chunks.anomaly(now)) is not None:
+                self.reporter.anomaly(*found)
+                return now, End.ANOMALY
+            if schedule.is_log_due(now.update):
+                now, sums, timing = self.chunks.take_sums(now)
+                self.reporter.metrics(now.update, sums, timing)
+            best = self._best_evaluation(now)
+            if best is not None or schedule.is_save_due(now.update, self.keeper.seconds_since_save):
+                self.keeper.keep(now, best)
+            if self.reporter.is_to_stop():
+                end = End.UNHEALTHY
+                break
+            if self.reporter.is_critical and not self.keeper.is_any_finite(now):
+                self.reporter.all_broken(now.update)
+                return now, End.ANOMALY
+        self.keeper.finish(now)
+        return now, end
+
+    def _best_evaluation(self, now: LoopState) -> Evaluation | None:
+        """Evaluates all agents if due; returns the evaluation if it is the best so far."""
+        if self.evaluate is None or not self.schedule.is_evaluation_due(now.update):
+            return None
+        agents = self.keeper.agents_params(now)
+        with self.reporter.evaluating():
+            results = [_unless_broken(params, self.evaluate(params)) for params in agents]
+        best = self.keeper.is_best(fmean(result[SCORE] for result in results))
+        evaluation = self.reporter.evaluation(now.update, results, best=best)
+        return evaluation if best else None
+
+
+def _unless_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]:
+    """The result of an evaluation; NaN if the params are not finite, whatever they scored."""
+    return result if seeds.are_finite(params) else dict.fromkeys(result, nan)
+
+
+def _is_stop_requested(stop: StopRequest, team: Team | None, console: Console) -> bool:
+    """Whether a signal has reached this process or, which is taken for the same, another one."""
+    if team is not None and not stop.requested and (number := team.requested_stop()) is not None:
+        stop.signal = number
+        console.say(f"stopping: {number.name} has reached another process")
+    return stop.requested
+
+
+def _devices(
+    config: TrainConfig, options: TrainOptions, console: Console, team: Team | None
+) -> list[jax.Device]:
+    chosen, notes = choose_devices(config, 1 if team is None else team.size)
+    for note in notes:
+        console.warn(note)
+    if options.debug:
+        console.say(f"devices: {', '.join(map(str, chosen))} of {len(jax.devices())}")
+    return chosen
+
+
+def _trainer(
+    env: Environment,
+    config: TrainConfig,
+    devices: list[jax.Device],
+    course: Course,
+    options: TrainOptions,
+    team: Team | None,
+    is_ours: bool,
+) -> Trainer:
+    search = options.detect_anomaly
+    if team is None:
+        return Trainer(
+            env, config, devices, course, detect_anomaly=search, made_from_config=is_ours
+        )
+    return LeadingTrainer(team, env, config, devices, course, detect_anomaly=search)
+
+
+def _course(config: TrainConfig, source: Source | Path | None) -> Course:
+    if isinstance(source, Source):
+        return source.course(config)
+    return Course(config.batch_size, config.total_timesteps)
+
+
+def _compiled(
+    trainer: Trainer, source: Source | Path | None, options: TrainOptions, console: Console
+) -> LoopState:
+    """Compiles the trainer and returns the run's initial state."""
+    devices = trainer.mesh.devices
+    count = f"{devices.size} x " if devices.size > 1 else ""
+    kind = devices.flat[0].device_kind
+    with console.waiting(f"compiling for {count}{kind}; kept on disk for the next run"):
+        began = time.perf_counter()
+        first = make_initial_state(
+            trainer, source, console, reset_optimizer=options.reset_optimizer
+        )
+        # Zero updates: this compiles and changes nothing.
+        first = first._replace(train=jax.block_until_ready(trainer.run(first.train, 0)))
+        trainer.gathered(first.train)  # so that a checkpoint need not wait for it
+    console.say(f"compiled in {time.perf_counter() - began:.1f} s")
+    return first
+
+
+def _evaluate(
+    env: Environment, trainer: Trainer, make_evaluate: MakeEvaluate | None, console: Console
+) -> Evaluate | None:
+    """The function that evaluates params; None if nothing is to be evaluated."""
+    if trainer.config.eval_interval is None:
+        return None
+    if make_evaluate is None:
+        console.warn("nothing is evaluated: eval_interval is set, make_evaluate is not given")
+        return None
+    return make_evaluate(env, trainer.network, trainer.config)
+
+
+def _trackers(
+    config: TrainConfig, options: TrainOptions, run: RunFolder, first: LoopState, console: Console
+) -> Trackers:
+    settings = {"version": __version__, **config.as_dict()}
+    return Trackers.open(TrackedRun(run.path, settings, first.update, options.rewind), console.say)
+
+
+def _outcome(
+    run: RunFolder,
+    course: Course,
+    last: LoopState,
+    end: End,
+    stop: StopRequest,
+    keeper: Keeper,
+    reporter: Reporter,
+) -> Outcome:
+    best = best_checkpoint(run.path)
+    return Outcome(
+        run=run.path,
+        updates=last.update,
+        timesteps=course.timesteps(last.update),
+        end=end,
+        params=newest_exported(run.path),
+        checkpoint=run.newest_checkpoint(),
+        best=None if best is None else best.path,
+        signal=stop.signal,
+        saved=keeper.is_saved,
+        collapsed=reporter.has_collapsed,
+    )

@@ -1,0 +1,191 @@
+"""One training in several processes: the first one orders each step of the trainer.
+
+All that touches the state of training, which is spread over the processes, goes through the
+`Trainer`. So process 0 runs the loop of `loop.py` with a trainer that first tells the others what
+it does; they do the same, and know neither the schedule nor the disk.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from signal import Signals
+from typing import Any
+
+import jax
+import numpy as np
+
+from hackmatrix.core.devices import mesh
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.processes.team import Order, Team, is_end
+from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.learning.ppo.measures import Measures
+from hackmatrix.learning.ppo.trainer import Trainer, TrainState
+from hackmatrix.learning.run.run_environment import environment_of, trained_environment
+from hackmatrix.learning.run.stop import StopRequest
+from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.devices import choose_devices
+from hackmatrix.learning.settings.resolve import resolve
+
+SAME_SIGNAL = 1.0  # seconds; a signal comes to a process directly and from its parent
+
+
+class _Step(StrEnum):
+    """The name of an order."""
+
+    TRAINER = "trainer"
+    CONNECT = "connect"
+    INIT = "init"
+    RESTORE = "restore"
+    RUN = "run"
+    SUMS = "sums"
+    GATHER = "gather"
+
+
+class LeadingTrainer(Trainer):
+    """A trainer of the first process: the others do what it does."""
+
+    def __init__(
+        self,
+        team: Team,
+        env: Environment,
+        config: TrainConfig,
+        devices: Sequence[jax.Device],
+        course: Course,
+        *,
+        detect_anomaly: bool,
+    ) -> None:
+        """Prepares the programs, and connects the devices.
+
+        The others have been told to make the same trainer, by `tell_trainer`.
+
+        Raises:
+            LostError: another process does not answer.
+            UserError: another process can't make it.
+        """
+        super().__init__(env, config, devices, course, detect_anomaly=detect_anomaly)
+        self._team = team
+        team.check_answers()
+        team.order(_Step.CONNECT)
+        with team.together():
+            _connect(self)
+
+    def init(self, seed: int, update: int = 0) -> TrainState:
+        """As in `Trainer`."""
+        self._team.order(_Step.INIT, seed, update)
+        with self._team.together():
+            return jax.block_until_ready(super().init(seed, update))
+
+    def run(self, state: TrainState, num_updates: int) -> TrainState:
+        """As in `Trainer`, but waits for the updates."""
+        self._team.order(_Step.RUN, num_updates)
+        with self._team.together():
+            return jax.block_until_ready(super().run(state, num_updates))
+
+    def take_sums(self, state: TrainState) -> tuple[TrainState, Measures]:
+        """As in `Trainer`."""
+        self._team.order(_Step.SUMS)
+        return super().take_sums(state)
+
+    def on_devices(self, state: TrainState) -> TrainState:
+        """As in `Trainer`; the others get the state from this process."""
+        self._team.order(_Step.RESTORE)
+        with self._team.together():
+            return super().on_devices(_shared(self, state))
+
+    def gathered(self, state: TrainState) -> TrainState:
+        """As in `Trainer`."""
+        self._team.order(_Step.GATHER)
+        with self._team.together():
+            return jax.block_until_ready(super().gathered(state))
+
+
+def tell_trainer(team: Team, config: TrainConfig, course: Course, *, detect_anomaly: bool) -> None:
+    """Lets the other processes make the trainer that this one makes."""
+    team.order(_Step.TRAINER, config.as_dict(), course, detect_anomaly)
+
+
+def follow(team: Team) -> int:
+    """Does what the first process orders, until it orders the end; returns its exit code.
+
+    Raises:
+        LostError: other processes are gone.
+        UserError: this process can't have the devices or the environment of the first one, which
+            gets to know it.
+    """
+    with StopRequest(lambda: None, lambda: None, SAME_SIGNAL) as stop:
+        return _followed(team, lambda: stop.signal)
+
+
+def _followed(team: Team, signalled: Callable[[], Signals | None]) -> int:
+    order = team.next_order(signalled)
+    if is_end(order):
+        return int(order[1])
+    trainer = _trainer(team, order)
+    state: Any = None
+    while not is_end(order := team.next_order(signalled)):
+        with team.together():
+            state = jax.block_until_ready(_done(trainer, state, order))
+    return int(order[1])
+
+
+def _trainer(team: Team, order: Order) -> Trainer:
+    _, settings, course, detect_anomaly = order
+    try:
+        config, _ = resolve({}, None, settings)
+        devices, _ = choose_devices(config, team.size)
+        env = trained_environment(environment_of(config), config)
+        trainer = Trainer(env, config, devices, Course(*course), detect_anomaly=detect_anomaly)
+    except UserError as error:
+        team.answer(str(error))
+        raise
+    trainer.state_shape()  # traced before the others wait for it
+    team.answer(None)
+    return trainer
+
+
+def _done(trainer: Trainer, state: Any, order: Order) -> Any:
+    """The state after an order."""
+    name, *values = order
+    if name == _Step.CONNECT:
+        _connect(trainer)
+        return state
+    if name == _Step.INIT:  # for a new run it comes from `Trainer.start`, which compiles meanwhile
+        seed, update = values
+        return trainer.init(seed, update) if update else trainer.start(seed)
+    if name == _Step.RESTORE:
+        return trainer.on_devices(_shared(trainer, trainer.state_shape()))
+    if name == _Step.RUN:
+        return trainer.run(state, *values)
+    if name == _Step.SUMS:
+        return trainer.take_sums(state)[0]
+    if name == _Step.GATHER:
+        trainer.gathered(state)
+        return state
+    raise AssertionError(f"{name}: an order of another version of hackmatrix")
+
+
+def _connect(trainer: Trainer) -> None:
+    """Connects the devices of all processes, while all of them are here to do it.
+
+    Between CPUs it fails if one process comes half a minute later than another, and the first
+    programs may take longer to compile here than there.
+    """
+    mesh.from_process_0(np.zeros(1, np.uint32), trainer.mesh)
+
+
+def _shared(trainer: Trainer, state: TrainState) -> TrainState:
+    """The first process's state, to the bit; the others give shapes or arrays of the same shapes.
+
+    Returns:
+        NumPy arrays.
+    """
+    leaves, structure = jax.tree.flatten(state)
+    arrays = [x if isinstance(x, np.ndarray) else np.zeros(x.shape, x.dtype) for x in leaves]
+    content = b"".join(array.tobytes() for array in arrays)
+    words = np.frombuffer(content + bytes(-len(content) % 4), np.uint32)
+    content = mesh.from_process_0(words, trainer.mesh).tobytes()
+    starts = np.cumsum([0, *(array.nbytes for array in arrays)])[:-1].tolist()
+    shared = [
+        np.ndarray(array.shape, array.dtype, content, start)
+        for array, start in zip(arrays, starts, strict=True)
+    ]
+    return jax.tree.unflatten(structure, shared)

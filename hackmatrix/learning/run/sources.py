@@ -1,0 +1,164 @@
+"""Finds what `--resume` names: a checkpoint or a file of params."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.manifest import DamagedError
+from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.config_file import Settings, read_config, with_num_minibatches
+from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.runs.checkpoints import (
+    FACTS,
+    FOLDER,
+    CheckedCheckpoint,
+    Checkpoint,
+    check_checkpoint,
+    checkpoints_of,
+    is_whole,
+    read_facts,
+)
+from hackmatrix.runs.facts import Facts
+from hackmatrix.runs.folder import CONFIG
+from hackmatrix.runs.params import newest_params
+
+# Names of checkpoints in the original; `.pt` is that of other trainers.
+ORIGINAL = re.compile(r"checkpoint(?:_(?P<update>\d+))?\.(pkl|pt)")
+
+
+class Source(NamedTuple):
+    """The run to resume: from a checkpoint whose files were checked, or from its start."""
+
+    run: Path | None  # folder of the checkpoint's run; None if it is in none
+    checkpoint: CheckedCheckpoint | None  # None: the run ended before its first one
+    settings: Settings  # the run's last settings
+
+    @property
+    def update(self) -> int:
+        """Number of updates made so far."""
+        return 0 if self.checkpoint is None else self.checkpoint.facts.update
+
+    def course(self, config: TrainConfig) -> Course:
+        """The relation of updates to timesteps from here on."""
+        timesteps = 0 if self.checkpoint is None else self.checkpoint.facts.timesteps
+        return Course(config.batch_size, config.total_timesteps, self.update, timesteps)
+
+    def is_of(self, run: Path) -> bool:
+        """Whether the resumed run is the one in this folder."""
+        return self.run is not None and self.run.resolve() == run.resolve()
+
+    def facts_in(self, run: Path) -> Facts | None:
+        """The facts of the checkpoint if it is in this run's folder, else None."""
+        return self.checkpoint.facts if self.checkpoint is not None and self.is_of(run) else None
+
+
+def find_source(
+    options: TrainOptions, checkpoint_dir: Path, fetch: Callable[[str, Path], Path] | None = None
+) -> Source | Path | None:
+    """Finds what `--resume` or `--resume-run` names: a run, a checkpoint, params, or nothing.
+
+    All files of a checkpoint are read and checked here, and nowhere else.
+
+    Args:
+        options: options of this command.
+        checkpoint_dir: folder of runs.
+        fetch: downloads a run that is not here: (id, folder) -> folder.
+
+    Raises:
+        UserError: it does not exist, can't be resumed, or is damaged; then the message also names
+            the newest intact checkpoint before it.
+    """
+    if options.resume_run is not None:
+        run = checkpoint_dir / options.resume_run
+        if not run.is_dir():
+            if fetch is None:
+                raise UserError(f"--resume-run {options.resume_run}: there is no run {run}")
+            fetch(options.resume_run, run)
+        return _source(run, _newest(run, run))
+    if options.resume is None:
+        return None
+    path = Path(options.resume)
+    if path.suffix == ".npz":
+        if not path.is_file():
+            raise UserError(f"--resume {path}: there is no such file")
+        return path
+    return _source(path, _checkpoint(path))
+
+
+def _source(run: Path, found: Checkpoint | None) -> Source:
+    if found is None:
+        return Source(run, None, _settings_of(run))
+    try:
+        checkpoint = check_checkpoint(found.path)
+    except DamagedError as error:
+        raise UserError(f"{error}; {_way_out(found)}") from None
+    settings, owner = checkpoint.facts.config, _run_of(found)
+    if owner is not None and (owner / CONFIG).exists():
+        settings = settings | _settings_of(owner)
+    return Source(owner, checkpoint, settings)
+
+
+def _settings_of(run: Path) -> Settings:
+    return with_num_minibatches(read_config(run / CONFIG))
+
+
+def _run_of(checkpoint: Checkpoint) -> Path | None:
+    folder = checkpoint.path.parent
+    return folder.parent if folder.name == FOLDER else None
+
+
+def _checkpoint(path: Path) -> Checkpoint | None:
+    """The checkpoint for a path: itself, the newest of a run, or one by its name in the original.
+
+    None if the path is a run without a checkpoint yet.
+    """
+    if path.is_dir():
+        if (path / CONFIG).exists():
+            return _newest(path, path)
+        if path.parent.name == FOLDER and path.name.isdecimal():
+            return Checkpoint(path, int(path.name))
+        if (path / FACTS).exists():  # a checkpoint that was copied to another place
+            return Checkpoint(path, read_facts(path).update)
+        return _newest(path.parent if path.name == FOLDER else path, path)
+    if path.is_file():
+        raise UserError(
+            f"--resume {path}: is neither a run's folder, nor a checkpoint, nor exported params "
+            "(.npz); `hackmatrix checkpoint convert` makes params of a pickle"
+        )
+    if match := ORIGINAL.fullmatch(path.name):
+        run = path.parent.parent if path.parent.name == FOLDER else path.parent
+        if match["update"] is None:
+            return _newest(run, path)
+        update = int(match["update"])
+        if (run / FOLDER / str(update)).is_dir():
+            return Checkpoint(run / FOLDER / str(update), update)
+        raise UserError(f"--resume {path}: {_none_there(run, f'no checkpoint {update}')}")
+    raise UserError(f"--resume {path}: there is no such file or folder")
+
+
+def _newest(run: Path, named: Path) -> Checkpoint | None:
+    checkpoints = checkpoints_of(run)
+    begun = run == named and (run / CONFIG).exists() and newest_params(run) is None
+    if not checkpoints and begun:
+        return None
+    if not checkpoints:
+        raise UserError(f"--resume {named}: {_none_there(run, 'no checkpoint')}")
+    return checkpoints[-1]
+
+
+def _none_there(run: Path, what: str) -> str:
+    there = [str(checkpoint.update) for checkpoint in checkpoints_of(run)]
+    hint = f"there are {', '.join(there)}" if there else ""
+    if not there and (params := newest_params(run)) is not None:
+        hint = f"a new run can start from its params: --resume {params}"
+    return f"{run} has {what}" + (f"; {hint}" if hint else "")
+
+
+def _way_out(damaged: Checkpoint) -> str:
+    run = _run_of(damaged)
+    for checkpoint in reversed(checkpoints_of(run) if run else []):
+        if checkpoint.update < damaged.update and is_whole(checkpoint.path):
+            return f"the one before it is whole: --resume {checkpoint.path} --rewind"
+    return "there is no whole checkpoint before it"

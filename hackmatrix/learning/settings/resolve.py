@@ -1,0 +1,83 @@
+"""Resolves the configuration of a run. Imports JAX only to auto-tune.
+
+A setting is taken from the first of these that gives it: flags, the file of --config, the resumed
+run, --auto-tune, the scaling for large batches, the defaults.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hackmatrix.agents.networks.architectures import MULTI_TASK
+from hackmatrix.core.errors import UserError
+from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import (
+    BATCH_SIZE,
+    OPTIONS,
+    Settings,
+    with_num_minibatches,
+)
+
+_ABOUT_DEVICES = ("device", "num_devices", "tpu_cores")
+
+
+def resolve(
+    flags: Mapping[str, Any],
+    in_file: Mapping[str, Any] | None = None,
+    resumed: Mapping[str, Any] | None = None,
+    *,
+    auto_tune: bool = False,
+) -> tuple[TrainConfig, list[str]]:
+    """The configuration, and a line of text for each setting that was chosen automatically.
+
+    Args:
+        flags: the fields of `TrainConfig` given on the command line.
+        in_file: the settings in the file of --config, from `read_config`.
+        resumed: the configuration of the resumed run; fields that this version does not have are
+            ignored.
+        auto_tune: whether to choose settings for the device.
+
+    Raises:
+        UserError: a setting is not valid.
+    """
+    given = {**(in_file or {}), **flags}
+    if resumed is not None:
+        given = _of_resumed(resumed, given) | given
+    notes = []
+    if auto_tune:
+        tuned = {name: value for name, value in _tuned(given).items() if name not in given}
+        notes = [f"tuned for this device: {name} {value}" for name, value in tuned.items()]
+        notes = notes or ["nothing to tune for this device: all of it is given"]
+        given = tuned | given
+    if given.get("multi_task") and "architecture" not in given:
+        notes.append(f"for --multi-task: architecture {MULTI_TASK}")
+        given["architecture"] = MULTI_TASK
+    given = with_num_minibatches(given)
+    # Scaling comes first: only the scaled number must be a multiple of the accumulation steps.
+    accumulation = given.pop("gradient_accumulation_steps", 1)
+    config, scaled = auto_scale_for_batch_size(TrainConfig(**given), given, accumulation)
+    return config, notes + [f"scaled for the batch of {config.batch_size:,}: {s}" for s in scaled]
+
+
+def _of_resumed(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
+    """The resumed run's settings that this version knows and that `given` does not override."""
+    # How many processes train is a matter of the command.
+    replaced = {*given, "distributed"} | ({"num_minibatches"} if BATCH_SIZE in given else set())
+    settings = {}
+    for name, value in resumed.items():
+        if name in OPTIONS and name not in replaced:
+            try:
+                settings[name] = OPTIONS[name].convert(value)
+            except ValueError as error:
+                raise UserError(f"{name} of the resumed run {error}") from None
+    return settings
+
+
+def _tuned(given: Mapping[str, Any]) -> Settings:
+    from hackmatrix.learning.settings.auto_tune import settings_for
+    from hackmatrix.learning.settings.devices import available_devices
+
+    wanted = TrainConfig(**{name: given[name] for name in _ABOUT_DEVICES if name in given})
+    found = available_devices(wanted)
+    count = wanted.num_devices or (wanted.tpu_cores if found[0].platform == "tpu" else None)
+    return settings_for(found[0].platform, count or len(found))

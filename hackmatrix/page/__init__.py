@@ -1,1 +1,0 @@
-"""The page: play the game, watch an agent, replay and export games (`docs/page.md`)."""

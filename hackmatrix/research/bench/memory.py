@@ -1,0 +1,105 @@
+"""Measures the memory of training: rollout buffers, the process, and XLA's temporary buffers."""
+
+import dataclasses
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+import hackmatrix
+from hackmatrix.core import machine
+from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.keys import UpdateKeys
+from hackmatrix.learning.ppo.rollout import Rollout, play
+from hackmatrix.learning.ppo.trainer import Trainer, TrainState
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.research.bench.options import MemoryOptions, train_config
+
+Array = jax.Array
+
+
+class Memory(NamedTuple):
+    """Bytes per transition, of the process and of XLA's temporary buffers."""
+
+    config: TrainConfig
+    bytes_per_transition: float  # rollout and advantages together
+    peak_rss: int  # bytes, of a new process that compiles and runs some updates
+    xla_temporary: int | None  # bytes, of the compiled update; None if XLA does not say
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, for `--json`."""
+        return {
+            "num_envs": self.config.num_envs,
+            "num_steps": self.config.num_steps,
+            "bytes_per_transition": self.bytes_per_transition,
+            "peak_rss": self.peak_rss,
+            "xla_temporary": self.xla_temporary,
+            **machine.machine(),
+            "versions": machine.versions(),
+        }
+
+    def text(self) -> str:
+        """The figures as text."""
+        temporary = "unknown"
+        if self.xla_temporary is not None:
+            temporary = f"{self.xla_temporary / 1e6:,.0f} MB"
+        return (
+            f"{self.config.num_envs} x {self.config.num_steps} transitions of "
+            f"{self.bytes_per_transition:.0f} bytes, advantages included\n"
+            f"peak memory of a new training process {self.peak_rss / 1e6:,.0f} MB, compiling "
+            f"included; XLA's temporary buffers {temporary}"
+        )
+
+
+def measure(options: MemoryOptions) -> Memory:
+    """Compiles and trains in a new process, which reports its peak memory."""
+    config = train_config(options)
+    command = python_module(__name__, json.dumps(dataclasses.asdict(options)))
+    told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return Memory(config, _rollout_bytes(config) / config.batch_size, **told)
+
+
+def _rollout_bytes(config: TrainConfig) -> int:
+    """Bytes of all arrays that the rollout keeps for the epochs."""
+    trainer = Trainer(hackmatrix.make(observation=config.observation), config)
+
+    def buffers(state: TrainState) -> tuple[Rollout, Array]:
+        keys = UpdateKeys(state.seed, state.update)
+        numbers = jnp.arange(config.num_envs)
+        _, rollout = play(trainer.task, state.params, state.games, keys, numbers)
+        return rollout, ppo.batch_of(rollout, jnp.ones(()), config).samples.advantage
+
+    shapes = jax.eval_shape(buffers, jax.eval_shape(trainer.init, config.seed))
+    return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(shapes))
+
+
+def _train(config: TrainConfig, updates: int) -> dict[str, int | None]:
+    """Trains in this process; returns its peak memory and XLA's temporary buffers in bytes."""
+    trainer = Trainer(hackmatrix.make(observation=config.observation), config)
+    state = trainer.init(config.seed)
+    run = jax.jit(trainer.run, donate_argnums=0).lower(state, jnp.int32(0)).compile()
+    for _ in range(updates):
+        state = jax.block_until_ready(run(state, jnp.int32(1)))
+    analysis = run.memory_analysis()
+    temporary = analysis.temp_size_in_bytes if analysis else None
+    return {"peak_rss": _peak_rss(), "xla_temporary": temporary}
+
+
+def _peak_rss() -> int:
+    """Peak memory in bytes. On Linux, getrusage would include the parent process."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS
+
+
+if __name__ == "__main__":
+    watched = MemoryOptions(**json.loads(sys.argv[1]))
+    print(json.dumps(_train(train_config(watched), watched.updates)))

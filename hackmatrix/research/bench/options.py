@@ -1,0 +1,87 @@
+"""The options of the benchmarks. Imports no JAX, so that `--help` is fast."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hackmatrix.core.options import check, option
+from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
+from hackmatrix.learning.settings.config import TrainConfig
+
+NUM_ENVS = 8_192  # from 1,024 to 16,384 games the speed differs by a tenth: `benchmarks.scaling`
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options that all benchmarks share."""
+
+    json: bool = option(False, "print one JSON object")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class EnvOptions(Options):
+    """Options of `bench env`."""
+
+    num_envs: int = option(NUM_ENVS, "games in parallel", at_least=1, at_most=2**24)
+    num_steps: int = option(64, "steps of each game in a repeat", at_least=1)
+    repeats: int = option(7, "timed repeats, after one that compiles", at_least=1)
+    play: Literal["random", "harder"] = option(
+        "random",
+        "random valid actions from new games on; or half the games walking to the exit and half at "
+        "stages 3 to 8 among many enemies",
+    )
+    observation: Literal["compact", "features"] = option(
+        "compact", "what each step makes: the record alone, or its float features too"
+    )
+
+
+@dataclass(frozen=True)
+class UpdateOptions(Options):
+    """Options of all benchmarks of a training update."""
+
+    num_envs: int = option(2_048, "games in parallel", at_least=1)
+    num_steps: int = option(128, "steps of each game in an update", at_least=1)
+    epochs: int | None = option(
+        None, "passes over a batch; scaled for the batch unless given", at_least=1
+    )
+    minibatches: int | None = option(
+        None, "minibatches of a batch; scaled for the batch unless given", at_least=1
+    )
+    dtype: Literal["float32", "bfloat16"] = option(
+        "float32", "precision of the network's matrix products"
+    )
+    observation: Literal["classic", "full", "tactical"] = option(
+        "classic", "what the network reads"
+    )
+
+
+@dataclass(frozen=True)
+class TrainOptions(UpdateOptions):
+    """Options of `bench train`."""
+
+    repeats: int = option(5, "timed updates, after one that compiles", at_least=1)
+
+
+@dataclass(frozen=True)
+class MemoryOptions(UpdateOptions):
+    """Options of `bench memory`."""
+
+    updates: int = option(2, "updates of the process that is watched", at_least=1)
+
+
+@dataclass(frozen=True)
+class CompileOptions(Options):
+    """Options of `bench compile`."""
+
+    repeats: int = option(1, "times that everything is compiled anew", at_least=1)
+
+
+def train_config(options: UpdateOptions) -> TrainConfig:
+    """The settings that `hackmatrix train` would use: scaled for the batch unless given."""
+    given = {"update_epochs": options.epochs, "num_minibatches": options.minibatches}
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    chosen |= {"dtype": options.dtype, "observation": options.observation}
+    config = TrainConfig(num_envs=options.num_envs, num_steps=options.num_steps, **chosen)
+    return auto_scale_for_batch_size(config, chosen)[0]

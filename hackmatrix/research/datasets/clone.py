@@ -1,0 +1,177 @@
+"""Behaviour cloning: a network learns the actions and the returns of recorded games."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.architectures import ARCHITECTURES
+from hackmatrix.agents.networks.network import Network, encoded, make_network
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.registry import environment_id
+from hackmatrix.learning.imitation.search_targets import Lessons
+from hackmatrix.learning.imitation.supervised import learn, loss
+from hackmatrix.learning.ppo.keys import Purpose, key_for
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.research.datasets.folder import DataSet, known_environment
+from hackmatrix.research.datasets.jax_replay import Batch, Replayer, data_environment
+
+Array = jax.Array
+
+_PLACES = 256  # games that are replayed at once
+_HELD_OUT = 20  # of so many games one is not learned from
+_AT_ONCE = 4096  # held-out positions
+
+
+class Plan(NamedTuple):
+    """How much is learned, and how."""
+
+    positions: int  # at most, of whole games from the first one on
+    lr: float
+    epochs: int
+    batch: int
+    seed: int
+
+
+class Cloned(NamedTuple):
+    """A network that has learned from games, and how well it does in those held out."""
+
+    params: PyTree
+    games: int
+    positions: int  # learned from
+    cross_entropy: float  # of the recorded actions, in nats
+    agreement: float  # share of positions where the recorded action is the most probable
+    value_error: float  # root mean square
+    returns: float  # standard deviation of what the values are compared with
+
+
+def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
+    """Learns the games of a data set with the network of a run.
+
+    The values are learned from the discounted returns of the run's reward, scaled as the run
+    scales rewards: PPO starts with a critic that knows the recorded player's returns.
+
+    Raises:
+        UserError: the run's environment or network does not fit the data, or the params became
+            NaN.
+        DamagedError: the data set is damaged.
+    """
+    env, network = _made(data, config)
+    learned, held_out, games = _lessons(data, env, network, config, plan)
+    if not min(len(learned.mask), len(held_out.mask)):
+        raise UserError(
+            f"{data.path}: its first {games} games, of {plan.positions:,} positions at most, are "
+            "too few: one is held out"
+        )
+    params, _ = learn(
+        network,
+        jax.jit(network.init)(key_for(plan.seed, Purpose.PARAMS)),
+        learned,
+        lr=plan.lr,
+        epochs=plan.epochs,
+        batch=min(plan.batch, len(learned.mask)),
+        seed=plan.seed,
+    )
+    cross_entropy, agreement, error = _judged(network, params, held_out)
+    return Cloned(
+        jax.device_get(params),
+        games,
+        len(learned.mask),
+        cross_entropy,
+        agreement,
+        error,
+        float(np.std(held_out.value)),
+    )
+
+
+def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
+    name = environment_id(config.env)
+    if config.multi_task:  # each task's rewards have a scale of their own
+        raise UserError("multi_task: games of several tasks can't be cloned")
+    known_environment(data, config.env)
+    if ARCHITECTURES[config.architecture].recurrent:
+        raise UserError(f"{config.architecture} has a memory: it can't learn single positions")
+    if config.normalize_observations:
+        raise UserError("normalize_observations: cloned params read observations as they are")
+    options: dict[str, Any] = {}
+    if name == ENVIRONMENT_ID:
+        options = {"observation": config.observation, "reward": config.reward}
+    env = data_environment(name, **options)
+    return env, make_network(env, config.network)
+
+
+def _lessons(
+    data: DataSet, env: Environment, network: Network, config: TrainConfig, plan: Plan
+) -> tuple[Lessons, Lessons, int]:
+    """The lessons to learn from, those held out, and the number of games."""
+
+    def look(observations: PyTree, masks: Array) -> PyTree:
+        return encoded(network, observations), distribution.pack_mask(masks)
+
+    replayer = Replayer(env, data.facts.seed, min(_PLACES, data.facts.games), look)
+    parts: tuple[list[Any], list[Any]] = [], []
+    squares = steps = games = 0.0
+    for shard in data.first(data.facts.games, plan.positions):
+        games += len(shard.lengths)
+        for batch in replayer.playable_batches(shard, data.path):
+            returns, so_far = _discounted(batch, config.gamma)
+            squares += float(np.sum(so_far**2, where=batch.within))
+            steps += int(batch.lengths.sum())
+            is_held_out = (shard.first + batch.games) % _HELD_OUT == 0
+            for chosen, kept in zip((~is_held_out, is_held_out), parts, strict=True):
+                kept.append(_lessons_of(batch, returns, batch.within & chosen, env.num_actions))
+    scale = np.sqrt(squares / steps) if config.normalize_rewards and squares else 1.0
+    learned, held_out = (jax.tree.map(lambda *x: np.concatenate(x), *part) for part in parts)
+    return _scaled(learned, scale), _scaled(held_out, scale), int(games)
+
+
+def _scaled(lessons: Lessons, scale: float) -> Lessons:
+    return lessons._replace(value=(lessons.value / scale).astype(np.float32))
+
+
+def _discounted(batch: Batch, gamma: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Float64[T, N]: the discounted rewards after and up to each action of a game."""
+    rewards = np.where(batch.within, batch.rewards, 0).astype(np.float64)
+    returns, so_far = np.zeros_like(rewards), np.zeros_like(rewards)
+    after = before = np.zeros(rewards.shape[1])
+    for time in range(len(rewards)):
+        before = so_far[time] = rewards[time] + gamma * before
+    for time in reversed(range(len(rewards))):
+        after = returns[time] = rewards[time] + gamma * after
+    return returns, so_far
+
+
+def _lessons_of(
+    batch: Batch, returns: NDArray[Any], chosen: NDArray[np.bool_], num_actions: int
+) -> Lessons:
+    """The positions of a batch at which `chosen` bool[T, N] is set."""
+    observations, masks = jax.tree.map(lambda x: x[chosen], batch.seen)
+    policy: Any = np.eye(num_actions, dtype=np.float16)[batch.actions[chosen]]
+    value: Any = returns[chosen].astype(np.float32)
+    return Lessons(observations, masks, policy, value)
+
+
+def _judged(network: Network, params: PyTree, lessons: Lessons) -> tuple[float, float, float]:
+    """Cross-entropy, agreement and the root mean square error of the values."""
+
+    @jax.jit
+    def judge(params: PyTree, some: Lessons) -> tuple[Array, Array, Array]:
+        parts = loss(network, params, some)
+        logits, _, _ = network(params, some.observations)
+        mask = distribution.unpack_mask(some.mask, network.num_actions)
+        best = distribution.most_probable(logits, mask)
+        agreed = jnp.mean(best == jnp.argmax(some.policy, axis=1))
+        return parts.divergence, agreed, parts.value
+
+    count = len(lessons.mask)
+    sums = np.zeros(3)
+    for start in range(0, count, _AT_ONCE):
+        some = jax.tree.map(lambda x: x[start : start + _AT_ONCE], lessons)  # noqa: B023
+        sums += len(some.mask) * np.array(judge(params, some))
+    cross_entropy, agreement, squares = sums / count
+    return float(cross_entropy), float(agreement), float(np.sqrt(squares))

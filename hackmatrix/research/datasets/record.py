@@ -1,0 +1,117 @@
+"""Plays the games of an agent and yields them as shards, in the order of their numbers.
+
+Shards are played in parallel, one in a thread for each core; the scripted player's games in
+processes. Memory is bounded by the size of a shard, however many games there are.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.research.datasets.jax_replay import data_environment, finals_of, rewards_of
+from hackmatrix.research.datasets.python_replay import ScriptedGame, play_scripted
+from hackmatrix.research.datasets.shard import Shard
+from hackmatrix.research.evaluation.agents import SCRIPTED, check_search, compiled_agent
+from hackmatrix.research.evaluation.games import Games, Limits
+from hackmatrix.research.evaluation.plain_games import cores, on_all_cores
+from hackmatrix.research.evaluation.seeding import DATA
+
+_GAMES_A_PLACE = 16  # more waste less time at the end of a shard, and take more memory
+_STEP_BYTES = 5  # of an action and a reward
+_SHARD_BYTES = 96 * 2**20  # of the actions and rewards of a shard, if no game ends early
+_SCRIPTED_SHARD = 1024  # games
+
+
+class Recording(NamedTuple):
+    """What will be played."""
+
+    environment: str  # id
+    shards: Iterator[Shard]
+
+
+def record(
+    agent: str, env: str, limits: Limits, *, greedy: bool = False, search: int | None = None
+) -> Recording:
+    """Plays games 0 .. episodes - 1 of a seed, as the shards are taken.
+
+    Args:
+        agent: see `evaluation.agents.agent_player`.
+        env: the environment that `random` plays.
+        limits: how many games, their seed, and when they are cut off.
+        greedy: whether a network takes its most probable action.
+        search: simulations of a tree search before each action of a network; none without.
+
+    Raises:
+        UserError: there is no such file or environment, or they do not fit.
+    """
+    if agent == SCRIPTED:
+        check_search(agent, search)
+        return Recording(ENVIRONMENT_ID, _scripted(limits))
+    made = compiled_agent(agent, env, greedy=greedy, search=search)
+    most = max(
+        1, min(_SHARD_BYTES // (_STEP_BYTES * limits.max_steps), _GAMES_A_PLACE * made.places)
+    )
+    shards = -(-limits.episodes // most)
+    each = -(-limits.episodes // shards)
+    games = Games(
+        data_environment(made.environment),
+        made.player,
+        limits._replace(episodes=each),
+        record=True,
+        rewards=True,
+        places=made.places,
+        family=DATA,
+    )
+
+    def play(first: int) -> Shard:
+        played = games.play_recorded(made.player.params, first=first)
+        results = played.games
+        assert played.rewards is not None
+        finals = finals_of(results.final_observation)
+        shard = Shard(
+            first, results.lengths, results.terminated, finals, played.actions, played.rewards
+        )
+        return shard.head(limits.episodes - first)
+
+    firsts = range(0, limits.episodes, each)
+    return Recording(made.environment, _in_threads(play, firsts))
+
+
+def _in_threads(play: Callable[[int], Shard], firsts: range) -> Iterator[Shard]:
+    """What is played, in order; on CPU several at a time, a core each."""
+    workers = cores() if jax.default_backend() == "cpu" else 1
+    pool = ThreadPoolExecutor(workers)
+    under_way: deque[Future[Shard]] = deque()
+    try:
+        for first in firsts:
+            under_way.append(pool.submit(play, first))
+            if first == firsts[0] or len(under_way) > workers:  # the first one compiles
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _scripted(limits: Limits) -> Iterator[Shard]:
+    for first in range(0, limits.episodes, _SCRIPTED_SHARD):
+        numbers = range(first, min(first + _SCRIPTED_SHARD, limits.episodes))
+        games = on_all_cores(
+            play_scripted,
+            [ScriptedGame(limits.seed, number, limits.max_steps) for number in numbers],
+        )
+        units = np.frombuffer(b"".join(game.units for game in games), np.int32)
+        actions = b"".join(game.actions for game in games)
+        yield Shard(
+            first,
+            np.array([len(game.actions) for game in games], np.int32),
+            np.array([game.terminated for game in games]),
+            np.array([game.final for game in games], np.uint32),
+            np.frombuffer(actions, np.uint8),
+            rewards_of(units),
+        )

@@ -1,0 +1,79 @@
+"""Several agents on the same games: their reports, and differences with paired intervals.
+
+The dice of a game depend on its number and on the count of actions alone, so agents that play alike
+meet the same luck, and the difference of two agents is known better than each of them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hackmatrix.environments.interface.report import Column
+from hackmatrix.research.evaluation.report import Report
+from hackmatrix.research.evaluation.statistics import Estimate, estimate
+from hackmatrix.research.evaluation.text_table import aligned
+
+
+class Entrant(NamedTuple):
+    """An agent and its report."""
+
+    name: str
+    report: Report
+
+
+class Contest:
+    """Agents that played the same games; the others are compared with the first."""
+
+    def __init__(self, entrants: Sequence[Entrant]) -> None:
+        """Compares at least two reports on the same games of one environment."""
+        self.entrants = entrants
+        first, *others = entrants
+        self.differences = [_differences(entrant.report, first.report) for entrant in others]
+
+    def problem(self) -> str | None:
+        """What makes a mean meaningless, on one line; None if nothing does."""
+        return next(filter(None, (entrant.report.problem() for entrant in self.entrants)), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The output of `--json`: each agent's report; but for the first, its lead over it."""
+        agents = [{"agent": name, **report.as_dict()} for name, report in self.entrants]
+        for agent, differences in zip(agents[1:], self.differences, strict=True):
+            agent["minus_first"] = {
+                key: {"mean": mean, "ci": [low, high]}
+                for key, (mean, low, high) in differences.items()
+            }
+        return {"episodes": self.entrants[0].report.episodes, "agents": agents}
+
+    def table(self) -> str:
+        """A line for each agent, and below each but the first its difference from the first."""
+        columns = _compared(self.entrants[0].report)
+        lines = [["agent", *(column.title for column in columns)]]
+        for place, (name, report) in enumerate(self.entrants):
+            means = dict(zip((c.key for c in report.columns), report.estimates, strict=True))
+            lines.append([name, *(str(means[column.key]) for column in columns)])
+            if place:
+                found = self.differences[place - 1]
+                lines.append(["  minus the first", *(_signed(found[c.key]) for c in columns)])
+        return aligned(lines)
+
+
+def _compared(report: Report) -> list[Column]:
+    """The environment's own columns; those of every environment, if it has none."""
+    return report.columns[1:-1] or report.columns
+
+
+def _differences(one: Report, other: Report) -> dict[str, Estimate]:
+    """The mean difference of each column over the games, with its interval, by the column's key."""
+    return {
+        mine.key: estimate(_floats(mine) - _floats(theirs))
+        for mine, theirs in zip(_compared(one), _compared(other), strict=True)
+    }
+
+
+def _floats(column: Column) -> Any:
+    return np.asarray(column.values).astype(np.float64)
+
+
+def _signed(found: Estimate) -> str:
+    return f"{found.mean:+.3f}  [{found.low:+.3f}, {found.high:+.3f}]"

@@ -1,0 +1,264 @@
+"""Plays games with fixed seeds, many at once.
+
+Game i of seed s is the game (stream 2**31 + s, episode i) of HackMatrix; training never uses
+streams with the top bit set. Games from `SELECTION` on choose params during training; `hackmatrix
+evaluate` plays those from 0 on, so that params are judged on games that did not choose them. Data
+sets have games of their own: (stream s, episode i).
+
+Where a game ends, the next one starts in its place. All are played to their end, so long games
+count as much as short ones.
+"""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+
+from hackmatrix.agents.roster.batch_players import Player
+from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.interface.report import PlayedGames
+from hackmatrix.game.jaxgame.batch import for_few
+from hackmatrix.research.evaluation.seeding import EVALUATION, Family
+
+Array = jax.Array
+
+PLACES = 1024  # games at once
+SELECTION = 2**30  # the first game that chooses params during training
+
+
+class _Places(struct.PyTreeNode):
+    """Games under way, one in each of N places."""
+
+    number: Array  # int32[N], which game it is
+    running: Array  # bool[N]
+    env_state: PyTree
+    obs: PyTree
+    carry: PyTree  # the player's
+    played: PlayedGames  # results up to the last step
+
+
+class _Play(struct.PyTreeNode):
+    """All games: those under way, and the results of E games, whether ended or not yet begun."""
+
+    places: _Places
+    next: Array  # int32[], the first game that has not begun
+    results: PlayedGames
+    history: "_History | None"  # of all actions, if they are recorded
+
+
+class _History(struct.PyTreeNode):
+    """The steps of E games."""
+
+    actions: Array  # uint8[E, max_steps]
+    rewards: Array | None  # float32[E, max_steps]; None if they are not kept
+
+
+class Limits(NamedTuple):
+    """Number of games, their seed, the steps after which they are cut off, and the first game."""
+
+    episodes: int = 1_000
+    seed: int = 0
+    max_steps: int = 2_000
+    first: int = 0
+
+
+def play(env: Environment, player: Player, limits: Limits) -> PlayedGames:
+    """Plays a seed's games to their end or the step limit; NumPy arrays."""
+    return Games(env, player, limits).play(player.params)
+
+
+class Recorded(NamedTuple):
+    """Played games, and their S steps, one game after the other."""
+
+    games: PlayedGames
+    actions: np.ndarray  # uint8[S]
+    rewards: np.ndarray | None  # float32[S], if they were kept
+
+    def actions_of_each(self) -> list[bytes]:
+        """The actions of each game in order."""
+        parts = np.split(self.actions, np.cumsum(self.games.lengths)[:-1])
+        return [part.tobytes() for part in parts]
+
+
+class Games:
+    """The games first .. first + episodes - 1 of a seed, compiled for all params."""
+
+    def __init__(
+        self,
+        env: Environment,
+        player: Player,
+        limits: Limits,
+        *,
+        record: bool = False,
+        rewards: bool = False,
+        places: int | None = None,
+        family: Family = EVALUATION,
+    ) -> None:
+        """Prepares the games.
+
+        Args:
+            env: the environment.
+            player: who plays.
+            limits: which games, and how long.
+            record: whether actions are kept, for `play_recorded`; they are numbers below 256 then.
+            rewards: whether the rewards of recorded games are kept too.
+            places: games at once, by default `PLACES`.
+            family: which games the seed and the numbers mean.
+        """
+        self.env = env
+        self.player = player
+        self.limits = limits
+        self.record = record
+        self.rewards = rewards
+        self.family = family
+        self.places = min(limits.episodes, places or PLACES)
+        self._play = jax.jit(self._play_all)
+
+    def play(self, params: PyTree, forbidden: Collection[int] = ()) -> PlayedGames:
+        """Plays all games to their end or the step limit; NumPy arrays.
+
+        Args:
+            params: the player's.
+            forbidden: actions that are masked wherever another one is valid.
+        """
+        return self._played(params, forbidden)[0]
+
+    def play_recorded(
+        self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None
+    ) -> Recorded:
+        """Like `play`, with the actions of each game.
+
+        Args:
+            params: the player's.
+            forbidden: see `play`.
+            first: number of the first game, if it is not that of the limits.
+        """
+        games, history = self._played(params, forbidden, first)
+        longest = int(games.lengths.max())
+        taken = np.arange(longest) < games.lengths[:, None]
+        actions, rewards = history.actions[:, :longest][taken], None
+        if history.rewards is not None:
+            rewards = history.rewards[:, :longest][taken]
+        return Recorded(games, actions, rewards)
+
+    def _played(
+        self, params: PyTree, forbidden: Collection[int], first: int | None = None
+    ) -> tuple[PlayedGames, Any]:
+        allowed = np.ones(self.env.num_actions, bool)
+        allowed[list(forbidden)] = False
+        start = self.limits.first if first is None else first
+        first, seed = jnp.int32(start), jnp.uint32(self.limits.seed)
+        played = self._play(params, jnp.asarray(allowed), seed, first)
+        games, history = jax.device_get(played)
+        return games, history
+
+    def _play_all(
+        self, params: PyTree, allowed: Array, seed: Array, first: Array
+    ) -> tuple[PlayedGames, _History | None]:
+        def step(play: _Play) -> _Play:
+            return self._step(play, params, allowed, seed, first)
+
+        start = self._start(seed, first)
+        end = jax.lax.while_loop(lambda play: jnp.any(play.places.running), step, start)
+        return end.results, end.history
+
+    def _start(self, seed: Array, first: Array) -> _Play:
+        count = self.limits.episodes
+        places = self._begun(seed, first + jnp.arange(self.places))
+
+        def for_each_game(x: Array) -> Array:
+            return jnp.zeros((count, *x.shape[1:]), x.dtype)
+
+        return _Play(
+            places=places,
+            next=first + self.places,
+            results=jax.tree.map(for_each_game, places.played),
+            history=self._empty_history(),
+        )
+
+    def _empty_history(self) -> _History | None:
+        if not self.record:
+            return None
+        shape = (self.limits.episodes, self.limits.max_steps)
+        return _History(jnp.zeros(shape, jnp.uint8), jnp.zeros(shape) if self.rewards else None)
+
+    def _begun(self, seed: Array, numbers: Array) -> _Places:
+        """The games with these numbers, before their first action."""
+        obs, env_state = self.family.begin(self.env, seed, numbers)
+        counts = jnp.zeros(numbers.size, jnp.int32)
+        never = jnp.zeros(numbers.size, bool)
+        keys = self.family.step_keys(seed, counts, numbers)
+        info = jax.eval_shape(jax.vmap(self.env.step), keys, env_state, counts)[-1]
+        played = PlayedGames(
+            returns=jnp.zeros(numbers.size),
+            lengths=counts,
+            actions=jnp.zeros((numbers.size, self.env.num_actions), jnp.int32),
+            terminated=never,
+            info=jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), _kept(info)),
+            final_observation=obs,
+        )
+        carry = self.player.initial_carry(numbers.size)
+        return _Places(numbers, ~never, env_state, obs, carry, played)
+
+    def _step(
+        self, play: _Play, params: PyTree, allowed: Array, seed: Array, first: Array
+    ) -> _Play:
+        places, actions, reward, ended = self._stepped(play.places, params, allowed, seed)
+        times, games = play.places.played.lengths, self.limits.episodes
+        index = places.number - first
+        due = jnp.where(ended, index, games)  # beyond the last: dropped
+        results = jax.tree.map(
+            lambda all_, new: all_.at[due].set(new, mode="drop"), play.results, places.played
+        )
+        history = play.history
+        if history is not None:
+            index = jnp.where(play.places.running, index, games)
+            now = _History(actions.astype(jnp.uint8), None if history.rewards is None else reward)
+            history = jax.tree.map(
+                lambda all_, new: all_.at[index, times].set(new, mode="drop"), history, now
+            )
+        places = places.replace(running=places.running & ~ended)
+        if games > self.places:  # else none are left, and nothing needs to be compiled for them
+            number = play.next + jnp.cumsum(ended) - 1
+            due = ended & (number < first + games)
+            places = for_few(due, lambda _, some: self._begun(seed, some), places, number)
+        return _Play(places, play.next + jnp.sum(ended), results, history)
+
+    def _stepped(
+        self, places: _Places, params: PyTree, allowed: Array, seed: Array
+    ) -> tuple[_Places, Array, Array, Array]:
+        """The games after an action each, the actions, rewards, and which games ended by it."""
+        before, numbers = places.played, places.number
+        masks = _allowed(jax.vmap(self.env.action_mask)(places.env_state), allowed)
+        keys = self.family.action_keys(seed, before.lengths, numbers)
+        uniforms = jax.vmap(jax.random.uniform)(keys)
+        actions, carry = self.player.choose(params, places.carry, places.obs, masks, uniforms)
+        keys = self.family.step_keys(seed, before.lengths, numbers)
+        obs, env_state, reward, terminated, truncated, info = jax.vmap(self.env.step)(
+            keys, places.env_state, actions
+        )
+        taken = jax.nn.one_hot(actions, self.env.num_actions, dtype=jnp.int32)
+        after = PlayedGames(
+            returns=before.returns + reward,
+            lengths=before.lengths + 1,
+            actions=before.actions + taken,
+            terminated=terminated,
+            info=_kept(info),
+            final_observation=info["final_observation"],
+        )
+        ended = terminated | truncated | (after.lengths >= self.limits.max_steps)
+        places = _Places(numbers, places.running, env_state, obs, carry, after)
+        return places, actions, reward, places.running & ended
+
+
+def _allowed(masks: Array, allowed: Array) -> Array:
+    """The masks [N, A] without what is not allowed [A], unless nothing would be left."""
+    left = masks & allowed
+    return jnp.where(jnp.any(left, axis=1, keepdims=True), left, masks)
+
+
+def _kept(info: dict[str, PyTree]) -> dict[str, PyTree]:
+    return {name: value for name, value in info.items() if name != "final_observation"}

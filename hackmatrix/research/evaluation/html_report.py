@@ -1,0 +1,143 @@
+"""The report of an evaluation as one page: HTML with its plots inside, no scripts, no links."""
+
+from collections.abc import Sequence
+from html import escape
+from itertools import accumulate
+from pathlib import Path
+
+from hackmatrix.core.charts import Bars, Intervals, Line, Mark, Panel, Points, picture
+from hackmatrix.core.errors import UserError, in_words
+from hackmatrix.core.files import write_atomically
+from hackmatrix.research.evaluation.contest import Contest, Entrant
+from hackmatrix.research.evaluation.findings import KINDS, Findings
+from hackmatrix.research.evaluation.text_table import Table
+
+_STYLE = """\
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em;
+       color: #1a202c; background: #fff; }
+h1 { font-size: 1.5em; } h2 { margin-top: 2em; border-top: 1px solid #cbd5e0; padding-top: 1em; }
+table { border-collapse: collapse; margin: 0.5em 0 1.5em; font-size: 0.9em; }
+caption { text-align: left; font-weight: 600; margin: 0.4em 0; }
+th, td { text-align: right; padding: 0.2em 0.7em; border-bottom: 1px solid #e2e8f0; }
+th:first-child, td:first-child { text-align: left; }
+figure { display: inline-block; margin: 1em 1em 0 0; vertical-align: top; }
+svg { max-width: 100%; height: auto; }
+"""
+
+
+def write_page(path: Path, entrants: Sequence[Entrant], seed: int) -> None:
+    """Writes the page, or leaves what was there.
+
+    Args:
+        path: the file.
+        entrants: at least one agent.
+        seed: of the games.
+
+    Raises:
+        UserError: the file can't be written.
+    """
+    try:
+        write_atomically(path, page(entrants, seed).encode())
+    except OSError as error:
+        raise UserError(f"--report {path}: {in_words(error)}") from None
+
+
+def page(entrants: Sequence[Entrant], seed: int) -> str:
+    """The page as HTML."""
+    games = entrants[0].report.episodes
+    parts = [
+        "<h1>HackMatrix: an evaluation</h1>",
+        f"<p>{games:,} games of seed {seed}; bounds are 95 % intervals.</p>",
+    ]
+    if len(entrants) > 1:
+        parts += _comparison(entrants)
+    found = [(entrant.name, entrant.report.findings) for entrant in entrants]
+    parts += _survival([(name, findings) for name, findings in found if findings is not None])
+    for entrant in entrants:
+        parts += _agent(entrant)
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f"<title>HackMatrix: an evaluation</title><style>{_STYLE}</style></head>"
+        f"<body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def _comparison(entrants: Sequence[Entrant]) -> list[str]:
+    """How the others differ from the first, column by column."""
+    contest, (first, *others) = Contest(entrants), entrants
+    parts = [f"<h2>Differences from {escape(first.name)}, on the same games</h2>"]
+    for column in first.report.columns:
+        found = [
+            (other.name, differences[column.key])
+            for other, differences in zip(others, contest.differences, strict=True)
+            if column.key in differences
+        ]
+        if found:
+            rows = [f"{name} {mean:+.3f}" for name, (mean, _, _) in found]
+            mark = Intervals("", *zip(*(each for _, each in found), strict=True))
+            parts.append(_figure(column.title, Panel("", "", "", [mark], rows=rows)))
+    return parts
+
+
+def _survival(found: Sequence[tuple[str, Findings]]) -> list[str]:
+    """Of the games that enter a stage, those that clear it."""
+    marks: list[Mark] = []
+    for name, findings in found:
+        rows = findings.stages
+        lows, highs = zip(*(row["cleared_ci"] for row in rows), strict=True)
+        stages, rates = [row["stage"] for row in rows], [row["cleared"] for row in rows]
+        marks += [Line(name, stages, rates, lows, highs), Points(name, stages, rates)]
+    title = "share of the games entering a stage that clear it"
+    return [_figure(title, Panel("", "stage", "", marks, ys=(0, 1)))] if marks else []
+
+
+def _agent(entrant: Entrant) -> list[str]:
+    """One agent's means, plots and tables."""
+    report = entrant.report
+    means = [
+        (column.title, f"{found.mean:.3f}", f"{found.low:.3f}", f"{found.high:.3f}")
+        for column, found in zip(report.columns, report.estimates, strict=True)
+    ]
+    parts = [
+        f"<h2>{escape(entrant.name)}</h2>",
+        _table(Table("means", ("", "mean", "low", "high"), means)),
+    ]
+    if report.findings is not None:
+        parts += _plots(report.findings)
+        parts += map(_table, report.findings.tables())
+    return parts
+
+
+def _plots(findings: Findings) -> list[str]:
+    parts = []
+    if findings.deaths:
+        stages = [f"stage {row['stage']}" for row in findings.deaths]
+        deaths = [[row[kind] for kind in KINDS] for row in findings.deaths]
+        ends = [list(accumulate(row, initial=0)) for row in deaths]
+        kinds = [
+            Bars(kind, [row[i] for row in deaths], [row[i] for row in ends])
+            for i, kind in enumerate(KINDS)
+        ]
+        title = "deaths by kind of the last hit"
+        parts.append(_figure(title, Panel("", "deaths", "", kinds, rows=stages)))
+    if findings.programs:
+        names = [row["program"] for row in findings.programs]
+        uses = Bars("uses", [row["uses"] for row in findings.programs])
+        parts.append(_figure("programs run", Panel("", "uses a game", "", [uses], rows=names)))
+    stages = [f"stage {row['stage']}" for row in findings.stages]
+    siphonings = Bars("siphonings", [row["siphonings"] for row in findings.stages])
+    panel = Panel("", "siphonings", "", [siphonings], rows=stages)
+    parts.append(_figure("siphonings in a stage", panel))
+    return parts
+
+
+def _figure(title: str, panel: Panel) -> str:
+    return f"<figure>{picture(title, [panel])}</figure>"
+
+
+def _table(table: Table) -> str:
+    header = "".join(f"<th>{escape(name)}</th>" for name in table.header)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(word)}</td>' for word in row)}</tr>" for row in table.rows
+    )
+    return f"<table><caption>{escape(table.title)}</caption><tr>{header}</tr>{rows}</table>"

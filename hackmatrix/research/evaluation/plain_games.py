@@ -1,0 +1,99 @@
+"""Plays and replays evaluation games of HackMatrix in the plain Python engine, on all cores.
+
+Imports neither JAX nor NumPy, so that the processes start fast.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context, parent_process
+from typing import NamedTuple, TypeVar
+
+from hackmatrix.agents.scripted.scripted import best_action
+from hackmatrix.agents.scripted.view_of_state import see
+from hackmatrix.game.engine.state import State
+from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.research.evaluation.accounts import Account, account
+
+_Job = TypeVar("_Job")
+_Told = TypeVar("_Told")
+_WORTH_A_PROCESS = 32  # games; fewer are played before processes have started
+
+
+class Replay(NamedTuple):
+    """A game that was played, by its seed and number."""
+
+    seed: int
+    number: int
+    actions: bytes
+
+
+class ScriptedGame(NamedTuple):
+    """A game that the scripted player is to play."""
+
+    seed: int
+    number: int
+    max_steps: int
+    forbidden: frozenset[int]  # actions that it may not take
+
+
+def replays(games: Sequence[Replay]) -> list[Account]:
+    """The accounts of games that were played."""
+    return on_all_cores(_replay, games)
+
+
+def scripted_games(games: Sequence[ScriptedGame]) -> list[Account]:
+    """The accounts of games, played by the scripted player."""
+    return on_all_cores(_play, games)
+
+
+def _replay(game: Replay) -> Account:
+    actions = iter(game.actions)
+    stream = EVALUATION_STREAM + game.seed
+    return account(stream, game.number, lambda _: next(actions), len(game.actions))
+
+
+def _play(game: ScriptedGame) -> Account:
+    def choose(state: State) -> int:
+        return best_action(see(state), forbidden=game.forbidden)
+
+    return account(EVALUATION_STREAM + game.seed, game.number, choose, game.max_steps)
+
+
+def on_all_cores(told: Callable[[_Job], _Told], jobs: Sequence[_Job]) -> list[_Told]:
+    """What a function tells of each job, in processes if there are enough jobs for them."""
+    if len(jobs) < 2 * _WORTH_A_PROCESS:
+        return [told(job) for job in jobs]
+    processes = min(cores(), len(jobs) // _WORTH_A_PROCESS)
+    # Not forked: this process may have threads of JAX.
+    executor = ProcessPoolExecutor(processes, get_context("spawn"), _depend_on_parent)
+    try:
+        return list(executor.map(told, jobs, chunksize=8))
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _depend_on_parent() -> None:
+    """Lets this process end with the command, and not by itself.
+
+    Ctrl+C ends the command, which ends its processes; they need not say so too. A command that is
+    killed can't end them: they would wait for games for ever.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux: those that this process may use
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

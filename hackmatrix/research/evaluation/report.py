@@ -1,0 +1,89 @@
+"""The report of an evaluation: a table for people, a dictionary for programs."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hackmatrix.environments.checked_report import report_of
+from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
+from hackmatrix.research.evaluation.findings import Findings
+from hackmatrix.research.evaluation.statistics import Estimate, estimate
+
+
+class Report(NamedTuple):
+    """Results of an evaluation."""
+
+    episodes: int
+    columns: list[Column]  # return first, length last, the environment's own in between
+    estimates: list[Estimate]  # one for each column
+    truncated: int  # number of games cut off
+    breakdowns: list[Breakdown]
+    findings: Findings | None = None  # of HackMatrix only
+
+    def means(self) -> dict[str, float]:
+        """The mean of each column, by the column's key."""
+        return {c.key: e.mean for c, e in zip(self.columns, self.estimates, strict=True)}
+
+    def problem(self) -> str | None:
+        """What makes a mean of this report meaningless, on one line; None if nothing does."""
+        for column in self.columns:
+            if bad := int((~np.isfinite(column.values)).sum()):
+                return (
+                    f"the {column.title} of {bad:,} of {self.episodes:,} games is not finite: the "
+                    "environment pays or reports NaN or infinity"
+                )
+        return None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The output of `--json`; what is not finite may be in it."""
+        told: dict[str, Any] = {"episodes": self.episodes}
+        for column, (mean, low, high) in zip(self.columns, self.estimates, strict=True):
+            told |= {column.key: mean, column.interval_key: [low, high]}
+        told["truncated"] = self.truncated
+        told |= {each.key: each.values for each in self.breakdowns}
+        return told if self.findings is None else told | self.findings.as_dict()
+
+    def table(self) -> str:
+        """The report as lines of text."""
+        rows: list[tuple[str, object]] = [("games", f"{self.episodes:,}")]
+        rows += [(c.title, e) for c, e in zip(self.columns, self.estimates, strict=True)]
+        rows += [("cut off", f"{self.truncated:,}")]
+        rows += [(each.title, _listed(each)) for each in self.breakdowns]
+        width = max(16, *(len(name) + 2 for name, _ in rows))
+        lines = "\n".join(f"{name:<{width}}{value}" for name, value in rows)
+        tables = self.findings.tables() if self.findings else []
+        return "\n\n".join([lines, *(table.text() for table in tables)])
+
+
+def report_on(env: Environment, games: PlayedGames, findings: Findings | None = None) -> Report:
+    """The report on played games, with the columns and breakdowns of the environment's `report`.
+
+    Args:
+        env: the environment.
+        games: at least one game.
+        findings: what the accounts of the games say, if there are any.
+
+    Raises:
+        UserError: the environment's `report` fails, or returns something else.
+    """
+    own = report_of(env, games)
+    columns = [
+        Column("return", "mean_return", games.returns),
+        *(each for each in own if isinstance(each, Column)),
+        Column("length", "mean_length", games.lengths, "length_ci"),
+    ]
+    return Report(
+        episodes=len(games.returns),
+        columns=columns,
+        estimates=[estimate(column.values) for column in columns],
+        truncated=int((~games.terminated).sum()),
+        breakdowns=[each for each in own if isinstance(each, Breakdown)],
+        findings=findings,
+    )
+
+
+def _listed(breakdown: Breakdown) -> str:
+    used = {name: number for name, number in breakdown.values.items() if number}
+    largest_first = sorted(used, key=lambda name: -used[name])
+    return "  ".join(f"{name} {used[name]:{breakdown.form}}" for name in largest_first) or "-"

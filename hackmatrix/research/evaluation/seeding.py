@@ -1,0 +1,47 @@
+"""What the seeds and numbers of games mean: those of evaluations, and those of data sets."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.learning.ppo.keys import Purpose, key_for, keys_for
+
+Array = jax.Array
+
+
+class Family(NamedTuple):
+    """Which games the seeds and numbers mean."""
+
+    stream: int  # of seed 0, for environments whose games have streams
+    reset: Purpose  # for others: of the keys of their starts
+    action: Purpose
+    step: Purpose
+
+    def begin(self, env: Environment, seed: Array, numbers: Array) -> tuple[PyTree, PyTree]:
+        """Observations and states of the games with these numbers [N], before the first action."""
+        if hasattr(env, "reset_game"):
+            stream = jnp.full(numbers.shape, jnp.uint32(self.stream) + seed)
+            return jax.vmap(env.reset_game)(stream, numbers.astype(jnp.uint32))
+        return jax.vmap(env.reset)(keys_for(seed, self.reset, each=numbers))
+
+    def step_keys(self, seed: Array, times: Array, numbers: Array) -> Array:
+        """N keys, for the steps of the games after `times` [N] actions."""
+        return _keys(seed, self.step, times, numbers)
+
+    def action_keys(self, seed: Array, times: Array, numbers: Array) -> Array:
+        """N keys, for the player's choices after `times` [N] actions."""
+        return _keys(seed, self.action, times, numbers)
+
+
+EVALUATION = Family(
+    EVALUATION_STREAM, Purpose.EVALUATION_RESET, Purpose.EVALUATION_ACTION, Purpose.EVALUATION_STEP
+)
+DATA = Family(0, Purpose.DATA_RESET, Purpose.DATA_ACTION, Purpose.DATA_STEP)
+
+
+def _keys(seed: Array, purpose: Purpose, times: Array, numbers: Array) -> Array:
+    """N keys, for a step of each game."""
+    return jax.vmap(lambda time, number: key_for(seed, purpose, time, number))(times, numbers)

@@ -1,0 +1,30 @@
+"""Evaluates params during training, to choose the best ones."""
+
+from collections.abc import Callable
+
+from hackmatrix.agents.networks.network import Network
+from hackmatrix.agents.roster.batch_players import network_player
+from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.learning.run.loop import Evaluate
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.research.evaluation.games import SELECTION, Games, Limits
+from hackmatrix.research.evaluation.report import Report, report_on
+
+
+def make_evaluate(env: Environment, network: Network, config: TrainConfig) -> Evaluate:
+    """The function that evaluates params, for `hackmatrix.learning.run.loop.train`.
+
+    It plays `config.eval_episodes` games with sampled actions, always the same ones: neither games
+    of the training nor those of `hackmatrix evaluate`.
+    """
+    report = make_report(env, network, config)
+    return lambda params: report(params).means()
+
+
+def make_report(
+    env: Environment, network: Network, config: TrainConfig
+) -> Callable[[PyTree], Report]:
+    """The function that plays the games of `make_evaluate` with some params and reports on them."""
+    player = network_player("", network, None, greedy=False)
+    games = Games(env, player, Limits(config.eval_episodes, config.seed, first=SELECTION))
+    return lambda params: report_on(env, games.play(params))

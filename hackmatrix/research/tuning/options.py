@@ -1,0 +1,94 @@
+"""The options of `hackmatrix tune`."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
+from hackmatrix.environments.interface.metric import Severity
+from hackmatrix.learning.reporting.alarms import NOT_FINITE, alarms_of
+from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
+
+FOLDER = Path("tuning")
+
+_CRITICAL = [r.name for r in alarms_of(LEARNER_METRICS) if r.severity is Severity.CRITICAL]
+
+
+def without_password(url: str) -> str:
+    """The URL of a database as it may be shown: without its password, also if it is an option."""
+    scheme, slashes, rest = url.partition("://") if "://" in url else ("", "", url)
+    user, colon, secret = rest.partition(":")
+    if colon and "@" in secret:
+        rest = f"{user}:***@{secret.rpartition('@')[2]}"
+    return re.sub(r"(?i)(pass\w*|pwd)=[^&]*", r"\1=***", f"{scheme}{slashes}{rest}")
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """What is searched, how, and where it is kept."""
+
+    config: Path | None = option(None, "settings from a YAML file; the search changes some of them")
+    env: str | None = option(
+        None, "environment of the settings, if it is code of your own (module:function)"
+    )
+    search_space: Path | None = option(
+        None, "YAML file of the settings to search, see docs/tuning.md; unless given those of PPO"
+    )
+    num_trials: int = option(20, "trials of this search, those before a kill included", at_least=1)
+    sampler: Literal["tpe", "random", "grid"] = option("tpe", "how settings are chosen")
+    objective: Literal["score", "pareto"] = option(
+        "score",
+        "the best score after the same steps, or the best score for each number of seconds",
+    )
+    metric: str | None = option(
+        None,
+        "the score, a name in metrics.jsonl; unless given eval/mean_return with --eval-interval "
+        "in the file, else the return in training",
+    )
+    constraint: tuple[str, ...] = option(
+        (),
+        f"critical alarms, besides {NOT_FINITE.name}, with which a trial can't win, see "
+        "docs/metrics.md",
+        choices=_CRITICAL,
+    )
+    pruning: bool = option(True, "end trials early that are worse than half of the others")
+    num_seeds: int = option(3, "agents of each trial", at_least=1, at_most=1024)
+    fresh_seeds: int = option(
+        5,
+        "agents with which the winner and the settings of the file are trained at the end, with "
+        "seeds that no trial has had; 0 for none",
+        at_least=0,
+        at_most=1024,
+    )
+    jobs: int = option(1, "trials at once, each a process", at_least=1, at_most=256)
+    seed: int | None = option(
+        None, "seed of the sampler; another each time unless given", at_least=0
+    )
+    storage: str | None = option(
+        None, "URL of a database for workers on several machines, instead of a file in the folder"
+    )
+    output_dir: Path | None = option(
+        None, f"folder of the search; {FOLDER}/ and the name of the file of settings unless given"
+    )
+    json: bool = option(False, "print one JSON object at the end")
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.storage is not None and "://" not in self.storage:
+            raise UserError(
+                f"--storage {without_password(self.storage)}: must be a URL, such as "
+                "postgresql+psycopg://user@host/name"
+            )
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """The alarms with which a trial can't win."""
+        return tuple(name for name in _CRITICAL if name in (NOT_FINITE.name, *self.constraint))
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the search."""
+        name = "search" if self.config is None else self.config.stem
+        return self.output_dir or FOLDER / name

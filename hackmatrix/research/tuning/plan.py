@@ -1,0 +1,130 @@
+"""What a search is about: the settings it starts from, its space and its measure."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.files import write_atomically
+from hackmatrix.environments.registry import check_code
+from hackmatrix.learning.reporting.alarms import RETURN
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import Settings, dump_config, read_config
+from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.research.tuning.options import TuneOptions
+from hackmatrix.research.tuning.space import DEFAULT, Space, read_space, settings_of, with_budget
+
+PLAN = "search.json"
+_ROWS = 40  # of metrics, in a trial
+_FRESH = 10_000  # added to the seed of the file for agents that no trial has had
+
+
+class Plan(NamedTuple):
+    """A search, apart from how its trials are chosen."""
+
+    folder: Path
+    base: Settings  # as in the file
+    space: Space
+    objective: str
+    metric: str
+    constraints: tuple[str, ...]  # alarms with which a trial can't win
+    num_seeds: int
+    fresh_seeds: int
+    env: str | None  # that the user names
+
+    def config(self, params: Mapping[str, Any]) -> TrainConfig:
+        """The settings of a point of the space, as the user would train with them.
+
+        Raises:
+            UserError: they do not go together, or the environment is code that the user does not
+                name.
+        """
+        found = settings_of(params)
+        base = self.base
+        if found.keys() & {"batch_size", "num_minibatches"}:  # one replaces the other
+            base = {n: v for n, v in base.items() if n not in ("batch_size", "num_minibatches")}
+        config = resolve(found, base)[0]
+        check_code(config.environment, self.env, "the search trains on")
+        return config
+
+    def of_trial(self, params: Mapping[str, Any]) -> TrainConfig:
+        """The settings with which a trial is trained."""
+        return _quiet(self.config(params), self.config(params).seed, self.num_seeds)
+
+    def of_fresh(self, params: Mapping[str, Any]) -> TrainConfig:
+        """The settings with which they are trained again, with seeds that no trial has had."""
+        config = self.config(params)
+        return _quiet(config, config.seed + _FRESH, self.fresh_seeds)
+
+    def write(self) -> None:
+        """Writes what the search is about, or checks that the folder's search is about the same.
+
+        Raises:
+            UserError: it is about something else, or the folder can't be made.
+        """
+        text = json.dumps(self._as_dict(), indent=1, default=str) + "\n"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--output-dir {self.folder}: {error.strerror}") from None
+        path = self.folder / PLAN
+        if not path.exists():
+            write_atomically(path, text.encode())
+        elif path.read_bytes() != text.encode():
+            raise UserError(
+                f"{self.folder} holds a search with other settings, space, metric, constraints "
+                "or seeds: choose another --output-dir"
+            )
+
+    def _as_dict(self) -> dict[str, Any]:
+        space = {name: list(dimension) for name, dimension in self.space.items()}
+        told = {**self._asdict(), "space": space}
+        return {n: value for n, value in told.items() if n not in ("folder", "fresh_seeds", "env")}
+
+
+def plan_of(options: TuneOptions) -> Plan:
+    """The plan that the options describe.
+
+    Raises:
+        UserError: a file can't be read, or its settings are not valid.
+    """
+    base = {} if options.config is None else read_config(options.config)
+    if options.env is not None and not base.get("multi_task"):
+        base = {**base, "env": options.env}
+    config, _ = resolve({}, base)
+    check_code(config.environment, options.env, f"{options.config}: trains on")
+    space = DEFAULT if options.search_space is None else read_space(options.search_space)
+    if options.objective == "pareto":
+        space = with_budget(space, config.total_timesteps)
+    evaluated = "eval/mean_return" if config.eval_interval is not None else RETURN
+    return Plan(
+        folder=options.folder,
+        base=base,
+        space=space,
+        objective=options.objective,
+        metric=options.metric or evaluated,
+        constraints=options.constraints,
+        num_seeds=options.num_seeds,
+        fresh_seeds=options.fresh_seeds,
+        env=options.env,
+    )
+
+
+def _quiet(config: TrainConfig, seed: int, num_seeds: int) -> TrainConfig:
+    """The settings with these seeds, enough rows of metrics, and no trackers."""
+    return dataclasses.replace(
+        config,
+        seed=seed,
+        num_seeds=num_seeds,
+        log_interval=max(1, config.num_updates // _ROWS),
+        keep_checkpoints=1,
+        tensorboard=False,
+        wandb=False,
+    )
+
+
+def best_yaml(plan: Plan, params: Mapping[str, Any], about: str) -> str:
+    """The settings of a point as a configuration file."""
+    return f"# {about}\n{dump_config(plan.config(params))}"

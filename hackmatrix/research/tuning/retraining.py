@@ -1,0 +1,94 @@
+"""Trains winners again with seeds that no trial has had.
+
+The best of many trials is partly the luckiest: its score in the search is too high (the winner's
+curse). Fresh seeds tell what its settings are worth.
+"""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import optuna
+from numpy.typing import NDArray
+from optuna.trial import FrozenTrial
+
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.research.comparison.estimates import differences, estimates, resampled
+from hackmatrix.research.evaluation.statistics import Estimate
+from hackmatrix.research.tuning.plan import Plan
+from hackmatrix.research.tuning.study import STOPPED
+from hackmatrix.research.tuning.training import Result, is_finished, last_words, result_of, training
+
+DEFAULT = "default"
+
+
+class Fresh(NamedTuple):
+    """Settings that were trained again: their scores, and how much better than the file's."""
+
+    scores: NDArray[np.float64]
+    seconds: float
+    mean: Estimate
+    better_by: Estimate | None  # agents of equal seeds are paired; None for those of the file
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, for `--json`."""
+        return {
+            "scores": self.scores.tolist(),
+            "seconds": self.seconds,
+            "score": list(self.mean),
+            "better_by": None if self.better_by is None else list(self.better_by),
+        }
+
+
+def best_of(study: optuna.Study, plan: Plan) -> FrozenTrial | None:
+    """The trial within the constraints that scored most; None if there is none."""
+    try:
+        if plan.objective == "score":
+            return study.best_trial
+        front = [trial for trial in study.best_trials if STOPPED not in trial.user_attrs]
+        return max(front, key=lambda trial: trial.values[0], default=None)
+    except ValueError:  # no trial has finished, or none within the constraints
+        return None
+
+
+def retrain(
+    plan: Plan, winners: dict[str, FrozenTrial], stop: threading.Event, say: Callable[[str], None]
+) -> dict[str, Fresh]:
+    """Trains the settings of the file and those of each winner; what was trained before stays.
+
+    Returns:
+        By name: `default`, and the winners' samplers. A training that failed is left out.
+    """
+    folder = plan.folder / f"fresh-{plan.fresh_seeds}"
+    results = {}
+    wanted = {DEFAULT: (DEFAULT, plan.of_fresh({}))}
+    for sampler, trial in winners.items():
+        wanted[sampler] = f"{sampler}-{trial.number}", plan.of_fresh(trial.params)
+    for name, (called, config) in wanted.items():
+        if not _trained(config, folder / called, stop):
+            say(f"{called} with fresh seeds failed: {last_words(folder / called)}")
+            continue
+        results[name] = result_of(folder / called, plan.metric)
+    base = results.get(DEFAULT)
+    return {name: _fresh(result, base, name) for name, result in results.items()}
+
+
+def _trained(config: TrainConfig, run: Path, stop: threading.Event) -> bool:
+    if is_finished(run):
+        return True
+    with training(config, run) as process:
+        while process.poll() is None:
+            if stop.wait(0.2):
+                raise KeyboardInterrupt
+    return is_finished(run)
+
+
+def _fresh(result: Result, base: Result | None, name: str) -> Fresh:
+    indices = resampled([len(result.scores)])
+    (mean,) = estimates(result.scores[None], indices)
+    better = None
+    if base is not None and name != DEFAULT:
+        (better,) = differences(result.scores[None], base.scores[None], indices, indices)
+    return Fresh(result.scores, result.seconds, mean, better)

@@ -1,0 +1,155 @@
+"""A worker of a search: asks for trials, trains them, and tells how they went."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.research.comparison.curves import NoMetricError
+from hackmatrix.research.comparison.estimates import interquartile_mean
+from hackmatrix.research.tuning import study as studies
+from hackmatrix.research.tuning.options import TuneOptions
+from hackmatrix.research.tuning.plan import Plan
+from hackmatrix.research.tuning.training import Moment, last_words, moments, result_of, training
+
+POLL = 0.3  # seconds between two looks at a run
+_STEP = 5  # percent of a run between two reports to the pruner
+_PATIENCE = 2.0  # see `_is_hopeless`
+
+Say = Callable[[str], None]
+
+
+class Worker:
+    """One thread of a search.
+
+    Args:
+        options: of the command.
+        plan: of the search.
+        number: of this worker, from 0 on.
+        stop: set when the search is to end.
+        say: prints a line.
+    """
+
+    def __init__(
+        self, options: TuneOptions, plan: Plan, number: int, stop: threading.Event, say: Say
+    ) -> None:
+        self._options, self._plan, self._stop, self._say = options, plan, stop, say
+        self._study = studies.open_study(options, plan, options.sampler, number)
+
+    def work(self) -> None:
+        """Makes trials until there are enough or the search is to end."""
+        sampler = self._options.sampler
+        while not self._stop.is_set():
+            trial = studies.ask(self._study, self._plan, sampler, self._options.num_trials)
+            if trial is None:
+                return
+            with studies.lock_of(self._plan, sampler, trial.number):
+                trial.set_user_attr(studies.PLACE, studies.place_of(self._plan))
+                began = time.monotonic()
+                told = self._make(trial)
+                trial_seconds = time.monotonic() - began
+                if told is None:
+                    studies.give_up(self._study, trial.number, trial.params)
+                    return
+                state, values = told
+                trial.set_user_attr(studies.SECONDS, round(trial_seconds, 1))
+                finished = self._study.tell(trial, values, state)
+            self._say(_line(sampler, finished))
+
+    def _make(self, trial: Trial) -> tuple[TrialState, list[float] | None] | None:
+        """Trains a trial; returns its state and values, or None if the search is to end.
+
+        Raises:
+            NoMetricError: no run has the score that is searched for.
+        """
+        run = studies.run_of(self._plan, self._options.sampler, trial.number)
+        try:
+            config = self._plan.of_trial(trial.params)
+            state = self._train(trial, config, run)
+            if state is None or state is TrialState.PRUNED:
+                return None if state is None else (state, None)
+            if state is TrialState.FAIL:
+                raise UserError(last_words(run))
+            result = result_of(run, self._plan.metric)
+        except NoMetricError:
+            raise  # all others would have none either
+        except UserError as error:
+            trial.set_user_attr(studies.REASON, str(error))
+            return TrialState.FAIL, None
+        trial.set_constraint("alarms", len(result.alarms.intersection(self._plan.constraints)))
+        score = float(interquartile_mean(result.scores))
+        values = [score] if self._plan.objective == "score" else [score, result.seconds]
+        return TrialState.COMPLETE, values
+
+    def _train(self, trial: Trial, config: TrainConfig, run: Path) -> TrialState | None:
+        reported = 0
+        with training(config, run) as process:
+            while process.poll() is None:
+                if self._stop.wait(POLL):
+                    return None
+                so_far = moments(run, self._plan.metric, config.total_timesteps)
+                if self._plan.objective == "pareto":
+                    if so_far and self._is_hopeless(so_far[-1]):
+                        trial.set_user_attr(studies.STOPPED, round(so_far[-1].share, 3))
+                        return TrialState.COMPLETE
+                    continue
+                for each in so_far:
+                    percent = _STEP * int(100 * each.share / _STEP)
+                    if reported < percent < 100:
+                        trial.report(each.value, percent)
+                        reported = percent
+                if reported and trial.should_prune():
+                    return TrialState.PRUNED
+        return TrialState.COMPLETE if process.returncode == 0 else TrialState.FAIL
+
+    def _is_hopeless(self, now: Moment) -> bool:
+        """Whether another trial scored more in half the seconds than this one has now."""
+        for other in self._study.get_trials(states=(TrialState.COMPLETE,), deepcopy=False):
+            score, seconds = other.values
+            if score > now.value and seconds * _PATIENCE < now.seconds:
+                return True
+        return False
+
+
+def _line(sampler: str, trial: FrozenTrial) -> str:
+    """How a trial went, as one line."""
+    settings = ", ".join(f"{key.partition('.')[2]} {_short(v)}" for key, v in trial.params.items())
+    how = {
+        TrialState.COMPLETE: " ".join(f"{value:.4g}" for value in trial.values or []),
+        TrialState.PRUNED: "pruned",
+        TrialState.FAIL: f"failed: {trial.user_attrs.get(studies.REASON)}",
+    }[trial.state]
+    return f"{sampler} {trial.number}: {how}  ({settings})"
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def search(options: TuneOptions, plan: Plan, stop: threading.Event, say: Say) -> None:
+    """Makes the trials of a search, those of killed workers first.
+
+    Raises:
+        Exception: whatever ended a worker.
+    """
+    study = studies.open_study(options, plan, options.sampler)
+    if again := studies.take_over(study, plan, options.sampler):
+        say(f"{again} trials that were ended are made again")
+    if options.sampler == "grid":
+        studies.enqueue_grid(study, plan, options.num_trials)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        workers = [
+            pool.submit(lambda number: Worker(options, plan, number, stop, say).work(), number)
+            for number in range(options.jobs)
+        ]
+        try:
+            for worker in wait(workers, return_when=FIRST_EXCEPTION).done:
+                worker.result()
+        except BaseException:
+            stop.set()
+            raise

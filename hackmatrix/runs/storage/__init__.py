@@ -1,0 +1,1 @@
+"""Google Cloud Storage: addresses, and the objects of a bucket."""

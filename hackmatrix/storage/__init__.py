@@ -1,1 +1,0 @@
-"""Atomic file writes, checksummed folders and the compilation cache."""

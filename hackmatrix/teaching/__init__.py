@@ -1,1 +1,0 @@
-"""Expert iteration: a tree search teaches the network that it searches with."""

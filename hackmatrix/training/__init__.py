@@ -1,1 +1,0 @@
-"""Training runs: their initial state, the loop, schedule, reports and checkpoints."""

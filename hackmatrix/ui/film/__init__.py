@@ -1,0 +1,1 @@
+"""Films of games: frames as pixels, GIF and MP4."""

@@ -1,0 +1,78 @@
+"""Marks as pixels: pictures of `hackmatrix.game.drawing`, drawn with Pillow, then scaled down."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from PIL import Image, ImageDraw
+
+from hackmatrix.game.drawing.letters import ADVANCE, HEIGHT, LETTERS
+from hackmatrix.game.drawing.marks import Group, Mark, Text
+from hackmatrix.game.drawing.shapes import SHAPES
+from hackmatrix.game.drawing.theme import CELL, COLOURS
+
+_LARGER = 2  # times as many pixels each way, averaged at the end
+
+Point = tuple[float, float]
+Canvas = ImageDraw.ImageDraw
+
+
+def raster(groups: Sequence[Group], size: tuple[float, float], width: int) -> Image.Image:
+    """An RGB image of some groups of marks.
+
+    Args:
+        groups: back to front.
+        size: width and height of the picture in units.
+        width: of the image in pixels; its height follows, rounded to an even number.
+    """
+    scale = width / size[0]
+    pixels = (width, 2 * round(size[1] * scale / 2))
+    larger = (pixels[0] * _LARGER, pixels[1] * _LARGER)
+    image = Image.new("RGB", larger, COLOURS["background"])
+    canvas = ImageDraw.Draw(image)
+    for group in groups:
+        _draw(canvas, group, 0, 0, scale * _LARGER)
+    return image.resize(pixels, Image.Resampling.BOX)
+
+
+def _draw(canvas: Canvas, mark: Mark | Text | Group, x: float, y: float, scale: float) -> None:
+    """Draws a mark whose origin is at the pixel (x, y)."""
+    left, top = x + mark.x * scale, y + mark.y * scale
+    if isinstance(mark, Group):
+        for each in mark.marks:
+            _draw(canvas, each, left, top, scale * mark.scale)
+    elif isinstance(mark, Text):
+        unit = scale * mark.height / HEIGHT
+        for i, letter in enumerate(mark.text):
+            path = LETTERS.get(letter, "")
+            _stroke(canvas, path, left + i * ADVANCE * unit, top, unit, 1, COLOURS[mark.colour])
+    else:
+        unit = scale * mark.size / CELL
+        for paint, pen, path in SHAPES[mark.shape]:
+            colour = COLOURS.get(paint) or COLOURS[mark.colour]
+            if pen:
+                _stroke(canvas, path, left, top, unit, pen, colour)
+            else:
+                for points, _ in _lines(path, left, top, unit):
+                    canvas.polygon(points, fill=colour)
+
+
+def _stroke(
+    canvas: Canvas, path: str, x: float, y: float, unit: float, pen: float, colour: str
+) -> None:
+    """Strokes a path with a round pen."""
+    width = max(1, round(pen * unit))
+    radius = width / 2
+    for points, closed in _lines(path, x, y, unit):
+        ends = [*points, points[0]] if closed else points
+        canvas.line(ends, fill=colour, width=width)
+        if width > 1:
+            for px, py in points:
+                canvas.ellipse((px - radius, py - radius, px + radius, py + radius), fill=colour)
+
+
+def _lines(path: str, x: float, y: float, unit: float) -> Iterable[tuple[list[Point], bool]]:
+    """The polygons and open lines of a path, in pixels, and whether they are closed."""
+    for part in path.split("M")[1:]:
+        numbers = [float(number) for number in re.findall(r"[\d.]+", part)]
+        points = zip(numbers[::2], numbers[1::2], strict=True)
+        yield [(x + px * unit, y + py * unit) for px, py in points], part.rstrip().endswith("Z")

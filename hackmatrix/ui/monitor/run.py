@@ -1,0 +1,207 @@
+"""One run as it is monitored: its rows, alarms, checkpoints and settings, read from its folder."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any, NamedTuple
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.yaml_file import read_yaml
+from hackmatrix.environments.interface.metric import Severity
+from hackmatrix.learning.reporting.alarms import NOT_FINITE, RETURN, ROW_KEY, SPEED, alarms_of
+from hackmatrix.learning.reporting.joined_rows import AGENTS, SEED
+from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
+from hackmatrix.runs.facts import plays_hackmatrix
+from hackmatrix.runs.folder import CONFIG
+from hackmatrix.runs.metrics_file import METRICS, Row, parse_row
+from hackmatrix.runs.params import (
+    FINAL,
+    agent_folders,
+    facts_of_params,
+    numbered_params,
+    seed_of,
+    update_of_params,
+)
+from hackmatrix.ui.monitor.columns import Table, is_finite
+from hackmatrix.ui.monitor.follow import Follower
+from hackmatrix.ui.monitor.metric_groups import in_words, metric_of, metric_of_alarm
+
+_RULES = {rule.name: rule for rule in alarms_of(LEARNER_METRICS)}
+_MARKED = {"throughput_falling": SPEED}  # the plot that an alarm is marked in, else the return's
+_NAMED = {"final": FINAL, "best": "best_params"}  # files of params without a number
+_MOST = 2**53  # of a whole number in a configuration
+_NOT_COMPARED = ("seed", "num_seeds", "checkpoint_dir", "project", "entity", "device")
+
+
+class Raised(NamedTuple):
+    """An alarm of a run."""
+
+    name: str
+    severity: Severity
+    update: int
+    metric: str  # whose plot shows it
+    message: str
+
+
+class Saved(NamedTuple):
+    """Params of an agent in a run's folder."""
+
+    path: Path
+    update: int
+    seed: int | None  # None in a run with one agent
+    label: str  # "best", "final" or nothing
+    playable: bool  # whether it plays HackMatrix, so that `hackmatrix watch` shows it
+
+
+class Run:
+    """A run's folder, and what was read of it so far; `read` reads on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name or path.resolve().name
+        self.version = 0  # counts the changes of what was read
+        self.unread = 0  # bytes of metrics
+        self._follower = Follower(path / METRICS)
+        self._config_time: int | None = None
+        self.config: dict[str, Any] = {}
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        self.table = Table()  # of what all agents share, and of a single agent
+        self.agents: dict[int, Table] = {}  # by seed, of many agents
+        self.alarms: list[Raised] = []
+
+    def read(self) -> bool:
+        """Reads a piece of what is new; returns whether more of it waits.
+
+        Raises:
+            OSError: a file can't be read.
+        """
+        self._read_config()
+        news = self._follower.read()
+        if news.anew:
+            self._start_anew()
+        for line in news.lines:
+            if (row := parse_row(line)) is not None:
+                self._add(row)
+        self.version += news.anew or bool(news.lines)
+        self.unread = news.unread
+        return bool(news.unread)
+
+    def _add(self, row: Row) -> None:
+        update = row.pop("update")
+        names = row.pop(ROW_KEY, ())
+        agents = row.pop(AGENTS, ())
+        if self.alarms and self.table.updates and update < self.table.updates[-1]:
+            self.alarms = [alarm for alarm in self.alarms if alarm.update < update]
+        if NOT_FINITE.name not in names:  # the run says so once, and its evaluations never do
+            self.alarms += self._broken(update, row)
+        self.table.add(update, row)
+        for agent in agents:
+            seed = agent.pop(SEED)
+            self.agents.setdefault(seed, Table()).add(update, agent)
+        seen = {} if agents else row  # the row of many agents has means, which raise no alarm
+        self.alarms += [_raised(name, update, seen) for name in names]
+
+    def _broken(self, update: int, row: Row) -> Iterator[Raised]:
+        """An alarm for metrics that are not finite in this row, but were in the one before."""
+        broken = (name for name, value in row.items() if not is_finite(value))
+        if names := [name for name in broken if not self._is_broken(name)]:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            message = f"{names[0]}{more} NaN or infinite: {NOT_FINITE.advice}"
+            yield Raised(NOT_FINITE.name, NOT_FINITE.severity, update, names[0], message)
+
+    def _is_broken(self, name: str) -> bool:
+        last = self.table.last(name)
+        return last is not None and math.isinf(last[1])
+
+    def _read_config(self) -> None:
+        path = self.path / CONFIG
+        try:
+            status = path.stat()
+            if not S_ISREG(status.st_mode) or status.st_mtime_ns == self._config_time:
+                return
+            self._config_time = status.st_mtime_ns
+            self.config = _flat(read_yaml(path))
+            self.version += 1
+        except (OSError, UserError):
+            return  # it can be drawn without
+
+    @property
+    def num_seeds(self) -> int:
+        """Number of agents of the run."""
+        return max(1, len(self.agents), _whole(self.config.get("num_seeds")))
+
+    @property
+    def total(self) -> int:
+        """Number of timesteps that the run is to make; 0 if it is not known."""
+        return _whole(self.config.get("total_timesteps"))
+
+    @property
+    def kind(self) -> str:
+        """The same text for runs that differ in their seeds alone."""
+        settings = {k: v for k, v in self.config.items() if k not in _NOT_COMPARED}
+        return repr(sorted(settings.items(), key=str)) if settings else str(self.path)
+
+    def tables(self, metric: str) -> dict[int | None, Table]:
+        """The tables with a metric: of each agent by seed, or the one that they share."""
+        found: dict[int | None, Table] = {
+            seed: table for seed, table in self.agents.items() if metric in table
+        }
+        if found:
+            return found
+        return {None: self.table} if metric in self.table else {}
+
+    def silent_seconds(self) -> float | None:
+        """Seconds since the last row was written; None without a file of rows."""
+        try:
+            return max(0.0, time.time() - (self.path / METRICS).stat().st_mtime)
+        except OSError:
+            return None
+
+    def saved(self) -> list[Saved]:
+        """The params in the run's folder, the newest first; the best and the final are named."""
+        found = list(_saved_in(self.path, None))
+        for folder in agent_folders(self.path):
+            found += _saved_in(folder, seed_of(folder))
+        return sorted(found, key=lambda each: (-each.update, each.seed or 0))
+
+
+def _saved_in(folder: Path, seed: int | None) -> Iterator[Saved]:
+    labels: dict[int, str] = {}
+    paths: dict[int, Path] = {}
+    for label, name in _NAMED.items():
+        if (update := update_of_params(folder, name)) is not None:
+            labels[update], paths[update] = label, folder / f"{name}.npz"
+    paths |= numbered_params(folder)
+    playable = bool(paths) and plays_hackmatrix(facts_of_params(folder, paths[max(paths)].stem))
+    for update, path in paths.items():
+        yield Saved(path, update, seed, labels.get(update, ""), playable)
+
+
+def _raised(name: str, update: int, row: Mapping[str, Any]) -> Raised:
+    rule, metric = _RULES.get(name), metric_of_alarm(name)
+    seen = ""
+    if metric is not None and (value := row.get(metric)) is not None:
+        seen = f"{metric} {in_words(metric_of(metric), value)}: "
+    if rule is None:  # of an environment of the user's
+        return Raised(name, Severity.WARNING, update, RETURN, name.replace("_", " "))
+    where = metric or _MARKED.get(name, RETURN)
+    message = f"{seen or rule.when.replace('`', '') + ': '}{rule.advice}"
+    return Raised(name, rule.severity, update, where, message)
+
+
+def _flat(config: Mapping[Any, Any]) -> dict[str, Any]:
+    """The settings of all sections of a configuration."""
+    return {
+        str(name): value
+        for section in config.values()
+        if isinstance(section, dict)
+        for name, value in section.items()
+    }
+
+
+def _whole(value: Any) -> int:
+    return value if type(value) is int and 0 < value <= _MOST else 0

@@ -1,0 +1,40 @@
+"""What the page is given once: its files, the look, and the game's tables."""
+
+import json
+from importlib import resources
+from typing import Any
+
+from hackmatrix.game.drawing.theme import LOOK
+from hackmatrix.game.rules.actions import ACTION_NAMES
+from hackmatrix.game.rules.board import CROSS, NEIGHBOUR
+from hackmatrix.game.rules.programs import PROGRAMS
+from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
+from hackmatrix.ui.session.descriptions import PROGRAM_KEYS, PROGRAM_WORDS
+
+
+def page_files(folder: str = "static") -> dict[str, bytes]:
+    """The files of the page by name; those of `static` with `look.json`, which is made here."""
+    files = (resources.files("hackmatrix.ui.page") / folder).iterdir()
+    found = {file.name: file.read_bytes() for file in files if file.is_file()}
+    return {"look.json": look(), **found} if folder == "static" else found
+
+
+def look() -> bytes:
+    """The table of shapes and colours, and the game's tables that the page shows, as JSON."""
+    programs = [
+        {
+            **program._asdict(),
+            "does": PROGRAM_WORDS[program.name][0],
+            "key": PROGRAM_KEYS[program.name],
+        }
+        for program in PROGRAMS
+    ]
+    tables: dict[str, Any] = {
+        "actions": ACTION_NAMES,
+        "programs": programs,
+        "neighbours": NEIGHBOUR,
+        "cross": CROSS,
+        "stages": LAST_STAGE,
+        "hp": MAX_HP,
+    }
+    return json.dumps(LOOK | tables).encode()

@@ -1,0 +1,123 @@
+"""The page as static files, which any web server gives: the session runs in the browser."""
+
+import io
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from hackmatrix.agents.roster.position_policies import mlp_of
+from hackmatrix.core.errors import UserError
+from hackmatrix.runs.params import load_params
+from hackmatrix.ui.page.assets import page_files
+from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, opened
+
+_PYODIDE = (
+    "pyodide.mjs",
+    "pyodide.asm.mjs",
+    "pyodide.asm.wasm",
+    "pyodide-lock.json",
+    "python_stdlib.zip",
+    "package.json",  # names its licence and its source
+)
+_ROOMS = (  # of which a session is made
+    "game/rules",
+    "game/engine",
+    "game/foresight",
+    "game/drawing",
+    "agents/roster",
+    "ui/session",
+    "ui/page",
+)
+_WINGS = ("core", "game", "agents", "ui")
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
+    "style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'"
+)
+_WAKING = "This page needs JavaScript and a web server: it does not open as a file."
+_LINKS = {
+    "play": '<a href="watch.html">Watch the agent</a>',
+    "watch": '<a href="index.html">Play yourself</a>',
+}
+
+
+def export(folder: Path, params: Path, name: str, pyodide: Path) -> None:
+    """Writes the page: `index.html` to play, `watch.html` with an agent at the controls.
+
+    Args:
+        folder: a new or an empty one.
+        params: the agent's file, or a run's folder.
+        name: the agent's.
+        pyodide: the folder of the npm package.
+
+    Raises:
+        UserError: the folder holds something, Pyodide is not there, or there is no such agent, or
+            its network is another than an MLP.
+    """
+    missing = [file for file in _PYODIDE if not (pyodide / file).is_file()]
+    if missing:
+        raise UserError(
+            f"{pyodide}: {missing[0]} is not there; `npm install --no-save pyodide` puts Pyodide "
+            "into node_modules/pyodide, --pyodide names the folder of its npm package"
+        )
+    settings, weights = _agent(params, name)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"{folder}: holds something already: name a new or an empty folder")
+    (folder / "pyodide").mkdir(parents=True)
+    for file in _PYODIDE:
+        shutil.copyfile(pyodide / file, folder / "pyodide" / file)
+    files = page_files() | page_files("exported")
+    files["python.zip"] = _python(settings, weights)
+    html = files.pop("index.html").decode()
+    for page in PAGES:
+        files[f"{page}.json"] = opened(page, settings, weights)('{"do":"hello"}').encode()
+        files["index.html" if page == "play" else f"{page}.html"] = _html(html, page).encode()
+    for file, content in files.items():
+        (folder / file).write_bytes(content)
+
+
+def _agent(params: Path, name: str) -> tuple[dict[str, Any], bytes]:
+    """Settings and weights as `in_browser.opened` takes them."""
+    exported = load_params(params)
+    mlp = mlp_of(exported)
+    if mlp is None:
+        raise UserError(f"{exported.path}: only an agent with the network mlp can be exported")
+    settings = {
+        "name": name,
+        "layout": mlp.layout,
+        "activation": mlp.activation,
+        "sizes": [kernel.shape for kernel, _ in mlp.layers],
+    }
+    numbers = [part for kernel, bias in mlp.layers for part in (kernel.T, bias)]
+    return settings, b"".join(part.astype("<f4").tobytes() for part in numbers)
+
+
+def _python(settings: dict[str, Any], weights: bytes) -> bytes:
+    """The modules that a session is made of, and the agent's files, as a zip file."""
+    root = Path(__file__).parents[2]
+    names = ("core/errors", "core/version", *(f"{wing}/__init__" for wing in _WINGS))
+    modules = [root / f"{name}.py" for name in ("__init__", *names)]
+    modules += [path for room in _ROOMS for path in sorted((root / room).glob("*.py"))]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in modules:
+            archive.write(path, path.relative_to(root.parent))
+        archive.writestr(SETTINGS, json.dumps(settings))
+        archive.writestr(WEIGHTS, weights)
+    return buffer.getvalue()
+
+
+def _html(html: str, page: str) -> str:
+    """The page of the server with what an exported one needs besides."""
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    waking = f'<p id="waking" role="status">{_WAKING}</p>'
+    for mark, text in (
+        ("<head>", f"<head>\n{policy}"),
+        ('<body class="loading">', f'<body class="loading" data-page="{page}">\n{waking}'),
+        ('<nav aria-label="Game">', f'<nav aria-label="Game">\n    {_LINKS[page]}'),
+    ):
+        assert html.count(mark) == 1, mark
+        html = html.replace(mark, text)
+    return html

@@ -1,0 +1,46 @@
+"""The session of an exported page: what its Web Worker runs, on Pyodide."""
+
+import json
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from hackmatrix.agents.roster.built_in import BUILT_IN, built_in
+from hackmatrix.agents.roster.opinion import Agent
+from hackmatrix.agents.roster.plain_mlp import make_policy
+from hackmatrix.game.engine.replay import GameId
+from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.ui.session.session import Session
+
+# The pages, and the game that each opens: what `hackmatrix watch` opens, and any other.
+PAGES = {"watch": GameId(EVALUATION_STREAM), "play": GameId(7)}
+SETTINGS, WEIGHTS = "agent.json", "agent.bin"  # the agent's files
+
+
+def begin(page: str) -> Callable[[str], str]:
+    """A new session of a page, with the agent's files in the current folder."""
+    return opened(page, json.loads(Path(SETTINGS).read_text()), Path(WEIGHTS).read_bytes())
+
+
+def opened(page: str, settings: dict[str, Any], weights: bytes) -> Callable[[str], str]:
+    """What answers messages in JSON: a new session.
+
+    Args:
+        page: one of `PAGES`.
+        settings: of the agent, as `plain_mlp.make_policy` takes them, and its `name`.
+        weights: the agent's.
+    """
+
+    @cache
+    def agent() -> Agent:
+        return Agent(settings["name"], make_policy(settings, weights))
+
+    agents: dict[str, Callable[[], Agent]] = {name: built_in(name) for name in BUILT_IN}
+    agents = {settings["name"]: agent, **agents}
+    return partial(_answer, Session(PAGES[page], agents if page == "watch" else None))
+
+
+def _answer(session: Session, text: str) -> str:
+    answer = session.handle(json.loads(text))
+    return json.dumps(answer, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,62 @@
+"""Where keys lead in the games of a session: along a line, to variations, to moments."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hackmatrix.ui.session.session import Session
+
+_SURE = 0.5  # probability of an action of which the agent is sure
+
+
+def line(session: Session) -> list[int]:
+    """The nodes of the line that is shown: to the position, and on along what was tried first."""
+    nodes = session.tree.nodes
+    number = session.at
+    while nodes[number].children:
+        number = nodes[number].children[0]
+    found = [number]
+    while (number := nodes[number].parent) >= 0:
+        found.append(number)
+    return found[::-1]
+
+
+def variation(session: Session, by: int) -> int:
+    """The node as far into the next variation, or the one before; its end if it begins later."""
+    nodes = session.tree.nodes
+    main = 0
+    while nodes[main].children:
+        main = nodes[main].children[0]
+    ends = [main, *(n.number for n in nodes if not n.children and n.number != main)]
+    end = ends[(ends.index(line(session)[-1]) + by) % len(ends)]
+    number = end
+    while nodes[number].step > nodes[session.at].step:
+        number = nodes[number].parent
+    return end if number == session.at else number
+
+
+def surprise(session: Session) -> int | None:
+    """The next node of the line to which the value fell most: at least half the farthest fall."""
+    values = [session.opinions[n].value if n in session.opinions else None for n in line(session)]
+    falls = [
+        0.0 if before is None or after is None else before - after
+        for before, after in pairwise(values)
+    ]
+    deepest = max(falls, default=0.0)
+    places = [i + 1 for i, fall in enumerate(falls) if fall > 0 and fall >= deepest / 2]
+    return _next(session, places)
+
+
+def unsure(session: Session) -> int | None:
+    """The next node of the line where no action has half of the probability."""
+    known = session.opinions
+    places = [
+        i for i, n in enumerate(line(session)) if n in known and max(known[n].probabilities) < _SURE
+    ]
+    return _next(session, places)
+
+
+def _next(session: Session, places: Sequence[int]) -> int | None:
+    """The node at the first of these steps of the line after the shown one, else at the first."""
+    now = session.tree.nodes[session.at].step
+    later = [place for place in places if place > now] or places
+    return line(session)[later[0]] if later else None

@@ -1,0 +1,63 @@
+"""All that the page shows of a position, as JSON data; nothing that the player does not see."""
+
+from typing import Any
+
+from hackmatrix.game.drawing.board import board
+from hackmatrix.game.drawing.marks import Group, Mark
+from hackmatrix.game.drawing.visible_state import view
+from hackmatrix.game.engine.game import Outcome
+from hackmatrix.game.engine.state import State
+from hackmatrix.game.rules.rewards import UNIT
+from hackmatrix.ui.session.copying import seen_copy
+from hackmatrix.ui.session.descriptions import ending, told
+from hackmatrix.ui.session.preview import previews
+from hackmatrix.ui.session.threat import threat
+from hackmatrix.ui.session.visible_events import visible_events
+
+# Fields of a view that the board's marks show already.
+_ON_BOARD = ("cells", "enemies", "transmissions", "fire", "last_seen", "exit")
+
+
+def facts_of(state: State, *, reveal: bool = False) -> dict[str, Any]:
+    """What the page shows of a state.
+
+    Args:
+        state: one game.
+        reveal: also the hidden things, marked as such.
+
+    Returns:
+        `seen`, the numbers of the game; `board`, marks for each cell (`game/drawing/marks.py`);
+        `actions`, 28 previews; `threat`, 36 numbers of hits; `ending`, a sentence.
+    """
+    seen = view(state, reveal=reveal)
+    return {
+        "seen": {name: fact for name, fact in seen.items() if name not in _ON_BOARD},
+        "board": [marks_json(group) for group in board(seen)],
+        "actions": previews(state),
+        "threat": threat(seen_copy(state)),
+        "ending": ending(seen["over"]),
+    }
+
+
+def facts_of_action(before: State, after: State, outcome: Outcome) -> dict[str, Any]:
+    """What the page shows of the last action: `events`, `told`, `reward` and its `parts`."""
+    events = visible_events(outcome.events, before, after)
+    return {
+        "events": events,
+        "told": told(events),
+        "reward": outcome.reward,
+        "parts": {name: part * UNIT for name, part in outcome.parts.items() if part},
+    }
+
+
+def marks_json(group: Group) -> dict[str, Any]:
+    """A group of marks: shapes are lists of 5, lines of text objects with `text`."""
+    marks: list[Any] = []
+    for mark in group.marks:
+        if isinstance(mark, Group):
+            marks.append(marks_json(mark))
+        elif isinstance(mark, Mark):
+            marks.append(list(mark))
+        else:
+            marks.append(mark._asdict())
+    return {"title": group.title, "x": group.x, "y": group.y, "scale": group.scale, "marks": marks}

@@ -1,0 +1,76 @@
+"""What each action would do, as far as the player can know, and why others are not possible."""
+
+from typing import Any
+
+from hackmatrix.game.engine.actions import valid_actions
+from hackmatrix.game.engine.game import act, ends_turn
+from hackmatrix.game.engine.state import State
+from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
+from hackmatrix.game.rules.board import CROSS, Content
+from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
+from hackmatrix.ui.session.copying import copied, seen_copy
+from hackmatrix.ui.session.descriptions import PROGRAM_WORDS, told, why_not
+from hackmatrix.ui.session.threat import threat
+from hackmatrix.ui.session.visible_events import visible_events
+
+_GAINS = ("hp", "credits", "energy", "siphons", "attack", "score")
+
+
+def previews(state: State) -> list[dict[str, Any]]:
+    """One entry for each of the 28 actions: `{"why": ...}` where it is not possible, else facts.
+
+    `text` says what it does, `cells` lists the cells it changes, `moves` pairs of cells from and
+    to, `hits` is the most hits that the enemies in sight can deal afterwards (only of actions that
+    end the turn).
+    """
+    valid = set() if state.over else set(valid_actions(state))
+    seen = seen_copy(state)
+    return [
+        _preview(seen, action) if action in valid else {"why": why_not(state, action)}
+        for action in range(NUM_ACTIONS)
+    ]
+
+
+def _preview(seen: State, action: int) -> dict[str, Any]:
+    program = action - FIRST_PROGRAM
+    if program in (ProgramId.WARP, ProgramId.POLY, ProgramId.UNDO):
+        # Chance or the past decides, and neither is in what the player sees.
+        cells = {enemy.cell for enemy in seen.enemies} if program != ProgramId.UNDO else set()
+        if program == ProgramId.WARP:
+            cells |= seen.occupied()
+        text = PROGRAM_WORDS[PROGRAMS[program].name][0]
+        return {"text": text, "cells": sorted(cells), "moves": []}
+    after = copied(seen)
+    _, _, completed = act(after, action)
+    events = visible_events(tuple(after.events), seen, after)
+    cells = {e["cell"] for e in events if e["kind"] in ("attacked", "destroyed", "block_removed")}
+    if action == SIPHON:
+        cells |= set(CROSS[seen.player.cell])
+    moves = [[e["cell"], e["to"]] for e in events if e["kind"] in ("player_moved", "enemy_moved")]
+    text = _text(seen, after, events, action)
+    if completed:
+        text += f": completes stage {seen.stage}"
+    facts: dict[str, Any] = {"text": text, "cells": sorted(cells), "moves": moves}
+    if ends_turn(action) and not completed:
+        facts["hits"] = threat(after)[after.player.cell]
+    return facts
+
+
+def _text(seen: State, after: State, events: list[dict[str, Any]], action: int) -> str:
+    clauses = told(event for event in events if event["kind"] != "program_ran")
+    gains = [
+        f"{getattr(after.player, name) - getattr(seen.player, name):+d} {name}"
+        for name in _GAINS
+        if getattr(after.player, name) != getattr(seen.player, name)
+    ]
+    gains += [PROGRAMS[number].name for number in after.owned if number not in seen.owned]
+    if action == SIPHON:
+        cross = [seen.cells[cell] for cell in CROSS[seen.player.cell]]
+        opened = sum(c.content == Content.QUESTION and not c.siphoned for c in cross)
+        clauses += ["opens a question block"] * opened
+        if after.pending > seen.pending:
+            clauses.append(f"{after.pending - seen.pending} transmissions will come")
+    if action >= FIRST_PROGRAM and not clauses:
+        clauses.append(PROGRAM_WORDS[PROGRAMS[action - FIRST_PROGRAM].name][0].rstrip("."))
+    text = ", ".join([*clauses, *gains]) or "nothing left to siphon here"
+    return text[0].upper() + text[1:]

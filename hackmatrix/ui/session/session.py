@@ -1,0 +1,306 @@
+"""A session: one player or watcher with a game, its variations and perhaps an agent.
+
+It answers messages, JSON objects with the field `do`, with JSON objects. It is plain Python, knows
+nothing of servers, and imports neither JAX nor NumPy.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hackmatrix.agents.roster.opinion import Agent, Opinion, RecurrentPolicy, opinion
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.game.engine.actions import valid_actions
+from hackmatrix.game.engine.observation import observe, observe_saved
+from hackmatrix.game.engine.replay import GameId, Replay
+from hackmatrix.game.rules.actions import NUM_ACTIONS
+from hackmatrix.ui.session.descriptions import why_not
+from hackmatrix.ui.session.position_data import facts_of, facts_of_action
+from hackmatrix.ui.session.variations import Node, Tree
+
+YOU = "you"
+MOST_STEPS = 2_000  # after which an agent's game counts as truncated, as in `hackmatrix evaluate`
+_AT_ONCE = 100  # steps that one message may play
+_BRIEFED = 1_000  # nodes of which an agent is asked at once
+_SEEDS = 1_000_000  # new games are among so many
+
+Message = dict[str, Any]
+
+
+class Session:
+    """A game and what was tried in it; `handle` is all there is to it."""
+
+    def __init__(
+        self,
+        game: GameId | None = None,
+        agents: Mapping[str, Callable[[], Agent]] | None = None,
+        *,
+        greedy: bool = False,
+        episodes: int = 1,
+        start: Replay | None = None,
+    ) -> None:
+        """Begins with a game.
+
+        Args:
+            game: the first one; a random one if not given.
+            agents: what makes each agent, by name; the first is at the controls. Without agents it
+                is a session for playing, in which nothing hidden is ever sent.
+            greedy: agents take their most probable action instead of sampling one.
+            episodes: how many games the page plays one after the other.
+            start: a replay to begin with instead.
+        """
+        self.agents = agents or {}
+        self.controls = next(iter(self.agents), None)
+        self.greedy = greedy
+        self.episodes = episodes
+        self.reveal = False
+        self._open(game or _random_game())
+        if start is not None:
+            self._load(start)
+
+    def handle(self, message: Any) -> Message:
+        """Answers a message; one that can't be done is answered by `{"error": ...}`."""
+        try:
+            if not isinstance(message, dict):
+                raise UserError("a message is an object")
+            name = message.get("do")
+            if not isinstance(name, str) or name not in _DOES:
+                raise UserError(f"do: expected one of {', '.join(_DOES)}")
+            return _DOES[name](self, message)
+        except UserError as error:
+            return {"error": str(error)}
+
+    # --- what messages do ------------------------------------------------------------------------
+
+    def hello(self, _: Message) -> Message:
+        """The position, and what the page needs to know once."""
+        about = {
+            "environment": ENVIRONMENT_ID,
+            "agents": list(self.agents),
+            "episodes": self.episodes,
+        }
+        return self._position(fresh=True) | {"about": about}
+
+    def new(self, message: Message) -> Message:
+        """A new game: of `seed`, else the next one to watch, or a random one to play."""
+        seed = message.get("seed", "")
+        if not isinstance(seed, str):
+            raise UserError("seed: expected text")
+        if seed:
+            self._open(GameId.read(seed))
+        elif self.controls:
+            stream, episode = self.tree.game
+            self._open(GameId(stream, (episode + 1) % 2**32))
+        else:
+            self._open(_random_game())
+        return self._position(fresh=True)
+
+    def act(self, message: Message) -> Message:
+        """Takes an action by hand; another than the one taken before branches off a variation."""
+        action = _integer(message, "action", NUM_ACTIONS)
+        state = self.tree.state(self.at)
+        if state.over or action not in valid_actions(state):
+            raise UserError(why_not(state, action))
+        return self._played([self._play(action, YOU)])
+
+    def agent(self, message: Message) -> Message:
+        """Lets the agent play `steps` actions (1), at most to the game's end."""
+        steps = _integer(message, "steps", _AT_ONCE + 1) if "steps" in message else 1
+        name = self._agent().name
+        made = []
+        for _ in range(steps):
+            node = self._node()
+            if node.over or node.step >= MOST_STEPS:
+                break
+            made.append(self._play(self._choice(), name))
+        return self._played(made)
+
+    def go(self, message: Message) -> Message:
+        """Shows the position at `node`."""
+        self.at = _integer(message, "node", len(self.tree.nodes))
+        return self._position()
+
+    def control(self, message: Message) -> Message:
+        """Gives the controls to another `agent`; answers with its opinions of all positions."""
+        name = message.get("agent")
+        if not isinstance(name, str) or name not in self.agents:
+            raise UserError(f"no agent {name!r:.60}: there are {', '.join(self.agents) or 'none'}")
+        self.agents[name]()  # it may be refused before anything changes
+        self.controls = name
+        self.opinions.clear()
+        return self._position() | {"opinions": self._briefs()}
+
+    def others(self, _: Message) -> Message:
+        """What every agent would do here."""
+        if self._node().over:
+            return {"others": []}
+        found = []
+        for name, make in self.agents.items():
+            view = self._ask(make(), self.at)
+            best = view.best
+            found.append([name, best, view.probabilities[best], view.value])
+        return {"others": found}
+
+    def hidden(self, message: Message) -> Message:
+        """Shows what is hidden from the player, or no longer; only while watching."""
+        if not self.controls:
+            raise UserError("what is hidden can only be shown while watching")
+        self.reveal = message.get("show") is True
+        return self._position()
+
+    def save(self, _: Message) -> Message:
+        """The line to the position as a replay."""
+        return {"replay": Replay(self.tree.game, self.tree.line(self.at)).as_json()}
+
+    def load(self, message: Message) -> Message:
+        """Opens a `replay`, at its end or at `step`."""
+        replay = Replay.of_json(message.get("replay"))
+        step = message.get("step", len(replay.actions))
+        if type(step) is not int or not 0 <= step <= len(replay.actions):
+            raise UserError(f"step: expected 0..{len(replay.actions)}")
+        self._load(replay)
+        while self._node().step > step:
+            self.at = self._node().parent
+        return self._position(fresh=True)
+
+    # --- the game --------------------------------------------------------------------------------
+
+    def _open(self, game: GameId) -> None:
+        self.tree = Tree(game)
+        self.at = 0
+        self.opinions: dict[int, Opinion] = {}
+        self.remembered: dict[tuple[str, int], Opinion] = {}  # of agents with memory, by name
+
+    def _load(self, replay: Replay) -> None:
+        self._open(replay.game)
+        for action in replay.actions:
+            self._play(action, "replay")
+
+    def _node(self) -> Node:
+        return self.tree.nodes[self.at]
+
+    def _play(self, action: int, by: str) -> Node:
+        node = self.tree.play(self.at, action, by)
+        self.at = node.number
+        return node
+
+    # --- the agent -------------------------------------------------------------------------------
+
+    def _agent(self) -> Agent:
+        if not self.controls:
+            raise UserError("there is no agent: `hackmatrix watch` has one")
+        return self.agents[self.controls]()
+
+    def _choice(self) -> int:
+        view = self._opinion(self.at)
+        assert view is not None
+        if self.greedy or self._agent().searches:
+            return view.best
+        return view.sample(self.tree.game, self._node().step)
+
+    def _opinion(self, number: int) -> Opinion | None:
+        """What the agent at the controls says of a node; None at a game's end, or without one."""
+        if not self.controls or self.tree.nodes[number].over:
+            return None
+        if number not in self.opinions:
+            self.opinions[number] = self._ask(self._agent(), number)
+        return self.opinions[number]
+
+    def _ask(self, agent: Agent, number: int) -> Opinion:
+        if agent.searches:
+            return self._ask_here(agent, number, observe_saved(self.tree.state(number)))
+        if not isinstance(agent.policy, RecurrentPolicy):
+            return self._ask_here(agent, number, None)
+        unknown, node = [], number
+        while node >= 0 and (agent.name, node) not in self.remembered:
+            unknown.append(node)
+            node = self.tree.nodes[node].parent
+        for node in reversed(unknown):
+            parent = self.remembered.get((agent.name, self.tree.nodes[node].parent))
+            memory = parent.memory if parent else None
+            self.remembered[agent.name, node] = self._ask_here(agent, node, memory)
+        return self.remembered[agent.name, number]
+
+    def _ask_here(self, agent: Agent, number: int, memory: Any) -> Opinion:
+        state = self.tree.state(number)
+        valid = set(valid_actions(state))
+        return opinion(agent, observe(state), [a in valid for a in range(NUM_ACTIONS)], memory)
+
+    def _brief(self, number: int) -> list[Any]:
+        """Of an opinion what graphs show: node, value, probability of the best action."""
+        view = self._opinion(number)
+        if view is None:
+            return [number, None, None]
+        return [number, view.value, max(view.probabilities)]
+
+    def _briefs(self) -> list[list[Any]]:
+        """Opinions of all nodes; only of the one that is shown if that takes too long."""
+        if not self.controls:
+            return []
+        count = len(self.tree.nodes)
+        takes_long = count > _BRIEFED or self._agent().searches
+        return [self._brief(n) for n in ([self.at] if takes_long else range(count))]
+
+    # --- answers ---------------------------------------------------------------------------------
+
+    def _played(self, nodes: list[Node]) -> Message:
+        answer = self._position() | {"added": [_brief_node(node) for node in nodes]}
+        if self.controls:
+            before = [node.parent for node in nodes]
+            answer["opinions"] = [self._brief(n) for n in {*before, self.at} if n >= 0]
+        return answer
+
+    def _position(self, *, fresh: bool = False) -> Message:
+        """The position as the page shows it; `fresh` with the whole tree, as of a new game."""
+        state = self.tree.state(self.at)
+        answer = {"at": self.at, **facts_of(state, reveal=self.reveal), "last": None}
+        if last := self.tree.last(self.at):
+            before, outcome = last
+            node = self._node()
+            taken = {"action": node.action, "by": node.by}
+            answer["last"] = taken | facts_of_action(before, state, outcome)
+        if fresh:
+            answer["game"] = str(self.tree.game)
+            answer["nodes"] = [_brief_node(node) for node in self.tree.nodes]
+            answer["opinions"] = self._briefs()
+        if (view := self._opinion(self.at)) is not None:
+            answer["agent"] = {
+                "name": self.controls,
+                "probabilities": [round(p, 6) for p in view.probabilities],
+                "value": view.value,
+                "entropy": view.entropy,
+                "suggests": self._choice(),
+            }
+        return answer
+
+
+_DOES: dict[str, Callable[[Session, Message], Message]] = {
+    "hello": Session.hello,
+    "new": Session.new,
+    "act": Session.act,
+    "agent": Session.agent,
+    "go": Session.go,
+    "control": Session.control,
+    "others": Session.others,
+    "hidden": Session.hidden,
+    "save": Session.save,
+    "load": Session.load,
+}
+
+
+def _brief_node(node: Node) -> list[Any]:
+    """A node as the page keeps it: number, parent, action, by, step, total, stage, over."""
+    total = round(node.total, 3)
+    return [node.number, node.parent, node.action, node.by, node.step, total, node.stage, node.over]
+
+
+def _integer(message: Message, name: str, bound: int) -> int:
+    value = message.get(name)
+    if type(value) is not int or not 0 <= value < bound:
+        raise UserError(f"{name}: expected 0..{bound - 1}, got {value!r:.60}")
+    return value
+
+
+def _random_game() -> GameId:
+    return GameId(random.SystemRandom().randrange(_SEEDS))

@@ -1,0 +1,106 @@
+"""The games of a session: one game and the variations that branch off it, as a tree of steps.
+
+A game is its seed and its actions, so a node needs no state: only every few steps one is kept.
+"""
+
+from dataclasses import dataclass, field
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.game import Outcome, new_game, step
+from hackmatrix.game.engine.replay import GameId
+from hackmatrix.game.engine.state import State
+from hackmatrix.ui.session.copying import copied
+
+MOST_NODES = 20_000
+_KEPT = 16  # steps from one kept state to the next
+
+
+@dataclass(slots=True)
+class Node:
+    """One position of the tree: that after `action` at the node `parent`."""
+
+    number: int
+    parent: int  # -1 at the root
+    action: int  # -1 at the root
+    by: str  # who took the action
+    step: int  # actions since the start
+    total: float  # sum of the rewards since the start
+    stage: int
+    over: str | None
+    children: list[int] = field(default_factory=list)
+    state: State | None = None  # kept in every few nodes
+
+
+class Tree:
+    """A game from its start, and all that was tried from its positions."""
+
+    def __init__(self, game: GameId) -> None:
+        self.game = game
+        state = new_game(Dice(*game))
+        self.nodes = [Node(0, -1, -1, "", 0, 0.0, state.stage, None, state=state)]
+        self._newest = 0, state  # the last node that was made, from which most games go on
+
+    def state(self, number: int) -> State:
+        """A copy of the state at a node."""
+        actions = []
+        node = self.nodes[number]
+        while (kept := self._kept(node)) is None:
+            actions.append(node.action)
+            node = self.nodes[node.parent]
+        state = copied(kept)
+        for action in reversed(actions):
+            step(state, action)
+        state.events = []
+        return state
+
+    def _kept(self, node: Node) -> State | None:
+        newest, state = self._newest
+        return state if node.number == newest else node.state
+
+    def last(self, number: int) -> tuple[State, Outcome] | None:
+        """The state before a node's action and what the action did; None at the root."""
+        node = self.nodes[number]
+        if node.parent < 0:
+            return None
+        before = self.state(node.parent)
+        return before, step(copied(before), node.action)
+
+    def play(self, number: int, action: int, by: str) -> Node:
+        """The node after a valid action; one that is there already is not made again.
+
+        Raises:
+            UserError: the tree is full.
+        """
+        node = self.nodes[number]
+        for child in node.children:
+            if self.nodes[child].action == action:
+                return self.nodes[child]
+        if len(self.nodes) >= MOST_NODES:
+            raise UserError(f"a session holds at most {MOST_NODES} positions: start a new game")
+        state = self.state(number)
+        outcome = step(state, action)
+        state.events = []
+        made = Node(
+            number=len(self.nodes),
+            parent=number,
+            action=action,
+            by=by,
+            step=node.step + 1,
+            total=node.total + outcome.reward,
+            stage=state.stage,
+            over=state.over.value if state.over else None,
+            state=state if (node.step + 1) % _KEPT == 0 else None,
+        )
+        self.nodes.append(made)
+        self._newest = made.number, state
+        node.children.append(made.number)
+        return made
+
+    def line(self, number: int) -> tuple[int, ...]:
+        """The actions from the start to a node."""
+        actions = []
+        while (node := self.nodes[number]).parent >= 0:
+            actions.append(node.action)
+            number = node.parent
+        return tuple(reversed(actions))

@@ -1,0 +1,188 @@
+"""The policies of the page are those of training: the same probabilities and values."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import make_network
+from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.agents.roster import position_policies as policies
+from hackmatrix.agents.roster.batch_players import exit_player
+from hackmatrix.agents.roster.built_in import exit_policy
+from hackmatrix.agents.roster.opinion import RecurrentPolicy
+from hackmatrix.agents.roster.position_policies import load
+from hackmatrix.agents.roster.session_agents import cast, newest_run
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.registry import make_environment
+from hackmatrix.game.engine import Game
+from hackmatrix.game.foresight.features import features
+from hackmatrix.runs.params import save_params
+
+
+def random_params(layout: str, hidden: int = 8) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    sizes = [(len(features(Game.new(0).observation(), layout)), hidden), (hidden, hidden)]
+    sizes += [(hidden, 28), (hidden, 1)]
+    return {
+        "params": {
+            f"Dense_{i}": {
+                "kernel": rng.normal(size=size).astype(np.float32),
+                "bias": rng.normal(size=size[1]).astype(np.float32),
+            }
+            for i, size in enumerate(sizes)
+        }
+    }
+
+
+def about(**settings: Any) -> dict[str, Any]:
+    config = {**NetworkConfig(hidden_dim=8).__dict__, "observation": "full", **settings}
+    return {"environment": "HackMatrix-v1", "config": config}
+
+
+def positions() -> list[Game]:
+    games = [Game.new(seed) for seed in range(6)]
+    for game in games[:3]:
+        for _ in range(4):
+            if game.valid_actions():
+                game.step(game.valid_actions()[0])
+    return [game for game in games if game.valid_actions()]
+
+
+@pytest.mark.parametrize(("layout", "activation"), [("full", "relu"), ("classic", "tanh")])
+def test_the_forward_pass_is_the_networks(layout: str, activation: str, tmp_path: Path) -> None:
+    path = tmp_path / "params.npz"
+    save_params(path, random_params(layout), about(observation=layout, activation=activation))
+    policy, ours = load_policy(path), load(path)
+    network = jax.jit(policy.make()[1].__call__)
+    for game in positions():
+        record = game.observation()
+        logits, value, _ = network(policy.params, jnp.frombuffer(record, jnp.uint8)[None], ())
+        found, worth = ours(record, [True] * 28)
+        np.testing.assert_allclose(found, logits[0], rtol=1e-4, atol=1e-4)
+        assert worth == pytest.approx(float(value[0]), rel=1e-4, abs=1e-4)
+    with_jax = policies._with_jax(path)(record, None)
+    np.testing.assert_allclose(with_jax[0], found, rtol=1e-4, atol=1e-4)
+
+
+def watch(path: Path) -> str:
+    """A program that watches an agent for five steps and tells whether JAX was loaded."""
+    return f"""
+import sys
+from pathlib import Path
+from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.game.engine.replay import GameId
+from hackmatrix.ui.session.session import Session
+session = Session(GameId(0), cast({str(path)!r}, None, ()))
+print(len(session.handle({{"do": "agent", "steps": 5}})["added"]), "jax" in sys.modules)
+"""
+
+
+NETWORKS = [
+    NetworkConfig("mlp", 8, 2, "tanh", layer_norm=True),
+    NetworkConfig("cells", 16, 2),
+    NetworkConfig("gru", 8, 1),
+    NetworkConfig("gru", 8, 2, layer_norm=True),
+]
+
+
+def saved(path: Path, config: NetworkConfig, layout: str) -> Path:
+    """A file of fresh params of a network, with some weight in its heads."""
+    network = make_network(make_environment("HackMatrix-v1", layout), config)
+    params = jax.tree.map(lambda x: 3 * np.asarray(x), jax.jit(network.init)(jax.random.key(0)))
+    save_params(path, params, about(**config.__dict__, observation=layout))
+    return path
+
+
+# What a layout shows takes longest to compile, and all networks but `cells` read it alike.
+@pytest.mark.parametrize(
+    ("layout", "config"),
+    [
+        *(("full", config) for config in NETWORKS),
+        ("tactical", NETWORKS[0]),
+        *(pytest.param("tactical", config, marks=pytest.mark.slow) for config in NETWORKS[1:]),
+    ],
+    ids=str,
+)
+def test_the_forward_pass_of_every_network_is_the_networks(
+    config: NetworkConfig, layout: str, tmp_path: Path
+) -> None:
+    ours = load(saved(tmp_path / "params.npz", config, layout))
+    theirs = policies._with_jax(tmp_path / "params.npz")
+    memory = carry = None
+    game, rng = Game.new(3), random.Random(0)
+    for _ in range(6):
+        record = game.observation()
+        logits, value, carry = theirs(record, carry)
+        if isinstance(ours, RecurrentPolicy):
+            found, worth, memory = ours.step(record, memory)
+            assert memory is not None
+        else:
+            found, worth = ours(record, [True] * 28)
+        np.testing.assert_allclose(found, logits, rtol=1e-3, atol=1e-3)
+        assert worth == pytest.approx(value, rel=1e-3, abs=1e-3)
+        game.step(rng.choice(game.valid_actions()))
+
+
+@pytest.mark.parametrize("config", NETWORKS[1:3], ids=str)
+def test_watching_other_networks_loads_no_jax(config: NetworkConfig, tmp_path: Path) -> None:
+    path = saved(tmp_path / "params.npz", config, "full")
+    result = subprocess.run([sys.executable, "-c", watch(path)], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("5 False\n", "")
+
+
+def test_exit_walks_as_the_player_of_evaluations() -> None:
+    choose = jax.jit(exit_player().choose)
+    for game in positions():
+        record = game.observation()
+        mask = [action in game.valid_actions() for action in range(28)]
+        records = jnp.frombuffer(record, jnp.uint8)[None]
+        action, _ = choose((), (), records, jnp.asarray([mask]), jnp.zeros(1))
+        logits, _ = exit_policy(record, mask)
+        assert max(range(28), key=lambda a: (mask[a], logits[a])) == int(action[0])
+
+
+def test_watching_an_mlp_loads_no_jax(tmp_path: Path) -> None:
+    path = tmp_path / "params.npz"
+    save_params(path, random_params("full"), about())
+    result = subprocess.run([sys.executable, "-c", watch(path)], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("5 False\n", "")
+
+
+def test_a_run_gives_all_its_checkpoints(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in ("params_10", "params_20", "final_params"):
+        save_params(run / f"{name}.npz", random_params("full"), about())
+    assert list(cast(None, run, ())) == ["final_params", "params_20", "params_10", "exit", "random"]
+    other = tmp_path / "newer"
+    other.mkdir()
+    save_params(other / "final_params.npz", random_params("full"), {"environment": "CartPole-v1"})
+    assert newest_run((tmp_path,)) == run  # the other one could not be watched
+    assert next(iter(cast(None, None, (tmp_path,)))) == "final_params"
+    assert list(cast("random", None, ())) == ["random", "exit"]
+
+
+def test_what_is_no_agent_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no run with params"):
+        cast(None, None, (tmp_path,))
+    with pytest.raises(UserError, match="no such file"):
+        cast(str(tmp_path / "x.npz"), None, ())
+    path = tmp_path / "other.npz"
+    save_params(path, random_params("full"), {"environment": "CartPole-v1", "config": {}})
+    with pytest.raises(UserError, match="plays CartPole-v1"):
+        load(path)
+    for settings, words in (
+        ({"observation": "smell"}, "reads smell, which this version lacks"),
+        ({"observation": "classic"}, "reads 1946 features, not those of classic"),
+    ):
+        save_params(path, random_params("full"), about(**settings))
+        with pytest.raises(UserError, match=words):
+            load(path)

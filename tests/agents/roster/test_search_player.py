@@ -1,0 +1,137 @@
+"""A player that searches, beside the network: loaded behind the page, asked of one position."""
+
+import subprocess
+import sys
+import threading
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hackmatrix.agents import shipped
+from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.agents.roster import search_player as searching
+from hackmatrix.agents.roster.search_player import Searching
+from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.agents.search.analysis import Analysis, Analyst, Choice
+from hackmatrix.core.errors import UserError
+from hackmatrix.game.engine.observation import observe, observe_saved
+from hackmatrix.game.engine.replay import GameId
+from hackmatrix.ui.session.session import Session
+
+
+class Visits:
+    """Visits the first valid action three times, others once, and counts what it is asked."""
+
+    asked = 0
+    remembered = -1
+
+    def analyse_seen(self, record: bytes, saved: Any, valid: Any, seed: int) -> Analysis:
+        del record, seed
+        self.asked += 1
+        self.remembered = len(saved)
+        actions = [action for action, is_valid in enumerate(valid) if is_valid]
+        choices = [
+            Choice(action, 0.1, 3 if i == 0 else 1, 0.5, ()) for i, action in enumerate(actions)
+        ]
+        return Analysis(2.5, tuple(choices), actions[0])
+
+
+def session(**options: Any) -> Session:
+    return Session(GameId(7), cast(None, None, simulations=16), **options)
+
+
+def test_its_shares_are_the_simulations_and_its_choice_is_played(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    analyst = Visits()
+    monkeypatch.setattr(searching, "_ready_analyst", lambda *_: analyst)
+    watched = session()
+    assert list(watched.agents) == ["shipped", "search 16", "exit", "random"]
+    watched.handle({"do": "agent", "steps": 30})
+    asked = analyst.asked
+    assert asked == 0
+    answer = watched.handle({"do": "control", "agent": "search 16"})
+    assert analyst.asked == 1  # of this position alone, however long the game is
+    assert analyst.remembered == len(watched.tree.state(watched.at).saved)
+    shares = answer["agent"]["probabilities"]
+    valid = [action for action, entry in enumerate(answer["actions"]) if "why" not in entry]
+    assert sum(p > 0 for p in shares) == len(valid)
+    assert (answer["agent"]["suggests"], answer["agent"]["value"]) == (valid[0], 0.5)
+    assert shares[valid[0]] == pytest.approx(3.5 / (3.5 + len(valid) - 1), abs=1e-6)
+    names = [entry[0] for entry in watched.handle({"do": "others"})["others"]]
+    assert names == list(watched.agents)
+
+
+def test_it_is_prepared_once_and_who_asks_meanwhile_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on, made = threading.Event(), []
+
+    def slowly(*_: Any) -> Visits:
+        goes_on.wait(60)
+        made.append(1)
+        return Visits()
+
+    monkeypatch.setattr(searching, "_ready_analyst", slowly)
+    make = Searching(Path("x.npz"), 4)
+    make.prepare()
+    answers: list[Any] = []
+    waiting = threading.Thread(target=lambda: answers.append(make()))
+    waiting.start()
+    waiting.join(0.1)
+    assert not answers
+    goes_on.set()
+    waiting.join(60)
+    assert (len(answers), made) == (1, [1])
+
+
+def test_nobody_waits_for_it_when_the_page_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_on = threading.Event()
+    monkeypatch.setattr(searching, "_ready_analyst", lambda *_: goes_on.wait(60))
+    make = Searching(Path("x.npz"), 4)
+    threading.Timer(0.1, make.stop).start()
+    with pytest.raises(UserError, match="has ended"):
+        make()
+    goes_on.set()
+
+
+def test_a_network_that_can_not_be_searched_is_told_to_who_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: Any) -> Any:
+        raise UserError("x.npz: search needs a network without memory")
+
+    monkeypatch.setattr(searching, "_ready_analyst", refused)
+    watched = session()
+    answer = watched.handle({"do": "control", "agent": "search 16"})
+    assert answer == {"error": "x.npz: search needs a network without memory"}
+    assert watched.handle({"do": "agent"})["last"]["by"] == "shipped"
+    with pytest.raises(UserError, match="needs an agent with a network, not exit"):
+        cast("exit", None, simulations=4)
+
+
+def test_jax_is_loaded_only_when_it_is_asked() -> None:
+    code = """
+import sys
+from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.ui.session.session import Session
+session = Session(agents=cast(None, None, simulations=4))
+print("board" in session.handle({"do": "hello"}), "jax" in sys.modules)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("True False\n", "")
+
+
+@pytest.mark.slow
+def test_it_is_the_search_of_analyse() -> None:
+    watched = session()
+    answer = watched.handle({"do": "control", "agent": "search 16"})
+    state = watched.tree.state(watched.at)
+    record, saved = observe(state), observe_saved(state)
+    valid = ["why" not in entry for entry in answer["actions"]]
+    analyst = Analyst(load_policy(shipped.PARAMS), 16)
+    expected = analyst.analyse_seen(record, saved, valid, zlib.crc32(record))
+    assert answer["agent"]["suggests"] == expected.search
+    (chosen,) = [choice for choice in expected.choices if choice.action == expected.search]
+    assert answer["agent"]["value"] == pytest.approx(chosen.value)
+    assert watched.handle({"do": "agent"})["last"]["action"] == expected.search

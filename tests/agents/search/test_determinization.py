@@ -1,0 +1,243 @@
+"""Imagined games look as the true ones do, and hold nothing that the player does not know."""
+
+import copy
+import random
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from lockstep_starts import new, quiet, rich
+
+from hackmatrix.agents.search.determinization import imagined
+from hackmatrix.agents.search.undo_history import Memory
+from hackmatrix.game.engine.game import Game
+from hackmatrix.game.engine.observation import observe
+from hackmatrix.game.engine.state import Enemy, Position, State
+from hackmatrix.game.jaxgame import batch
+from hackmatrix.game.jaxgame.conversion import state_to_engine
+from hackmatrix.game.jaxgame.dice import Dice
+from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
+from hackmatrix.game.rules.board import CELLS, Content, col, row
+from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
+from hackmatrix.game.rules.observation import BYTE
+from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
+
+GAMES = 64
+UNDO = FIRST_PROGRAM + ProgramId.UNDO
+
+
+class Known(NamedTuple):
+    """All that a search is given of some games."""
+
+    records: jax.Array
+    memory: Memory
+    masks: np.ndarray
+
+
+@jax.jit
+def _imagine(known: Known, word: jax.Array) -> tuple[Any, jax.Array]:
+    number = jnp.arange(GAMES, dtype=jnp.uint32)
+    dice = Dice(jnp.full(GAMES, word), number, jnp.zeros_like(number))
+    states = imagined(known.records, known.memory, dice)
+    return states, batch.observations(states)
+
+
+def _known(states: list[State]) -> Known:
+    masks = np.zeros((len(states), NUM_ACTIONS), bool)
+    for mask, state in zip(masks, states, strict=True):
+        mask[Game(state).valid_actions()] = True
+    records = [np.frombuffer(observe(state), np.uint8) for state in states]
+    memories = [Memory.of(state) for state in states]
+    memory = jax.tree.map(lambda *parts: jnp.concatenate(parts), *memories)
+    return Known(jnp.asarray(np.array(records)), memory, masks)
+
+
+def _games(known: Known, word: int) -> list[State]:
+    states = jax.device_get(_imagine(known, jnp.uint32(word))[0])
+    return [
+        state_to_engine(jax.tree.map(lambda x, game=game: x[game], states)) for game in range(GAMES)
+    ]
+
+
+def _playable(rng: random.Random, number: int) -> State:
+    """A state as games have them: one enemy to a cell, programs once, few enemies.
+
+    In every fourth some turns have been played, so that there are positions to go back to.
+    """
+    state = (new, quiet, rich, rich)[number % 4](rng)
+    first = {enemy.cell: enemy for enemy in reversed(state.enemies)}.values()
+    state.enemies = list({enemy.last: enemy for enemy in first}.values())[:8]
+    for enemy in state.enemies:
+        if not state.sees(enemy) and state.cells[enemy.cell].is_block:
+            enemy.type = EnemyType.GLITCH
+    for transmission in state.transmissions:
+        transmission.turns = min(transmission.turns, 4)
+    del state.transmissions[8:]
+    if number % 4 == 1:
+        _play_some_turns(state, rng)
+    return state
+
+
+def _play_some_turns(state: State, rng: random.Random) -> None:
+    game, stage = Game(state), state.stage
+    for _ in range(rng.randint(1, 6)):
+        steps = [action for action in game.valid_actions() if action < SIPHON]
+        tried = copy.deepcopy(game)
+        if steps and not tried.step(rng.choice(steps)).done and tried.state.stage == stage:
+            for field in fields(state):
+                setattr(state, field.name, getattr(tried.state, field.name))
+
+
+@pytest.fixture(scope="module")
+def states() -> list[State]:
+    rng = random.Random(5)
+    return [_playable(rng, number) for number in range(GAMES)]
+
+
+@pytest.mark.parametrize("word", [0, 12345])
+def test_they_look_the_same(states: list[State], word: int) -> None:
+    known = _known(states)
+    np.testing.assert_array_equal(_imagine(known, jnp.uint32(word))[1], known.records)
+
+
+def test_undo_goes_back_to_what_the_player_remembers(states: list[State]) -> None:
+    known, undone = _known(states), 0
+    remembered = np.array(known.memory.records[:, -1])
+    remembered[:, BYTE["saved"]] -= 1
+    for made, expected in zip(_games(known, 3), remembered, strict=True):
+        game = Game(made)
+        if UNDO in game.valid_actions():
+            game.step(UNDO)
+            assert game.observation() == expected.tobytes()
+            undone += 1
+    assert undone > 8
+
+
+def _changed(state: State, rng: random.Random) -> State:
+    """The state with everything hidden changed under the player's eyes."""
+    state = copy.deepcopy(state)
+    state.dice.stream, state.dice.episode = rng.getrandbits(32), rng.getrandbits(32)
+    state.dice.clock += rng.randrange(1000)
+    for position in (state, *state.saved):
+        _change_hidden(position, rng)
+    return state
+
+
+def _change_hidden(position: Position, rng: random.Random) -> None:
+    for cell in position.cells:
+        if cell.content == Content.QUESTION and not cell.siphoned:
+            cell.holds_data = not cell.holds_data
+            cell.points = rng.randint(1, 9) if cell.holds_data else 0
+            cell.program = 0 if cell.holds_data else rng.randrange(len(PROGRAMS))
+            cell.spawn = rng.randint(1, 9)
+    for transmission in position.transmissions:
+        transmission.from_schedule = not transmission.from_schedule
+        transmission.from_siphon = not transmission.from_siphon
+        if not position.show:
+            transmission.type = rng.choice(list(EnemyType))
+    free = [
+        cell
+        for cell in set(range(CELLS)) - position.occupied()
+        if not position.in_line(cell) and not position.cells[cell].is_block
+    ]
+    rng.shuffle(free)
+    for enemy in position.enemies:
+        enemy.from_schedule = not enemy.from_schedule
+        if not position.sees(enemy) and free:
+            enemy.cell, enemy.hp = free.pop(), rng.randint(1, MAX_HP[enemy.type])
+            enemy.stunned, enemy.from_siphon = rng.random() < 0.5, rng.random() < 0.5
+
+
+def test_hidden_facts_and_dice_change_no_bit_of_them(states: list[State]) -> None:
+    """All that a search is given is what is seen now and was seen before, and the mask."""
+    rng = random.Random(7)
+    changed = [_changed(state, rng) for state in states]
+    assert all(before != after for before, after in zip(states, changed, strict=True))
+    saved = [
+        (a, b)
+        for state, now in zip(states, changed, strict=True)
+        for a, b in zip(state.saved, now.saved, strict=True)
+    ]
+    assert sum(before != after for before, after in saved) > 20
+    before, after = _known(states), _known(changed)
+    for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        np.testing.assert_array_equal(a, b)
+    before, after = (_imagine(known, jnp.uint32(9)) for known in (before, after))
+    for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.fixture(scope="module")
+def guesses() -> tuple[State, list[State]]:
+    """A state with everything that can be hidden, and many games imagined for it."""
+    game = Game.from_text("""
+        .. .. .. .. .. X.
+        .. .. .. .. ?. ..
+        .. .. D. .. .. ..
+        .. .@ .. .. .. ..
+        .. P. .. .. ?. ..
+        s. .. .. .. .. s.
+    """)
+    state = game.state
+    state.dice.stream = 3
+    rng = random.Random(2)
+    state.enemies = [Enemy(EnemyType.CRYPTOG, 34, hp=1, stunned=True, last=35)]
+    state.transmissions = rich(rng).transmissions[:0]
+    known = _known([state] * GAMES)
+    return state, [made for word in range(8) for made in _games(known, word)]
+
+
+def test_question_blocks_are_drawn_as_a_stage_draws_them(
+    guesses: tuple[State, list[State]],
+) -> None:
+    state, games = guesses
+    asked = [i for i, cell in enumerate(state.cells) if cell.content == Content.QUESTION]
+    shown = {c.program for c in state.cells if c.content == Content.PROGRAM}
+    blocks = [[game.cells[i] for i in asked] for game in games]
+    data = [cell for pair in blocks for cell in pair if cell.holds_data]
+    programs = [cell for pair in blocks for cell in pair if not cell.holds_data]
+    assert 0.45 < len(data) / (2 * len(games)) < 0.55
+    assert {cell.points for cell in data} == set(range(1, 10))
+    assert all(cell.spawn == cell.points for cell in data)
+    assert {cell.program for cell in programs} == set(range(len(PROGRAMS))) - shown
+    assert all(cell.spawn == PROGRAMS[cell.program].spawn for cell in programs)
+    both = [pair for pair in blocks if not any(cell.holds_data for cell in pair)]
+    assert both
+    assert all(a.program != b.program for a, b in both)
+
+
+def test_cryptogs_hide_near_where_they_were_last_seen(guesses: tuple[State, list[State]]) -> None:
+    state, games = guesses
+    for game in games:
+        (enemy,) = game.enemies
+        assert (enemy.type, enemy.hp, enemy.last) == (EnemyType.CRYPTOG, 2, 35)
+        assert not enemy.stunned
+        assert not state.in_line(enemy.cell)
+        assert not state.cells[enemy.cell].is_block
+        assert 10 - row(enemy.cell) - col(enemy.cell) <= 2
+    assert len({game.enemies[0].cell for game in games}) > 3
+
+
+def test_the_types_of_transmissions_are_guessed_unless_shown(states: list[State]) -> None:
+    made = _games(_known(states), 1)
+    pairs = [
+        (state.show, a.type, b.type)
+        for state, game in zip(states, made, strict=True)
+        for a, b in zip(
+            sorted(state.transmissions, key=lambda t: t.cell), game.transmissions, strict=True
+        )
+    ]
+    assert all(true == guess for show, true, guess in pairs if show)
+    hidden = [guess for show, _, guess in pairs if not show]
+    assert len(hidden) > 50
+    for kind in EnemyType:
+        assert 0.1 < hidden.count(kind) / len(hidden) < 0.4
+
+
+def test_two_worlds_have_other_dice(states: list[State]) -> None:
+    made = _games(_known(states), 1)
+    assert len({(game.dice.stream, game.dice.episode) for game in made}) == GAMES
+    assert all(game.dice.clock == 0 for game in made)

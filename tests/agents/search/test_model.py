@@ -1,0 +1,110 @@
+"""Searches of HackMatrix: who can search, and that it plays valid actions by what it sees alone."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from lockstep_starts import rich
+
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import make_network
+from hackmatrix.agents.networks.policy import Policy
+from hackmatrix.agents.roster.batch_players import search_player
+from hackmatrix.agents.search.model import Searcher, weight_of_returns
+from hackmatrix.agents.search.undo_history import Memory
+from hackmatrix.cli.main import main
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.registry import make_environment
+from hackmatrix.game.engine.game import Game
+from hackmatrix.game.engine.observation import observe
+from hackmatrix.game.rules.actions import NUM_ACTIONS
+from hackmatrix.game.rules.observation import number_of
+from hackmatrix.research.evaluation.games import Limits, play
+
+NETWORK = NetworkConfig(hidden_dim=4, num_layers=1)
+RUN: dict[str, object] = {"normalize_rewards": False, "reward": "progress", "gamma": 0.998}
+
+
+def policy(**run: object) -> Policy:
+    network = make_network(make_environment("HackMatrix-v1", "tactical"), NETWORK)
+    about = {"config": run}
+    params: dict[str, Any] = network.init(jax.random.key(0))
+    return Policy(Path("it.npz"), params, NETWORK, "HackMatrix-v1", "tactical", about)
+
+
+def test_values_must_be_in_units_of_the_reward() -> None:
+    runs: list[dict[str, object]] = [{}, {**RUN, "normalize_rewards": True}]
+    for run in runs:
+        with pytest.raises(UserError, match=r"it\.npz: search needs .* normalize_rewards false"):
+            Searcher.of(policy(**run), 4)
+
+
+def test_only_hackmatrix_can_be_searched() -> None:
+    other = policy(**RUN)._replace(environment="CartPole-v1")
+    with pytest.raises(UserError, match="plays CartPole-v1; only HackMatrix-v1 can be searched"):
+        Searcher.of(other, 4)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["exit", "--search", "4"], "--search goes with params, exit has no network"),
+        (["it.npz", "--search", "4", "--greedy"], "--search goes without --greedy and --forbid"),
+    ],
+)
+def test_search_needs_params_alone(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", *argv]) == 2
+    assert capsys.readouterr().err == f"hackmatrix evaluate: error: {message}\n"
+
+
+def test_the_longer_a_stage_lasts_the_less_returns_are_worth() -> None:
+    state = rich(random.Random(4))
+    records = []
+    for turn in (0, 40, 80, 400):
+        state.turn = turn
+        records.append(np.frombuffer(observe(state), np.uint8))
+    weights = weight_of_returns(jnp.asarray(np.array(records)))
+    np.testing.assert_allclose(weights, [30, 30, 15, 3])
+
+
+GAMES = 8
+
+
+@pytest.mark.slow
+def test_it_chooses_valid_actions_and_the_same_ones_again() -> None:
+    rng = random.Random(11)
+    states = [rich(rng) for _ in range(GAMES)]
+    records = jnp.asarray(np.array([np.frombuffer(observe(s), np.uint8) for s in states]))
+    masks = np.zeros((GAMES, NUM_ACTIONS), bool)
+    for mask, state in zip(masks, states, strict=True):
+        mask[Game(state).valid_actions()] = True
+    searcher, params = Searcher.of(policy(**RUN), 8), policy(**RUN).params
+    memories = [Memory.of(state) for state in states]
+    memory = jax.tree.map(lambda *parts: jnp.concatenate(parts), *memories)
+
+    @jax.jit
+    def choose(records: jax.Array, memory: Memory, masks: jax.Array) -> jax.Array:
+        words = jnp.arange(GAMES, dtype=jnp.uint32)
+        return searcher.search(params, memory, records, masks, words)[1]
+
+    actions = np.asarray(choose(records, memory, jnp.asarray(masks)))
+    assert masks[np.arange(GAMES), actions].all()
+    again = choose(records, memory, jnp.asarray(masks))
+    np.testing.assert_array_equal(again, actions)
+
+
+@pytest.mark.slow
+def test_it_plays_whole_games() -> None:
+    mine = policy(**RUN)
+    env = make_environment(mine.environment, mine.observation)
+    player = search_player("it", Searcher.of(mine, 4), mine.params)
+    games = play(env, player, Limits(episodes=GAMES, max_steps=40))
+    died = number_of(games.final_observation, "hp") == 0
+    assert (died == games.terminated).all()  # an action that is not valid ends a game, too
+    assert games.lengths.max() == 40 or died.all()

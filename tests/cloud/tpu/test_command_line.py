@@ -1,0 +1,300 @@
+"""`hackmatrix tpu` as a user meets it: help, errors of one line, exit codes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import CONFIGS
+from tpu_world import FakeGcloud
+
+from hackmatrix.cli.main import main
+from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS
+from hackmatrix.cloud.tpu.description import read_description
+
+GIVEN = {
+    "name": "mine",
+    "project": "hack-matrix",
+    "zone": "us-central2-b",
+    "type": "v4-8",
+    "bucket": "gs://my-bucket",
+    "repo": "https://github.com/me/hackmatrix.git",
+    "train": "--num-envs 256",
+}
+Called = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[..., str]:
+    """Writes a description with changes; None leaves a key out."""
+
+    def write(**changes: Any) -> str:
+        path = tmp_path / "my-tpu.yaml"
+        settings = {name: text for name, text in {**GIVEN, **changes}.items() if text is not None}
+        path.write_text("".join(f"{name}: {json.dumps(text)}\n" for name, text in settings.items()))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def called(capsys: pytest.CaptureFixture[str]) -> Called:
+    def call(*words: str) -> tuple[int, str, str]:
+        try:
+            code = main(["tpu", *words])
+        except SystemExit as ended:  # after --help
+            code = int(ended.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def test_help_lists_every_subcommand(called: Called) -> None:
+    code, out, _ = called("--help")
+    assert code == 0
+    for name, command in SUBCOMMANDS.items():
+        assert f"  {name:<7} {command.purpose}" in out
+        assert called(name, "--help")[0] == 0
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_help_is_quick_because_it_imports_no_jax() -> None:
+    code = (
+        "import sys; from hackmatrix.cli.main import main; main(['tpu', '--help']); "
+        "print([n for n in ('jax', 'numpy', 'flax') if n in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"project": None}, "project is missing"),
+        ({"project": "YOUR-PROJECT"}, "project must be the id of a project"),
+        ({"zone": "mars"}, "zone must be a zone, such as us-central2-b, got 'mars'"),
+        ({"type": "v4-9"}, "type v4-9: there is none of this size"),
+        ({"type": "a100"}, "type must be one of v3-N, v4-N"),
+        ({"name": "My TPU"}, "name must be up to 50 small letters"),
+        ({"bucket": "s3://x"}, "bucket must be as gs://my-bucket"),
+        ({"bucket": "gs://b$(reboot)"}, "bucket must be as gs://my-bucket"),
+        ({"branch": "--upload-pack=x"}, "branch must be the name of a branch"),
+        ({"repo": "https://me:token@github.com/me/x.git"}, "repo holds a name or password"),
+        ({"repo": "ext::sh -c reboot"}, "repo must be as https://github.com/NAME"),
+        ({"end_date": "tomorrow"}, "end_date must be a day, as 2026-12-31"),
+        ({"price": -1}, "price must be at least 0"),
+        ({"spot": "yes"}, "spot must be true or false"),
+        ({"zones": "x"}, "unknown key 'zones', did you mean zone?"),
+        ({"train": "--num-envz 2"}, "train: unknown argument --num-envz, did you mean --num-envs?"),
+        ({"train": "--num-envs two"}, "train: argument --num-envs"),
+        ({"train": "--resume x"}, "train: --resume follows from name, type and bucket"),
+        ({"secrets": "nope.env"}, "secrets: there is no file nope.env"),
+        ({"train": "--entity 'x"}, "train: No closing quotation"),
+    ],
+)
+def test_a_wrong_description_is_one_line(
+    changes: dict[str, Any], message: str, file: Callable[..., str], called: Called
+) -> None:
+    path = file(**changes)
+    code, out, err = called("run", path, "--dry-run")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"hackmatrix tpu: error: {path}: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "expected a subcommand, got ''"),
+        (("deploy",), "expected a subcommand, got 'deploy'"),
+        (("run",), "the following arguments are required: file"),
+        (("run", "nope.yaml"), "nope.yaml: No such file or directory"),
+        (("run", "x.yaml", "--kepe"), "unknown argument --kepe, did you mean --keep?"),
+        (("list", "x.yaml", "--", "ls"), "only `hackmatrix tpu ssh FILE -- COMMAND`"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line(
+    words: tuple[str, ...], message: str, called: Called
+) -> None:
+    code, _, err = called(*words)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_without_gcloud_it_says_what_to_install(
+    file: Callable[..., str], called: Called, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = file()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    for name in ("list", "status", "delete", "train", "create", "ssh", "attach"):
+        code, out, err = called(name, path)
+        assert code == 1
+        assert "gcloud is not installed: install the Google Cloud CLI" in err
+    code, out, _ = called("run", path)
+    assert code == 1
+    assert "gcloud is not installed" in out
+
+
+def test_dry_runs_run_nothing(gcloud: FakeGcloud, file: Callable[..., str], called: Called) -> None:
+    for name in SUBCOMMANDS:
+        code, out, err = called(name, file(), "--dry-run")
+        assert (code, err) == (0, "")
+        assert "$ gcloud " in out
+    assert gcloud.calls == []
+
+
+@pytest.mark.usefixtures("gcloud")
+def test_lines_are_printed_before_they_run_and_their_output_is_shown(
+    file: Callable[..., str], called: Called
+) -> None:
+    code, out, err = called("delete", file())
+    assert code == 1
+    assert "$ gcloud compute tpus queued-resources describe mine" in out
+    assert "it is not there" in err
+
+
+def test_errors_of_gcloud_are_explained(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    text = "User does not have permission to submit requests for accelerator type v4-8"
+    gcloud.change(fail={"queued-resources create": [text]})
+    code, _, err = called("create", file())
+    assert code == 1
+    assert text in err
+    assert "hackmatrix tpu create: error: you may not do this" in err
+    assert f"`hackmatrix tpu quota {file()}`" in err
+
+
+def test_a_bucket_that_is_there_already_is_fine(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    text = "HTTPError 409: You already own it."
+    gcloud.change(fail={"buckets create": [text]})
+    account = "train@hack-matrix.iam.gserviceaccount.com"
+    assert called("init", file(service_account=account))[0] == 0
+    assert gcloud.calls[-1][:3] == ["storage", "buckets", "add-iam-policy-binding"]
+    gcloud.change(fail={"services enable": ["PERMISSION_DENIED: no"]})
+    assert called("init", file())[0] == 1
+
+
+def test_a_bucket_without_packages_is_no_error(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    code, out, _ = called("images", file())
+    assert code == 0
+    assert out.splitlines()[-1] == "gs://my-bucket/wheels holds no packages"
+    gcloud.change(fail={"storage ls": ["PERMISSION_DENIED: no"]})
+    assert called("images", file())[0] == 1
+
+
+def test_a_command_that_hosts_do_not_know_is_no_missing_gcloud(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    gcloud.change(fail={"tpu-vm ssh": [[127, "bash: nope: command not found"]]})
+    code, _, err = called("ssh", file(), "--", "nope")
+    assert code == 1
+    assert "command not found" in err
+    assert "not installed" not in err
+
+
+def test_by_hand_from_nothing_to_nothing(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    path = file()
+    assert called("create", path)[0] == 0
+    assert called("train", path)[2].startswith("hackmatrix tpu train: error: the TPU is ABSENT")
+    assert "TPU         READY, v4-8 in us-central2-b" in called("status", path)[1]
+    assert called("setup", path)[0] == 0
+    assert called("train", path)[0] == 0
+    out = called("status", path)[1]
+    assert "hosts       training" in out
+    assert "next        training" in out
+    assert called("ssh", path, "--", "tmux", "list-sessions")[0] == 0
+    assert gcloud.calls[-1][-1] == "--command=tmux list-sessions"
+    assert called("ssh", path, "--worker", "1", "--", "ls; pwd")[0] == 0
+    assert gcloud.calls[-1][-3:] == ["--worker=1", "--quiet", "--command=ls; pwd"]
+    assert called("fetch", path)[0] == 0
+    assert called("delete", path)[0] == 0
+    assert gcloud.world["queue"] is None
+
+
+def test_a_run_in_processes(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hackmatrix.cli.tpu_subcommands.sleep", lambda _: None)
+    gcloud.change(events={"5": {"hosts": "ended", "code": 0}})
+    code, out, _ = called("run", file())
+    assert code == 0
+    assert out.endswith("the run is here\n")
+    assert gcloud.actions == ["create", "set up", "train", "rsync", "delete"]
+    # Again: nothing is left to do.
+    assert called("run", file())[0] == 0
+    assert len(gcloud.actions) == 5
+
+
+@pytest.mark.usefixtures("gcloud")
+def test_ctrl_c_says_how_to_go_on(
+    file: Callable[..., str], called: Called, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hackmatrix.cli.tpu_subcommands.sleep", interrupted)
+    path = file()
+    code, out, _ = called("run", path)
+    assert code == 130
+    assert f"  hackmatrix tpu run {path}      goes on here" in out
+
+
+@pytest.mark.usefixtures("gcloud")
+def test_two_runs_of_one_tpu_do_not_meet(
+    file: Callable[..., str], called: Called, tmp_path: Path
+) -> None:
+    from filelock import FileLock
+
+    folder = tmp_path / ".hackmatrix" / "tpu"
+    folder.mkdir(parents=True)
+    with FileLock(folder / "mine-setup.lock"):
+        code, _, err = called("run", file())
+    assert code == 2
+    assert "another `hackmatrix tpu run` of mine is under way here" in err
+
+
+def test_an_end_date_that_passed_makes_no_tpu(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    code, _, err = called("create", file(end_date="2026-02-28"))
+    assert code == 2
+    assert "the end date 2026-02-28 has passed" in err
+    assert called("run", file(end_date="2026-02-28"))[0] == 1
+    assert gcloud.actions == []
+
+
+@pytest.mark.usefixtures("gcloud")
+def test_odd_zones_and_spot_without_a_bucket_are_warned_of(
+    file: Callable[..., str], called: Called
+) -> None:
+    out = called("create", file(zone="europe-west4-b", bucket=None), "--dry-run")[1]
+    assert "warning: no v4 is known in europe-west4-b: us-central2-b" in out
+    assert "warning: spot without bucket: what is trained is lost" in out
+
+
+def test_flags_override_the_file(file: Callable[..., str], called: Called) -> None:
+    out = called("list", file(), "--zone", "us-east1-d", "--dry-run")[1]
+    assert "--zone=us-east1-d" in out
+    assert "--spot" not in called("create", file(), "--no-spot", "--dry-run")[1]
+
+
+def test_yaml_reads_dates_as_dates(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    text = (CONFIGS / "spot_tpu.yaml").read_text().replace("YOUR-PROJECT", "hack-matrix")
+    text = text.replace("YOUR-BUCKET", "my-bucket").replace("# end_date", "end_date")
+    path.write_text(text)
+    assert read_description(path, {}).end_date == "2026-12-31"

@@ -1,0 +1,82 @@
+"""How gcloud is run: what is printed, and commands that hang or are missing."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from hackmatrix.cloud.tpu.gcloud import NO_GCLOUD, Gcloud
+from hackmatrix.cloud.tpu.gcloud_errors import TIMED_OUT
+
+
+def test_each_line_is_printed_before_it_runs_and_looks_once() -> None:
+    told: list[str] = []
+    gcloud = Gcloud(told.append)
+    for _ in range(2):
+        gcloud.run(["echo", "a b"])
+        gcloud.run(["true", "look"], quiet=True)
+    assert told == ["$ echo 'a b'", "$ true look", "$ echo 'a b'"]
+
+
+def test_output_and_exit_code() -> None:
+    gcloud = Gcloud(lambda _: None)
+    assert gcloud.run(["sh", "-c", "echo out; echo err >&2; exit 3"]) == (3, "out\n", "err\n")
+    assert gcloud.show(["sh", "-c", "echo err >&2; exit 3"]) == (3, "", "err\n")
+
+
+def test_a_command_that_hangs_is_ended() -> None:
+    result = Gcloud(lambda _: None).run(["sleep", "60"], timeout=0.05)
+    assert result == (TIMED_OUT, "", "ERROR: timed out after 0.05 s")
+
+
+@pytest.mark.parametrize("way", ["timeout", "ctrl+c"])
+def test_what_a_command_has_started_ends_with_it(way: str, tmp_path: Path) -> None:
+    started = tmp_path / "started"  # as gcloud, a script, starts ssh
+    script = f"sleep 60 & echo $! > {started}.new; mv {started}.new {started}; wait"
+
+    def interrupt() -> None:
+        until(started.exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    gcloud = Gcloud(lambda _: None)
+    if way == "timeout":
+        assert gcloud.run(["sh", "-c", script], timeout=1.0).code == TIMED_OUT
+    else:
+        Thread(target=interrupt, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            gcloud.run(["sh", "-c", script], timeout=60.0)
+    child = int(started.read_text())
+    until(lambda: not is_running(child))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process works; one that has ended may wait for somebody to notice."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_command_that_is_not_there() -> None:
+    gcloud = Gcloud(lambda _: None)
+    assert gcloud.run(["no-such-gcloud"]) == NO_GCLOUD
+    assert gcloud.show(["no-such-gcloud"]) == NO_GCLOUD
+
+
+def test_a_dry_run_runs_nothing() -> None:
+    told: list[str] = []
+    gcloud = Gcloud(told.append, dry_run=True)
+    assert gcloud.run(["no-such-gcloud"]).code == 0
+    assert gcloud.show(["no-such-gcloud"]).code == 0
+    assert told == ["$ no-such-gcloud"] * 2

@@ -1,0 +1,191 @@
+"""Exported files are what their readers parse, with the plain training command in them."""
+
+import dataclasses
+import shlex
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+from hackmatrix.cli.main import main
+from hackmatrix.cloud.tpu.description import Description
+from hackmatrix.cloud.tpu.job_files import EXPORTS, export
+from hackmatrix.cloud.tpu.train_script import heredoc
+from hackmatrix.core.errors import UserError
+
+Make = Callable[..., Description]
+
+RUNS = "gs://my-bucket/hackmatrix/runs"
+TRAIN = f"train --num-envs 2048 --no-wandb --checkpoint-dir {RUNS} --distributed"
+
+
+@pytest.fixture
+def pod(make: Make) -> Description:
+    return make(type="v6e-16", zone="us-east1-d")
+
+
+def is_bash(text: str) -> bool:
+    done = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True)
+    return done.returncode == 0 and not done.stderr
+
+
+def trained(script: str, listing: int, tmp_path: Any) -> list[str]:
+    """The training command that a script runs, with a `gcloud storage ls` that ends with a code."""
+    stand_ins = f"gcloud() {{ return {listing}; }}\ncd() {{ :; }}\nsudo() {{ cat >/dev/null; }}\n"
+    command = next(line for line in script.splitlines() if " -m hackmatrix train" in line)
+    python = shlex.split(command)[0]
+    shown = script.replace(python, "printf '%s\\n'")
+    done = subprocess.run(
+        ["bash", "-c", stand_ins + shown], capture_output=True, text=True, cwd=tmp_path
+    )
+    return done.stdout.split("\n")[2:-1]
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_there_are_no_secrets_and_no_names_left_open(kind: str, pod: Description) -> None:
+    text = export(kind, dataclasses.replace(pod, secrets="secrets.env"))
+    assert "VALUES" not in text
+    assert text.endswith("\n")
+
+
+def test_a_task_of_skypilot(pod: Description, tmp_path: Any) -> None:
+    task = yaml.safe_load(export("skypilot", pod))
+    assert task["name"] == "hackmatrix-train"
+    assert task["resources"] == {
+        "infra": "gcp/us-east1/us-east1-d",
+        "accelerators": "tpu-v6e-16",
+        "accelerator_args": {"runtime_version": "v2-alpha-tpuv6e"},
+        "use_spot": True,
+    }
+    assert is_bash(task["setup"])
+    assert trained(task["run"], 1, tmp_path) == [*TRAIN.split(), "--run-name", "hackmatrix-train"]
+    resumed = [*TRAIN.split(), "--resume", f"{RUNS}/hackmatrix-train"]
+    assert trained(task["run"], 0, tmp_path) == resumed
+
+
+@pytest.mark.parametrize(
+    "field", ["name", "project", "zone", "repo", "branch", "bucket", "runtime", "service_account"]
+)
+def test_no_field_brings_lines_of_its_own_into_a_script(field: str, make: Make) -> None:
+    with pytest.raises(UserError, match=f"^{field} must "):
+        make(**{field: f"{getattr(make(), field) or 'x'}\nSTARTUP\ntouch broken-out"})
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+@pytest.mark.parametrize("mark", ["STARTUP", "HACKMATRIX"])
+def test_what_is_trained_brings_no_lines_into_a_script(kind: str, mark: str, make: Make) -> None:
+    hostile = f"--project 'x\n{mark}\ntouch broken-out\n'"
+    with pytest.raises(UserError, match=r"^train must have no control characters"):
+        export(kind, make(type="v6e-16", zone="us-east1-d", train=hostile))
+    several = make(type="v6e-16", zone="us-east1-d", train="--num-envs 2048\n  --no-wandb\n")
+    assert TRAIN in export(kind, several) or kind == "slurm"
+
+
+def test_a_text_that_has_the_mark_ends_where_it_ends() -> None:
+    text = "one\nEND\nEND_\n"
+    done = subprocess.run(
+        ["bash"], input=heredoc("cat", text, "END"), text=True, capture_output=True
+    )
+    assert done.stdout == text
+
+
+def test_a_job_of_slurm(pod: Description) -> None:
+    text = export("slurm", pod)
+    assert is_bash(text)
+    assert text.startswith("#!/bin/bash\n")
+    options = [line.split()[1] for line in text.splitlines() if line.startswith("#SBATCH")]
+    assert "--nodes=4" in options
+    assert "--ntasks-per-node=1" in options
+    assert "--gpus-per-node=4" in options
+    assert text.index("#SBATCH") < text.index("set -uo")  # Slurm stops at the first command
+
+
+@pytest.mark.parametrize(("code", "requeued"), [(0, False), (1, False), (75, True), (143, True)])
+def test_a_job_of_slurm_goes_on_after_a_lost_node(
+    code: int, requeued: bool, make: Make, tmp_path: Any
+) -> None:
+    text = export("slurm", make(bucket=None, train="--num-envs 64"))
+    stand_ins = f'srun() {{ echo "srun $*"; return {code}; }}\nscontrol() {{ echo "$*"; }}\n'
+    done = subprocess.run(
+        ["bash", "-c", stand_ins + text],
+        capture_output=True,
+        text=True,
+        env={"SLURM_SUBMIT_DIR": str(tmp_path), "SLURM_JOB_ID": "7", "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == code
+    assert ("requeue 7" in done.stdout) == requeued
+    assert f"--checkpoint-dir {tmp_path}/checkpoints --distributed --run-name" in done.stdout
+
+
+def test_a_jobset_of_gke(pod: Description) -> None:
+    jobset = yaml.safe_load(export("gke", pod))
+    assert (jobset["apiVersion"], jobset["kind"]) == ("jobset.x-k8s.io/v1alpha2", "JobSet")
+    (job,) = jobset["spec"]["replicatedJobs"]
+    spec = job["template"]["spec"]
+    assert (spec["parallelism"], spec["completions"], spec["completionMode"]) == (4, 4, "Indexed")
+    pods = spec["template"]["spec"]
+    assert pods["restartPolicy"] == "Never"
+    assert pods["nodeSelector"] == {
+        "cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice",
+        "cloud.google.com/gke-tpu-topology": "4x4",
+        "cloud.google.com/gke-spot": "true",
+    }
+    (container,) = pods["containers"]
+    assert container["resources"]["limits"] == {"google.com/tpu": 4}
+    shell, option, script = container["command"]
+    assert (shell, option) == ("bash", "-c")
+    assert is_bash(script)
+    assert TRAIN in script
+
+
+def test_a_recipe_for_an_instance_group(pod: Description) -> None:
+    text = export("mig", pod)
+    assert is_bash(text)
+    startup = text.split("<<'STARTUP'\n")[1].split("\nSTARTUP\n")[0]
+    assert is_bash(startup)
+    assert TRAIN in startup
+    assert "--accelerator-topology=4x4" in text
+    one = export("mig", dataclasses.replace(pod, type="v6e-8", spot=False))
+    assert "workload-policy" not in one
+    assert "SPOT" not in one
+    assert "--distributed" not in one
+
+
+def test_the_startup_of_a_group_trains_until_it_is_done(pod: Description, tmp_path: Any) -> None:
+    text = export("mig", pod)
+    startup = text.split("<<'STARTUP'\n")[1].split("\nSTARTUP\n")[0]
+    python = "/opt/hackmatrix/venv/bin/python"
+    stand_ins = (
+        "sleep() { :; }\ncd() { :; }\n"
+        'gcloud() { [ "$1" = storage ] || echo "gcloud $*"; }\n'
+        "bash() { cat >/dev/null; }\n"
+        "trains() { echo trains; [ -e twice ] && return 0; touch twice; return 75; }\n"
+    )
+    done = subprocess.run(
+        ["bash", "-c", stand_ins + startup.replace(python, "trains")],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.stdout.split("\n")[:2] == ["trains", "trains"]
+    assert "resize hackmatrix-train --size=0" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["skypilot", "gke", "mig"])
+def test_machines_that_are_made_anew_need_a_bucket(kind: str, make: Make) -> None:
+    with pytest.raises(UserError, match="set bucket"):
+        export(kind, make(type="v6e-8", bucket=None))
+
+
+def test_there_are_no_groups_of_old_tpus(make: Make) -> None:
+    with pytest.raises(UserError, match="only of v5p and later"):
+        export("mig", make())
+
+
+def test_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tpu", "export", "--help"]) == 0
+    assert all(f"  {kind} " in capsys.readouterr().out for kind in ["skypilot"])
+    assert main(["tpu", "export", "k8s", "x.yaml"]) == 2
+    assert "expected one of skypilot, slurm, gke, mig, got 'k8s'" in capsys.readouterr().err

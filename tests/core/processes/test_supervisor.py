@@ -1,0 +1,50 @@
+"""The parent of a training process: exit codes, one line, forwarded signals, stuck children."""
+
+import time
+
+import pytest
+from paths import HELPERS
+
+from hackmatrix.core.processes.supervisor import RESTART_ME, watched
+
+
+@pytest.fixture(autouse=True)
+def _children_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(HELPERS))
+
+
+@pytest.mark.parametrize(
+    ("what", "code", "told"),
+    [
+        ("0", 0, ""),
+        ("1", 1, ""),
+        ("2", 2, ""),
+        ("75", RESTART_ME, ""),
+        ("143", 143, ""),
+        ("SIGABRT", RESTART_ME, "another process was lost, so this one was aborted"),
+        ("unmet", RESTART_ME, "the other processes could not be met"),
+        ("SIGKILL", RESTART_ME, "killed, by someone or for want of memory"),
+        ("SIGSEGV", 139, "ended by SIGSEGV"),
+        ("SIGTERM", 143, ""),
+        ("slow", 0, ""),
+        ("unwatched", 0, ""),
+        ("stops its parent", 143, ""),
+    ],
+)
+def test_the_end_of_the_child_is_one_line_and_an_exit_code(
+    what: str, code: int, told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert watched("watched_child", [what], stall_timeout=1.5) == code
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == bool(told)
+    if told:
+        assert lines[0].startswith(f"hackmatrix train: {told}")
+        assert lines[0].endswith(f"(exit code {code})")
+
+
+@pytest.mark.parametrize("what", ["stuck", "SIGSTOP"])
+def test_a_stuck_child_is_killed(what: str, capfd: pytest.CaptureFixture[str]) -> None:
+    began = time.monotonic()
+    assert watched("watched_child", [what], stall_timeout=1) == RESTART_ME
+    assert time.monotonic() - began < 10
+    assert "stuck: no update for 1 s, so it was killed" in capfd.readouterr().err

@@ -1,0 +1,114 @@
+"""The reward `progress`: stages, the win and death pay; everything else is a potential."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import jax_games
+import numpy as np
+import pytest
+
+import hackmatrix
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.hackmatrix.training_reward import progress
+from hackmatrix.environments.interface.spaces import StepSpec
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.state import Player
+from hackmatrix.game.engine.text import state_from_text
+from hackmatrix.game.engine.training_reward import progress as plain_progress
+from hackmatrix.game.jaxgame.conversion import state_from_engine
+from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
+from hackmatrix.game.rules.observation import BYTE
+from hackmatrix.game.rules.programs import ProgramId
+
+BOARD = """
+    .. .. .. .. .. X.
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    s. .@ .. .. .. s.
+    player credits 3 energy 1
+    owned UNDO
+"""
+LEFT, RIGHT = 2, 3
+
+
+def play(position: str, *actions: int) -> list[StepSpec]:
+    """What the steps return, game 0 of each; the reward is `progress`."""
+    state, steps = jax_games.begin([state_from_text(position)]), []
+    for action in actions:
+        steps.append(jax_games.step(state, np.full(jax_games.GAMES, action)))
+        state = steps[-1].state
+    return [jax.tree.map(lambda x: np.asarray(x)[0], step) for step in steps]
+
+
+def test_picking_up_a_data_siphon_and_taking_it_back_pays_nothing_together() -> None:
+    undo = FIRST_PROGRAM + ProgramId.UNDO
+    # The first step is an enemy turn, after which the state is saved.
+    paid = [step.reward for step in play(BOARD, RIGHT, LEFT, LEFT, undo, undo)[2:]]
+    assert paid[0] == pytest.approx(0.15)
+    assert sum(paid) == pytest.approx(0, abs=1e-6)
+
+
+def test_the_episode_return_stays_the_games_own() -> None:
+    (step,) = play(BOARD, LEFT)
+    of_game = Game.from_text(BOARD).step(LEFT).reward
+    assert step.info["episode_return"] == pytest.approx(of_game, abs=1e-6)
+    assert step.reward != pytest.approx(of_game, abs=1e-2)
+
+
+def test_stages_the_win_and_death_pay() -> None:
+    state = jax_games.begin([state_from_text(BOARD)])
+    player = jax.tree.map(lambda x: x[:1], state.game.player)
+    after = jax_games.observations(state)[:1]
+    yes, no = jnp.array([True]), jnp.array([False])
+    paid = [
+        float(jax.jit(progress)(player, after, completed, won, died)[0])
+        for completed, won, died in ((yes, no, no), (yes, yes, no), (no, no, yes), (no, no, no))
+    ]
+    np.testing.assert_allclose(paid, [1, 6, -1, 0], atol=1e-6)
+
+
+def test_both_engines_pay_the_same() -> None:
+    """Whatever the player has: beyond what counts, too, and losing it."""
+    rng = np.random.default_rng(0)
+    largest = {"hp": 4, "siphons": 6, "credits": 40, "energy": 40}
+    had, has = (
+        {name: rng.integers(most, size=200) for name, most in largest.items()} for _ in "12"
+    )
+    completed, won, died = flags = rng.random((3, 200)) < 0.3
+    game = Game.from_text(BOARD)
+    record = np.frombuffer(game.observation(), np.uint8)
+    after = np.tile(record, (200, 1))
+    for name, numbers in has.items():
+        after[:, BYTE[name]] = numbers
+    player = state_from_engine(game.state).player
+    before = jax.tree.map(lambda x: jnp.zeros(200, x.dtype), player)
+    before = replace(before, **{name: jnp.asarray(numbers) for name, numbers in had.items()})
+    paid = jax.jit(progress)(before, after, *flags)
+    expected = [
+        plain_progress(
+            Player(0, **{name: int(numbers[i]) for name, numbers in had.items()}),
+            Player(0, **{name: int(numbers[i]) for name, numbers in has.items()}),
+            completed=bool(completed[i]),
+            won=bool(won[i]),
+            died=bool(died[i]),
+        )
+        for i in range(200)
+    ]
+    np.testing.assert_allclose(paid, expected, atol=1e-5)
+
+
+def test_an_unknown_reward_is_refused() -> None:
+    with pytest.raises(UserError, match="reward must be one of game, progress, got 'x'"):
+        hackmatrix.make(reward="x")
+
+
+def test_siphoning_pays_what_it_brings_less_the_siphon() -> None:
+    text = BOARD.replace("energy 1", "energy 1 siphons 1")
+    before = state_from_text(text).player
+    (step,) = play(text, SIPHON)
+    now = step.state.game.player
+    gained = int(now.credits - before.credits) + int(now.energy - before.energy)
+    assert float(step.reward) == pytest.approx(-0.15 + 0.03 * gained)

@@ -1,0 +1,170 @@
+"""The layout `tactical`: equal in both engines, blind to what is hidden, right on small boards."""
+
+import random
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax_games import GAMES
+from lockstep_starts import full, new, next_to_the_exit, quiet, rich
+from strategies import legal_states
+
+from hackmatrix.environments.hackmatrix import HackMatrixEnv
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.observation import observe
+from hackmatrix.game.engine.saving import state_from_dict
+from hackmatrix.game.engine.state import State
+from hackmatrix.game.foresight.features import features
+from hackmatrix.game.foresight.jax_layout import tactical_numbers as jax_numbers
+from hackmatrix.game.foresight.python_layout import tactical_numbers
+from hackmatrix.game.rules.board import MAX_POINTS, Content
+from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
+from hackmatrix.game.rules.tactical import FAR, GROUPS, SCALES, START, TACTICAL_SIZE
+
+of_games = jax.jit(jax_numbers)
+
+
+def named(numbers: Any) -> dict[str, list[int]]:
+    """The groups by name."""
+    return {g.name: [int(x) for x in numbers[START[g.name] :][: g.size]] for g in GROUPS}
+
+
+def assert_equal_in_both(records: list[bytes]) -> None:
+    padded = [records[i % len(records)] for i in range(GAMES)]
+    got = of_games(jnp.array([list(record) for record in padded], jnp.uint8))
+    assert (got.shape, got.dtype) == ((GAMES, TACTICAL_SIZE), jnp.int8)
+    for record, numbers in zip(padded, np.asarray(got), strict=True):
+        assert named(numbers) == named(tactical_numbers(record))
+
+
+def test_both_engines_work_out_the_same_while_playing() -> None:
+    rng = random.Random(0)
+    for start in (new, rich, rich, rich, quiet, full, next_to_the_exit):
+        games = [Game(start(rng)) for _ in range(GAMES)]
+        for game in games:
+            for _ in range(rng.randrange(4)):
+                if valid := game.valid_actions():
+                    game.step(rng.choice(valid))
+        assert_equal_in_both([observe(game.state) for game in games])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(legal_states(ended=True), min_size=4, max_size=4))
+def test_both_engines_work_out_the_same_of_any_legal_state(states: list[dict]) -> None:
+    assert_equal_in_both([observe(state_from_dict(data)) for data in states])
+
+
+def with_other_hidden_facts(state: State, rng: random.Random) -> State:
+    """A state that looks the same to the player."""
+    for cell in state.cells:
+        if cell.content == Content.QUESTION and not cell.siphoned:
+            cell.holds_data = rng.random() < 0.5
+            cell.points = rng.randint(1, MAX_POINTS) if cell.holds_data else 0
+            cell.program = 0 if cell.holds_data else rng.randrange(len(PROGRAMS))
+            cell.spawn = rng.randint(0, 9)
+    if not state.show:
+        for transmission in state.transmissions:
+            transmission.type = rng.choice(list(EnemyType))
+    taken = {enemy.cell for enemy in state.enemies} | state.blocks() | {state.player.cell}
+    for enemy in state.enemies:
+        alone = len(state.enemies_on(enemy.cell)) == 1
+        if not state.sees(enemy) and alone:
+            free = [c for c in range(36) if c not in taken and not state.in_line(c)]
+            enemy.cell = rng.choice([*free, enemy.cell])
+            taken.add(enemy.cell)
+            enemy.hp, enemy.stunned = rng.randint(1, 2), rng.random() < 0.5
+    state.dice = Dice(rng.getrandbits(32), rng.getrandbits(32))
+    return state
+
+
+def test_nothing_hidden_changes_it() -> None:
+    rng = random.Random(1)
+    changed = 0
+    for _ in range(300):
+        state = rich(rng)
+        data = Game(state).to_dict()
+        before = tactical_numbers(observe(state))
+        other = with_other_hidden_facts(state_from_dict(data), rng)
+        changed += Game(other).to_dict() != data
+        assert tactical_numbers(observe(other)) == before
+    assert changed > 250
+
+
+def seen(text: str) -> dict[str, list[int]]:
+    return named(tactical_numbers(observe(Game.from_text(text).state)))
+
+
+BOARD = """
+    .. .. .. .. .. X.
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .@ {a} {b} .. ..
+    .. P. .. .. .. ..
+    s. .. .. .. .. s.
+    player credits 3 energy 1 attack 1
+    owned ROW
+"""
+UP, DOWN, LEFT, RIGHT = range(4)
+
+
+def test_an_enemy_next_to_the_player_hits_and_a_hit_stuns_it() -> None:
+    board = seen(BOARD.format(a=".d", b=".."))
+    assert board["stay_hits"] == [1]
+    assert (board["go_stuns"], board["go_walks"]) == ([0, 0, 0, 1], [1, 0, 1, 0])
+    assert board["go_valid"] == [1, 0, 1, 1]  # a block is below
+    assert board["go_daemon"] == [0, 0, 0, 1]
+    assert board["go_hits"] == [0, 0, 0, 0]  # one step away it only follows
+    assert board["go_target_hp"] == [0, 0, 0, 3]
+    assert board["cell_daemon"][RIGHT] == 1
+
+
+def test_a_virus_reaches_two_free_cells_far() -> None:
+    assert seen(BOARD.format(a="..", b=".v"))["stay_hits"] == [1]
+    assert seen(BOARD.format(a="..", b=".d"))["stay_hits"] == [0]
+    walled = seen(BOARD.format(a="D.", b=".v"))
+    assert walled["stay_hits"] == [0]
+    assert seen(BOARD.format(a="..", b=".v"))["fewest_hits"] == [0]  # any step leads out of reach
+
+
+def test_a_program_shows_whom_it_strikes_and_what_is_left() -> None:
+    row = ProgramId.ROW
+    board = seen(BOARD.format(a=".d", b=".v"))
+    strike = [g.name for g in GROUPS].index("struck")
+    assert GROUPS[strike].size == 9
+    place = 4  # of ROW among the strikes
+    assert (board["struck"][place], board["killed"][place]) == (2, 0)
+    assert (board["stay_hits"], board["hits_after"][place]) == ([1], 0)
+    assert board["owned"][row] == board["ready"][row] == 1
+    poor = seen(BOARD.format(a=".d", b=".v").replace("credits 3", "credits 2"))
+    assert (poor["ready"][row], poor["struck"][place]) == (0, 0)
+
+
+def test_ways_lead_round_blocks() -> None:
+    board = seen(BOARD.format(a="..", b=".."))
+    assert board["exit_distance"] == [7]
+    assert board["go_to_exit"] == [1, 0, -1, 1]
+    assert board["siphon_distance"] == [3]
+    assert board["go_to_siphon"] == [-1, 0, 1, -1]
+    assert sum(near > 0 for near in board["program_near"]) == 1
+    assert max(board["program_near"]) == FAR  # from here it can be siphoned
+
+
+@pytest.mark.parametrize(("spawn", "counted"), [(7, 7), (15, 15), (16, 15), (99, 15)])
+def test_transmissions_of_one_block_are_counted_up_to_15(spawn: int, counted: int) -> None:
+    text = BOARD.format(a="..", b="..") + f"cell 1,1 program ROW spawn {spawn}"
+    assert seen(text)["here_spawns"] == [counted]
+    assert_equal_in_both([observe(Game.from_text(text).state)])
+
+
+def test_the_features_are_the_integers_over_their_scales() -> None:
+    env = HackMatrixEnv("tactical")
+    record = observe(rich(random.Random(2)))
+    expected = np.array(tactical_numbers(record)) * np.array(SCALES)
+    np.testing.assert_allclose(env.features(jnp.frombuffer(record, jnp.uint8)), expected, rtol=1e-6)
+    np.testing.assert_allclose(features(record, "tactical"), expected, rtol=1e-6)

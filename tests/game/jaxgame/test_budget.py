@@ -1,0 +1,89 @@
+"""The size of the environment's programs, of which the time to the first result is made.
+
+The figures are of JAX 0.10. A change that moves one by more than a tenth writes down the new one
+here, and its reason in the message of the commit.
+"""
+
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax_games import ENV, GAMES, _step
+
+from hackmatrix.game.jaxgame import batch
+from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.settings.config import TrainConfig
+
+LINES = {
+    "reset": 9_931,
+    "step": 33_782,
+    "mask": 701,
+    "features": 639,
+    "update": 40_478,
+}  # of StableHLO
+KERNELS = 1_369
+KERNELS_COMPILED_QUICKLY = 1_199  # in the quick suite, see `conftest.py`
+BYTES = 2_843
+
+STREAM = jax.ShapeDtypeStruct((GAMES,), jnp.uint32)
+RESET = jax.jit(jax.vmap(ENV.reset_game))
+
+
+def a_tenth_of(figure: int) -> Any:
+    return pytest.approx(figure, rel=0.1)
+
+
+@pytest.fixture(scope="module")
+def started() -> Any:
+    return jax.eval_shape(RESET, STREAM, STREAM)
+
+
+def lines(lowered: Any) -> int:
+    return len(lowered.as_text().splitlines())
+
+
+def test_lines_of_the_environment(started: Any) -> None:
+    observation, state = started
+    actions = jax.ShapeDtypeStruct((GAMES,), jnp.int32)
+    programs = {
+        "reset": RESET.lower(STREAM, STREAM),
+        "step": _step.lower(None, state, actions),
+        "mask": jax.jit(jax.vmap(ENV.action_mask)).lower(state),
+        "features": jax.jit(jax.vmap(ENV.features)).lower(observation),
+    }
+    sizes = {name: lines(program) for name, program in programs.items()}
+    assert sizes == {name: a_tenth_of(LINES[name]) for name in programs}
+
+
+def test_kernels_of_a_step(started: Any) -> None:
+    _, state = started
+    actions = jax.ShapeDtypeStruct((GAMES,), jnp.int32)
+    program = _step.lower(None, state, actions).compile().as_text()
+    quickly = "xla_cpu_use_fusion_emitters=false" in os.environ.get("XLA_FLAGS", "")
+    expected = KERNELS_COMPILED_QUICKLY if quickly else KERNELS
+    assert program.count(" fusion(") == a_tenth_of(expected)
+
+
+def test_bytes_of_a_game(started: Any) -> None:
+    _, state = started
+    sizes = (np.prod(leaf.shape[1:]) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    assert sum(sizes) == a_tenth_of(BYTES)
+
+
+def test_a_training_update_is_traced_once_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced = []
+    step = batch.step
+
+    def counting(*args: Any) -> Any:
+        traced.append(args)
+        return step(*args)
+
+    monkeypatch.setattr(batch, "step", counting)
+    trainer = Trainer(ENV, TrainConfig(num_envs=GAMES, num_steps=8))
+    for _ in range(2):
+        program = trainer._run.lower(trainer.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
+    assert len(traced) == 1
+    assert lines(program) == a_tenth_of(LINES["update"])

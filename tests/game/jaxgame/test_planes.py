@@ -1,0 +1,221 @@
+"""What `planes.py` does with bit planes, said with Python lists: one number for each place."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from places import KINDS, PLACES, lists_of, members, sets_of, to_numbers, to_set, untested, values
+
+from hackmatrix.game.jaxgame import planes
+from hackmatrix.game.jaxgame.bitboard import Set32, Set36
+from hackmatrix.game.jaxgame.planes import Coordinates
+from hackmatrix.game.rules.board import CELLS, col, row
+
+PLANES = 3  # enough for every carry and borrow
+LARGEST = 2**PLANES - 1
+
+number = st.integers(0, LARGEST)
+kinds = pytest.mark.parametrize("kind", KINDS)
+call: Any = jax.jit(lambda function, *args: function(*args), static_argnums=0)  # compiled once each
+
+
+def test_two_planes_hold_the_hp_of_all_enemies() -> None:
+    """Three enemies with 3, 2 and 1 hp: bit 0 is set in 3 and 1, bit 1 in 3 and 2."""
+    hp = (to_set(Set32, {0, 2}), to_set(Set32, {0, 1}))
+    assert values(hp)[:4] == [3, 2, 1, 0]
+    assert hp == to_numbers(Set32, [3, 2, 1], planes=2)
+
+
+# --- numbers at places ---------------------------------------------------------------------------
+
+
+@kinds
+@given(data=st.data(), n=number)
+def test_reading_and_writing(kind: type, data: st.DataObject, n: int) -> None:
+    a, places = data.draw(lists_of(kind, PLANES)), data.draw(sets_of(kind))
+    place = data.draw(st.integers(0, PLACES[kind] - 1))
+    x, at = to_numbers(kind, a, PLANES), to_set(kind, places)
+    assert int(call(planes.get, x, place)) == a[place]
+    assert values(call(planes.put, x, at, n)) == [n if i in places else v for i, v in enumerate(a)]
+    assert values(call(planes.clear, x, at)) == [0 if i in places else v for i, v in enumerate(a)]
+
+
+@kinds
+@given(data=st.data())
+def test_one_of_two_numbers_at_each_place(kind: type, data: st.DataObject) -> None:
+    a, b = data.draw(lists_of(kind, PLANES)), data.draw(lists_of(kind, PLANES))
+    places = data.draw(sets_of(kind))
+    got = call(planes.select, to_set(kind, places), *(to_numbers(kind, c, PLANES) for c in (a, b)))
+    assert values(got) == [
+        x if i in places else y for i, (x, y) in enumerate(zip(a, b, strict=True))
+    ]
+
+
+@kinds
+@given(data=st.data(), n=number)
+def test_which_places_have_a_number(kind: type, data: st.DataObject, n: int) -> None:
+    a, b = data.draw(lists_of(kind, PLANES)), data.draw(lists_of(kind, PLANES))
+    x, y = to_numbers(kind, a, PLANES), to_numbers(kind, b, PLANES)
+    every = range(PLACES[kind])
+    assert members(call(planes.equal, x, n)) == {i for i in every if a[i] == n}
+    assert members(call(planes.at_least, x, n)) == {i for i in every if a[i] >= n}
+    assert members(call(planes.nonzero, x)) == {i for i in every if a[i]}
+    assert members(call(planes.less, x, y)) == {i for i in every if a[i] < b[i]}
+    assert members(call(odd_ones, x)) == {i for i in every if a[i] in (1, 3, 5)}
+    of_each = call(one_hot_below_6, x)
+    assert [members(places) for places in of_each] == [
+        {i for i in every if a[i] == value} for value in range(6)
+    ]
+
+
+@kinds
+@given(data=st.data(), bits=st.integers(1, PLANES - 1))
+def test_numbers_up_to_a_power_of_2_less_1(kind: type, data: st.DataObject, bits: int) -> None:
+    a, largest = data.draw(lists_of(kind, PLANES)), 2**bits - 1
+    got = planes.at_most(to_numbers(kind, a, PLANES), largest)
+    assert len(got) == bits
+    assert values(got) == [min(number, largest) for number in a]
+
+
+def odd_ones(numbers: Any) -> Any:
+    return planes.one_of(numbers, (1, 3, 5))
+
+
+def one_hot_below_6(numbers: Any) -> Any:
+    return planes.one_hot(numbers, 6)
+
+
+# --- arithmetic at all places at once ------------------------------------------------------------
+
+
+@kinds
+@given(data=st.data())
+def test_one_more_and_one_less(kind: type, data: st.DataObject) -> None:
+    """All timers are counted down by as many operations as one."""
+    a, places = data.draw(lists_of(kind, PLANES)), data.draw(sets_of(kind))
+    more = [(v + (i in places)) % (LARGEST + 1) for i, v in enumerate(a)]
+    x, at = to_numbers(kind, a, PLANES), to_set(kind, places)
+    assert values(call(planes.increment, x, at)) == more
+    assert values(call(planes.decrement, to_numbers(kind, more, PLANES), at)) == a
+
+
+@kinds
+@given(data=st.data())
+def test_counting_down_from_large_numbers(kind: type, data: st.DataObject) -> None:
+    """Turns have so many planes that they are counted down in a loop."""
+    a = data.draw(lists_of(kind, 15))
+    places = data.draw(sets_of(kind)) & {i for i, v in enumerate(a) if v}
+    less = [v - (i in places) for i, v in enumerate(a)]
+    x, at = to_numbers(kind, a, 15), to_set(kind, places)
+    assert values(call(planes.decrement, x, at)) == less
+
+
+@kinds
+@given(data=st.data())
+def test_lists_close_their_gaps_in_all_facts_alike(kind: type, data: st.DataObject) -> None:
+    a, flags, kept = (data.draw(lists_of(kind, PLANES)), *(data.draw(sets_of(kind)) for _ in "ab"))
+    facts = {"numbers": to_numbers(kind, a, PLANES), "flags": to_set(kind, flags)}
+    closed = call(planes.compressed, facts, to_set(kind, kept))
+    gone = [0] * (PLACES[kind] - len(kept))
+    assert values(closed["numbers"]) == [a[i] for i in sorted(kept)] + gone
+    expected = {place for place, i in enumerate(sorted(kept)) if i in flags}
+    assert members(closed["flags"]) == expected
+    assert planes.is_set(closed["flags"])
+    assert not planes.is_set(closed["numbers"])
+
+
+@kinds
+@given(data=st.data(), n=number)
+def test_subtraction_tells_where_it_was_too_much(kind: type, data: st.DataObject, n: int) -> None:
+    """Damage: the enemies with less hp than the damage, and the hp of the others."""
+    a, places = data.draw(lists_of(kind, PLANES)), data.draw(sets_of(kind))
+    difference, too_much = call(
+        planes.subtract, to_numbers(kind, a, PLANES), to_set(kind, places), n
+    )
+    left = [v - n if i in places else v for i, v in enumerate(a)]
+    assert values(difference) == [v % (LARGEST + 1) for v in left]
+    assert members(too_much) == {i for i, v in enumerate(left) if v < 0}
+
+
+@kinds
+@given(data=st.data())
+def test_a_sum_has_one_plane_more(kind: type, data: st.DataObject) -> None:
+    a, b = data.draw(lists_of(kind, PLANES)), data.draw(lists_of(kind, PLANES))
+    got = call(planes.add, to_numbers(kind, a, PLANES), to_numbers(kind, b, PLANES))
+    assert len(got) == PLANES + 1
+    assert values(got) == [x + y for x, y in zip(a, b, strict=True)]
+
+
+@kinds
+@given(data=st.data())
+def test_what_some_places_have_together(kind: type, data: st.DataObject) -> None:
+    a, places = data.draw(lists_of(kind, PLANES)), data.draw(sets_of(kind))
+    x, at = to_numbers(kind, a, PLANES), to_set(kind, places)
+    some = [a[place] for place in places]
+    assert int(call(planes.total, x, at)) == sum(some)
+    assert int(call(planes.largest, x, at)) == max(some, default=0)
+    smallest = {place for place in places if a[place] == min(some)}
+    assert members(call(planes.places_of_smallest, x, at)) == smallest
+
+
+# --- where pieces are ----------------------------------------------------------------------------
+
+# The cell of the piece in each slot; few cells, so that several pieces share one.
+crowds = st.lists(
+    st.one_of(st.sampled_from([0, 14, 20]), st.integers(0, CELLS - 1)), min_size=32, max_size=32
+)
+slots = sets_of(Set32)
+
+
+def coordinates(pieces: list[int]) -> Any:
+    rows, cols = ([line(cell) for cell in pieces] for line in (row, col))
+    return Coordinates(to_numbers(Set32, rows, planes=3), to_numbers(Set32, cols, planes=3))
+
+
+def cells(where: Any) -> list[int]:
+    return [6 * r + c for r, c in zip(values(where.row), values(where.col), strict=True)]
+
+
+@given(crowds, st.integers(0, 31), st.integers(0, CELLS - 1))
+def test_who_is_where(pieces: list[int], slot: int, cell: int) -> None:
+    x = coordinates(pieces)
+    assert int(call(Coordinates.at, x, slot)) == pieces[slot]
+    assert members(call(Coordinates.on, x, cell)) == {i for i in range(32) if pieces[i] == cell}
+    in_row, in_col = call(Coordinates.in_row, x, row(cell)), call(Coordinates.in_col, x, col(cell))
+    assert members(in_row) == {i for i in range(32) if row(pieces[i]) == row(cell)}
+    assert members(in_col) == {i for i in range(32) if col(pieces[i]) == col(cell)}
+
+
+@given(crowds, slots, st.integers(0, CELLS - 1))
+def test_pieces_that_move(pieces: list[int], moving: set[int], cell: int) -> None:
+    got = call(Coordinates.moved, coordinates(pieces), to_set(Set32, moving), cell)
+    assert cells(got) == [cell if i in moving else old for i, old in enumerate(pieces)]
+
+
+@given(crowds, slots, slots, sets_of(Set36))
+def test_from_slots_to_cells_and_back(
+    pieces: list[int], some: set[int], others: set[int], area: set[int]
+) -> None:
+    x, a, b = coordinates(pieces), to_set(Set32, some), to_set(Set32, others)
+    on_cells = call(Coordinates.cells, x, a, b)
+    assert [members(found) for found in on_cells] == [
+        {pieces[i] for i in some},
+        {pieces[i] for i in others},
+    ]
+    within = call(Coordinates.within, x, a, to_set(Set36, area))
+    assert members(within) == {i for i in some if pieces[i] in area}
+
+
+@given(crowds, slots)
+def test_the_first_piece_of_those_that_share_a_cell(pieces: list[int], some: set[int]) -> None:
+    """A hit strikes the first in the list."""
+    got = call(Coordinates.first_on_each_cell, coordinates(pieces), to_set(Set32, some))
+    first = {pieces[i]: i for i in sorted(some, reverse=True)}
+    assert members(got) == set(first.values())
+
+
+def test_every_public_function_has_a_test() -> None:
+    assert untested(planes, Path(__file__)) == set()

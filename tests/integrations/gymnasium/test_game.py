@@ -1,0 +1,385 @@
+"""One game in Gymnasium: its spaces, infos, seeds, pictures and errors, on every backend."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from hypothesis import given
+from strategies import legal_states
+
+import hackmatrix
+from hackmatrix.core.errors import UserError
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.game import GameOverError
+from hackmatrix.game.foresight.features import features
+from hackmatrix.game.rules.tactical import GROUPS, START
+from hackmatrix.integrations.gymnasium.game import GameEnv
+from hackmatrix.integrations.gymnasium.observation_spaces import LAYOUTS, arranged, space_of
+from hackmatrix.integrations.process.client import GameProcessError
+
+ID = hackmatrix.ENVIRONMENT_ID
+
+
+def make(**options: Any) -> Any:
+    return gymnasium.make(ID, **options).unwrapped
+
+
+def spawned(*args: Any, **options: Any) -> AsyncVectorEnv:
+    """Games in processes that are not forks of this one, which may have threads of JAX."""
+    return AsyncVectorEnv(*args, context="spawn", **options)
+
+
+def choose(rng: np.random.Generator, mask: Any) -> int:
+    return int(rng.choice(np.flatnonzero(mask)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_passes_the_check_of_gymnasium(layout: str) -> None:
+    env = make(observation=layout)
+    check_env(env)  # warnings are errors
+    env.close()
+
+
+@pytest.mark.parametrize("mode", ["human", "ansi", "rgb_array", "svg"])
+def test_passes_the_check_with_each_render_mode(mode: str) -> None:
+    check_env(make(render_mode=mode))
+
+
+def test_passes_the_check_on_the_process() -> None:
+    env = make(backend="process")
+    check_env(env)
+    env.close()
+
+
+def test_the_spaces_are_those_of_the_original() -> None:
+    assert make().observation_space == Dict(
+        player=Box(0.0, 1.0, (10,), np.float32),
+        programs=Box(0, 1, (23,), np.int32),
+        grid=Box(0.0, 1.0, (6, 6, 42), np.float32),
+    )
+    assert make(observation="classic").observation_space.shape == (1545,)
+    assert make(observation="full").observation_space.shape == (1946,)
+    assert make(observation="tactical").observation_space.shape == (432,)
+    assert make().action_space.n == 28
+
+
+def test_the_bounds_of_the_layout_tactical_are_those_of_its_table() -> None:
+    space = make(observation="tactical").observation_space
+    for group in GROUPS:
+        low, high = (bound[START[group.name] :][: group.size] for bound in (space.low, space.high))
+        np.testing.assert_allclose(low, group.low / group.scale, rtol=1e-6)
+        np.testing.assert_allclose(high, group.high / group.scale, rtol=1e-6)
+    assert (space.low[START["flags"]], space.high[START["flags"]]) == (0, 1)
+
+
+@given(legal_states(ended=True))
+def test_any_legal_state_is_within_those_bounds(data: dict[str, Any]) -> None:
+    seen = arranged(Game.from_dict(data).observation(), "tactical")
+    assert space_of("tactical").contains(seen)
+
+
+def test_observations_are_those_of_the_engine() -> None:
+    envs = {layout: make(observation=layout) for layout in LAYOUTS}
+    seen = {layout: env.reset(seed=11)[0] for layout, env in envs.items()}
+    game, rng = Game.new(11), np.random.default_rng(0)
+    for _ in range(30):
+        record = game.observation()
+        for layout in LAYOUTS:
+            assert envs[layout].observation_space.contains(seen[layout])
+        for layout in ("classic", "full", "tactical"):
+            assert seen[layout].tolist() == np.float32(features(record, layout)).tolist()
+        assert seen["compact"].tobytes() == record
+        shaped = seen["dict"]
+        flat = [shaped["player"], shaped["programs"], shaped["grid"].reshape(-1)]
+        assert np.concatenate(flat).tolist() == seen["classic"].tolist()
+        valid = game.valid_actions()
+        if not valid:
+            break
+        action = int(rng.choice(valid))
+        game.step(action)
+        seen = {layout: env.step(action)[0] for layout, env in envs.items()}
+
+
+@pytest.mark.parametrize("backend", ["python", "process"])
+def test_another_reward_leaves_the_games_own_in_the_infos(backend: str) -> None:
+    """Until it ends, a game pays for stages, death, and the change of what the player has."""
+    own, env, rng = make(), make(backend=backend, reward="progress"), np.random.default_rng(3)
+    stages = 0
+    for seed in range(12):
+        own.reset(seed=seed)
+        env.reset(seed=seed)
+        start, paid, expected, done = potential(own), 0.0, 0.0, False
+        while not done:
+            action = choose(rng, own.action_masks())
+            _, reward, done, _, told = own.step(action)
+            _, progress, _, _, info = env.step(action)
+            assert info.pop("game_reward") == pytest.approx(reward)
+            assert set(info) == set(told)
+            expected += bool(told.get("stage_complete")) - bool(told.get("death"))
+            paid += progress
+        stages += told["episode_stats"]["highest_stage"] - 1
+        assert paid == pytest.approx(expected + potential(own) - start)
+        stats = info["episode_stats"]
+        parts = sum(stats["reward_breakdown"].values())
+        assert stats.pop("game_return") == pytest.approx(parts - 0.01 * stats["steps"])
+        assert stats == told["episode_stats"]
+    assert stages > 0
+    env.close()
+
+
+def potential(env: Any) -> float:
+    player = env.state().player
+    held = min(player.credits, 20) + min(player.energy, 20)
+    return float(0.3 * player.hp + 0.15 * min(player.siphons, 3) + 0.03 * held)
+
+
+@pytest.mark.parametrize("backend", ["python", "process"])
+def test_infos_of_a_whole_game(backend: str) -> None:
+    env, rng = make(backend=backend), np.random.default_rng(3)
+    for seed in range(4):
+        _, info = env.reset(seed=seed)
+        assert list(info) == ["action_mask"]
+        assert (info["action_mask"].shape, info["action_mask"].dtype) == ((28,), np.bool_)
+        total, sums, actions, done = 0.0, dict[str, float](), [], False
+        while not done:
+            assert env.get_valid_actions() == np.flatnonzero(env.action_masks()).tolist()
+            actions.append(choose(rng, env.action_masks()))
+            _, reward, done, truncated, info = env.step(actions[-1])
+            assert truncated is False
+            assert len(info["reward_breakdown"]) == 14
+            assert np.array_equal(info["action_mask"], env.action_masks())
+            assert ("episode_stats" in info) == done
+            assert set(info) <= {
+                *("stage_complete", "death", "reward_breakdown", "action_mask", "episode_stats")
+            }
+            total += reward
+            for name, points in info["reward_breakdown"].items():
+                sums[name] = sums.get(name, 0) + points
+        stats = info["episode_stats"]
+        assert info["death"] is True
+        assert stats["steps"] == len(actions)
+        assert stats["reward_breakdown"] == pytest.approx(sums, abs=1e-6)
+        assert total == pytest.approx(sum(sums.values()) - 0.01 * len(actions), abs=1e-6)
+        assert stats["programs_used"] == sum(action > 4 for action in actions)
+        kinds = {
+            "move": sum(action < 4 for action in actions),
+            "siphon": actions.count(4),
+            "program": stats["programs_used"],
+        }
+        assert stats["action_counts"] == {kind: n for kind, n in kinds.items() if n}
+        assert stats["highest_stage"] >= 1
+        assert env.action_masks().all()
+        assert env.get_valid_actions() == []
+    env.close()
+
+
+def test_an_invalid_action_ends_the_game() -> None:
+    env = make()
+    _, info = env.reset(seed=1)
+    action = int(np.flatnonzero(~info["action_mask"])[0])
+    _, reward, done, _, info = env.step(action)
+    assert (reward, done, info["invalid_action"]) == (0.0, True, True)
+    with pytest.raises(GameOverError, match="call reset first"):
+        env.step(0)
+
+
+@pytest.mark.parametrize("action", [0, np.int64(0), np.array(0), np.uint8(0)])
+def test_an_action_is_any_integer(action: Any) -> None:
+    env, same = make(), make()
+    env.reset(seed=1)
+    same.reset(seed=1)
+    assert env.step(action)[1] == same.step(0)[1]
+    assert env.state() == same.state()
+
+
+@pytest.mark.parametrize(
+    ("action", "got"),
+    [
+        (None, "None"),
+        (np.array([2]), r"array\(\[2\]\)"),
+        ([2], r"\[2\]"),
+        (2.0, "2.0"),
+        ("2", "'2'"),
+        (28, "28"),
+        (-1, "-1"),
+    ],
+)
+def test_other_actions_are_told_and_change_nothing(action: Any, got: str) -> None:
+    env = gymnasium.make(ID)
+    env.reset(seed=1)
+    with pytest.raises(UserError, match=rf"^an action is one integer, 0\.\.27, got {got}$"):
+        env.step(action)
+    assert env.unwrapped.state() == Game.new(1).state  # type: ignore[attr-defined]
+
+
+def test_there_are_no_options_of_reset() -> None:
+    env = make()
+    env.reset(options={})
+    with pytest.raises(UserError, match="reset has no options, got stage"):
+        env.reset(options={"stage": 3})
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("jax", marks=pytest.mark.slow)])
+def test_a_pickled_game_goes_on(backend: str) -> None:
+    env, rng = make(backend=backend), np.random.default_rng(0)
+    env.reset(seed=3)
+    env.step(choose(rng, env.action_masks()))
+    other = pickle.loads(pickle.dumps(env))
+    while not env.action_masks().all():
+        action = choose(rng, env.action_masks())
+        one, another = env.step(action), other.step(action)
+        assert one[1:3] == another[1:3]
+        assert env.state() == other.state()
+
+
+def test_a_game_of_another_process_is_not_pickled() -> None:
+    with pytest.raises(UserError, match="can't be pickled or copied: make another one"):
+        pickle.dumps(make(backend="process"))
+
+
+def test_a_seed_is_the_stream_of_the_game() -> None:
+    env = make()
+    env.reset(seed=123)
+    assert env.state() == Game.new(123).state
+    env.reset()
+    following = env.state().dice.stream
+    env.reset(seed=123)
+    env.reset()
+    assert env.state().dice.stream == following != 123
+    env.reset(seed=2**31 + 5)
+    assert env.state().dice.stream < 2**31
+
+
+def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
+    env = make(render_mode="svg")
+    env.reset(seed=3)
+    assert env.render() == hackmatrix.draw(env.state())
+    env = make(render_mode="rgb_array")
+    env.reset(seed=3)
+    image = env.render()
+    assert (image.dtype, image.shape) == (np.uint8, (777, 486, 3))
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) > 8
+    env = make(render_mode="ansi")
+    env.reset(seed=3)
+    assert env.render().startswith("HackMatrix: stage 1 of 8, turn 0\n")
+    assert capsys.readouterr().out == ""
+    make(render_mode="human").reset(seed=3)
+    assert "stage 1 of 8, turn 0" in capsys.readouterr().out
+
+
+def test_the_process_shows_what_the_engine_shows() -> None:
+    """Apart from what only the engine knows: the record of timers, and hints of cryptogs."""
+    envs = [make(backend=backend, render_mode="ansi") for backend in ("python", "process")]
+    for env in envs:
+        env.reset(seed=5)
+    boards = [env.render().splitlines()[1:7] for env in envs]
+    assert boards[0] == boards[1]
+    envs[1].close()
+
+
+def test_how_long_a_process_may_take_can_be_set(tmp_path: Path) -> None:
+    slow = tmp_path / "slow"
+    ours = Path(sys.executable).with_name("hackmatrix-game")
+    slow.write_text(f'#!/bin/sh\nsleep 1\nexec {ours} "$@"\n')
+    slow.chmod(0o755)
+    env = make(backend="process", game_binary=str(slow), game_start_timeout=0.1)
+    with pytest.raises(GameProcessError, match=r"did not answer within 0\.1 s"):
+        env.reset(seed=1)
+    env = make(backend="process", game_binary=str(slow), game_timeout=0.9)
+    env.reset(seed=1)  # the first answer may take longer
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"observation": "rgb"}, "observation must be one of dict, classic, full, tactical, compa"),
+        ({"reward": "points"}, "reward must be one of game, progress, got 'points'"),
+        ({"backend": "swift"}, "backend must be one of python, process, jax, got 'swift'"),
+        ({"render_mode": "rgb"}, "render_mode must be one of human, ansi, rgb_array, svg, got"),
+        ({"game_binary": "/bin/true"}, "game_binary goes with backend process, not with python"),
+        ({"backend": "process", "observation": "full"}, "backend process gives observations dict"),
+        ({"backend": "process", "game_binary": "/no/such"}, "there is no such program"),
+        ({"backend": "process", "game_timeout": 0}, "timeout must be a number of seconds above 0"),
+    ],
+)
+def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        GameEnv(**options)
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import gymnasium, hackmatrix",
+        "import hackmatrix, gymnasium, hackmatrix.integrations.gymnasium",
+    ],
+)
+def test_it_is_registered_by_an_import_that_is_light(imports: str) -> None:
+    code = (
+        f"{imports}\nimport sys\nassert 'HackMatrix-v1' in gymnasium.registry\n"
+        "gymnasium.make('HackMatrix-v1').reset(seed=0)\n"
+        "sys.exit(str({'jax', 'torch', 'flax'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stderr == "set()\n"
+
+
+def test_a_limit_of_steps_truncates() -> None:
+    env = gymnasium.make(ID, max_episode_steps=3)
+    _, info = env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        *_, done, truncated, info = env.step(choose(rng, info["action_mask"]))
+    assert (done, truncated) == (False, True)
+    assert env.unwrapped.episode_stats()["steps"] == 3  # type: ignore[attr-defined]
+
+
+def test_sync_vectors_of_it_work() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync")
+        seen, info = env.reset(seed=4)
+        assert seen["grid"].shape == (2, 6, 6, 42)
+        assert info["action_mask"].shape == (2, 28)
+        for _ in range(60):
+            masks = env.call("action_masks")
+            actions = [int(np.flatnonzero(m)[0]) if m.any() else 0 for m in masks]
+            env.step(np.array(actions))
+        env.close()
+
+
+@pytest.mark.parametrize(
+    ("vector", "games", "mode"),
+    [
+        (SyncVectorEnv, 1, AutoresetMode.NEXT_STEP),
+        (SyncVectorEnv, 2, AutoresetMode.NEXT_STEP),
+        (SyncVectorEnv, 2, AutoresetMode.SAME_STEP),
+        (spawned, 2, AutoresetMode.NEXT_STEP),
+    ],
+)
+def test_the_mask_is_there_at_every_step(vector: Any, games: int, mode: AutoresetMode) -> None:
+    """In vectors of Gymnasium: at an end, where no action counts, and where a game begins too."""
+    env = vector([GameEnv] * games, autoreset_mode=mode)
+    _, infos = env.reset(seed=4)
+    rng, ends = np.random.default_rng(1), 0
+    for _ in range(100):
+        masks = infos["action_mask"]
+        assert infos["_action_mask"].all()
+        assert masks.any(1).all()
+        assert np.array_equal(masks, np.stack(env.call("action_masks")))
+        *_, ended, _, infos = env.step((masks * rng.random(masks.shape)).argmax(1))
+        ends += ended.sum()
+        if mode == AutoresetMode.NEXT_STEP:
+            assert infos["action_mask"].all(1)[ended].all()
+    assert ends > 1
+    env.close()

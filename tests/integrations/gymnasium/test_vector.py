@@ -1,0 +1,355 @@
+"""Many games in Gymnasium: the games of single environments, in each mode of autoreset."""
+
+import copy
+import pickle
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ClosedEnvironmentError
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
+from gymnasium.wrappers.vector import (
+    DictInfoToList,
+    NormalizeObservation,
+    NormalizeReward,
+    RecordEpisodeStatistics,
+)
+
+import hackmatrix.integrations.gymnasium
+from hackmatrix.core.errors import UserError
+from hackmatrix.game.engine import Game
+from hackmatrix.integrations.gymnasium.backends import PythonBackend
+from hackmatrix.integrations.gymnasium.game import GameEnv
+
+ID = hackmatrix.ENVIRONMENT_ID
+GAMES = 4
+
+
+def make(**options: Any) -> Any:
+    return gymnasium.make_vec(ID, num_envs=GAMES, **options)
+
+
+def single(**options: Any) -> Any:
+    return gymnasium.make(ID, **options).unwrapped
+
+
+def choose(rng: np.random.Generator, masks: Any) -> Any:
+    """Random valid actions, now and then an invalid one, so that games end soon."""
+    wanted = np.where(rng.random((len(masks), 1)) < 0.05, ~masks, masks)
+    return (wanted * rng.random(masks.shape)).argmax(1)
+
+
+class NextEpisode(PythonBackend):
+    """As the JAX engine goes on: the game of a stream again is the next one of that stream."""
+
+    episode, stream = -1, -1
+
+    def reset(self, stream: int) -> None:
+        self.episode = self.episode + 1 if stream == self.stream else 0
+        self.stream = stream
+        self._game = Game.new(stream, self.episode)
+
+
+class Stream(GameEnv):
+    """A single environment that begins the next game of its stream where no seed is given."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._backend = NextEpisode()
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return super().reset(seed=self._backend.stream if seed is None else seed, options=options)
+
+
+def of_gymnasium(mode: AutoresetMode, limit: int | None = None, **options: Any) -> SyncVectorEnv:
+    """The same games as a vector of Gymnasium's own."""
+
+    def one() -> Any:
+        return Stream(**options) if limit is None else TimeLimit(Stream(**options), limit)
+
+    return SyncVectorEnv([one] * GAMES, autoreset_mode=mode)
+
+
+def compare_with_gymnasiums(env: Any, truth: Any, steps: int) -> int:
+    """Plays both, compares all that a program sees, and counts the ends."""
+    rng, ends = np.random.default_rng(1), 0
+    seen, infos = env.reset(seed=70)
+    expected, facts = truth.reset(seed=70)
+    cut_off = np.zeros(GAMES, bool)
+    for _ in range(steps):
+        assert close(seen, expected)
+        masks = facts["action_mask"] | cut_off[:, None]  # a game that is cut off goes on for itself
+        assert np.array_equal(infos["action_mask"], masks)
+        assert np.array_equal(env.unwrapped.call("action_masks"), masks)
+        actions = choose(rng, facts["action_mask"])
+        seen, rewards, terminated, truncated, infos = env.step(actions)
+        expected, rewards_, terminated_, truncated_, facts = truth.step(actions)
+        np.testing.assert_allclose(rewards, rewards_, atol=1e-5)
+        assert np.array_equal(terminated, terminated_)
+        assert np.array_equal(truncated, truncated_ & ~terminated)  # TimeLimit counts on
+        ended = terminated | truncated
+        cut_off = truncated & ("final_obs" not in infos)
+        ends += int(ended.sum())
+        assert ("final_obs" in infos) == ("final_obs" in facts)
+        if "final_obs" in infos:
+            compare_ends(infos, facts)
+        if ended.any():
+            for what in ("r", "l"):
+                found = infos["episode"][what], facts["episode"][what]
+                np.testing.assert_allclose(*found, atol=1e-4)
+    return ends
+
+
+def compare_ends(infos: dict[str, Any], facts: dict[str, Any]) -> None:
+    """The last observations and facts of games in the mode `SAME_STEP`."""
+    ended = facts["_final_info"]
+    assert np.array_equal(infos["_final_info"], ended)
+    assert np.array_equal(infos["_final_obs"], facts["_final_obs"])
+    told = infos["final_info"]
+    for i in np.flatnonzero(ended):
+        assert close(infos["final_obs"][i], facts["final_obs"][i])
+        assert told["_episode_length"][i]
+    assert all(infos["final_obs"][i] is None for i in np.flatnonzero(~ended))
+    stats = facts["final_info"].get("episode_stats")  # of those that were not truncated
+    if stats is not None:
+        terminated = facts["final_info"]["_episode_stats"]
+        assert (told["episode_length"] == stats["steps"])[terminated].all()
+        assert (told["stage"] == stats["highest_stage"])[terminated].all()
+
+
+def close(one: Any, other: Any) -> bool:
+    """Whether features are equal but for rounding: XLA multiplies by reciprocals."""
+    return np.allclose(one, other, rtol=1e-6, atol=1e-6)
+
+
+def test_with_wrappers_of_gymnasium_it_is_as_its_own_vector() -> None:
+    """By default: next-step, for which these wrappers are made."""
+    env = make(observation="compact")
+    truth = of_gymnasium(AutoresetMode.NEXT_STEP, observation="compact")
+    assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+    ours, theirs = (
+        NormalizeReward(NormalizeObservation(RecordEpisodeStatistics(games)))
+        for games in (env, truth)
+    )
+    assert compare_with_gymnasiums(ours, theirs, 80) > 8
+    recorded, expected = ours.env.env, theirs.env.env
+    assert recorded.length_queue == expected.length_queue
+    np.testing.assert_allclose(recorded.return_queue, expected.return_queue, atol=1e-4)
+    close_and_copy(env)
+
+
+def close_and_copy(env: Any) -> None:
+    """Copies go on as the original does, which can't be used after its end."""
+    masks = env.action_masks()
+    copies = pickle.loads(pickle.dumps(env)), copy.deepcopy(env)
+    expected = env.step(masks.argmax(1))
+    for each in copies:
+        np.testing.assert_equal(each.step(masks.argmax(1)), expected)
+    env.close()
+    env.close()
+    with pytest.raises(ClosedEnvironmentError, match="step: the environment is closed, make ano"):
+        env.step(masks.argmax(1))
+    with pytest.raises(ClosedEnvironmentError, match="reset: the environment is closed, make an"):
+        env.reset()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [None, 12])
+def test_same_step_is_as_gymnasiums_own_vector(limit: int | None) -> None:
+    """Even where a wrapper is wrong: it takes the first step of the next game for a reset."""
+    mode = AutoresetMode.SAME_STEP
+    env = make(observation="classic", autoreset_mode=mode, max_episode_steps=limit)
+    truth = of_gymnasium(mode, limit, observation="classic")
+    ours, theirs = (NormalizeReward(RecordEpisodeStatistics(games)) for games in (env, truth))
+    assert compare_with_gymnasiums(ours, theirs, 80) > 8
+    for games in (env, truth):
+        with pytest.raises(AssertionError):
+            NormalizeObservation(games)
+
+
+@pytest.mark.slow
+def test_with_a_limit_of_steps_it_is_as_gymnasiums_own_vector() -> None:
+    env = make(observation="tactical", max_episode_steps=12)
+    truth = of_gymnasium(AutoresetMode.NEXT_STEP, 12, observation="tactical")
+    ours, theirs = (RecordEpisodeStatistics(games) for games in (env, truth))
+    assert compare_with_gymnasiums(ours, theirs, 80) > 12
+
+
+def test_the_same_games_as_single_ones() -> None:
+    """SAME_STEP: until a game ends, all that a single environment tells; then the next begins."""
+    env, rng = make(autoreset_mode="SameStep"), np.random.default_rng(1)
+    assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    games = [single() for _ in range(GAMES)]
+    seen, infos = env.reset(seed=70)
+    assert env.observation_space.contains(seen)
+    first = [game.reset(seed=70 + i)[0] for i, game in enumerate(games)]
+    for name, values in seen.items():
+        assert close(values, np.stack([each[name] for each in first]))
+    running, ended = set(range(GAMES)), 0
+    for _ in range(60):
+        actions = choose(rng, infos["action_mask"])
+        seen, rewards, terminated, truncated, infos = env.step(actions)
+        assert not truncated.any()
+        assert infos["action_mask"].any(1).all()
+        assert ("final_obs" in infos) == bool(terminated.any())
+        for i in sorted(running):
+            alone, reward, done, _, info = games[i].step(actions[i])
+            assert (done, reward) == (terminated[i], pytest.approx(rewards[i], abs=1e-4))
+            for name, values in alone.items():
+                assert close(values, infos["final_obs"][i][name] if done else seen[name][i])
+            if done:
+                assert infos["_final_obs"][i]
+                assert infos["episode_length"][i] == info["episode_stats"]["steps"]
+                assert infos["stage"][i] == info["episode_stats"]["highest_stage"]
+                running.remove(i)
+                ended += 1
+            else:
+                assert np.array_equal(info["action_mask"], infos["action_mask"][i])
+    assert ended >= 2
+    *_, each = DictInfoToList(env).step((~env.action_masks()).argmax(1))
+    assert [info["final_obs"]["grid"].shape for info in each] == [(6, 6, 42)] * GAMES
+    assert all(info["final_info"]["episode_length"] > 0 for info in each)
+
+
+@pytest.mark.slow
+def test_tactical_games_that_pay_for_progress() -> None:
+    """What single environments tell and pay; the game's own return is in the infos."""
+    options = {"observation": "tactical", "reward": "progress"}
+    env = make(**options, max_episode_steps=30, autoreset_mode="SameStep")
+    games = [single(**options) for _ in range(GAMES)]
+    seen, infos = env.reset(seed=70)
+    assert env.observation_space.contains(seen)
+    assert close(seen, np.stack([game.reset(seed=70 + i)[0] for i, game in enumerate(games)]))
+    rng, own, running = np.random.default_rng(1), np.zeros(GAMES), set(range(GAMES))
+    for _ in range(29):
+        actions = choose(rng, infos["action_mask"])
+        seen, rewards, terminated, _, infos = env.step(actions)
+        assert env.observation_space.contains(seen)
+        for i in sorted(running):
+            alone, reward, done, _, info = games[i].step(actions[i])
+            own[i] += info["game_reward"]
+            assert (done, reward) == (terminated[i], pytest.approx(rewards[i], abs=1e-4))
+            assert close(alone, infos["final_obs"][i] if done else seen[i])
+            assert infos["episode_return"][i] == pytest.approx(own[i], abs=1e-3)
+            if done:
+                running.remove(i)
+    assert len(running) < GAMES
+
+
+@pytest.mark.slow
+def test_next_step() -> None:
+    """The last observation first; the step after it begins the next game, whatever the action."""
+    env, rng = make(autoreset_mode="NextStep", observation="compact"), np.random.default_rng(1)
+    ended = 0
+    _, infos = env.reset(seed=5)
+    waiting = np.zeros(GAMES, bool)
+    for _ in range(40):
+        actions = choose(rng, infos["action_mask"])
+        _, rewards, terminated, _, infos = env.step(actions)
+        assert not rewards[waiting].any()
+        assert not terminated[waiting].any()
+        assert (infos["episode_length"][waiting] == 0).all()
+        waiting = terminated
+        ended += int(waiting.sum())
+        assert "final_obs" not in infos
+    assert ended >= 2
+
+
+@pytest.mark.slow
+def test_next_step_plays_the_games_of_same_step() -> None:
+    env = make(autoreset_mode=AutoresetMode.NEXT_STEP, observation="compact")
+    same = make(observation="compact", autoreset_mode=AutoresetMode.SAME_STEP)
+    seen, infos = env.reset(seed=9)
+    told, told_infos = same.reset(seed=9)
+    ended = False
+    for step in range(40):
+        actions = np.array([np.flatnonzero(m)[step % m.sum()] for m in infos["action_mask"]])
+        if step == 3:
+            actions[:] = np.flatnonzero(~infos["action_mask"].any(0))[0]  # ends all games
+        seen, _, terminated, _, infos = env.step(actions)
+        told, _, _, _, told_infos = same.step(actions)
+        if step == 3:
+            assert terminated.all()
+            assert np.array_equal(seen, np.stack(told_infos["final_obs"]))
+            seen, rewards, terminated, _, infos = env.step(actions)
+            assert not rewards.any()
+            assert not terminated.any()
+            ended = True
+        if terminated.any():
+            break
+        assert np.array_equal(seen, told)
+        assert np.array_equal(infos["action_mask"], told_infos["action_mask"])
+    assert ended
+
+
+@pytest.mark.slow
+def test_disabled() -> None:
+    env = make(autoreset_mode=AutoresetMode.DISABLED, observation="full", max_episode_steps=3)
+    _, infos = env.reset(seed=1)
+    actions = infos["action_mask"].argmax(1)
+    actions[2] = np.flatnonzero(~infos["action_mask"][2])[0]
+    before, _, terminated, truncated, infos = env.step(actions)
+    assert terminated.tolist() == [False, False, True, False]
+    with pytest.raises(UserError, match="1 games have ended: reset them"):
+        env.step(actions)
+    seen, infos = env.reset(seed=50, options={"reset_mask": terminated})
+    assert close(seen[2], single(observation="full").reset(seed=52)[0])
+    assert np.array_equal(seen[[0, 1, 3]], before[[0, 1, 3]])
+    for _ in range(2):
+        *_, terminated, truncated, infos = env.step(infos["action_mask"].argmax(1))
+    assert truncated[[0, 1, 3]].all()
+    assert not truncated[2]
+
+
+def test_wrong_use_is_told() -> None:
+    with pytest.raises(UserError, match="num_envs must be at least 1, got 0"):
+        gymnasium.make_vec(ID, num_envs=0)
+    with pytest.raises(UserError, match="observation must be one of"):
+        make(observation="rgb")
+    with pytest.raises(UserError, match="reward must be one of game, progress, got 'points'"):
+        make(reward="points")
+    with pytest.raises(UserError, match="must be one of NextStep, SameStep, Disabled, got 'No'"):
+        make(autoreset_mode="No")
+    env = make()
+    with pytest.raises(UserError, match="call reset first"):
+        env.step(np.zeros(GAMES, int))
+    for seed in ([1, 2], [1, 2, 3, "4"], [1, -2, 3, 4], -1, 1.5, "seed"):
+        with pytest.raises(UserError, match=r"^seed must be one number or 4, each at least 0 "):
+            env.reset(seed=seed)
+    with pytest.raises(UserError, match="reset has the option reset_mask alone, got stage, tu"):
+        env.reset(options={"stage": 3, "turn": 2})
+    env._games = ()  # as if there were games, which take long to compile
+    with pytest.raises(UserError, match=r"actions must be integers \[4\], got float64\[2\]"):
+        env.step(np.zeros(2))
+    with pytest.raises(UserError, match=r"actions must be 0\.\.27, got 0\.\.28"):
+        env.step(np.array([0, 1, 28, 3]))
+
+
+def test_attributes_of_each_game() -> None:
+    """As the vectors of Gymnasium have them; masks are compared with theirs above."""
+    env = make()
+    assert [masks.shape for masks in env.call("action_masks")] == [(28,)] * GAMES
+    assert env.get_attr("observation_space") == (env.single_observation_space,) * GAMES
+    assert [spec.id for spec in env.get_attr("spec")] == [ID] * GAMES
+    assert env.get_attr("render_mode") == (None,) * GAMES
+    env.set_attr("name", "abcd")
+    assert env.get_attr("name") == ("abcd",) * GAMES
+    env.set_attr("name", [*"abcd"])
+    assert pickle.loads(pickle.dumps(env)).get_attr("name") == tuple("abcd")
+    with pytest.raises(UserError, match="values must be one or 4, got 2"):
+        env.set_attr("name", ["a", "b"])
+    with pytest.raises(AttributeError, match="has no attribute 'colour'"):
+        env.get_attr("colour")
+
+
+def test_seeds_of_each_game() -> None:
+    """A list may leave games to chance; without them, the seed decides what chance brings."""
+    env = make()
+    assert env._streams(5).tolist() == [5, 6, 7, 8]
+    drawn = env._streams(None).tolist()
+    assert env._streams(5).tolist() == [5, 6, 7, 8]
+    assert env._streams([7, None, np.int64(9), None]).tolist() == [7, drawn[0], 9, drawn[1]]
+    assert env._streams(np.array([1, 2, 3, 2**31 + 4])).tolist() == [1, 2, 3, 4]
+    assert max(env._streams(None)) < 2**31

@@ -1,0 +1,114 @@
+"""Minari loads what is exported, and it is what the games were."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import minari
+import numpy as np
+import probe_environments as probes
+import pytest
+from made_data import GRID, of_an_expert, recorded
+
+from hackmatrix.cli.main import main
+from hackmatrix.environments.interface.spaces import Box
+from hackmatrix.environments.registry import MAKERS
+from hackmatrix.game.engine import Game
+from hackmatrix.integrations.gymnasium.observation_spaces import arranged
+from hackmatrix.research.datasets.folder import open_data_set
+from hackmatrix.research.evaluation.seeding import DATA
+
+NAME = "grid/expert-v0"
+
+
+class SpaciousGrid(probes.Grid):
+    observation_space = Box(0, 24, (1,), np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def _minaris_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))
+    monkeypatch.setitem(MAKERS, GRID, lambda: lambda **_: SpaciousGrid())
+
+
+def exported(path: Path, *flags: str, name: str = NAME) -> Any:
+    assert main(["data", "export", str(path), name, *flags]) == 0
+    return minari.load_dataset(name)
+
+
+def test_episodes_are_the_games(tmp_path: Path) -> None:
+    path = of_an_expert(tmp_path / "data", 80)  # more than are replayed at once
+    (shard,) = open_data_set(path).shards()
+    loaded = exported(path)
+    assert (loaded.total_episodes, loaded.total_steps) == (80, len(shard.actions))
+    first, _ = DATA.begin(SpaciousGrid(), jnp.uint32(3), jnp.arange(80))
+    for game, episode in enumerate(loaded.iterate_episodes()):
+        steps = slice(shard.starts[game], shard.starts[game] + shard.lengths[game])
+        assert episode.id == game
+        np.testing.assert_array_equal(episode.actions, shard.actions[steps])
+        np.testing.assert_array_equal(episode.rewards, shard.rewards[steps])
+        moves = np.array([5, -5, -1, 1])[shard.actions[steps]]
+        positions = int(first[game, 0]) + np.cumsum([0, *moves])
+        np.testing.assert_array_equal(episode.observations[:, 0], positions)
+        ended = np.arange(len(episode)) == len(episode) - 1
+        np.testing.assert_array_equal(episode.terminations, ended & shard.terminated[game])
+        np.testing.assert_array_equal(episode.truncations, ended & ~shard.terminated[game])
+        masks = jax.vmap(SpaciousGrid().valid)(jnp.asarray(positions[:-1]))
+        np.testing.assert_array_equal(episode.infos["action_mask"][:-1], masks)
+        assert not episode.infos["action_mask"][-1].any()
+
+
+def test_an_export_is_bounded(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "data")
+    (shard,) = open_data_set(path).shards()
+    assert exported(path, "--episodes", "7").total_episodes == 7
+    steps = str(shard.lengths[:9].sum())
+    assert exported(path, "--max-steps", steps, name="grid/nine-v0").total_episodes == 9
+
+
+def test_names_that_are_taken_or_wrong_give_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(recorded(tmp_path / "data"))
+    exported(Path(path), "--episodes", "2")
+    before = sorted((tmp_path / "minari").rglob("*"))
+    wrong = "an id of Minari is "
+    for name, words in ((NAME, "of this name"), ("../it-v0", wrong), ("grid/it", wrong)):
+        capsys.readouterr()
+        assert main(["data", "export", path, name]) == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert error.count("\n") == 1
+
+    def broken(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("hackmatrix.integrations.minari_export._episode", broken)
+    assert main(["data", "export", path, "grid/other-v0"]) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert sorted((tmp_path / "minari").rglob("*")) == before
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("layout", ["dict", "classic", "full", "compact"])
+def test_episodes_of_hackmatrix_are_the_games_of_the_python_engine(
+    layout: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "data"
+    argv = ["--agent", "scripted", "--seed", "9", "--episodes", "3", "--max-steps", "60"]
+    assert main(["data", "record", str(path), *argv]) == 0
+    loaded = exported(path, "--observation", layout, name=f"hackmatrix/{layout}-v0")
+    assert loaded.recover_environment().observation_space == loaded.observation_space
+    for episode in loaded.iterate_episodes():
+        game = Game.new(9, int(episode.id))
+        for time, action in enumerate([*episode.actions, None]):
+            expected = arranged(game.observation(), layout)
+            shown = jax.tree.map(lambda x: x[time], episode.observations)  # noqa: B023
+            jax.tree.map(np.testing.assert_array_equal, shown, expected)
+            if action is not None:
+                valid = np.flatnonzero(episode.infos["action_mask"][time])
+                assert valid.tolist() == game.valid_actions()
+                reward = game.step(int(action)).reward
+                assert episode.rewards[time] == pytest.approx(reward, rel=1e-6)

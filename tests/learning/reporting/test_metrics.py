@@ -1,0 +1,211 @@
+"""The tables of metrics, and the sums they come from."""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from types import SimpleNamespace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax_info import whole_info
+from paths import DOCS
+
+import hackmatrix
+from hackmatrix.environments.curriculum.metric_table import METRICS as OF_CURRICULUM
+from hackmatrix.environments.hackmatrix.metric_table import METRICS
+from hackmatrix.environments.interface.environment import StepRecord
+from hackmatrix.environments.interface.metric import Limit, Metric, Over, Severity
+from hackmatrix.environments.task_metrics import metrics_of_task
+from hackmatrix.game.rules.actions import ACTION_NAMES, NUM_ACTIONS
+from hackmatrix.game.rules.rewards import REWARD_PARTS
+from hackmatrix.learning.ppo import measures
+from hackmatrix.learning.reporting.alarms import alarms_of
+from hackmatrix.learning.reporting.metrics import (
+    LEARNER_METRICS,
+    measured_on_device,
+    metrics_of,
+    summarise,
+)
+
+ALL = (*LEARNER_METRICS, *METRICS)
+OF_TASK = metrics_of_task("{task}")
+
+PAGE = (DOCS / "metrics.md").read_text()
+
+
+def test_names_are_unique_and_those_of_the_requirements() -> None:
+    names = [metric.name for metric in ALL]
+    assert len(set(names)) == len(names)
+    train = "total_loss pg_loss vf_loss entropy approx_kl clip_frac mean_reward num_episodes"
+    train += " mean_episode_return mean_episode_length steps_per_second explained_variance"
+    train += " grad_norm learning_rate"
+    assert {f"train/{name}" for name in train.split()} <= set(names)
+    assert {f"reward/{part}" for part in REWARD_PARTS} <= set(names)
+    assert {f"actions/program/{name}" for name in ACTION_NAMES[5:]} <= set(names)
+    stats = "highest_stage mean_stage win_rate mean_score programs_owned siphon_first_chance_frac"
+    assert {f"stats/{name}" for name in stats.split()} <= set(names)
+    evaluation = "mean_return mean_stages_cleared win_rate mean_length"
+    assert {f"eval/{name}" for name in evaluation.split()} <= set(names)
+
+
+def test_the_learner_knows_nothing_of_hackmatrix() -> None:
+    assert {m.name.split("/")[0] for m in LEARNER_METRICS} == {"train", "eval"}
+
+
+def test_the_metrics_of_a_run_are_the_learners_and_the_environments() -> None:
+    jumps = Metric("frog/jumps", Over.EPISODES, "jumps of a game")
+    assert metrics_of(SimpleNamespace(metrics=(jumps,))) == (*LEARNER_METRICS, jumps)
+    assert metrics_of(SimpleNamespace()) == LEARNER_METRICS
+    assert metrics_of(hackmatrix.make()) == ALL
+
+
+def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None:
+    others = {metric.name for metric in ALL} - {m.name for m in measured_on_device(ALL)}
+    assert {name for name in others if not name.startswith("eval/")} == {
+        "train/num_episodes",
+        "train/steps_per_second",
+        "train/learning_rate",
+    }
+    assert {metric.name for metric in ALL if metric.name.startswith("eval/")} <= others
+
+
+def test_sums_become_means_and_nothing_becomes_none() -> None:
+    row = summarise(measures.zero_sums(ALL), ALL)
+    assert set(row) == {m.name for m in measured_on_device(ALL)} | {"train/num_episodes"}
+    assert row.pop("train/num_episodes") == 0
+    assert all(value is None for value in row.values())
+
+
+@pytest.mark.parametrize("name", ["train/entropy", "stats/siphon_first_chance_frac"])
+def test_sums_without_a_measured_metric_are_an_error(name: str) -> None:
+    sums = measures.zero_sums(ALL)
+    del sums[name]
+    with pytest.raises(KeyError, match=name):
+        summarise(sums, ALL)
+
+
+def test_steps_of_hackmatrix_are_measured_by_name() -> None:
+    ended = jnp.array([True, False, True])
+    parts = np.zeros((3, 15), np.float32)
+    parts[:, REWARD_PARTS.index("kills")] = [0.3, 0.6, 0.0]
+    info = whole_info(3) | {
+        "reward_parts": jnp.asarray(parts),
+        "stage": jnp.array([2, 7, 3]),
+        "won": jnp.array([True, True, False]),
+        "score": jnp.array([10, 1000, 20]),
+        "programs_owned": jnp.array([1, 9, 4]),
+    }
+    nothing_valid = jnp.zeros((3, NUM_ACTIONS), bool)
+    step = StepRecord(
+        action=jnp.array([0, 4, 27]),
+        mask=nothing_valid,
+        previous_mask=nothing_valid,
+        reward=jnp.asarray(parts.sum(axis=1)),
+        ended=ended,
+        info=info,
+    )
+    returns, lengths = jnp.array([5.0, 100.0, 7.0]), jnp.array([3, 90, 5])
+    measured = measures.of_step(hackmatrix.make(), step, returns, lengths)
+    twice = measures.added(measures.added(measures.zero_sums(ALL), measured, ALL), measured, ALL)
+    row = summarise(twice, ALL)
+    assert row["reward/kills"] == pytest.approx(0.3)
+    assert row["reward/victory"] == 0
+    assert row["train/mean_reward"] == pytest.approx(0.3)
+    assert row["train/mean_episode_return"] == pytest.approx(6)
+    assert row["train/mean_episode_length"] == pytest.approx(4)
+    assert row["train/num_episodes"] == 4
+    assert row["stats/mean_stage"] == pytest.approx(2.5)
+    assert row["stats/highest_stage"] == 3  # of finished games
+    assert row["stats/win_rate"] == pytest.approx(0.5)
+    assert row["stats/mean_score"] == pytest.approx(15)
+    assert row["stats/programs_owned"] == pytest.approx(2.5)
+    assert row["stats/siphon_first_chance_frac"] is None  # siphoning was never valid
+    fractions = [row[f"actions/{kind}_frac"] for kind in ("move", "siphon", "program")]
+    assert fractions == pytest.approx([1 / 3] * 3)
+    assert row["actions/program/HACK"] == pytest.approx(1 / 3)
+    assert row["actions/program/PUSH"] == 0
+
+
+def test_the_highest_is_kept_over_time() -> None:
+    steps = {"stats/highest_stage": jnp.array([[2.0, 1.0], [5.0, 3.0], [0.0, 0.0]])}
+    total = measures.added(measures.zero_sums(ALL), measures.over_time(steps, ALL), ALL)
+    assert summarise(total, ALL)["stats/highest_stage"] == 5
+
+
+def test_a_limit_itself_is_healthy() -> None:
+    low = Limit("low", Severity.WARNING, "raise it", below=1.0)
+    high = Limit("high", Severity.WARNING, "lower it", above=0.06)
+    assert [low.crossed(value) for value in (0.999, 1.0, 1.001)] == [True, False, False]
+    assert [high.crossed(value) for value in (0.059, 0.06, 0.061)] == [False, False, True]
+    assert (str(low), str(high)) == ("below 1", "above 0.06")
+
+
+def test_the_limits_are_those_of_the_requirements() -> None:
+    limits = {limit.alarm: (m.name, limit.below, limit.above) for m in ALL for limit in m.limits}
+    assert limits == {
+        "entropy_low": ("train/entropy_frac", 0.05, None),
+        "entropy_collapse": ("train/entropy_frac", 0.02, None),
+        "kl_high": ("train/approx_kl", None, 0.06),
+        "kl_too_high": ("train/approx_kl", None, 0.08),
+        "clip_high": ("train/clip_frac", None, 0.30),
+        "clip_too_high": ("train/clip_frac", None, 0.35),
+    }
+
+
+def test_limits_go_from_the_mildest_to_the_worst() -> None:
+    for metric in ALL:
+        for mild, worse in pairwise(metric.limits):
+            assert (mild.severity, worse.severity) == (Severity.WARNING, Severity.CRITICAL)
+            bound = worse.above if worse.below is None else worse.below
+            assert mild.crossed(bound)
+
+
+def healthy(metric: Metric) -> str:
+    """The healthy range as docs/metrics.md shows it."""
+    sides = [
+        f"at least {limit.below:g}" if limit.above is None else f"at most {limit.above:g}"
+        for limit in metric.limits
+    ]
+    return sides[0] if sides else ""
+
+
+def table(header: str, rows: Iterable[Iterable[str]]) -> str:
+    """A table of Markdown."""
+    lines = [header, re.sub(r"[^|]+", "---", header)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |".replace("  ", " ") for row in rows)])
+
+
+@pytest.mark.parametrize(
+    ("metrics", "group"),
+    [
+        (LEARNER_METRICS, "train"),
+        (LEARNER_METRICS, "eval"),
+        *((METRICS, group) for group in ("stats", "actions", "reward", "eval")),
+        (OF_CURRICULUM, "curriculum"),
+        (OF_TASK, ""),
+    ],
+)
+def test_the_page_has_the_metrics_as_they_are(metrics: Sequence[Metric], group: str) -> None:
+    metrics = [metric for metric in metrics if metric.name.startswith(group)]
+    with_range = any(metric.limits for metric in metrics)
+    rows = [
+        (f"`{m.name}`", m.over.value, m.meaning, *([healthy(m)] if with_range else []))
+        for m in metrics
+    ]
+    header = "| metric | over | meaning |" + (" healthy |" if with_range else "")
+    assert table(header, rows) in PAGE
+
+
+def test_the_page_has_the_alarms_as_they_are() -> None:
+    rules = alarms_of(ALL)
+    rows = [(f"`{rule.name}`", rule.severity.value, rule.when, rule.advice) for rule in rules]
+    assert table("| alarm | severity | when | what to do |", rows) in PAGE
+
+
+def test_the_page_has_nothing_else() -> None:
+    names = re.findall(r"^\| `([^`]+)` \|", PAGE, flags=re.MULTILINE)
+    metrics = (*ALL, *OF_CURRICULUM, *OF_TASK)
+    assert sorted(names) == sorted(
+        [m.name for m in metrics] + [rule.name for rule in alarms_of(ALL)]
+    )

@@ -1,0 +1,28 @@
+"""`hackmatrix bench memory`: bytes of a transition and of a training process."""
+
+import jax
+import pytest
+
+from hackmatrix.research.bench import memory
+from hackmatrix.research.bench.options import MemoryOptions, UpdateOptions, train_config
+
+
+def test_memory_counts_every_buffer_of_a_rollout() -> None:
+    config = train_config(UpdateOptions(num_envs=8, num_steps=4))
+    record = 243
+    # action, mask, log-probability, value, reward, two flags, final value, advantage
+    numbers = 1 + 4 * 4 + 2 + 4 + 4
+    after_last = 8 * 4  # values float32[8]
+    measures = memory._rollout_bytes(config) - 8 * 4 * (record + numbers) - after_last
+    assert 0 < measures < 500
+    large = memory._rollout_bytes(train_config(UpdateOptions())) / (2_048 * 128)
+    assert large <= 400
+
+
+@pytest.mark.slow
+def test_memory_of_a_fresh_process() -> None:
+    told = memory.measure(MemoryOptions(num_envs=8, num_steps=4, updates=1)).as_dict()
+    assert (told["num_envs"], told["num_steps"]) == (8, 4)
+    assert 50e6 < told["peak_rss"] < 2e9
+    assert told["xla_temporary"] > 8 * 4 * 243
+    assert told["device"] == jax.devices()[0].device_kind

@@ -1,0 +1,36 @@
+"""The policies of benchmarks: random valid actions, and walking to the exit."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.game.engine import Game
+from hackmatrix.game.rules.actions import NUM_DIRECTIONS
+from hackmatrix.game.rules.board import NEIGHBOUR
+from hackmatrix.game.rules.observation import RESOURCE
+from hackmatrix.research.bench.policies import random_actions, walks_to_exit
+
+
+def test_random_actions_are_valid_and_equally_likely() -> None:
+    bits = jnp.full(30_000, 0b1000_0000_0000_0001_0000_0010, jnp.uint32)
+    words = jax.random.bits(jax.random.key(0), bits.shape, jnp.uint32)
+    actions, counts = np.unique(random_actions(bits, words), return_counts=True)
+    assert actions.tolist() == [1, 8, 23]
+    assert (abs(counts - 10_000) < 400).all()
+
+
+def test_the_walker_walks_to_the_exit() -> None:
+    games = [Game.new(stream) for stream in range(32)]
+    observations = jnp.array([list(game.observation()) for game in games], jnp.uint8)
+    bits = jnp.array([sum(1 << a for a in game.valid_actions()) for game in games], jnp.uint32)
+    actions = walks_to_exit(observations, bits, jnp.ones(32, jnp.uint32))
+    for game, action in zip(games, actions.tolist(), strict=True):
+        distance = {
+            direction: game.observation()[RESOURCE + cell] >> 4
+            for direction in range(NUM_DIRECTIONS)
+            if (cell := NEIGHBOUR[game.state.player.cell][direction]) is not None
+            and direction in game.valid_actions()
+        }
+        assert distance[action] == min(distance.values())
+    random = walks_to_exit(observations, bits, jnp.zeros(32, jnp.uint32)).tolist()
+    assert random == [game.valid_actions()[0] for game in games]

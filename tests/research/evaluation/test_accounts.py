@@ -1,0 +1,106 @@
+"""What is told of a game is what happened in it."""
+
+import random
+
+import pytest
+
+from hackmatrix.game.engine.game import Game
+from hackmatrix.game.engine.state import State
+from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
+from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.game.rules.programs import ProgramId
+from hackmatrix.research.evaluation import plain_games
+from hackmatrix.research.evaluation.accounts import Account, Death, account
+from hackmatrix.research.evaluation.plain_games import Replay, ScriptedGame, replays, scripted_games
+
+RESET = FIRST_PROGRAM + ProgramId.RESET
+
+
+def at_random(episode: int, longest: int = 300) -> Account:
+    rng = random.Random(episode)
+
+    def choose(state: State) -> int:
+        return rng.choice(Game(state).valid_actions())
+
+    return account(EVALUATION_STREAM, episode, choose, longest)
+
+
+def test_an_account_adds_up() -> None:
+    ended = cut_off = siphoned = 0
+    for episode in range(60):
+        told = at_random(episode, longest=40)
+        assert sum(stage.actions for stage in told.stages) == len(told.actions)
+        assert sum(stage.siphonings for stage in told.stages) == len(told.siphonings)
+        assert len(told.siphonings) == told.actions.count(SIPHON)
+        assert [stage.stage for stage in told.stages] == list(range(1, len(told.stages) + 1))
+        assert [stage.cleared for stage in told.stages[:-1]] == [True] * told.stages_cleared
+        assert told.taken_at_once <= told.chances
+        assert (told.death is None) == (told.ending != "died")
+        ended += told.ending == "died"
+        cut_off += told.ending is None
+        siphoned += len(told.siphonings)
+        if told.death is not None:
+            assert told.death.stage == told.stages[-1].stage
+            assert 1 <= told.death.hits <= told.stages[-1].hits
+    assert min(ended, cut_off, siphoned) > 5
+
+
+def test_a_replay_tells_the_same() -> None:
+    told = [at_random(episode) for episode in range(5)]
+    assert replays([Replay(0, i, each.actions) for i, each in enumerate(told)]) == told
+
+
+DYING = """\
+.. .. .. .. .. X.
+.. .. .. .. .. ..
+.. .. .c .. .. ..
+.. .. .@ .v .. ..
+.. .. .. .. .. ..
+s. .. .. .. .. s.
+game stream 7 episode 0 clock 3
+stage 3 interval 9 next_task 9 pending 0 turn 2 atk_uses 0
+flags
+player hp 1 credits 0 energy 0 siphons 0 attack 1 score 0
+owned
+enemy virus 2,3 hp 2 from_siphon
+enemy cryptog 3,2 hp 2 last 3,2
+"""
+
+
+@pytest.mark.parametrize(
+    ("action", "death"),
+    [
+        (3, Death(3, "cryptog", 1, from_siphon=False, unseen=False)),  # stuns the virus
+        (0, Death(3, "virus", 1, from_siphon=True, unseen=False)),  # stuns the cryptog
+    ],
+)
+def test_the_last_hit_is_told(action: int, death: Death, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Game, "new", lambda *_: Game.from_text(DYING))
+    told = account(7, 0, lambda _: action, 10)
+    assert told.death == death
+    assert (told.ending, told.won, told.stages_cleared) == ("died", False, 0)
+
+
+def test_who_comes_from_out_of_sight_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = DYING.replace("enemy virus 2,3 hp 2 from_siphon\n", "").replace(".v", "..")
+    hidden = hidden.replace(".. .. .c .. .. ..", ".. .c .. .. .. ..")
+    hidden = hidden.replace("3,2 hp 2 last 3,2", "3,1 hp 2 last 3,3")
+    monkeypatch.setattr(Game, "new", lambda *_: Game.from_text(hidden))
+    told = account(7, 0, lambda _: 2, 10)  # walks under it
+    assert told.death == Death(3, "cryptog", 1, from_siphon=False, unseen=True)
+
+
+def test_the_scripted_player_leaves_what_is_forbidden() -> None:
+    free = ScriptedGame(0, 0, 400, frozenset())
+    with_all = scripted_games([free._replace(number=i) for i in range(6)])
+    used = {action for each in with_all for action in each.actions if action >= FIRST_PROGRAM}
+    without = [free._replace(number=i, forbidden=frozenset(used)) for i in range(6)]
+    assert used
+    assert not used & {action for each in scripted_games(without) for action in each.actions}
+
+
+def test_processes_play_the_same_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    games = [ScriptedGame(3, number, 15, frozenset()) for number in range(8)]
+    alone = scripted_games(games)
+    monkeypatch.setattr(plain_games, "_WORTH_A_PROCESS", 2)
+    assert scripted_games(games) == alone

@@ -1,0 +1,111 @@
+"""Evaluation games: each is played to its end, counts once, and is what its seed says."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import probe_environments as probes
+import pytest
+
+from hackmatrix.agents.networks.feature_network import FeatureNetwork
+from hackmatrix.agents.networks.mlp import ActorCritic
+from hackmatrix.agents.roster.batch_players import network_player, random_player
+from hackmatrix.environments.interface.environment import Step
+from hackmatrix.environments.interface.report import PlayedGames
+from hackmatrix.research.evaluation import games
+from hackmatrix.research.evaluation.games import Limits, play
+
+
+class Lengths(probes.Probe):
+    """The game (stream, episode) lasts 1 + episode % 7 steps; step n pays n."""
+
+    def reset_game(self, stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, probes.State]:
+        expected = jnp.uint32(2**31 + 5)  # another stream: another length
+        wanted = 1 + episode % 7 + 100 * (stream != expected)
+        state = probes.State(position=wanted.astype(jnp.int32), time=jnp.int32(0))
+        return self.observe(state), state
+
+    def reset(self, key: jax.Array) -> tuple[jax.Array, probes.State]:
+        return self.reset_game(jnp.uint32(2**31 + 5), jnp.uint32(0))
+
+    def step(self, key: jax.Array, state: probes.State, action: jax.Array) -> Step:
+        after = probes.State(position=state.position, time=state.time + 1)
+        ended = after.time >= state.position
+        first_obs, first = self.reset(key)
+        obs = jnp.where(ended, first_obs, self.observe(after))
+        info = {"final_observation": self.observe(after), "stage": after.time, "won": ended}
+        state = jax.tree.map(lambda a, b: jnp.where(ended, a, b), first, after)
+        return obs, state, after.time.astype(jnp.float32), ended, jnp.bool_(False), info
+
+
+@pytest.mark.parametrize("places", [3, 16, 20, 1024])
+def test_every_game_counts_once_from_its_start_to_its_end(
+    places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(games, "PLACES", places)
+    played = play(Lengths(), random_player(), Limits(episodes=20, seed=5))
+    length = 1 + np.arange(20) % 7
+    np.testing.assert_array_equal(played.lengths, length)
+    np.testing.assert_array_equal(played.returns, length * (length + 1) / 2)
+    np.testing.assert_array_equal(played.info["stage"], length)
+    np.testing.assert_array_equal(played.actions.sum(axis=1), length)
+    np.testing.assert_array_equal(played.final_observation[:, 0], length)
+    assert played.terminated.all()
+    assert played.info["won"].all()
+
+
+def test_games_are_cut_off_at_the_limit() -> None:
+    played = play(Lengths(), random_player(), Limits(episodes=14, seed=5, max_steps=4))
+    length = 1 + np.arange(14) % 7
+    np.testing.assert_array_equal(played.lengths, np.minimum(length, 4))
+    np.testing.assert_array_equal(played.terminated, length <= 4)
+
+
+def test_games_that_the_environment_cuts_off_are_not_ended() -> None:
+    played = play(probes.Pairing(), random_player(), Limits(episodes=5))
+    assert not played.terminated.any()
+    assert (played.lengths == probes.Pairing.max_episode_steps).all()
+    assert played.info == {}  # this environment tells nothing
+
+
+def same(one: PlayedGames, other: PlayedGames) -> bool:
+    return all(
+        np.array_equal(a, b)
+        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    )
+
+
+def test_the_seed_is_the_games_whatever_the_number_of_places(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def play_seed(seed: int, episodes: int = 30) -> PlayedGames:
+        return play(probes.Grid(), random_player(), Limits(episodes=episodes, seed=seed))
+
+    one, other = play_seed(1), play_seed(2)
+    assert not same(one, other)
+    first_ten = jax.tree.map(lambda x: x[:10], one)
+    assert same(play_seed(1, episodes=10), first_ten)
+    monkeypatch.setattr(games, "PLACES", 7)
+    assert same(play_seed(1), one)
+
+
+def test_random_play_takes_every_valid_action_alike() -> None:
+    played = play(probes.Pairing(), random_player(), Limits(episodes=1_000))
+    share = played.actions.sum(axis=0) / played.actions.sum()
+    np.testing.assert_allclose(share, 0.25, atol=0.02)
+    assert played.returns.mean() == pytest.approx(4.0, abs=0.15)  # half of 8 answers are right
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_a_policy_plays_by_its_probabilities_or_by_the_best(greedy: bool) -> None:
+    env = probes.Action()
+    network = FeatureNetwork(env, ActorCritic(2, 4, 1), reads_features=True)
+    params: Any = jax.tree.map(
+        np.zeros_like, jax.device_get(jax.jit(network.init)(jax.random.key(0)))
+    )
+    params["params"]["Dense_1"]["bias"] = np.log(np.array([0.7, 0.3], np.float32))
+    player = network_player("it", network, params, greedy=greedy)
+    played = play(env, player, Limits(episodes=4_000))
+    share = played.actions[:, 0].mean()
+    assert share == (1.0 if greedy else pytest.approx(0.7, abs=0.03))

@@ -1,0 +1,324 @@
+"""Pickles as data: the original's checkpoints are read, and nothing in a hostile file runs."""
+
+import collections
+import contextlib
+import itertools
+import os
+import pickle
+import pickletools
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from flax.core import FrozenDict
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.research.exchange.formats import read_params
+from hackmatrix.research.exchange.pickled import UnreadableError
+from hackmatrix.research.exchange.pickled_params import params_in, read_pickled_params
+
+RNG = np.random.default_rng(0)
+
+
+def layers() -> dict[str, Any]:
+    return {
+        f"Dense_{i}": {
+            "kernel": RNG.normal(size=(3, 4)).astype(np.float32),
+            "bias": RNG.normal(size=4).astype(np.float32),
+        }
+        for i in range(3)
+    }
+
+
+def read(folder: Path, content: Any, protocol: int = 4) -> dict[str, Any]:
+    path = folder / "checkpoint_40.pkl"
+    path.write_bytes(pickle.dumps(content, protocol))
+    return read_pickled_params(path)
+
+
+def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert found.keys() == {"params"}
+    assert found["params"].keys() == expected.keys()
+    for name, layer in expected.items():
+        assert found["params"][name].keys() == layer.keys()
+        for part, array in layer.items():
+            got = found["params"][name][part]
+            assert got.dtype == np.float32
+            np.testing.assert_array_equal(got, np.asarray(array, np.float32))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_every_protocol_is_read(protocol: int, tmp_path: Path) -> None:
+    expected = layers()
+    content = {"params": {"params": expected}, "metrics": [1.5, None, True], "last_logged_step": 40}
+    assert_same(read(tmp_path, content, protocol), expected)
+
+
+def test_arrays_of_all_kinds_are_read(tmp_path: Path) -> None:
+    expected = layers()
+    expected["Dense_0"]["kernel"] = np.asfortranarray(expected["Dense_0"]["kernel"])
+    expected["Dense_1"]["kernel"] = expected["Dense_1"]["kernel"].astype(np.float64)
+    expected["Dense_1"]["bias"] = expected["Dense_1"]["bias"].astype(">f4")
+    expected["Dense_2"]["bias"] = np.float32(0.5)
+    for protocol in (2, 4, 5):
+        assert_same(read(tmp_path, {"params": expected}, protocol), expected)
+
+
+def test_the_states_of_jax_flax_and_optax_are_containers(tmp_path: Path) -> None:
+    expected = {
+        name: {part: jnp.asarray(array) for part, array in layer.items()}
+        for name, layer in layers().items()
+    }
+    params = {"params": expected}
+    optimizer = optax.adam(1e-3).init(params)
+    for content in (
+        {"opt_state": optimizer, "params": FrozenDict(params)},  # moments of the same form, first
+        (optimizer, collections.OrderedDict(step=1, params=params)),
+        {"train_state": {"params": params, "opt_state": optimizer}},
+    ):
+        assert_same(read(tmp_path, content), expected)
+
+
+class Hostile:
+    """Unpickling it calls a function that leaves a file."""
+
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.call = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("function", [os.system, subprocess.check_call, eval, exec])
+def test_nothing_of_a_hostile_file_runs(function: Any, protocol: int, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    argument: Any = {
+        os.system: f"touch {canary}",
+        subprocess.check_call: ["touch", str(canary)],
+    }.get(function, f"__import__('pathlib').Path({str(canary)!r}).touch()")
+    content = {"params": layers(), "hook": Hostile(function, argument)}
+    data = pickle.dumps(content, protocol)
+    pickle.loads(data)  # Python's own reader runs it
+    assert canary.exists()
+    canary.unlink()
+    path = tmp_path / "hostile.pkl"
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=r"names .*, which is neither an array nor a container"):
+        read_pickled_params(path)
+    assert not canary.exists()
+
+
+def test_classes_of_allowed_packages_are_named_but_neither_imported_nor_called(
+    tmp_path: Path,
+) -> None:
+    canary = tmp_path / "canary"
+    (tmp_path / "optax_trap.py").write_text(f"open({str(canary)!r}, 'w')")
+    # c: the class, then a call of it with ('x',), then a state for it.
+    call = b"coptax.trap\nrun\n(S'x'\ntR(dS'a'\nI1\nsb."
+    path = tmp_path / "trap.pkl"
+    path.write_bytes(call)
+    modules = set(sys.modules)
+    with pytest.raises(UserError, match="holds no params"):
+        read_pickled_params(path)
+    assert not {name for name in set(sys.modules) - modules if "trap" in name}
+    assert not canary.exists()
+
+
+def bomb(levels: int) -> bytes:
+    """Each dict holds the one below twice."""
+    tree: Any = {}
+    for _ in range(levels):
+        tree = {"a": tree, "b": tree}
+    return pickle.dumps({"Dense_0": tree})
+
+
+def loop() -> bytes:
+    tree: dict[str, Any] = {}
+    tree["Dense_0"] = tree
+    return pickle.dumps(tree)
+
+
+def deep() -> bytes:
+    return b"(l" * 50_000 + b"a" * 49_999 + b"."
+
+
+def dense(kernel: bytes) -> bytes:
+    """The pickle of {"Dense_0": {"kernel": ...}} around the pickle of an array."""
+    return b"}X\x07\0\0\0Dense_0}X\x06\0\0\0kernel" + kernel + b"ss."
+
+
+def array_of(content: bytes, dtype: bytes = b"X\x02\0\0\0f4", shape: bytes = b"(K\x0ct") -> bytes:
+    """The pickle of an array without its end, from the pickles of its parts."""
+    kind = b"cnumpy\ndtype\n(" + dtype + b"tR"
+    return b"cnumpy.core.numeric\n_frombuffer\n(" + content + kind + shape + b"X\x01\0\0\0CtR"
+
+
+ENCODED = [  # bytes as old protocols write them, but with odd arguments
+    array_of(b"c_codecs\nencode\n(" + arguments + b"tR")
+    for arguments in (b"", b"X\x01\0\0\0a", b"X\x02\0\0\0\xd0\xb4X\x06\0\0\0latin1", b"NNN")
+]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "damaged pickle"),
+        (b"\x80\x04", "damaged pickle"),
+        (b"]", "damaged pickle"),
+        (b".", "damaged pickle"),
+        (b"(.", "damaged pickle"),
+        (b"N.", "holds no params"),
+        (b"Pabc\n.", "opcode PERSID"),
+        (b"\x82\x01.", "opcode EXT1"),
+        (b"(i__main__\nrun\n.", "opcode INST"),
+        (b"(c__main__\nrun\no.", "opcode OBJ"),
+        (b"}(]I1\nu.", "holds no params"),
+        (b"Na.", "damaged pickle"),
+        (b"I1\nI2\nb.", "state without its object"),
+        (b"h\x05.", "damaged pickle"),
+        (bomb(20), "more than 20,000"),
+        (bomb(60), "more than 32 levels deep"),
+        (loop(), "params"),
+        (deep(), "holds no params"),
+        (
+            pickle.dumps({"Dense_0": {"kernel": np.array([object()])}}).replace(b"O8", b"O8"),
+            "names",
+        ),
+        (pickle.dumps({"Dense_0": {"kernel": np.array(["text"])}}), "which are no numbers"),
+        (pickle.dumps({"Dense_0": {"kernel": None}}), "kernel, which is no array"),
+        (pickle.dumps({"Dense_0": {"a\x1b[31m\n": np.zeros(2)}}), "a name that is no word"),
+        (pickle.dumps({"Dense_0": {"a": np.full(2, 1e300)}}), "NaN or infinite"),
+        (b"cos\x1b[31m\nsystem\n.", r"names os\\x1b\[31m\."),
+        *((dense(array), "damaged pickle") for array in ENCODED),
+    ],
+)
+def test_odd_files_are_refused_in_one_line(data: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "odd.pkl"
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=message) as raised:
+        read_params(path)
+    assert str(raised.value).isprintable()
+
+
+def nested(levels: int) -> bytes:
+    """A list that holds a list twice, which holds another one twice."""
+    return b"]\x94" + b"".join(b"](h%ch%ce\x94" % (i, i) for i in range(levels))
+
+
+def number(n: int) -> bytes:
+    return (
+        b"\x8b"
+        + (n.bit_length() // 8 + 1).to_bytes(4, "little")
+        + n.to_bytes(n.bit_length() // 8 + 1, "little")
+    )
+
+
+BOMBS = {
+    "a name of lists without end": dense(array_of(b"C\0", dtype=nested(100))),
+    "a key of tuples without end": b"}" + b")" + b"2\x86" * 60 + b"Ns.",
+    "a set of tuples without end": b"\x8f(" + b")" + b"2\x86" * 60 + b"\x90.",
+    "the last place of a memo": b"Nr\xff\xff\xff\x7f.",
+    "places that collide": b"N"
+    + b"".join(b"p%d\n" % (i * (2**61 - 1)) for i in range(99_999))
+    + b".",
+    "keys that collide": b"}("
+    + b"".join(number(i * (2**61 - 1)) + b"N" for i in range(1, 200_000))
+    + b"u.",
+    "many steps": b"N0" * 30_000_000 + b"N.",
+    "many names": b"X\0\0\0\x01" + b"a" * 2**24 + b"\x94" + b"h\0h\0\x930" * 100_000 + b"N.",
+    "deep calls": b"cjax\nf\n" * 300_000 + b"N" + b"\x85R" * 300_000 + b".",
+    "a text of exabytes": b"\x8d" + (2**62).to_bytes(8, "little") + b"a.",
+    "bytes of exabytes": b"\x96" + (2**62).to_bytes(8, "little") + b"a.",
+    "a shape of long numbers": dense(
+        array_of(b"C\0", shape=b"(" + number(2**80_000_000) * 2 + b"t")
+    ),
+    "many arrays of the same bytes": b"B\0\0\x10\0"
+    + bytes(2**20)
+    + b"\x94}X\x07\0\0\0Dense_0}("
+    + b"".join(
+        b"X\x04\0\0\0%04x" % i + array_of(b"h\0", shape=b"(J\0\0\4\0t") for i in range(9_999)
+    )
+    + b"us.",
+}
+
+
+def test_no_file_takes_much_time_or_memory(tmp_path: Path) -> None:
+    for name, data in BOMBS.items():
+        (tmp_path / f"{name}.pkl").write_bytes(data)
+    code = """
+import resource, sys, time
+from hackmatrix.cli.main import main
+resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
+for path in sys.argv[1:]:
+    start = time.monotonic()
+    assert main(["checkpoint", "convert", path, path + ".npz"]) == 2
+    assert time.monotonic() - start < 20, path
+"""
+    command = [sys.executable, "-c", code, *map(str, tmp_path.glob("*.pkl"))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") == len(BOMBS)
+    assert "MemoryError" not in done.stderr
+
+
+def test_the_reader_of_python_has_no_bounds() -> None:
+    """Why it is not used with a `find_class` that returns inert objects."""
+    code = """
+import io, pickle, resource, signal, sys
+resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
+signal.alarm(2)
+pickle.Unpickler(io.BytesIO(bytes.fromhex(sys.argv[1]))).load()
+"""
+    ends = {}
+    for name in ("a key of tuples without end", "the last place of a memo"):
+        command = [sys.executable, "-c", code, BOMBS[name].hex()]
+        ends[name] = subprocess.run(command, capture_output=True, text=True, check=False)
+    first, second = ends.values()
+    # Pythons differ; once both end well, `find_class` is worth another look.
+    assert first.returncode == -signal.SIGALRM or "MemoryError" in second.stderr
+
+
+def test_an_array_that_is_longer_than_its_bytes_is_refused(tmp_path: Path) -> None:
+    data = pickle.dumps({"Dense_0": {"kernel": np.zeros((3, 4), np.float32)}}, 2)
+    assert b"K\x03K\x04" in data
+    path = tmp_path / "odd.pkl"
+    path.write_bytes(data.replace(b"K\x03K\x04", b"K\x7fK\x7f"))
+    with pytest.raises(UserError, match="shape does not fit its bytes"):
+        read_pickled_params(path)
+
+
+VALID = pickle.dumps({"params": layers(), "opt_state": optax.adam(1e-3).init({"a": np.zeros(2)})})
+
+
+@given(st.data())
+def test_a_file_with_any_bytes_changed_is_read_or_refused(data: st.DataObject) -> None:
+    changed = bytearray(VALID)
+    for _ in range(data.draw(st.integers(1, 4))):
+        changed[data.draw(st.integers(0, len(VALID) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(UnreadableError):
+        params_in(bytes(changed))
+
+
+def pieces() -> list[bytes]:
+    """The steps of a whole file in each protocol, and every opcode with an argument of zeros."""
+    found = [opcode.code.encode("latin1") + bytes(8) + b"0\n" for opcode in pickletools.opcodes]
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        data = pickle.dumps({"params": layers()}, protocol)
+        places = [place for _, _, place in pickletools.genops(data) if place is not None]
+        found += [data[a:b] for a, b in itertools.pairwise([*places, len(data)])]
+    return found
+
+
+@given(st.lists(st.sampled_from(pieces()), max_size=40))
+def test_any_steps_are_read_or_refused(steps: list[bytes]) -> None:
+    with contextlib.suppress(UnreadableError):
+        params_in(b"".join(steps) + b".")

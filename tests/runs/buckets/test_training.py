@@ -1,0 +1,134 @@
+"""Trainings in processes of their own that go to a bucket, are killed, and go on from it."""
+
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from bucket_runs import PREFIX, RUN, contents, put_run, stored, until
+from fake_bucket import LEFT_SOCKETS, FakeBucket
+from grid_processes import SETTINGS, finish, rows_of, training, wait_for_update
+from hosts import BATCH, TINY, codes, train_alone
+from hosts import training as training_together
+from small_runs import assert_same_run as assert_same_tiny_run
+
+from hackmatrix.runs.buckets.cache import fetched
+from hackmatrix.runs.checkpoints import load_checkpoint
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings(LEFT_SOCKETS)]
+
+EVERY = 5
+ALL = [name for name in SETTINGS if not name.startswith("--checkpoint-dir")]
+ALL += ["--total-timesteps", str(4 * EVERY * 256), "--save-interval", str(EVERY)]
+BUCKET = ["--checkpoint-dir", "gs://my-bucket/runs"]
+
+
+def is_there(fake: FakeBucket, update: int) -> bool:
+    return f"{PREFIX}checkpoints/{update}/manifest.json" in fake.objects
+
+
+def without_log(files: dict[str, bytes]) -> dict[str, bytes]:
+    """All but the log, which tells of the end of the uploads too."""
+    return {name: content for name, content in files.items() if name != "log.txt"}
+
+
+def assert_same_run(one: Path, other: Path, update: int) -> None:
+    mine, theirs = (load_checkpoint(run / "checkpoints" / str(update))[0] for run in (one, other))
+    assert mine.keys() == theirs.keys()
+    for name in mine:
+        assert mine[name].tobytes() == theirs[name].tobytes(), name
+    assert rows_of(one) == rows_of(other)
+    assert (one / "final_params.npz").read_bytes() == (other / "final_params.npz").read_bytes()
+
+
+def test_a_killed_run_goes_on_from_the_bucket_on_an_empty_machine(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    first, second, undisturbed = (tmp_path / name for name in ("first", "second", "undisturbed"))
+    for folder in (first, second, undisturbed):
+        folder.mkdir()
+    finish(undisturbed, *ALL, "--checkpoint-dir=runs", "--run-name=mine")
+
+    stall = 2 * EVERY + 2
+    with training(first, *ALL, *BUCKET, "--run-name=mine", stall=stall) as process:
+        wait_for_update(process, stall)
+        until(lambda: is_there(fake, 2 * EVERY), 60)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert f"{PREFIX}lease.json" in fake.objects  # nobody gave it back
+    shutil.rmtree(first)
+
+    output = finish(second, "--resume", str(RUN), *BUCKET)
+    assert f"fetching {RUN} to checkpoints/my-bucket/runs/mine" in output
+    assert f"after update {2 * EVERY}" in output
+    run = second / "checkpoints" / "my-bucket" / "runs" / "mine"
+    assert_same_run(undisturbed / "runs" / "mine", run, 4 * EVERY)
+
+    assert f"{PREFIX}lease.json" not in fake.objects
+    assert without_log(stored(fake)) == without_log(contents(run))
+    assert_same_run(run, fetched(RUN, checkpoints=True), 4 * EVERY)
+
+
+def test_a_run_whose_bucket_is_down_at_times_ends_with_all_in_it(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    with training(tmp_path, *ALL, *BUCKET, "--run-name=mine", stall=EVERY + 1) as process:
+        wait_for_update(process, 1)
+        fake.is_down = True
+        wait_for_update(process, EVERY + 1)
+        until(lambda: (tmp_path / "checkpoints/my-bucket/runs/mine/params_5.npz").exists(), 60)
+        assert not is_there(fake, EVERY)
+        fake.is_down = False
+        until(lambda: is_there(fake, EVERY), 60)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    local = tmp_path / "checkpoints" / "my-bucket" / "runs" / "mine"
+    # By the local path: the run remembers its bucket.
+    output = finish(tmp_path, "--resume", str(local.relative_to(tmp_path)))
+    assert f"is mirrored to {RUN}" in output
+    assert without_log(stored(fake)) == without_log(contents(local))
+
+
+def test_what_is_in_no_folder_here_can_be_continued_in_another_run(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    finish(tmp_path, *ALL, "--checkpoint-dir=runs", "--run-name=mine")
+    put_run(fake, tmp_path / "runs" / "mine")
+    before = stored(fake)
+    more = ["--total-timesteps", str(5 * EVERY * 256)]
+    finish(tmp_path, "--resume", str(RUN), "--run-suffix", "more", "--run-name", "mine", *more)
+    assert stored(fake) == before
+    local = tmp_path / "checkpoints" / "my-bucket" / "runs" / "mine-more"
+    assert without_log(stored(fake, "runs/mine-more/")) == without_log(contents(local))
+    assert f"{PREFIX}lease.json" not in fake.objects
+
+
+def test_processes_that_train_together_go_on_from_the_bucket_on_empty_machines(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    first, second, alone = (tmp_path / name for name in ("first", "second", "alone"))
+    for folder in (first, second, alone):
+        folder.mkdir()
+    settings = [*TINY, "--run-name", "mine", "--lr-schedule", "constant", "--total-timesteps"]
+    with training_together(first, 2, *settings, "1e9", *BUCKET) as hosts:
+        hosts[0].wait_for("update 3/")
+        hosts[1].parent.send_signal(signal.SIGTERM)
+        assert codes(hosts) == [143, 143], [host.told() for host in hosts]
+    local = Path("checkpoints", "my-bucket", "runs", "mine")
+    (saved,) = (int(path.name) for path in (first / "host0" / local / "checkpoints").iterdir())
+    assert is_there(fake, saved)
+    assert f"{PREFIX}lease.json" not in fake.objects
+    assert hosts[1].files() == set()
+    shutil.rmtree(first)
+
+    steps = ["--total-timesteps", str((saved + 3) * BATCH)]
+    with training_together(second, 2, "--resume", str(RUN), *BUCKET, *steps) as hosts:
+        assert codes(hosts) == [0, 0], [host.told() for host in hosts]
+    assert f"after update {saved}" in hosts[0].told()
+    assert hosts[1].files() == set()
+    run = second / "host0" / local
+    assert without_log(stored(fake)) == without_log(contents(run))
+
+    train_alone(alone, *settings, str(saved * BATCH), "--num-devices", "2")
+    train_alone(alone, "--resume", "runs/mine", *steps, "--num-devices", "2")
+    assert_same_tiny_run(run, alone / "host0" / "runs" / "mine", saved + 3)

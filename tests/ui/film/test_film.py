@@ -1,0 +1,124 @@
+"""Replays as films and pictures, drawn like the page."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from paths import DOCS, ROOT
+from PIL import Image
+
+from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.cli.main import main
+from hackmatrix.game.drawing.marks import Group, Mark
+from hackmatrix.game.drawing.theme import COLOURS
+from hackmatrix.game.engine.replay import GameId, Replay, load_replay
+from hackmatrix.ui.film.frames import frames
+from hackmatrix.ui.film.raster import raster
+from hackmatrix.ui.session.session import Session
+
+
+@pytest.fixture
+def game(tmp_path: Path) -> Path:
+    session = Session(GameId(21), cast("exit", None, ()))
+    session.handle({"do": "agent", "steps": 6})
+    path = tmp_path / "game.json"
+    path.write_text(json.dumps(session.handle({"do": "save"})["replay"]))
+    return path
+
+
+# Other tests of this process may use JAX; the child runs another program at once.
+@pytest.mark.filterwarnings("ignore:os.fork")
+def test_all_formats_are_written(game: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    films = {name: game.with_suffix(f".{name}") for name in ("gif", "mp4", "svg")}
+    flags = [word for name, path in films.items() for word in (f"--{name}", str(path))]
+    assert main(["replay", str(game), *flags, "--width", "300"]) == 0
+    assert capsys.readouterr().out.count(" bytes") == 3
+    with Image.open(films["gif"]) as film:
+        assert (film.n_frames, film.size) == (7, (300, 480))
+        assert film.info["loop"] == 0
+    assert films["gif"].stat().st_size < 100_000
+    assert films["mp4"].read_bytes()[4:8] == b"ftyp"
+    assert films["svg"].read_text().startswith("<svg")
+    assert {path.suffix for path in game.parent.iterdir()} == {".json", ".gif", ".mp4", ".svg"}
+
+
+def test_the_film_of_the_readme_is_the_documented_one(tmp_path: Path) -> None:
+    (line,) = re.findall(
+        r"^hackmatrix (replay docs/won.json .*)$", (DOCS / "page.md").read_text(), re.M
+    )
+    words = [str(tmp_path / "won.gif") if word == "docs/won.gif" else word for word in line.split()]
+    assert main([str(ROOT / word) if word == "docs/won.json" else word for word in words]) == 0
+    with Image.open(tmp_path / "won.gif") as film, Image.open(DOCS / "won.gif") as kept:
+        assert (film.n_frames, film.size) == (kept.n_frames, kept.size)
+    assert (DOCS / "won.gif").stat().st_size < 500_000
+    *_, last = load_replay(DOCS / "won.json").states()
+    assert last.over == "won"
+
+
+def test_the_svg_is_of_the_step(game: Path) -> None:
+    svg = game.with_suffix(".svg")
+    assert main(["replay", str(game), "--svg", str(svg), "--step", "0"]) == 0
+    assert "turn 0" in svg.read_text()
+    assert main(["replay", str(game), "--svg", str(svg), "--step", "7"]) == 2
+    assert "turn 0" in svg.read_text()
+
+
+def test_a_film_begins_at_the_step(game: Path) -> None:
+    gif = game.with_suffix(".gif")
+    assert main(["replay", str(game), "--gif", str(gif), "--width", "64", "--start", "4"]) == 0
+    with Image.open(gif) as film:
+        assert film.n_frames == 3
+        for i, picture in enumerate(frames(load_replay(game), 64, start=4)):
+            film.seek(i)
+            difference = np.asarray(film.convert("RGB"), float) - np.asarray(picture, float)
+            assert np.abs(difference).mean() < 3  # of 255: there is one palette for all
+    assert main(["replay", str(game), "--gif", str(gif), "--start", "7"]) == 2
+
+
+def test_in_a_pipe_every_step_is_text(game: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(game), "--terminal"]) == 0
+    assert capsys.readouterr().out.count("step ") == 7
+    assert main(["replay", str(game), "--terminal", "--start", "5"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if "step " in line] == [
+        "step 5",
+        "step 6",
+    ]
+
+
+def test_shapes_have_their_colours_and_places() -> None:
+    image = raster([Group("", 0, 0, (Mark("slot", 50, 0, 50, "exit"),))], (100, 100), 200)
+    pixels = np.asarray(image)
+    assert image.size == (200, 200)
+    assert tuple(pixels[50, 150]) == tuple(bytes.fromhex(COLOURS["exit"][1:]))
+    assert tuple(pixels[150, 50]) == tuple(bytes.fromhex(COLOURS["background"][1:]))
+
+
+def test_frames_are_of_the_states(game: Path) -> None:
+    replay = load_replay(game)
+    assert [state.dice.clock for state in replay.states()] == list(range(7))
+    pictures = frames(replay, 64)
+    assert len({picture.tobytes() for picture in pictures}) > 4
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "no replay"),
+        ("[]", "not a replay"),
+        ("[" * 100_000, "no replay"),
+        (json.dumps({"format": "hackmatrix-replay", "version": 2}), "version 2"),
+        (json.dumps(Replay(GameId(7), (27,)).as_json()), "number 0 (27) is not valid"),
+    ],
+)
+def test_what_is_no_replay_is_refused(
+    content: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    assert main(["replay", str(path), "--gif", str(tmp_path / "x.gif")]) == 2
+    message = capsys.readouterr().err
+    assert words in message
+    assert message.count("\n") == 1
+    assert not (tmp_path / "x.gif").exists()

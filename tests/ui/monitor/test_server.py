@@ -1,0 +1,188 @@
+"""The server answers its own page with what the runs hold."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from monitored_runs import append, row_of, save_agent, write_run
+from starlette.testclient import TestClient
+
+from hackmatrix.ui.monitor.runs import Runs
+from hackmatrix.ui.monitor.server import make_app
+
+RETURN = "train/mean_episode_return"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for seed in (0, 1):
+        rows = [row_of(10 * i, mean_episode_return=float(i + seed)) for i in range(1, 6)]
+        write_run(tmp_path / f"best-{seed}", rows, seed=seed)
+    append(tmp_path / "best-1", row_of(50, approx_kl=0.09, alarms=["kl_too_high"]))
+    append(tmp_path / "best-1", row_of(50, **{"eval/mean_return": 8.0}))
+    save_agent(tmp_path / "best-1", 50)
+    return tmp_path
+
+
+@pytest.fixture
+def runs(folder: Path) -> Runs:
+    runs = Runs([str(folder / "best-0"), str(folder / "best-1")], folder)
+    runs.read_all()
+    return runs
+
+
+@pytest.fixture
+def client(runs: Runs) -> Iterator[TestClient]:
+    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as it:
+        yield it
+
+
+def curves(client: TestClient, **query: Any) -> Any:
+    return client.get("/curves", params=query).json()["curves"]
+
+
+def test_the_overview_tells_runs_metrics_alarms_and_checkpoints(
+    client: TestClient, folder: Path
+) -> None:
+    told = client.get("/overview").json()
+    assert [(g["name"], len(g["runs"])) for g in told["groups"]] == [("best-*", 2)]
+    groups = {g["title"]: [m["label"] for m in g["metrics"]] for g in told["metrics"]}
+    assert groups == {"Learning": ["return", "KL"], "Evaluation": ["return"]}
+    _, kl = told["metrics"][0]["metrics"]
+    assert kl["health"] == ["critical"]
+    assert [limit["above"] for limit in kl["limits"]] == [0.06, 0.08]
+    (alarm,) = told["alarms"]
+    assert (alarm["run"], alarm["metric"]) == ("best-1", "train/approx_kl")
+    assert alarm["at"]["steps"] == 50_000
+    (saved,) = told["checkpoints"]
+    assert saved["score"] == 8
+    assert saved["command"] == f"hackmatrix watch {folder / 'best-1' / 'params_50.npz'}"
+
+
+def test_a_group_has_a_line_for_each_seed_and_their_mean(client: TestClient) -> None:
+    (group,) = curves(client, metric=RETURN)[RETURN]
+    assert [line["y"] for line in group["lines"]] == [[1, 2, 3, 4, 5], [2, 3, 4, 5, 6]]
+    assert group["mean"]["y"] == [1.5, 2.5, 3.5, 4.5, 5.5]
+    assert group["mean"]["x"] == [10_000, 20_000, 30_000, 40_000, 50_000]
+    assert group["range"] == [1, 6]
+    assert curves(client, metric=["no/such"])["no/such"] == [None]
+
+
+def test_curves_are_of_the_part_and_the_axis_that_are_wanted(client: TestClient) -> None:
+    (group,) = curves(client, metric=RETURN, axis="updates", low=22, high=28)[RETURN]
+    assert group["lines"][0]["x"] == [20, 30]
+
+
+def test_what_is_not_finite_has_a_mark(client: TestClient, runs: Runs, folder: Path) -> None:
+    append(folder / "best-0", row_of(60, mean_episode_return=None))
+    runs.read_all()
+    (group,) = curves(client, metric=RETURN)[RETURN]
+    assert group["broken"] == [60_000]
+    assert len(group["lines"][0]["y"]) == 5
+
+
+def test_numbers_of_any_size_are_answered(client: TestClient, runs: Runs, folder: Path) -> None:
+    for name in ("best-0", "best-1"):
+        append(folder / name, row_of(60, mean_episode_return=1e308, steps_per_second=5e-324))
+        append(folder / name, row_of(2**52, mean_episode_return=-1e308))
+    runs.read_all()
+    told = {m["name"]: m for g in client.get("/overview").json()["metrics"] for m in g["metrics"]}
+    assert told[RETURN]["health"] == ["critical"]
+    for axis in ("steps", "updates", "hours"):
+        (group,) = curves(client, metric=RETURN, axis=axis, rows=5)[RETURN]
+        assert len(group["lines"][0]["y"]) == 5
+        assert len(group["broken"]) == 2
+
+
+def test_the_version_changes_when_rows_come(client: TestClient, runs: Runs, folder: Path) -> None:
+    version = client.get("/overview").json()["version"]
+    runs.read()
+    assert client.get("/overview").json()["version"] == version
+    append(folder / "best-0", row_of(60))
+    runs.read()
+    assert client.get("/overview").json()["version"] != version
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "metric=",
+        "metric=train%2Fmean_episode_return&axis=x&rows=nan&low=a&high=inf&pixels=1e99",
+        "&".join(["metric=train%2Fentropy"] * 2000),
+        "metric=train%2Fmean_episode_return&low=1e300&high=-1e300&rows=-5&pixels=-1",
+    ],
+)
+def test_odd_questions_are_answered(client: TestClient, query: str) -> None:
+    assert client.get(f"/curves?{query}").status_code == 200
+
+
+def test_only_files_of_the_page_are_served_and_only_to_this_machine(client: TestClient) -> None:
+    page = client.get("/")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "--siphon" in client.get("/look.css").text
+    assert "Leon Sorokin" in client.get("/uplot-license.txt").text
+    for path in ("/session.py", "/%2e%2e/server.py", "/main.js"):
+        assert client.get(path).status_code == 404
+    for path in ("/", "/overview", "/curves"):
+        assert client.get(path, headers={"host": "evil.example"}).status_code == 403
+
+
+def test_other_machines_need_the_token(runs: Runs) -> None:
+    app = make_app(runs, 5.0, token="secret", host="0.0.0.0")
+    with TestClient(app, base_url="http://here:8643") as client:
+        assert client.get("/overview").status_code == 403
+        assert client.get("/?token=secret").status_code == 200
+        assert client.get("/overview").status_code == 200
+
+
+def test_the_folder_of_a_search_shows_its_trials_and_its_plots(tmp_path: Path) -> None:
+    folder = tmp_path / "search"
+    write_run(folder / "trials" / "tpe-0", [row_of(10)])
+    runs = Runs([str(folder)], tmp_path)
+    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as client:
+        assert client.get("/overview").json()["pictures"] == []
+        (folder / "history.svg").write_text("<svg/>")
+        told = client.get("/overview").json()
+        (picture,) = told["pictures"]
+        assert [run["name"] for group in told["groups"] for run in group["runs"]] == ["tpe-0"]
+        assert picture["name"] == "history"
+        answer = client.get(picture["address"])
+        assert (answer.text, answer.headers["content-type"]) == ("<svg/>", "image/svg+xml")
+        assert client.get("/picture/..%2Fhistory").status_code == 404
+        secret = tmp_path / "secret"
+        secret.write_text("secret")
+        (folder / "x.svg").symlink_to(secret)
+        os.mkfifo(folder / "y.svg")
+        assert client.get("/overview").json()["pictures"] == told["pictures"]
+        for name in ("x", "y"):
+            assert client.get(f"/picture/{name}").status_code == 404
+
+
+def test_only_agents_of_hackmatrix_are_offered_to_be_watched(
+    client: TestClient, folder: Path
+) -> None:
+    save_agent(folder / "best-0", 50, environment="CartPole-v1")
+    told = client.get("/overview").json()
+    commands = {each["run"]: each["command"] for each in told["checkpoints"]}
+    assert commands.keys() == {"best-0", "best-1"}
+    assert commands["best-0"] is None
+    assert commands["best-1"].startswith("hackmatrix watch ")
+
+
+def test_plots_of_several_searches_have_the_names_of_their_folders(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_run(tmp_path / name / "trials" / "0", [row_of(10)])
+        (tmp_path / name / "history.svg").write_text("<svg/>")
+    runs = Runs([str(tmp_path / "a"), str(tmp_path / "b")], tmp_path)
+    assert list(runs.pictures()) == ["a history", "b history"]
+
+
+def test_a_search_can_be_named_like_a_run(tmp_path: Path) -> None:
+    write_run(tmp_path / "a" / "trials" / "0", [row_of(10)])
+    (tmp_path / "a" / "history.svg").write_text("<svg/>")
+    runs = Runs(["a"], tmp_path)
+    assert [run.path for run in runs.runs] == [tmp_path / "a" / "trials" / "0"]
+    assert list(runs.pictures()) == ["history"]

@@ -1,0 +1,179 @@
+"""The page as files: the same game and the same agent in a browser without a server of ours."""
+
+import http.server
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import opened, settled
+from paths import ROOT
+
+from hackmatrix.agents import shipped
+from hackmatrix.agents.roster.plain_mlp import make_policy
+from hackmatrix.agents.roster.position_policies import load
+from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.cli.main import main
+from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.observation import observe
+from hackmatrix.game.rules.actions import SIPHON
+from hackmatrix.ui.page.export import _PYODIDE, _agent
+from hackmatrix.ui.page.in_browser import PAGES
+from hackmatrix.ui.session.session import Session
+
+SECONDS = 240  # for Python to start, also where other tests take the processor
+MOVES = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
+PYODIDE = Path(os.environ.get("HACKMATRIX_PYODIDE", ROOT / "node_modules" / "pyodide"))
+
+
+def watching() -> Session:
+    """The session of `hackmatrix watch`."""
+    return Session(PAGES["watch"], cast(None, None))
+
+
+def agents_moves(session: Session, steps: int) -> list[int]:
+    session.handle({"do": "agent", "steps": steps})
+    return list(session.tree.line(session.at))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exported page without Pyodide itself."""
+    folder = tmp_path_factory.mktemp("export")
+    (folder / "pyodide").mkdir()
+    for file in _PYODIDE:
+        (folder / "pyodide" / file).touch()
+    command = ["page", "--export", str(folder / "site"), "--pyodide", str(folder / "pyodide")]
+    assert main(command) == 0
+    return folder / "site"
+
+
+def test_the_agent_in_plain_python_is_the_agent() -> None:
+    policy, plain = load(shipped.PARAMS), make_policy(*_agent(shipped.PARAMS, "shipped"))
+    rng, game = random.Random(0), Game.new(5)
+    for _ in range(12):
+        logits, value = policy(observe(game.state), [True] * 28)
+        found, worth = plain(observe(game.state), [True] * 28)
+        assert found == pytest.approx(list(logits), rel=1e-4, abs=1e-4)
+        assert worth == pytest.approx(value, rel=1e-4, abs=1e-4)
+        game.step(rng.choice(game.valid_actions()))
+
+
+def test_the_archive_is_all_that_a_session_needs(site: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(site / "python.zip").extractall(tmp_path)
+    code = """
+import json, sys
+sys.path.insert(0, "")
+from hackmatrix.ui.page.in_browser import begin
+answer = begin("watch")
+print(json.dumps(json.loads(answer('{"do": "agent", "steps": 40}'))["added"]))
+answer = begin("play")
+print(json.loads(answer('{"do": "act", "action": 99}'))["error"])
+"""
+    # Isolated: neither this checkout nor installed packages are found.
+    command = [sys.executable, "-I", "-S", "-c", code]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    added, error = result.stdout.splitlines()
+    assert [node[2] for node in json.loads(added)] == agents_moves(watching(), 40)
+    assert error == "action: expected 0..27, got 99"
+
+
+def test_the_first_position_is_a_file(site: Path) -> None:
+    for page, name in (("play", "index.html"), ("watch", "watch.html")):
+        first = json.loads((site / f"{page}.json").read_text())
+        assert first["game"] == str(PAGES[page])
+        assert first["about"]["agents"] == (
+            ["shipped", "exit", "random"] if page == "watch" else []
+        )
+        html = (site / name).read_text()
+        assert f'data-page="{page}"' in html
+        assert "default-src 'none'" in html
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "give --export FOLDER"),
+        (["--export", "taken"], "holds something already"),
+        (["--export", "new", "--pyodide", "nowhere"], "npm install --no-save pyodide"),
+        (["--export", "new", "--agent", "nowhere.npz"], "no such file"),
+    ],
+)
+def test_what_can_not_be_exported_is_one_line_and_writes_nothing(
+    arguments: list[str],
+    words: str,
+    site: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "index.html").write_text("mine")
+    assert main(["page", "--pyodide", str(site / "pyodide"), *arguments]) == 2
+    message = capsys.readouterr().err
+    assert words in message
+    assert message.count("\n") == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["taken", "index.html"]
+    assert (tmp_path / "taken" / "index.html").read_text() == "mine"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An exported page at a web server that knows nothing of it."""
+    if not PYODIDE.is_dir():
+        pytest.skip("needs Pyodide: npm install --no-save pyodide")
+    site = tmp_path_factory.mktemp("host") / "a" / "site"
+    assert main(["page", "--export", str(site), "--pyodide", str(PYODIDE)]) == 0
+    handler = partial(QuietHandler, directory=str(site.parent))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/site/"
+        server.shutdown()
+        thread.join()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_the_game_is_the_engines(browser: Any, address: str) -> None:
+    game, rng = Game.new(*PAGES["play"]), random.Random(2)
+    with opened(browser, address) as page:
+        page.set_default_timeout(1000 * SECONDS)
+        page.select_option("#speed", "0")
+        assert page.is_visible("#waking")  # the board is there before Python is
+        for step in range(1, 9):
+            action = rng.choice([a for a in game.valid_actions() if a <= SIPHON])
+            page.keyboard.press("s" if action == SIPHON else MOVES[action])
+            position = settled(page, step, SECONDS)
+            outcome = game.step(action)
+            assert position["last"]["reward"] == outcome.reward
+            assert position["seen"]["player"]["credits"] == game.state.player.credits
+        assert page.locator("#waking").count() == 0
+        page.click("#next-game")
+        page.wait_for_function("() => hackmatrix.game.id !== '7'")
+
+
+def test_the_agent_plays_as_behind_the_server_also_from_a_link(browser: Any, address: str) -> None:
+    theirs = agents_moves(watching(), 50)
+    letter = "abcdefghijklmnopqrstuvwxyzAB"[theirs[0]]
+    with opened(browser, f"{address}watch.html#seed=e0.0&line={letter}") as page:
+        page.set_default_timeout(1000 * SECONDS)
+        page.select_option("#speed", "0")
+        settled(page, 1, SECONDS)
+        assert page.locator("#bars li").count() >= 1
+        page.keyboard.press("End")
+        page.wait_for_function("() => hackmatrix.game.nodes.length > 50")
+        ours = page.evaluate("hackmatrix.game.nodes.slice(1, 51).map((node) => node.action)")
+        assert ours == theirs
