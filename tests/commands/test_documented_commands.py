@@ -321,7 +321,7 @@ def cases() -> Iterator[Any]:
             yield pytest.param(line, False, marks=pytest.mark.slow, id=f"{line} (checkout)")
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("line", "wheel"), list(cases()))
 def test_command(line: str, wheel: bool, places: Places, tmp_path: Path) -> None:
     row = row_of(line)
@@ -408,7 +408,7 @@ class Run:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         process = self.start(**pipes)
         try:
-            output, _ = process.communicate(given, timeout=300)
+            output, _ = process.communicate(given, timeout=1000)
         finally:
             end(process)
         assert process.returncode == 0, f"{self.line}\n{output}"
