@@ -205,7 +205,7 @@ ROWS = [
         prints="HackMatrix",
         writes=("peers.md", "peers.svg"),
     ),
-    Row(r"make slow", env={"PYTEST_ADDOPTS": "tests/agents"}, prints="passed"),
+    Row(r"make slow", env={"PYTEST_ADDOPTS": "tests/agents/networks"}, prints="passed"),
     Row(r"make clean", prints="rm -rf"),
     Row(r"make lock", prints="uv pip compile", writes=("requirements*.lock",)),
     Row(r"make help", prints="make train|train +train"),
