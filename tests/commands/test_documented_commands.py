@@ -69,7 +69,8 @@ PARAMS = ("**/*.npz",)
 SLOW = re.compile(
     r".*(?:bench compile|make bench|tune --config hackmatrix|--search |analyse|teach|--curriculum|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
-    r"benchmarks\.(?:search|recipe|networks|multi_task|scaling --rep))"
+    r"--coordinator 10|"
+    r"benchmarks\.(?:search|recipe|networks|multi_task|scaling --rep|weak|coverage))"
 )
 
 # The first that fits a line holds.
