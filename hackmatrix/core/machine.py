@@ -2,7 +2,6 @@
 
 import datetime
 import importlib.metadata
-import os
 import platform
 import subprocess
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import jax
 
+from hackmatrix.core.devices.shares import num_cores
 from hackmatrix.core.version import __version__
 
 
@@ -18,7 +18,7 @@ def machine() -> dict[str, Any]:
     return {
         "device": jax.devices()[0].device_kind,
         "processor": _processor(),
-        "cores": _cores(),
+        "cores": num_cores(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 
@@ -58,12 +58,6 @@ def line(machine: dict[str, Any], versions: dict[str, str]) -> str:
         f"{machine['device']} ({machine['processor']}), {machine['cores']} cores, {packages}, "
         f"{machine['date']}"
     )
-
-
-def _cores() -> int | None:
-    if hasattr(os, "sched_getaffinity"):  # Linux
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
 
 
 def _processor() -> str:

@@ -1,1 +1,1 @@
-"""How agents learn: PPO, a run under way, its settings, its metrics and alarms, imitation."""
+"""Learning: PPO, a run under way, its settings, its metrics and alarms, imitation."""

@@ -1,1 +1,1 @@
-"""What is found out about agents: evaluation, comparison, tuning, data sets, formats, speed."""
+"""Findings about agents: evaluation, comparison, tuning, data sets, formats, speed."""

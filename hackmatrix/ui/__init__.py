@@ -1,1 +1,1 @@
-"""What people look at: the page, the terminal, films of games, and the monitor of runs."""
+"""Views for people: the page, the terminal, films of games, and the monitor of runs."""

@@ -80,14 +80,12 @@ def test_each_room_imports_only_those_listed_below_it(wing: str) -> None:
     rooms = rooms_of(wing)
     folders = {path.parent.name for path in (PACKAGE / wing).glob("*/__init__.py")}
     assert set(rooms) == folders
-    place = {name: number for number, name in enumerate(rooms)}
-    wrong = []
-    for module, other in IMPORTS:
-        ours, theirs = room(module), room(other)
-        if ours[:1] == theirs[:1] == (wing,) and ours != theirs:
-            ranks = [place.get(each[-1]) for each in (ours, theirs)]
-            if None not in ranks and ranks[0] >= ranks[1]:  # type: ignore[operator]
-                wrong.append(f"{module} imports {other}")
+    place = {(wing, name): number for number, name in enumerate(rooms)}
+    wrong = [
+        f"{module} imports {other}"
+        for module, other in IMPORTS
+        if {room(module), room(other)} <= place.keys() and place[room(module)] > place[room(other)]
+    ]
     assert wrong == []
 
 

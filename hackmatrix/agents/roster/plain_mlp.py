@@ -43,7 +43,7 @@ def _forward(
     record: bytes,
     mask: Sequence[bool],
 ) -> tuple[list[float], float]:
-    """What `position_policies.py` computes with NumPy."""
+    """The forward pass of `position_policies.py`, without NumPy."""
     del mask
     *trunk, logits, value = layers
     hidden: Sequence[float] = features(record, layout)

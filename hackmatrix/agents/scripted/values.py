@@ -1,4 +1,4 @@
-"""What things are worth to the scripted player, in points of its own."""
+"""The worth of things to the scripted player, in points of its own."""
 
 from functools import lru_cache
 from math import log1p

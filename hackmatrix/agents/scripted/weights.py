@@ -9,7 +9,7 @@ from hackmatrix.game.rules.programs import PROGRAMS
 
 
 class Weights(NamedTuple):
-    """What things are worth (`values.py`), and how far to look (`scripted.py`)."""
+    """The worth of things (`values.py`), and how far to look (`scripted.py`)."""
 
     # What lasts.
     hp1: float  # the last hp: the life

@@ -10,7 +10,7 @@ from hackmatrix.cloud.tpu.observed import Hosts, Node, Observed, Queue
 
 
 class Action(Enum):
-    """What to do; `hackmatrix.cloud.tpu.run` has its gcloud lines."""
+    """The next step; `hackmatrix.cloud.tpu.run` has its gcloud lines."""
 
     CREATE = "create"
     START = "start"

@@ -1,1 +1,1 @@
-"""What a player can foresee: the observation layout `tactical`, in plain Python and in JAX."""
+"""A player's foresight: the observation layout `tactical`, in plain Python and in JAX."""

@@ -1,1 +1,1 @@
-"""What the servers of the page and of the monitor share: who may talk to them."""
+"""Shared by the servers of the page and of the monitor: who may talk to them."""

@@ -159,7 +159,7 @@ def on_a_terminal(code: str) -> tuple[int, int]:
 
 
 def rest(terminal: int) -> bytes:
-    """What is written to a terminal until its process ends."""
+    """All that is written to a terminal until its process ends."""
     seen = b""
     try:
         while part := os.read(terminal, 65536):
