@@ -81,7 +81,7 @@ class VectorBench(NamedTuple):
 
 
 class Training(NamedTuple):
-    """How one training went."""
+    """One training's figures."""
 
     name: str
     seconds: float

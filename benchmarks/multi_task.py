@@ -70,8 +70,8 @@ class Comparison(NamedTuple):
             returns = {task: r for run in runs for task, r in run.returns.items()}
             steps = sum(run.timesteps for run in runs)
             seconds = sum(run.seconds for run in runs) / self.num_seeds
-            told = [f"{np.mean(returns[task]):.1f} ({min(returns[task]):.1f})" for task in tasks]
-            lines.append([kind, f"{steps:,}", f"{seconds:.1f}", *told])
+            means = [f"{np.mean(returns[task]):.1f} ({min(returns[task]):.1f})" for task in tasks]
+            lines.append([kind, f"{steps:,}", f"{seconds:.1f}", *means])
         title = f"{self.num_seeds} seeds, {self.episodes} games of each task, sampled: mean (worst)"
         return "\n".join([title, aligned(lines), machine.line(self.as_dict(), _versions())])
 

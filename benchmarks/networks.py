@@ -56,7 +56,7 @@ class NetworksOptions(Options):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is known of each network: a list with an entry for each seed."""
+    """The results of each network: a list with an entry for each seed."""
 
     found: dict[str, list[dict[str, Any]]]
 

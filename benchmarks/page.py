@@ -1,4 +1,4 @@
-"""How fast the page is in a headless Chromium, and what it sends."""
+"""Speed of the page in a headless Chromium, and the bytes it sends."""
 
 import functools
 import gzip
@@ -216,7 +216,7 @@ def _moves(browser: Any, count: int) -> dict[str, Figure]:
 
 
 def processor_times(count: int) -> dict[str, Figure]:
-    """What the server does, in time of a processor: whatever else the machine does."""
+    """The server's work, in time of a processor: whatever else the machine does."""
     starts = []
     for command in ("play", "watch"):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,4 +1,4 @@
-"""What each setting of the recipe is worth, over several seeds.
+"""The gain of each setting of the recipe, over several seeds.
 
 `configs/cpu.yaml` has the settings of `configs/best.yaml` with a smaller batch, and sees wins after
 a tenth of the steps.
@@ -96,7 +96,7 @@ class RecipeOptions(Options):
 
 @dataclass(frozen=True)
 class Study:
-    """What is known of each variation, by what sets it apart from the config."""
+    """The results of each variation, by what sets it apart from the config."""
 
     found: dict[str, Any]
     groups: Sequence[str]

@@ -47,7 +47,7 @@ class Cost(NamedTuple):
 
     once: float  # to start and to close
     row: float  # for a row of metrics
-    told: float  # part of `row` during which the training loop is blocked
+    blocked: float  # part of `row` during which the training loop is blocked
     idle: float  # per second without a row
 
     def share(self, rows_per_second: float, cores: int) -> float:
@@ -87,9 +87,9 @@ class Costs(NamedTuple):
             f"{'':<14}{'once':>9}{'a row':>12}{'(the loop':>12}{'idle':>9}{'of the machine':>16}",
         ]
         for name, cost in it["trackers"].items():
-            told = f"({1e3 * cost['told']:.3f} ms)"
+            blocked = f"({1e3 * cost['blocked']:.3f} ms)"
             lines.append(
-                f"{name:<14}{cost['once']:>7.2f} s{1e3 * cost['row']:>9.2f} ms{told:>12}"
+                f"{name:<14}{cost['once']:>7.2f} s{1e3 * cost['row']:>9.2f} ms{blocked:>12}"
                 f"{cost['idle']:>9.2%}{cost['share']:>16.2%}"
             )
         return "\n".join([*lines, machine.line(it, it["versions"])])
@@ -104,36 +104,36 @@ def measure(options: TrackersOptions) -> Costs:
     settings, _ = resolve({"total_timesteps": options.timesteps}, in_file)
     settings = dataclasses.replace(settings, tensorboard=False, wandb=False)
     seconds, lines = _run(settings)
-    told = [lines[i % len(lines)] for i in range(options.rows)]
+    rows = [lines[i % len(lines)] for i in range(options.rows)]
     ways = {"TensorBoard": dataclasses.replace(settings, tensorboard=True)}
     if importlib.util.find_spec("wandb") is not None:
         ways["W&B, offline"] = dataclasses.replace(settings, wandb=True)
     with mock.patch.dict(os.environ, _OFFLINE):
         for way in ways.values():  # the first use imports and caches
-            _told(way, told[:1])
-        costs = {name: _cost(way, told, options.repeats) for name, way in ways.items()}
+            _cost_of_rows(way, rows[:1])
+        costs = {name: _cost(way, rows, options.repeats) for name, way in ways.items()}
     return Costs(settings, seconds, len(lines), costs)
 
 
 def _cost(settings: TrainConfig, rows: list[Row], repeats: int) -> Cost:
-    once = statistics.median(_told(settings, [])[0] for _ in range(repeats))
-    all_rows, waited = zip(*(_told(settings, rows) for _ in range(repeats)), strict=True)
-    idle, _ = _told(settings, [], _IDLE_SECONDS)
+    once = statistics.median(_cost_of_rows(settings, [])[0] for _ in range(repeats))
+    all_rows, waited = zip(*(_cost_of_rows(settings, rows) for _ in range(repeats)), strict=True)
+    idle, _ = _cost_of_rows(settings, [], _IDLE_SECONDS)
     return Cost(
         once=once,
         row=max(0.0, statistics.median(all_rows) - once) / len(rows),
-        told=statistics.median(waited) / len(rows),
+        blocked=statistics.median(waited) / len(rows),
         idle=max(0.0, idle - once) / _IDLE_SECONDS,
     )
 
 
-def _told(settings: TrainConfig, rows: list[Row], idle: float = 0.0) -> tuple[float, float]:
+def _cost_of_rows(settings: TrainConfig, rows: list[Row], idle: float = 0.0) -> tuple[float, float]:
     """Core seconds of a tracker for some rows, and seconds for which its caller is blocked."""
     with tempfile.TemporaryDirectory() as folder:
         before = _core_seconds()
         run = TrackedRun(Path(folder), settings.as_dict())
         with Trackers.open(run, lambda _: None) as trackers:
-            waited = _seconds(lambda: _tell(trackers, settings, rows))
+            waited = _seconds(lambda: _log_all(trackers, settings, rows))
             time.sleep(idle)
         if settings.wandb:
             import wandb
@@ -142,7 +142,7 @@ def _told(settings: TrainConfig, rows: list[Row], idle: float = 0.0) -> tuple[fl
         return _core_seconds() - before, waited
 
 
-def _tell(trackers: Trackers, settings: TrainConfig, rows: list[Row]) -> None:
+def _log_all(trackers: Trackers, settings: TrainConfig, rows: list[Row]) -> None:
     for update, row in enumerate(rows, 1):
         trackers.log(update, update * settings.batch_size, row)
 

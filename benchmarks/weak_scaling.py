@@ -209,7 +209,7 @@ def _seconds(pid: int) -> float:
 
 
 def _fields(pid: int) -> list[str]:
-    """What Linux tells of a process, from its state on."""
+    """Linux's facts about a process, from its state on."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 

@@ -1,4 +1,4 @@
-"""What holds for all tests: where compiled programs are kept, and how hypothesis searches."""
+"""Settings of all tests: where compiled programs are kept, and how hypothesis searches."""
 
 import gc
 import os

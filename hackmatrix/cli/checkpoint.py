@@ -112,7 +112,7 @@ def verify(argv: list[str], command: str = "hackmatrix checkpoint verify") -> in
     named = [local(path, checkpoints=True) for path in options.paths]
     paths = [found for path in named for run in runs_at(path) for found in found_at(run)]
     enable_compilation_cache()
-    told, failed = {}, False
+    results, failed = {}, False
     for path in paths:
         checks = []
         if not options.json:
@@ -123,9 +123,9 @@ def verify(argv: list[str], command: str = "hackmatrix checkpoint verify") -> in
             if not options.json:
                 print(f"  {each.name:<16}{said:<8}{each.text}", flush=True)
         failed |= any(each.passed is False for each in checks)
-        told[str(path)] = [each._asdict() for each in checks]
+        results[str(path)] = [each._asdict() for each in checks]
     if options.json:
-        print(json.dumps({"passed": not failed, "checks": told}))
+        print(json.dumps({"passed": not failed, "checks": results}))
     return FAILED if failed else 0
 
 

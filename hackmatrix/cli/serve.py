@@ -27,7 +27,7 @@ FLAGS = {
 
 
 class Call(NamedTuple):
-    """How the process is called."""
+    """The process's options."""
 
     flags: set[str]
     programs: tuple[int, ...]  # numbers; empty for all

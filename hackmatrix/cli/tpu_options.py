@@ -22,7 +22,7 @@ class TpuOptions:
 
 @dataclass(frozen=True)
 class CreateOptions(TpuOptions):
-    """How the TPU is asked for."""
+    """Options that ask for a TPU."""
 
     direct: bool = option(False, "make it now or fail, without the queue")
 
@@ -36,7 +36,7 @@ class HostOptions(TpuOptions):
 
 @dataclass(frozen=True)
 class LogOptions(TpuOptions):
-    """What of the logs."""
+    """Options of the logs."""
 
     worker: str = option("0", _HOSTS)
     lines: int = option(100, "number of last lines", at_least=1)
@@ -53,7 +53,7 @@ class FetchOptions(TpuOptions):
 
 @dataclass(frozen=True)
 class RunOptions(FetchOptions):
-    """How a run goes on."""
+    """Options of resuming."""
 
     retry: bool = option(False, "training failed: set up the newest code and try again")
     keep: bool = option(False, "do not delete the TPU when training is finished")

@@ -51,7 +51,7 @@ are to be started again, with --resume."""
 
 
 class Asked(NamedTuple):
-    """What a command line asks for."""
+    """A parsed command line."""
 
     flags: Given  # fields of `TrainConfig`
     in_file: Given  # likewise, of the file of --config
@@ -74,7 +74,7 @@ def main(argv: list[str]) -> int:
 
 
 def parsed(argv: list[str]) -> Asked:
-    """What a command line asks for, with folders here in place of those in buckets.
+    """The command line parsed, with folders here in place of those in buckets.
 
     Raises:
         UserError: an option is wrong; no bucket has been asked.

@@ -24,7 +24,7 @@ Given = dict[str, Any]
 
 
 class Places(NamedTuple):
-    """What a command line says of buckets."""
+    """The buckets of a command line."""
 
     runs: Address | None = None  # the folder of runs, if it is in a bucket
     source: Address | None = None  # the run to resume, if it is in a bucket
@@ -38,7 +38,7 @@ class Places(NamedTuple):
 
 
 def places_of(settings: Mapping[str, Any], options: Given) -> Places:
-    """What a command line says of buckets; asks none of them.
+    """The buckets of a command line; asks none of them.
 
     Args:
         settings: fields of `TrainConfig` from flags and file.

@@ -30,14 +30,14 @@ Arrange = Callable[[Any], Any]  # an episode's observations [T + 1, ...] as Mina
 
 
 class Limits(NamedTuple):
-    """How much is written: the first games of a data set, whole ones."""
+    """The part of a data set to write: its first games, whole ones."""
 
     episodes: int
     steps: int
 
 
 class Exported(NamedTuple):
-    """What was written."""
+    """The amount that was written."""
 
     folder: Path
     episodes: int
@@ -119,7 +119,7 @@ def _observations(
 
 
 def _gymnasium_env(environment: str, layout: str) -> gymnasium.Env[Any, Any] | None:
-    """What Minari's `recover_environment` will make; None if Gymnasium does not know it."""
+    """The environment for Minari's `recover_environment`; None if Gymnasium does not know it."""
     if environment == ENVIRONMENT_ID:
         return gymnasium.make(environment, observation=layout)
     return gymnasium.make(environment) if environment in gymnasium.registry else None

@@ -1,4 +1,4 @@
-"""What is no environment is refused in one line: the frog of examples/, with something changed."""
+"""An object that is no environment is refused in one line: the frog of examples/, changed."""
 
 import re
 from functools import partial

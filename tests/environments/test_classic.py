@@ -25,7 +25,7 @@ Array = jax.Array
 
 
 class Facts(NamedTuple):
-    """What an environment is known to have."""
+    """The known facts of an environment."""
 
     actions: int
     features: int

@@ -38,7 +38,7 @@ def started(env: Any, tasks: Any, seed: int = 0) -> tuple[Any, Any]:
 
 
 def played(env: Any, seen: Any, state: Any, steps: int) -> list[Any]:
-    """What the environment returns for random valid actions."""
+    """The environment's results for random valid actions."""
     random = np.random.default_rng(0)
     step, masks_of = jax.jit(jax.vmap(env.step)), jax.jit(jax.vmap(env.action_mask))
     results = []

@@ -45,7 +45,7 @@ def action_of(env: Any, state: Any, key: jax.Array) -> jax.Array:
 
 
 def play(env: Any, key: jax.Array, steps: int = STEPS) -> Any:
-    """What the steps of a random game return, its first observation and the masks before them."""
+    """A random game: its steps' results, its first observation and the masks before them."""
     observation, state = env.reset(key)
 
     def step(state: Any, key: jax.Array) -> Any:

@@ -1,4 +1,4 @@
-"""What a run and its evaluation say and do where something is odd."""
+"""The words and deeds of a run and its evaluation where something is odd."""
 
 import dataclasses
 import io

@@ -64,7 +64,7 @@ class Malicious:
 
 
 class Loader(NamedTuple):
-    """What reads a file, the name of the file, and a whole one; `repair` follows a change."""
+    """A reader of files, the name of a file, and a whole one; `repair` follows a change."""
 
     load: Callable[[Path], object]
     file: str

@@ -101,7 +101,7 @@ def put_run(fake: FakeBucket, run: Path, prefix: str = PREFIX) -> None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What a run's folder holds, without what belongs to this machine."""
+    """A run folder's files, without what belongs to this machine."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
@@ -110,7 +110,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def stored(fake: FakeBucket, prefix: str = PREFIX) -> dict[str, bytes]:
-    """What the bucket holds of a run, without the lease."""
+    """A run's objects in the bucket, without the lease."""
     names = fake.names(prefix)
     found = {name.removeprefix(prefix): fake.objects[name].content for name in names}
     return {name: content for name, content in found.items() if name != "lease.json"}

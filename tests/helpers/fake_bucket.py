@@ -30,7 +30,7 @@ BUCKET = "my-bucket"
 
 @dataclass
 class Fault:
-    """What happens to requests, `times` in number."""
+    """A fault of requests, `times` in number."""
 
     kind: str  # "refuse", "slow", "cut", "lose", "damage", or a status such as "503"
     times: int = 1

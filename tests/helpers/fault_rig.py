@@ -147,7 +147,7 @@ class Rig:
         return self.process.pid
 
     def drained(self) -> str:
-        """What was printed to the terminal since the last call, so that it never fills up."""
+        """The terminal's output since the last call, so that it never fills up."""
         text = b""
         with contextlib.suppress(OSError):
             while self.terminal is not None and (part := os.read(self.terminal, 65536)):
@@ -376,7 +376,7 @@ def _go_on(rig: Rig) -> None:
 
 
 def advice(rig: Rig) -> list[str]:
-    """What else to give with `--resume`, as the refusal of the command says it."""
+    """The flag to give with `--resume`, as the refusal of the command says it."""
     from hackmatrix.core.errors import UserError
     from hackmatrix.learning.run.run_folder import open_run_folder
     from hackmatrix.learning.run.sources import Source, find_source

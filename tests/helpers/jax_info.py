@@ -1,4 +1,4 @@
-"""What a step of the environment tells, as far as a test doesn't say itself."""
+"""Infos of a step of the environment, as far as a test doesn't give them itself."""
 
 from functools import cache
 

@@ -122,7 +122,7 @@ def recorded(state: State, steps: int, seed: int = 0, action: int | None = None)
 
 
 def verdicts(raw: Raw) -> list[Verdict]:
-    """What conformance says of a game."""
+    """Conformance's verdict on a game."""
     game = read_game(json.dumps(raw).encode())
     rebuild_saved_states(game)
     return list(check_game(game))

@@ -1,4 +1,4 @@
-"""What hypothesis can make for tests of the game: legal states, as `Game.to_dict` writes them."""
+"""Hypothesis strategies for tests of the game: legal states, as `Game.to_dict` writes them."""
 
 import random
 from typing import Any

@@ -38,7 +38,7 @@ class FakeGcloud:
 
     @property
     def actions(self) -> list[str]:
-        """What was done, without looks: verbs, and `start` with what it resumed."""
+        """The steps so far, without looks: verbs, and `start` with what it resumed."""
         return [action for call in self.calls if (action := action_of(call))]
 
 

@@ -79,7 +79,7 @@ def channel_rows(channels: tuple[Channel, ...], start: int, before: str = "") ->
 
 
 def in_words(channel: Channel) -> str:
-    """How a channel makes a feature of a number: `(stage - 1) / 7`."""
+    """A channel's feature of a number: `(stage - 1) / 7`."""
     number = f"({channel.name} - {channel.zero})" if channel.zero else channel.name
     words = f"`{number} / {channel.scale}`" if channel.scale > 1 else f"`{number}`"
     if channel.size > 1:

@@ -33,7 +33,7 @@ def foreign(tmp_path: Path) -> Path:
 
 
 def said(*command: object, folder: Path, told: str = "", **variables: str) -> str:
-    """What a process prints that is started in the folder, with the folder on PYTHONPATH."""
+    """Output of a process that is started in the folder, with the folder on PYTHONPATH."""
     done = subprocess.run(
         list(map(str, command)),
         cwd=folder,

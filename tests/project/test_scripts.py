@@ -47,7 +47,7 @@ RESUME = (
 
 
 def typed(folder: str, line: str, *further: str, work: Path) -> subprocess.CompletedProcess[str]:
-    """What the line does in a clone, `python` being the interpreter of these tests.
+    """The effects of the line in a clone, `python` being the interpreter of these tests.
 
     The scripts are named by their place in the repository, and run in a folder of their own.
     """

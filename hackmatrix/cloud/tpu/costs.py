@@ -1,4 +1,4 @@
-"""What a TPU costs, and when it must be gone."""
+"""Costs of a TPU, and the time by which it must be gone."""
 
 from datetime import date, datetime
 
@@ -28,7 +28,7 @@ def price_in_words(tpu: Description) -> str:
 
 
 def spent_in_words(tpu: Description, created: datetime, now: datetime) -> str:
-    """How long a TPU is there, and what that costs."""
+    """The hours that a TPU is there, and their costs."""
     hours = max(0.0, (now - created).total_seconds() / 3600)
     if tpu.price == 0:
         return f"{hours:.1f} h, free"

@@ -1,4 +1,4 @@
-"""What to do next with a TPU: a pure function of what is observed and what happened before.
+"""The next step with a TPU: a pure function of what is observed and what happened before.
 
 `decide` runs no command and reads no clock, so every state is a row of a table in its tests. What
 it remembers (`Memory`) only spaces out attempts and counts them: `hackmatrix tpu run` may be killed

@@ -124,7 +124,7 @@ class Description:
 
     @property
     def warnings(self) -> list[str]:
-        """What may be meant otherwise."""
+        """Warnings about settings that are probably meant otherwise."""
         kind, found = self.slice.kind, []
         if self.zone not in kind.zones:
             found.append(f"no {self.slice.family} is known in {self.zone}: {', '.join(kind.zones)}")

@@ -17,7 +17,7 @@ MINUTE = 60.0
 
 
 class Result(NamedTuple):
-    """How a command ended."""
+    """Exit code and output of a command."""
 
     code: int
     out: str

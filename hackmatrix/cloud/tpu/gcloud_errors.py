@@ -1,4 +1,4 @@
-"""What gcloud's errors mean, and what to do about them."""
+"""The meaning of gcloud's errors, and their remedies."""
 
 import re
 from enum import Enum

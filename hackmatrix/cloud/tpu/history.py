@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """What happened since `hackmatrix tpu run` was started."""
+    """The events since `hackmatrix tpu run` was started."""
 
     retry: bool = False  # the user wants training that failed to be tried again
     keep: bool = False  # the user keeps the TPU when training is finished
@@ -57,7 +57,7 @@ class Memory:
 
 
 def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Memory:
-    """What is known after a step.
+    """The history after a step.
 
     Args:
         memory: what was known before.

@@ -1,4 +1,4 @@
-"""What is done on the hosts of a TPU: files, the set-up script, commands of a shell.
+"""Work on the hosts of a TPU: files, the set-up script, commands of a shell.
 
 Every host has the repository, a Python and all packages in `PLACE`, and trains in a session of
 tmux, which goes on when the connection ends. `worker.py` is what runs there.

@@ -1,4 +1,4 @@
-"""What is observed of a TPU: the states of its request, of itself, its hosts and its run."""
+"""Observed states of a TPU: of its request, of itself, its hosts and its run."""
 
 import json
 import re
@@ -51,7 +51,7 @@ class Node(StrEnum):
 
 
 class Hosts(StrEnum):
-    """The state of the hosts together."""
+    """The state of the hosts combined."""
 
     UNSEEN = "not asked"
     UNREACHABLE = "ssh does not reach them"
@@ -121,38 +121,38 @@ def read_object(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def told_by_hosts(text: str) -> list[dict[str, Any]]:
-    """What each host told (`worker.look`), by name of the host."""
+def reports_of_hosts(text: str) -> list[dict[str, Any]]:
+    """Each host's answer (`worker.look`), by name of the host."""
     lines = [line.partition(PREFIX)[2] for line in text.splitlines() if PREFIX in line]
-    found = [told for line in lines if (told := read_object(line))]
-    return sorted(found, key=lambda told: str(told.get("host", "")))
+    found = [report for line in lines if (report := read_object(line))]
+    return sorted(found, key=lambda report: str(report.get("host", "")))
 
 
-def together(told: list[dict[str, Any]], hosts: int) -> tuple[Hosts, int, tuple[str, ...]]:
+def combined(reports: list[dict[str, Any]], hosts: int) -> tuple[Hosts, int, tuple[str, ...]]:
     """The state of all hosts, the exit code of training and its last words.
 
     Args:
-        told: what those told that answered.
+        reports: those of the hosts that answered.
         hosts: number of hosts.
     """
-    states = [str(one.get("state")) for one in told]
-    if len(told) < hosts:
+    states = [str(each.get("state")) for each in reports]
+    if len(reports) < hosts:
         return Hosts.UNREACHABLE, 0, ()
     if "bare" in states:
         return Hosts.BARE, 0, ()
     if "busy" in states:
         return Hosts.BUSY, 0, ()
-    ended = [one for one in told if one.get("state") == "ended"]
+    ended = [each for each in reports if each.get("state") == "ended"]
     # The host that failed first has an own error; its peers only miss it.
-    failed = [one for one in ended if one.get("code") not in (0, *RESTART_CODES)]
+    failed = [each for each in ended if each.get("code") not in (0, *RESTART_CODES)]
     if failed:
         return Hosts.ENDED, int(failed[0].get("code") or 1), tuple(failed[0].get("words", ()))
-    if "training" in states and all(one.get("code") == 0 for one in ended):
+    if "training" in states and all(each.get("code") == 0 for each in ended):
         states = [state for state in states if state != "ended"]  # one may still write files
     if len(set(states)) > 1:
         return Hosts.MIXED, 0, ()
     if ended and len(states) == hosts:
-        codes = [int(one.get("code", 0)) for one in ended]
+        codes = [int(each.get("code", 0)) for each in ended]
         return Hosts.ENDED, max(codes), tuple(ended[codes.index(max(codes))].get("words", ()))
     known = {"idle": Hosts.IDLE, "training": Hosts.TRAINING, "vanished": Hosts.VANISHED}
     return known.get(states[0], Hosts.BARE), 0, ()
@@ -162,12 +162,12 @@ def together(told: list[dict[str, Any]], hosts: int) -> tuple[Hosts, int, tuple[
 RESTART_CODES = (RESTART_ME, 129, 134, 137, 143)
 
 
-def log_of(told: list[dict[str, Any]], after: int) -> Log:
+def log_of(reports: list[dict[str, Any]], after: int) -> Log:
     """The lines of the first host, which is the one that logs."""
-    if not told or told[0].get("state") == "bare":
+    if not reports or reports[0].get("state") == "bare":
         return Log((), 0)
-    lines = tuple(str(line) for line in told[0].get("lines", ()))
-    total = int(told[0].get("next", after))
+    lines = tuple(str(line) for line in reports[0].get("lines", ()))
+    total = int(reports[0].get("next", after))
     return Log(lines, total) if total >= after else Log()  # another machine: from its first line
 
 
@@ -184,9 +184,9 @@ def run_in_bucket(listing: str, job: str) -> Run:
     return Run(exists, max(map(int, found), default=None), finished)
 
 
-def run_on_hosts(told: list[dict[str, Any]]) -> Run:
+def run_on_hosts(reports: list[dict[str, Any]]) -> Run:
     """The run on the disk of the first host."""
-    if not told:
+    if not reports:
         return Run()
-    checkpoint = told[0].get("checkpoint")
-    return Run(bool(told[0].get("run")), None if checkpoint is None else int(checkpoint))
+    checkpoint = reports[0].get("checkpoint")
+    return Run(bool(reports[0].get("run")), None if checkpoint is None else int(checkpoint))

@@ -15,13 +15,13 @@ from hackmatrix.cloud.tpu.observed import (
     Observed,
     Queue,
     Run,
+    combined,
     log_of,
     read_object,
+    reports_of_hosts,
     run_in_bucket,
     run_on_hosts,
     state_of,
-    together,
-    told_by_hosts,
 )
 
 _PATIENCE = 3 * MINUTE  # for a command that only looks
@@ -37,7 +37,7 @@ class NoAnswer(Exception):
 
 
 def look(tpu: Description, gcloud: Gcloud, after: int, now: datetime) -> Observed:
-    """What is to be seen of a TPU now.
+    """The present state of a TPU.
 
     Args:
         tpu: the TPU.
@@ -100,7 +100,7 @@ def _with_states(seen: Observed, tpu: Description, gcloud: Gcloud) -> Observed:
 
 
 def _described(gcloud: Gcloud, argv: commands.Argv) -> dict[str, Any] | None:
-    """What a describe command tells; None if there is no such thing."""
+    """The output of a describe command; None if there is no such thing."""
     result = gcloud.run(argv, timeout=_PATIENCE, quiet=True)
     trouble = _trouble_in(result)
     if trouble is None:
@@ -116,20 +116,20 @@ def _described(gcloud: Gcloud, argv: commands.Argv) -> dict[str, Any] | None:
 def _with_hosts(seen: Observed, tpu: Description, gcloud: Gcloud, after: int) -> Observed:
     argv = commands.ssh(tpu, look_command(tpu, after))
     result = gcloud.run(argv, timeout=_PATIENCE_WITH_SSH, quiet=True)
-    told = told_by_hosts(result.out)
-    if len(told) < tpu.slice.hosts:
+    reports = reports_of_hosts(result.out)
+    if len(reports) < tpu.slice.hosts:
         trouble = _trouble_in_ssh(result)
         if trouble is not None and trouble.kind in (Kind.AUTH, Kind.SSH_KEY, Kind.NO_GCLOUD):
             raise NoAnswer(trouble)
         return dataclasses.replace(seen, hosts=Hosts.UNREACHABLE)
-    hosts, code, words = together(told, tpu.slice.hosts)
+    hosts, code, words = combined(reports, tpu.slice.hosts)
     return dataclasses.replace(
         seen,
         hosts=hosts,
         code=code,
         words=words,
-        log=log_of(told, after),
-        run=run_on_hosts(told),
+        log=log_of(reports, after),
+        run=run_on_hosts(reports),
     )
 
 

@@ -34,14 +34,14 @@ def look(place: Path, job: str, run: str, after: int) -> dict[str, Any]:
     or "vanished" (it was started, and neither runs nor has ended).
     """
     log = _lines_of(place / _LOG)
-    told: dict[str, Any] = {"host": socket.gethostname(), **_state(place, job)}
-    if told["state"] == "ended":
-        told["words"] = [line for line in log if line.strip()][-LAST_WORDS:]
-    told["lines"] = log[after:][-LINES:]
-    told["next"] = len(log)
-    told["run"] = (place / "runs" / run).is_dir()
-    told["checkpoint"] = _newest_checkpoint(place / "runs" / run)
-    return told
+    report: dict[str, Any] = {"host": socket.gethostname(), **_state(place, job)}
+    if report["state"] == "ended":
+        report["words"] = [line for line in log if line.strip()][-LAST_WORDS:]
+    report["lines"] = log[after:][-LINES:]
+    report["next"] = len(log)
+    report["run"] = (place / "runs" / run).is_dir()
+    report["checkpoint"] = _newest_checkpoint(place / "runs" / run)
+    return report
 
 
 def start(place: Path, job: str, marker: str, command: list[str], *, again: bool) -> int:

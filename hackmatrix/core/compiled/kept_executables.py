@@ -99,13 +99,13 @@ def _machine(device: jax.Device) -> tuple[object, ...]:
 
 @cache
 def _processor() -> tuple[str, ...]:
-    """What the compiler may have made use of; nothing if the system does not tell."""
+    """The processor's features that compilers may use; empty if the system does not tell."""
     try:
         lines = _CPU_INFO.read_text().split("\n\n")[0].splitlines()
     except OSError:
         return ()
-    told = [line for line in lines if line.partition(":")[0].strip() in _OF_THE_PROCESSOR]
-    return (platform.machine(), *told)
+    features = [line for line in lines if line.partition(":")[0].strip() in _OF_THE_PROCESSOR]
+    return (platform.machine(), *features)
 
 
 def _load(key: str, device: jax.Device) -> Compiled | None:

@@ -97,7 +97,7 @@ def key_of_text(*parts: object) -> str:
 
 
 def read(key: str, understood: Callable[[bytes], T]) -> T | None:
-    """What a file holds; None if there is no such file, or anything is wrong with it."""
+    """A file's content; None if there is no such file, or anything is wrong with it."""
     try:
         path = _path(key)
         if not cache_folder.is_trusted(path.parent):

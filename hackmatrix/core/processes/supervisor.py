@@ -48,10 +48,10 @@ def watched(module: str, arguments: Sequence[str], stall_timeout: float) -> int:
                 child.kill()
             code = child.wait()
     os.close(reader)
-    told, code = _meaning(code, met=met, stuck=stuck, stall_timeout=stall_timeout)
-    if told:
+    message, code = _meaning(code, met=met, stuck=stuck, stall_timeout=stall_timeout)
+    if message:
         with contextlib.suppress(OSError):
-            print(f"hackmatrix train: {told} (exit code {code})", file=sys.stderr)
+            print(f"hackmatrix train: {message} (exit code {code})", file=sys.stderr)
     return code
 
 
@@ -70,7 +70,7 @@ def _follow(child: "subprocess.Popen[bytes]", reader: int, stall_timeout: float)
 
 
 def _meaning(code: int, *, met: bool, stuck: bool, stall_timeout: float) -> tuple[str | None, int]:
-    """What is to be told of the end of the child, and the exit code to return."""
+    """The message about the child's end, and the exit code to return."""
     again = "start all processes again, with --resume if there is a checkpoint"
     if stuck:
         return f"stuck: no update for {stall_timeout:g} s, so it was killed; {again}", RESTART_ME
@@ -85,8 +85,8 @@ def _meaning(code: int, *, met: bool, stuck: bool, stall_timeout: float) -> tupl
             return "ended by SIGSEGV; is the coordinator's port taken?", 128 + signal.SIGSEGV
         case number if number > 0:
             quiet = number in _FORWARDED
-            told = None if quiet else f"ended by {signal.Signals(number).name}"
-            return told, 128 + number
+            message = None if quiet else f"ended by {signal.Signals(number).name}"
+            return message, 128 + number
     return None, code
 
 

@@ -161,8 +161,8 @@ class Team:
         try:
             self._client.wait_at_barrier(_key("error", self._count), 1000 * _MISSING_SECONDS)
         except jax.errors.JaxRuntimeError as error:
-            told = re.search(r"timed out task names:\s*((?:\d+\s+)+)", str(error))
-            numbers = told[1].split() if told else []
+            match = re.search(r"timed out task names:\s*((?:\d+\s+)+)", str(error))
+            numbers = match[1].split() if match else []
             return f"process {', '.join(numbers)}" if numbers else "other processes"
         return ""
 

@@ -196,7 +196,7 @@ class ToldDice(Dice):
 
 
 def cover(state: State, cell: int) -> str:
-    """What blocks the line between a cell and the player, if they are in line."""
+    """The first thing that blocks the line between a cell and the player, if they are in line."""
     here = state.player.cell
     if not state.in_line(cell):
         return "out of line"

@@ -1,4 +1,4 @@
-"""What the player sees of a game, as JSON data (sections 2 and 12 of the rules)."""
+"""The visible part of a game, as JSON data (sections 2 and 12 of the rules)."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _PAST = ("last", "from_schedule")
 
 
 def view(state: State, *, reveal: bool = False) -> dict[str, Any]:
-    """What the player sees.
+    """The visible part of a game.
 
     Args:
         state: one game.

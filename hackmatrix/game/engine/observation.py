@@ -54,7 +54,7 @@ def observe(state: State) -> bytes:
 
 
 def observe_saved(state: State) -> list[bytes]:
-    """What would be observed at each saved position, to which UNDO leads back; oldest first."""
+    """The observations at the saved positions, to which UNDO leads back; oldest first."""
     return [
         observe(replace(state, **{f.name: getattr(position, f.name) for f in fields(Position)}))
         for position in state.saved

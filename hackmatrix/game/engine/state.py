@@ -150,7 +150,7 @@ class Position:
 
 
 class Ending(StrEnum):
-    """How a game ended."""
+    """Endings of games."""
 
     WON = "won"
     DIED = "died"

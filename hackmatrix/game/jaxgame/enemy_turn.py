@@ -108,7 +108,7 @@ def _both(old: _Tree, new: _Tree) -> _Tree:
 
 
 class Ground(NamedTuple):
-    """What stays constant while the enemies move."""
+    """The values that stay constant while the enemies move."""
 
     dice: Dice
     player: jax.Array  # int32, cell

@@ -217,7 +217,7 @@ class Position:
 
 
 class Ending(IntEnum):
-    """How a game ended; a running game has a number here too, where the Python engine has None."""
+    """Endings of games; a running game has a number here too, where the Python engine has None."""
 
     RUNNING = 0
     WON = 1

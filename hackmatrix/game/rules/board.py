@@ -25,7 +25,7 @@ DIRECTION_STEPS = tuple(rows * SIZE + cols for rows, cols in DIRECTIONS)  # from
 
 
 class Content(IntEnum):
-    """What a cell holds."""
+    """Kinds of cells."""
 
     EMPTY = 0
     DATA = 1

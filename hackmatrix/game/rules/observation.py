@@ -162,7 +162,7 @@ def number_of(record: Any, name: str) -> Any:
 
 
 class Channel(NamedTuple):
-    """How a number becomes one or more float features.
+    """A rule that makes one or more float features of a number.
 
     With `size` 1 the feature is `(number - zero) / scale`, clipped to `low` and `high`. A larger
     `size` makes it a one-hot vector: feature i is 1 if the number is i + 1, so 0 gives all zeros.

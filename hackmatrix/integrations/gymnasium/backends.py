@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 class Taken(NamedTuple):
-    """What a step did."""
+    """The results of a step."""
 
     reward: float
     done: bool
@@ -89,8 +89,8 @@ class PythonBackend:
         """See `Backend`."""
         outcome = self._game.step(action)
         parts = {part: units * UNIT for part, units in outcome.parts.items()}
-        told = flags_of(outcome.ending, stage_complete=outcome.stage_completed)
-        return Taken(outcome.reward, outcome.done, {**told, "reward_breakdown": breakdown(parts)})
+        flags = flags_of(outcome.ending, stage_complete=outcome.stage_completed)
+        return Taken(outcome.reward, outcome.done, {**flags, "reward_breakdown": breakdown(parts)})
 
     def mask(self) -> Mask:
         """See `Backend`."""
@@ -198,9 +198,9 @@ class JaxBackend:
         parts = dict(zip(REWARD_PARTS, numbers, strict=True))
         ending = self.state().over if self._done else None
         completed = parts["stage_completion"] > 0
-        told = flags_of(ending, stage_complete=completed)
+        flags = flags_of(ending, stage_complete=completed)
         return Taken(
-            round(float(reward), 3), self._done, {**told, "reward_breakdown": breakdown(parts)}
+            round(float(reward), 3), self._done, {**flags, "reward_breakdown": breakdown(parts)}
         )
 
     def mask(self) -> Mask:

@@ -153,8 +153,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     def episode_stats(self) -> dict[str, Any]:
         """Sums over the steps of the game so far: `info["episode_stats"]` at its end."""
-        told = self._stats.told(self.state().stage)
-        return told | {"game_return": round(self._stats.reward, 3)} if self._is_progress else told
+        info = self._stats.as_info(self.state().stage)
+        return info | {"game_return": round(self._stats.reward, 3)} if self._is_progress else info
 
     def state(self) -> State:
         """The game, in the Python engine; of a game process what the player sees."""
@@ -216,7 +216,7 @@ class _Stats:
         for name, points in taken.info["reward_breakdown"].items():
             self.parts[name] += points
 
-    def told(self, stage: int) -> dict[str, Any]:
+    def as_info(self, stage: int) -> dict[str, Any]:
         """The keys of `info["episode_stats"]`."""
         return {
             "reward_breakdown": {name: round(points, 3) for name, points in self.parts.items()},

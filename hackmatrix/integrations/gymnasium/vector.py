@@ -38,7 +38,7 @@ class _Games(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What a step tells of each game."""
+    """The results of a step, of each game."""
 
     observation: Array
     final_observation: Array | None
@@ -251,14 +251,14 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._over.any():
             number = int(self._over.sum())
             raise UserError(f"{number} games have ended: reset them, see options of `reset`")
-        self._games, told = self._programs.play(self._games, actions.astype(np.int32))
+        self._games, taken = self._programs.play(self._games, actions.astype(np.int32))
         # Copies, as nobody may write to JAX's own memory.
-        step = jax.tree.map(np.array, told._replace(final_observation=None))
+        step = jax.tree.map(np.array, taken._replace(final_observation=None))
         ended = step.terminated | step.truncated
         self._masks = step.mask
         infos: dict[str, Any] = {"action_mask": step.mask.copy(), **step.facts}
         if self.autoreset_mode == AutoresetMode.SAME_STEP and ended.any():
-            last = self._arranged(np.array(told.final_observation))
+            last = self._arranged(np.array(taken.final_observation))
             final = np.full(self.num_envs, None, object)
             for i in np.flatnonzero(ended):
                 final[i] = jax.tree.map(lambda of_all, i=i: of_all[i], last)

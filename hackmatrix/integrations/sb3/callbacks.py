@@ -1,4 +1,4 @@
-"""What is done while Stable-Baselines3 trains: statistics, checkpoints, evaluation, display."""
+"""Callbacks of Stable-Baselines3's training: statistics, checkpoints, evaluation, display."""
 
 import io
 import signal
@@ -184,8 +184,8 @@ class Evaluation(MaskableEvalCallback):
     def _take_up(self, path: Path) -> None:
         """Goes on from the evaluations of a resumed run, whose best model stays until beaten."""
         try:
-            with np.load(path) as told:
-                columns = [told[name].tolist() for name in ("timesteps", "results", "ep_lengths")]
+            with np.load(path) as saved:
+                columns = [saved[name].tolist() for name in ("timesteps", "results", "ep_lengths")]
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):  # none, or cut by a kill
             return
         evaluations = list(zip(*columns, strict=False))
@@ -198,9 +198,9 @@ class Evaluation(MaskableEvalCallback):
                 self.evaluations_results.append(rewards)
                 self.evaluations_length.append(lengths)
 
-    def _log_success_callback(self, *told: Any) -> None:  # after each step of the games
+    def _log_success_callback(self, *arguments: Any) -> None:  # after each step of the games
         self._stopping.check()
-        super()._log_success_callback(*told)
+        super()._log_success_callback(*arguments)
 
     def close(self) -> None:
         """Ends the game of the evaluation."""
@@ -216,11 +216,11 @@ class Progress(BaseCallback):
         self._bar: Any = None
         self._task: Any = None
         self._first = 0
-        self._began = self._told = 0.0
+        self._began = self._last_line = 0.0
 
     def _on_training_start(self) -> None:
         self._first, self._began = self.num_timesteps, time.monotonic()
-        self._told = self._began
+        self._last_line = self._began
         if sys.stdout.isatty():
             from rich.progress import Progress as Bar
 
@@ -231,8 +231,8 @@ class Progress(BaseCallback):
     def _on_step(self) -> bool:
         if self._bar is not None:
             self._bar.update(self._task, completed=self.num_timesteps - self._first)
-        elif time.monotonic() - self._told > _SECONDS_A_LINE:
-            self._told = time.monotonic()
+        elif time.monotonic() - self._last_line > _SECONDS_A_LINE:
+            self._last_line = time.monotonic()
             self._say(self.line())
         return True
 

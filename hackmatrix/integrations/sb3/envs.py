@@ -112,7 +112,7 @@ class GamesInProcesses(SubprocVecEnv):
         """
         with _as_game_process_error():
             observations = super().reset()
-        self._raise_told(self.reset_infos)
+        self._raise_reported(self.reset_infos)
         return observations
 
     def step(self, actions: Array) -> Any:
@@ -122,11 +122,11 @@ class GamesInProcesses(SubprocVecEnv):
             GameProcessError: one of them has ended.
         """
         with _as_game_process_error():
-            told = super().step(actions)
-        self._raise_told([*told[3], *self.reset_infos])
-        return told
+            step = super().step(actions)
+        self._raise_reported([*step[3], *self.reset_infos])
+        return step
 
-    def _raise_told(self, infos: Sequence[dict[str, Any]]) -> None:
+    def _raise_reported(self, infos: Sequence[dict[str, Any]]) -> None:
         for error in (info[_ERROR] for info in infos if _ERROR in info):
             raise error
 
@@ -199,23 +199,23 @@ class JaxVecEnv(VecEnv):
 
     def step_wait(self) -> Any:
         """Takes the actions that were kept."""
-        observations, rewards, terminated, truncated, told = self._games.step(self._actions)
+        observations, rewards, terminated, truncated, infos_of_all = self._games.step(self._actions)
         kinds = np.digitize(self._actions, (SIPHON, FIRST_PROGRAM))
         self._kinds[np.arange(self.num_envs), kinds] += 1
-        self._parts += told["reward_parts"]
+        self._parts += infos_of_all["reward_parts"]
         self._returns += rewards
         dones = terminated | truncated
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(dones).tolist():
-            infos[i] = self._ended(i, told, bool(truncated[i] & ~terminated[i]))
+            infos[i] = self._ended(i, infos_of_all, bool(truncated[i] & ~terminated[i]))
         for sums in (self._parts, self._kinds, self._returns):
             sums[dones] = 0
         return observations, rewards, dones, infos
 
-    def _ended(self, i: int, told: dict[str, Any], truncated: bool) -> dict[str, Any]:
+    def _ended(self, i: int, infos_of_all: dict[str, Any], truncated: bool) -> dict[str, Any]:
         parts = dict(zip(REWARD_PARTS, self._parts[i].round(3).tolist(), strict=True))
         kinds = dict(zip(("move", "siphon", "program"), self._kinds[i].tolist(), strict=True))
-        length, last = int(told["episode_length"][i]), told["final_obs"]
+        length, last = int(infos_of_all["episode_length"][i]), infos_of_all["final_obs"]
         return {
             "episode": {"r": float(self._returns[i]), "l": length},
             "terminal_observation": (
@@ -227,10 +227,10 @@ class JaxVecEnv(VecEnv):
                     name: parts[part] for part, name in REWARD_NAMES.items() if part in parts
                 },
                 "programs_used": kinds["program"],
-                "highest_stage": int(told["stage"][i]),
+                "highest_stage": int(infos_of_all["stage"][i]),
                 "action_counts": {kind: count for kind, count in kinds.items() if count},
                 "steps": length,
-                "game_return": float(told["episode_return"][i]),
+                "game_return": float(infos_of_all["episode_return"][i]),
             },
         }
 

@@ -185,7 +185,7 @@ class Sb3TrainOptions(_Player):
         return self.num_envs or PRESETS[self.preset].num_envs
 
     def of_game(self, *, evaluation: bool = False) -> dict[str, Any]:
-        """What is observed and paid in a game; an evaluation has the game's own reward."""
+        """Observation layout and reward of a game; an evaluation has the game's own reward."""
         preset = PRESETS[self.preset]
         return {
             "observation": self.observation or preset.observation,

@@ -58,7 +58,7 @@ def newest(folder: Path) -> Path | None:
 
 
 class _Played(NamedTuple):
-    """How a game went."""
+    """The length, return and ending of a game."""
 
     ending: str
     stage: int

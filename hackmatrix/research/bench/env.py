@@ -123,7 +123,7 @@ class _Carry(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """What one call of the timed function returns."""
+    """The result of one call of the timed function."""
 
     carry: _Carry
     sums: dict[str, Any]  # over all steps and games

@@ -61,8 +61,8 @@ def measure(options: MemoryOptions) -> Memory:
     """Compiles and trains in a new process, which reports its peak memory."""
     config = train_config(options)
     command = python_module(__name__, json.dumps(dataclasses.asdict(options)))
-    told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    return Memory(config, _rollout_bytes(config) / config.batch_size, **told)
+    measured = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return Memory(config, _rollout_bytes(config) / config.batch_size, **measured)
 
 
 def _rollout_bytes(config: TrainConfig) -> int:

@@ -31,7 +31,7 @@ class NoMetricError(UserError):
 
 
 class Run(NamedTuple):
-    """What is read of a run: its settings and its rows of metrics."""
+    """A run's settings and its rows of metrics."""
 
     path: Path
     settings: Settings

@@ -20,7 +20,7 @@ _PLOTTED = 60  # points of a curve
 
 @dataclass(frozen=True)
 class Difference:
-    """How much a group is above the first one."""
+    """A group's gain over the first one."""
 
     group: str
     paired: str | None  # what pairs their agents; None if the groups are resampled apart
@@ -28,7 +28,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Standing:
+class AtEqual:
     """Groups at equal steps, or at equal seconds."""
 
     name: str  # "steps" or "seconds"
@@ -42,12 +42,12 @@ class Standing:
         return {
             "at": [float(place) for place in self.places],
             "shortest": self.shortest,
-            "groups": {name: [_told(each) for each in row] for name, row in self.groups.items()},
+            "groups": {name: [_as_dict(each) for each in row] for name, row in self.groups.items()},
             "differences": [
                 {
                     "group": each.group,
                     "paired_by": each.paired,
-                    "values": [_told(value) for value in each.estimates],
+                    "values": [_as_dict(value) for value in each.estimates],
                 }
                 for each in self.differences
             ],
@@ -65,7 +65,7 @@ class Comparison:
         for seconds in (False, True):
             self._span(seconds=seconds)
 
-    def standing(self, *, seconds: bool, places: Values | None = None) -> Standing:
+    def at_equal(self, *, seconds: bool, places: Values | None = None) -> AtEqual:
         """The groups at some places; unless given, at each quarter that all agents have reached."""
         start, end, shortest = self._span(seconds=seconds)
         if places is None:
@@ -79,7 +79,7 @@ class Comparison:
             for group, v, i in zip(self.groups, values, indices, strict=True)
         }
         apart = [self._difference(n, values, indices) for n in range(1, len(self.groups))]
-        return Standing("seconds" if seconds else "steps", shortest, places, found, apart)
+        return AtEqual("seconds" if seconds else "steps", shortest, places, found, apart)
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
@@ -96,8 +96,8 @@ class Comparison:
                 }
                 for group in self.groups
             ],
-            "steps": self.standing(seconds=False).as_dict(),
-            "seconds": self.standing(seconds=True).as_dict(),
+            "steps": self.at_equal(seconds=False).as_dict(),
+            "seconds": self.at_equal(seconds=True).as_dict(),
         }
 
     def plot(self) -> str:
@@ -105,10 +105,10 @@ class Comparison:
         panels = []
         for seconds in (False, True):
             start, end, _ = self._span(seconds=seconds)
-            standing = self.standing(seconds=seconds, places=np.linspace(start, end, _PLOTTED))
-            lines = [_line(name, standing.places, row) for name, row in standing.groups.items()]
+            at = self.at_equal(seconds=seconds, places=np.linspace(start, end, _PLOTTED))
+            lines = [_line(name, at.places, row) for name, row in at.groups.items()]
             what = "seconds of training" if seconds else "steps"
-            panels.append(Panel(f"at equal {standing.name}", what, self.metric, lines))
+            panels.append(Panel(f"at equal {at.name}", what, self.metric, lines))
         return picture(f"{self.metric}, interquartile mean over seeds [95 %]", panels)
 
     def _span(self, *, seconds: bool) -> tuple[float, float, str]:
@@ -176,7 +176,7 @@ def _known(found: list[Estimate], *groups: Group) -> list[Estimate]:
     return [Estimate(each.mean, math.nan, math.nan) for each in found]
 
 
-def _told(value: Estimate) -> dict[str, float | None]:
+def _as_dict(value: Estimate) -> dict[str, float | None]:
     known = math.isfinite(value.low)
     return {
         "iqm": value.mean,

@@ -55,7 +55,7 @@ def estimates(values: Values, indices: Indices) -> list[Estimate]:
 
 
 def differences(ours: Values, theirs: Values, indices: Indices, others: Indices) -> list[Estimate]:
-    """How much the interquartile mean of `ours` is above that of `theirs`, for each row.
+    """Gain of the interquartile mean of `ours` over that of `theirs`, for each row.
 
     Args:
         ours: [points, n].

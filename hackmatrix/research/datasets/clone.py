@@ -29,7 +29,7 @@ _AT_ONCE = 4096  # held-out positions
 
 
 class Plan(NamedTuple):
-    """How much is learned, and how."""
+    """Settings of supervised learning."""
 
     positions: int  # at most, of whole games from the first one on
     lr: float

@@ -1,4 +1,4 @@
-"""How a replayed game differs from what was recorded."""
+"""The first difference of a replayed game from its recording."""
 
 from typing import NamedTuple
 

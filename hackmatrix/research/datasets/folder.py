@@ -33,7 +33,7 @@ _LONGEST = 4096  # characters of a name; that of an agent may be a path
 
 @dataclass(frozen=True)
 class Facts:
-    """What the games are, as JSON beside them."""
+    """Facts about the games, as JSON beside them."""
 
     environment: str  # id
     agent: str  # as it was named

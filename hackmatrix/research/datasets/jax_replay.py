@@ -131,8 +131,8 @@ class Replayer:
                 final,
             )
             valid = jnp.any(masks & chosen, axis=1)
-            told = valid, rewards, terminated, truncated, self._look(before, masks)
-            return (time + 1, after, state, final), told
+            compared = valid, rewards, terminated, truncated, self._look(before, masks)
+            return (time + 1, after, state, final), compared
 
         return jax.lax.scan(step, carry, actions)
 

@@ -28,7 +28,7 @@ _SCRIPTED_SHARD = 1024  # games
 
 
 class Recording(NamedTuple):
-    """What will be played."""
+    """The games to play."""
 
     environment: str  # id
     shards: Iterator[Shard]
@@ -83,7 +83,7 @@ def record(
 
 
 def _in_threads(play: Callable[[int], Shard], firsts: range) -> Iterator[Shard]:
-    """What is played, in order; on CPU several at a time, a core each."""
+    """The shards of games, in order; on CPU several at a time, a core each."""
     workers = cores() if jax.default_backend() == "cpu" else 1
     pool = ThreadPoolExecutor(workers)
     under_way: deque[Future[Shard]] = deque()

@@ -24,7 +24,7 @@ _SAMPLE = 64  # games
 
 
 class Verdict(NamedTuple):
-    """What the games of a data set were when they were played again."""
+    """The games of a data set, played again."""
 
     games: int  # played again
     steps: int
@@ -66,9 +66,9 @@ def verify(data: DataSet, environment: str, *, oracle: bool) -> Iterator[Verdict
         chosen = np.arange(-shard.first % every, len(shard.lengths), every)
         if environment != ENVIRONMENT_ID:
             chosen = chosen[:0]
-        for told in on_all_cores(first_difference, _oracle_games(shard, facts, chosen)):
-            if told is not None:
-                found[told.game] = min(told, found.get(told.game, told))
+        for difference in on_all_cores(first_difference, _oracle_games(shard, facts, chosen)):
+            if difference is not None:
+                found[difference.game] = min(difference, found.get(difference.game, difference))
         first = min(found.values(), default=None)
         steps = len(shard.actions)
         yield Verdict(len(shard.lengths), steps, len(chosen), len(found), first)
@@ -90,7 +90,7 @@ def _differences(
 
 
 class _Field(NamedTuple):
-    """What is compared at each action of N games: arrays [T, N]."""
+    """The values compared at each action of N games: arrays [T, N]."""
 
     name: str
     differs: NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""What happened in a game of HackMatrix, told by the Python engine that plays it.
+"""The events of a game of HackMatrix, counted by the Python engine that plays it.
 
 A game that another engine played is played again from its actions, so the accounts of all players
 are made here. This module imports neither JAX nor NumPy: processes that play games start fast.
@@ -17,7 +17,7 @@ Choose = Callable[[State], int]
 
 
 class Entry(NamedTuple):
-    """How the player stood when a stage began."""
+    """The player's numbers when a stage began."""
 
     hp: int
     enemies: int  # left over from the stage before
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
 
 
 class StageAccount(NamedTuple):
-    """What happened in one stage of a game."""
+    """The events of one stage of a game."""
 
     stage: int
     entry: Entry
@@ -38,7 +38,7 @@ class StageAccount(NamedTuple):
 
 
 class Siphoning(NamedTuple):
-    """What one siphoning gave."""
+    """The yield of one siphoning."""
 
     credits: int
     energy: int
@@ -59,7 +59,7 @@ class Death(NamedTuple):
 
 
 class Account(NamedTuple):
-    """What happened in one game."""
+    """The events of one game."""
 
     actions: bytes  # in order
     ending: str | None  # an `Ending`; None if the game was cut off
@@ -86,15 +86,15 @@ class Account(NamedTuple):
 def account(stream: int, episode: int, choose: Choose, max_steps: int) -> Account:
     """Plays a game to its end, or until `max_steps` actions, and tells what happened."""
     game = Game.new(stream, episode)
-    told = _Told(game.state)
-    while not game.state.over and len(told.actions) < max_steps:
+    recorder = _Recorder(game.state)
+    while not game.state.over and len(recorder.actions) < max_steps:
         action = choose(game.state)
-        told.before(game.state, action)
-        told.after(game.state, action, game.step(action))
-    return told.account(game.state)
+        recorder.before(game.state, action)
+        recorder.after(game.state, action, game.step(action))
+    return recorder.account(game.state)
 
 
-class _Told:
+class _Recorder:
     """The account of a game so far."""
 
     def __init__(self, state: State) -> None:
@@ -198,7 +198,7 @@ class _Told:
 
 
 def _holdings(state: State) -> Siphoning:
-    """What the player has, and the spawns that are left on the board."""
+    """The player's numbers, and the spawns that are left on the board."""
     player, spawns = state.player, sum(cell.spawn for cell in state.cells)
     return Siphoning(
         player.credits, player.energy, player.score, len(state.owned), spawns, missed=0

@@ -32,7 +32,7 @@ class Contest:
         self.differences = [_differences(entrant.report, first.report) for entrant in others]
 
     def problem(self) -> str | None:
-        """What makes a mean meaningless, on one line; None if nothing does."""
+        """The reason why a mean is meaningless, on one line; None if there is none."""
         return next(filter(None, (entrant.report.problem() for entrant in self.entrants)), None)
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What accounts of many games of HackMatrix say: by stage, of deaths, programs, siphonings."""
+"""Statistics of accounts of many games of HackMatrix: stages, deaths, programs, siphonings."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -63,7 +63,7 @@ def page(entrants: Sequence[Entrant], seed: int) -> str:
 
 
 def _comparison(entrants: Sequence[Entrant]) -> list[str]:
-    """How the others differ from the first, column by column."""
+    """The differences of the others from the first, column by column."""
     contest, (first, *others) = Contest(entrants), entrants
     parts = [f"<h2>Differences from {escape(first.name)}, on the same games</h2>"]
     for column in first.report.columns:

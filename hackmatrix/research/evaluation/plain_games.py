@@ -18,7 +18,7 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.research.evaluation.accounts import Account, account
 
 _Job = TypeVar("_Job")
-_Told = TypeVar("_Told")
+_Result = TypeVar("_Result")
 _WORTH_A_PROCESS = 32  # games; fewer are played before processes have started
 
 
@@ -62,15 +62,15 @@ def _play(game: ScriptedGame) -> Account:
     return account(EVALUATION_STREAM + game.seed, game.number, choose, game.max_steps)
 
 
-def on_all_cores(told: Callable[[_Job], _Told], jobs: Sequence[_Job]) -> list[_Told]:
-    """What a function tells of each job, in processes if there are enough jobs for them."""
+def on_all_cores(function: Callable[[_Job], _Result], jobs: Sequence[_Job]) -> list[_Result]:
+    """The results of a function for many jobs, in processes if there are enough jobs for them."""
     if len(jobs) < 2 * _WORTH_A_PROCESS:
-        return [told(job) for job in jobs]
+        return [function(job) for job in jobs]
     processes = min(cores(), len(jobs) // _WORTH_A_PROCESS)
     # Not forked: this process may have threads of JAX.
     executor = ProcessPoolExecutor(processes, get_context("spawn"), _depend_on_parent)
     try:
-        return list(executor.map(told, jobs, chunksize=8))
+        return list(executor.map(function, jobs, chunksize=8))
     finally:
         executor.shutdown(cancel_futures=True)
 

@@ -44,7 +44,7 @@ class Ranking:
         self.agents = sorted(agents, key=_rank)
 
     def problem(self) -> str | None:
-        """What makes a mean meaningless, on one line; None if nothing does."""
+        """The reason why a mean is meaningless, on one line; None if there is none."""
         return next(filter(None, (agent.report.problem() for agent in self.agents)), None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Ranking:
         lines = [["rank", "seed", *(column.title for column in columns)]]
         for rank, agent in enumerate(self.agents):
             lines.append([str(rank + 1), str(agent.seed), *map(str, agent.report.estimates)])
-        lines.append(["all", "", *(_told(self._over_agents(i)) for i in range(len(columns)))])
+        lines.append(["all", "", *(_text(self._over_agents(i)) for i in range(len(columns)))])
         return f"{aligned(lines)}\nbest  {self.agents[0].path}"
 
     def _over_agents(self, place: int) -> Interval:
@@ -90,5 +90,5 @@ def _rank(agent: Agent) -> tuple[float, int]:
     return inf if isnan(score) else -score, agent.seed
 
 
-def _told(interval: Interval) -> str:
+def _text(interval: Interval) -> str:
     return str(Estimate(*interval)) if isfinite(interval.high) else f"{interval.mean:.3f}"

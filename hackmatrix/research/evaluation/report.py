@@ -26,7 +26,7 @@ class Report(NamedTuple):
         return {c.key: e.mean for c, e in zip(self.columns, self.estimates, strict=True)}
 
     def problem(self) -> str | None:
-        """What makes a mean of this report meaningless, on one line; None if nothing does."""
+        """The reason why a mean is meaningless, on one line; None if there is none."""
         for column in self.columns:
             if bad := int((~np.isfinite(column.values)).sum()):
                 return (
@@ -37,12 +37,12 @@ class Report(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """The output of `--json`; what is not finite may be in it."""
-        told: dict[str, Any] = {"episodes": self.episodes}
+        facts: dict[str, Any] = {"episodes": self.episodes}
         for column, (mean, low, high) in zip(self.columns, self.estimates, strict=True):
-            told |= {column.key: mean, column.interval_key: [low, high]}
-        told["truncated"] = self.truncated
-        told |= {each.key: each.values for each in self.breakdowns}
-        return told if self.findings is None else told | self.findings.as_dict()
+            facts |= {column.key: mean, column.interval_key: [low, high]}
+        facts["truncated"] = self.truncated
+        facts |= {each.key: each.values for each in self.breakdowns}
+        return facts if self.findings is None else facts | self.findings.as_dict()
 
     def table(self) -> str:
         """The report as lines of text."""

@@ -1,4 +1,4 @@
-"""What the seeds and numbers of games mean: those of evaluations, and those of data sets."""
+"""Streams and episodes of the games of evaluations and of data sets, from seeds and numbers."""
 
 from typing import NamedTuple
 

@@ -15,7 +15,7 @@ Write = Callable[[Path, dict[str, Any], dict[str, Any]], None]
 
 
 class Format(NamedTuple):
-    """How files with an ending are read, and written if they are."""
+    """The reader and the writer, if there is one, of files with an ending."""
 
     read: Callable[[Path], Exported]
     write: Write | None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hackmatrix.core.charts.axis import in_short
+from hackmatrix.core.charts.axis import abbreviated
 from hackmatrix.core.errors import UserError
 from hackmatrix.runs.checkpoints import best_checkpoint, read_facts
 from hackmatrix.runs.facts import SCORE, score_in
@@ -69,7 +69,7 @@ def table(rows: list[Listed]) -> str:
         cells.append(
             [
                 "" if row.update is None else f"{row.update:,}",
-                "" if row.timesteps is None else in_short(row.timesteps),
+                "" if row.timesteps is None else abbreviated(row.timesteps),
                 score,
                 f"{row.size / 1e6:.1f} MB",
                 f"{row.path}{notes}",

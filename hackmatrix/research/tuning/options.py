@@ -27,7 +27,7 @@ def without_password(url: str) -> str:
 
 @dataclass(frozen=True)
 class TuneOptions:
-    """What is searched, how, and where it is kept."""
+    """The options of a search, and where it is kept."""
 
     config: Path | None = option(None, "settings from a YAML file; the search changes some of them")
     env: str | None = option(

@@ -1,4 +1,4 @@
-"""What a search is about: the settings it starts from, its space and its measure."""
+"""The plan of a search: the settings it starts from, its space and its measure."""
 
 import dataclasses
 import json
@@ -80,8 +80,10 @@ class Plan(NamedTuple):
 
     def _as_dict(self) -> dict[str, Any]:
         space = {name: list(dimension) for name, dimension in self.space.items()}
-        told = {**self._asdict(), "space": space}
-        return {n: value for n, value in told.items() if n not in ("folder", "fresh_seeds", "env")}
+        plan = {**self._asdict(), "space": space}
+        return {
+            n: value for n, value in settings.items() if n not in ("folder", "fresh_seeds", "env")
+        }
 
 
 def plan_of(options: TuneOptions) -> Plan:

@@ -1,4 +1,4 @@
-"""What searches have found: a table, JSON, plots, and the best settings as YAML."""
+"""The results of searches: a table, JSON, plots, and the best settings as YAML."""
 
 import json
 import shlex
@@ -36,7 +36,7 @@ class Report:
 
     @property
     def chosen(self) -> str | None:
-        """What did best with fresh seeds, a sampler's winner or `default`; else in the search."""
+        """The best with fresh seeds, a sampler's winner or `default`; else that of the search."""
         trained = [name for name in self.winners if name in self.fresh]
         known = [*trained, *({DEFAULT} & self.fresh.keys())] if trained else list(self.winners)
 
@@ -115,8 +115,8 @@ class Report:
             "trials": len(trials),
             "trials_by_state": dict(states),
             "hours": sum(trial.user_attrs.get(SECONDS, 0.0) for trial in trials) / 3600,
-            "best": None if winner is None else _told(winner),
-            "front": [_told(trial) for trial in front],
+            "best": None if winner is None else _as_dict(winner),
+            "front": [_as_dict(trial) for trial in front],
             "importances": importances(study),
             "failures": {
                 str(trial.number): trial.user_attrs[REASON]
@@ -130,7 +130,7 @@ class Report:
         return f"{score}, {trial.values[1]:.1f} s" if len(trial.values) > 1 else score
 
     def _verdict(self, name: str) -> str:
-        """What fresh seeds say about a winner."""
+        """A winner's results with fresh seeds."""
         if name not in self.fresh:
             return "not trained with fresh seeds: its score in the search is too high"
         fresh = self.fresh[name]
@@ -144,5 +144,5 @@ class Report:
         return f"{said}, {verdict} than the file's settings: {fresh.better_by}"
 
 
-def _told(trial: FrozenTrial) -> dict[str, Any]:
+def _as_dict(trial: FrozenTrial) -> dict[str, Any]:
     return {"number": trial.number, "values": list(trial.values), "params": trial.params}

@@ -51,12 +51,12 @@ class Worker:
             with studies.lock_of(self._plan, sampler, trial.number):
                 trial.set_user_attr(studies.PLACE, studies.place_of(self._plan))
                 began = time.monotonic()
-                told = self._make(trial)
+                result = self._make(trial)
                 trial_seconds = time.monotonic() - began
-                if told is None:
+                if result is None:
                     studies.give_up(self._study, trial.number, trial.params)
                     return
-                state, values = told
+                state, values = result
                 trial.set_user_attr(studies.SECONDS, round(trial_seconds, 1))
                 finished = self._study.tell(trial, values, state)
             self._say(_line(sampler, finished))
@@ -117,7 +117,7 @@ class Worker:
 
 
 def _line(sampler: str, trial: FrozenTrial) -> str:
-    """How a trial went, as one line."""
+    """A trial's end, as one line."""
     settings = ", ".join(f"{key.partition('.')[2]} {_short(v)}" for key, v in trial.params.items())
     how = {
         TrialState.COMPLETE: " ".join(f"{value:.4g}" for value in trial.values or []),

@@ -182,7 +182,7 @@ def _free(bucket: Bucket, now: datetime, say: Say) -> int:
 
 
 def _read(bucket: Bucket) -> tuple[dict[str, Any], int, datetime] | None:
-    """What the lease says, its generation and when it was written; None if there is none."""
+    """The lease's content, its generation and when it was written; None if there is none."""
     while (there := bucket.find(NAME)) is not None:
         try:
             content = bucket.read(NAME)
@@ -223,7 +223,7 @@ def _is_dead(holder: dict[str, Any]) -> bool:
 
 
 def _machine() -> str | None:
-    """What is the same for two processes that see each other's numbers; None if unknown."""
+    """An id that processes share if they see each other's numbers; None if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"

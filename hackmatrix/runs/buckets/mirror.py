@@ -43,7 +43,7 @@ Say = Callable[[str], None]
 
 
 class _Stamp(NamedTuple):
-    """What changes when a file is written."""
+    """The effects of writing a file."""
 
     size: int
     time: int  # nanoseconds

@@ -1,4 +1,4 @@
-"""What is to be done so that a bucket holds what a run's folder holds, and in which order.
+"""The transfers after which a bucket holds what a run's folder holds, in order.
 
 A run is many objects, and a kill may come between any two of them. So some files seal others: a
 checkpoint counts if its manifest is there, facts belong to the params beside them. A seal is

@@ -1,7 +1,7 @@
 """Experiment trackers: TensorBoard and Weights & Biases, each in its own thread."""
 
+from hackmatrix.runs.trackers.fan_out import Trackers
 from hackmatrix.runs.trackers.tracker import TrackedRun
-from hackmatrix.runs.trackers.trackers import Trackers
 from hackmatrix.runs.trackers.wandb_download import download_run
 
 __all__ = ["TrackedRun", "Trackers", "download_run"]

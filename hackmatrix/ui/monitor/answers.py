@@ -1,4 +1,4 @@
-"""What the page is told, as JSON objects: an overview of the runs, and the curves of metrics."""
+"""The monitor's answers as JSON objects: an overview of the runs, and the curves of metrics."""
 
 import shlex
 from bisect import bisect_left
@@ -23,7 +23,7 @@ from hackmatrix.ui.monitor.curves import (
 from hackmatrix.ui.monitor.metric_groups import health_of, in_groups, is_fraction, label_of, worst
 from hackmatrix.ui.monitor.run import Run
 from hackmatrix.ui.monitor.runs import Group, Runs
-from hackmatrix.ui.monitor.status import AXES, STEPS, places, positions, positions_of, standing
+from hackmatrix.ui.monitor.status import AXES, STEPS, places, positions, positions_of, progress_of
 
 _MOST_ALARMS = 100  # of a run, the newest
 _MOST_CHECKPOINTS = 40  # of a run, the newest
@@ -98,7 +98,7 @@ def _end(run: Run, axis: str) -> float:
 
 
 def _run(run: Run) -> Answer:
-    at = standing(run)
+    at = progress_of(run)
     return {
         "name": run.name,
         "path": str(run.path),

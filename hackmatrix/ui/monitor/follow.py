@@ -10,7 +10,7 @@ _REMEMBERED = 256  # bytes before the place up to which the file was read
 
 
 class News(NamedTuple):
-    """What one reading found."""
+    """The result of one reading."""
 
     anew: bool  # the file was cut off or replaced: the lines of earlier readings no longer count
     lines: list[bytes]  # complete ones, without their ends

@@ -1,4 +1,4 @@
-"""What the monitor knows of a metric: its group, its label, its healthy range."""
+"""The groups, labels and healthy ranges of metrics."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -60,7 +60,7 @@ def is_fraction(metric: Metric) -> bool:
 
 
 def health_of(metric: Metric, value: float) -> Severity | None:
-    """How far beyond its healthy range a value is; None if it is healthy."""
+    """Distance of a value from its healthy range; None if it is inside."""
     if not math.isfinite(value):
         return Severity.CRITICAL
     crossed = [limit.severity for limit in metric.limits if limit.crossed(value)]

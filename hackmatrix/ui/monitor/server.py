@@ -54,7 +54,7 @@ def make_app(
             return Response("no such file\n", 404, media_type="text/plain")
         return Response(files[name], media_type=_TYPES[name.rsplit(".", 1)[-1]])
 
-    def told() -> Any:
+    def answer() -> Any:
         with runs.lock:
             return overview(runs) | {"interval": interval}
 
@@ -63,7 +63,7 @@ def make_app(
             return {"version": runs.version, "curves": curves(runs.groups(), wanted)}
 
     async def tell(_: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(told))
+        return JSONResponse(await asyncio.to_thread(answer))
 
     async def draw(request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(drawn, _wanted(request.query_params)))

@@ -29,7 +29,7 @@ class Condition(Enum):
     FINISHED = "finished"
 
 
-class Standing(NamedTuple):
+class Progress(NamedTuple):
     """A run at its last row."""
 
     condition: Condition
@@ -75,11 +75,11 @@ def places(run: Run, updates: Sequence[int]) -> list[dict[str, float]]:
     return [{axis: float(f"{found[axis][i]:.9g}") for axis in AXES} for i in range(len(updates))]
 
 
-def standing(run: Run) -> Standing:
-    """Where the run stands."""
+def progress_of(run: Run) -> Progress:
+    """The condition and progress of a run."""
     silent = run.silent_seconds()
     if not len(run.table):
-        return Standing(Condition.WAITING, 0, 0, run.total, None, silent, None)
+        return Progress(Condition.WAITING, 0, 0, run.total, None, silent, None)
     steps = int(positions(run, "steps")[-1])
     speed = float(np.median(_speeds(run)[-10:])) if len(_speeds(run)) else 0.0
     left = max(0, run.total - steps) * run.num_seeds / speed if run.total and speed else None
@@ -90,7 +90,7 @@ def standing(run: Run) -> Standing:
     else:
         late = silent > _LEAST_PATIENCE + _PATIENCE * _row_seconds(run, speed)
         condition = Condition.SILENT if late else Condition.RUNNING
-    return Standing(condition, run.table.updates[-1], steps, run.total, left, silent, health(run))
+    return Progress(condition, run.table.updates[-1], steps, run.total, left, silent, health(run))
 
 
 def health(run: Run) -> Severity | None:

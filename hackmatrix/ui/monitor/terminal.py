@@ -16,7 +16,7 @@ from hackmatrix.ui.monitor.columns import Numbers
 from hackmatrix.ui.monitor.metric_groups import health_of, in_groups, in_words, label_of
 from hackmatrix.ui.monitor.run import Raised, Run
 from hackmatrix.ui.monitor.runs import Runs
-from hackmatrix.ui.monitor.status import STEPS, Condition, Standing, standing
+from hackmatrix.ui.monitor.status import STEPS, Condition, Progress, progress_of
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _STYLES = {None: "", Severity.WARNING: "yellow", Severity.CRITICAL: "red"}
@@ -186,7 +186,7 @@ def _heads(runs: Sequence[Run], shown: Sequence[Run], width: int) -> RenderableT
     for least in (1, min(widest, 12), 8, None, None):
         grid.add_column(no_wrap=True, overflow="ellipsis", min_width=least)
     for i, run in enumerate(runs):
-        at = standing(run)
+        at = progress_of(run)
         name = Text(run.name, _style(i), overflow="ellipsis")
         if run.num_seeds > 1:
             name.append(f"  mean of {run.num_seeds} seeds", "dim")
@@ -202,19 +202,19 @@ def _style(i: int) -> str:
     return f"bold {_COLOURS[i % len(_COLOURS)]}"
 
 
-def _bar(at: Standing) -> Text:
+def _bar(at: Progress) -> Text:
     done = round(_BAR * min(1.0, at.steps / at.total)) if at.total else 0
     return Text.assemble(("━" * done, "green"), ("━" * (_BAR - done), "bright_black"))
 
 
-def _progress(at: Standing) -> Text:
+def _progress(at: Progress) -> Text:
     if not at.total:
         return Text(f"update {at.update:,}  {at.steps:,} steps")
     percent = min(100, 100 * at.steps // at.total)
     return Text(f"{percent:3}%  update {at.update:,}  {at.steps:,} of {at.total:,} steps")
 
 
-def _condition(at: Standing) -> Text:
+def _condition(at: Progress) -> Text:
     if at.condition is Condition.RUNNING and at.seconds_left is not None:
         return Text(f"running, {duration(at.seconds_left)} left", "green")
     if at.condition is Condition.SILENT and at.silent_seconds is not None:

@@ -19,7 +19,7 @@ from hackmatrix.ui.session import navigation as travel
 from hackmatrix.ui.session.descriptions import PROGRAM_KEYS
 from hackmatrix.ui.session.session import Message, Session
 from hackmatrix.ui.terminal import panels
-from hackmatrix.ui.terminal.keyboard import HELP, PACE, WATCH_HELP, message_of
+from hackmatrix.ui.terminal.keys import HELP, PACE, WATCH_HELP, message_of
 from hackmatrix.ui.terminal.screen_text import WIDTH, board, numbers
 
 _HIGH = 36  # lines of a terminal from which on rows of the board stand apart
@@ -62,7 +62,7 @@ class Watch(App[None]):
     CSS = f"""
     Screen {{ background: {COLOURS["background"]}; color: {COLOURS["text"]}; }}
     #left {{ width: {(WIDTH + 1) * SIZE + 2}; padding: 0 1; }}
-    #told {{ height: 1; padding: 0 1; }}
+    #news {{ height: 1; padding: 0 1; }}
     #course {{ height: auto; padding: 0 1; }}
     #suggestions, #programs {{ text-wrap: nowrap; text-overflow: ellipsis; }}
     .title {{ color: {COLOURS["label"]}; margin-top: 1; }}
@@ -109,7 +109,7 @@ class Watch(App[None]):
                 yield Panel(id="programs")
                 yield Static("Last step", classes="title")
                 yield Static(id="last")
-        yield Static(id="told")
+        yield Static(id="news")
         yield Panel(id="course")
         yield Footer()
 
@@ -211,7 +211,7 @@ class Watch(App[None]):
         self.run_worker(self._answered(message))
 
     async def _answered(self, message: Message) -> None:
-        slow = self.set_timer(0.5, lambda: self.query_one("#told", Static).update("One moment..."))
+        slow = self.set_timer(0.5, lambda: self.query_one("#news", Static).update("One moment..."))
         answer = await asyncio.to_thread(self.session.handle, message)
         slow.stop()
         self.is_asking = False
@@ -221,9 +221,9 @@ class Watch(App[None]):
             self.answer = answer
             self.is_playing &= message["do"] == "agent" and bool(answer.get("added"))
             self._show()
-        told = self.answer["last"]["told"] if self.answer["last"] else []
-        words = answer.get("error") or self.answer["ending"] or ", ".join(told)
-        self.query_one("#told", Static).update(Text(words))
+        clauses = self.answer["last"]["told"] if self.answer["last"] else []
+        words = answer.get("error") or self.answer["ending"] or ", ".join(clauses)
+        self.query_one("#news", Static).update(Text(words))
 
     # --- the screen ------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What stands around the board in a terminal: one text for each panel."""
+"""The texts around the board in a terminal: one for each panel."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def suggestions(agent: dict[str, Any] | None) -> Text:
 
 
 def opinions(others: Sequence[Any]) -> Text:
-    """What all agents would do, an agent a line."""
+    """The choices of all agents, an agent a line."""
     lines = [
         f"{name}: {ACTION_NAMES[action]} {100 * p:.0f} %"
         + ("" if value is None else f", value {value:.2f}")

@@ -1,4 +1,4 @@
-"""What is done next, as a table: every state of the API, of hosts, of errors."""
+"""The next step, as a table: every state of the API, of hosts, of errors."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What errors mean: texts of gcloud, of Google's services and of ssh."""
+"""The meaning of errors: texts of gcloud, of Google's services and of ssh."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How gcloud is run: what is printed, and commands that hang or are missing."""
+"""Processes of gcloud: their output, and commands that hang or are missing."""
 
 import os
 import signal

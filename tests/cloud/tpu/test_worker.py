@@ -1,4 +1,4 @@
-"""What runs on a host: with a session that is a file, and commands that stand in for others."""
+"""The script on a host: with a session that is a file, and commands that stand in for others."""
 
 import json
 import os
@@ -16,11 +16,11 @@ from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.hosts import PLACE, look_command
 from hackmatrix.cloud.tpu.observed import (
     Hosts,
+    combined,
     log_of,
+    reports_of_hosts,
     run_in_bucket,
     run_on_hosts,
-    together,
-    told_by_hosts,
 )
 
 JOB = "12345678"
@@ -60,7 +60,7 @@ def script(path: Path, text: str) -> None:
 
 
 def program(place: Path, text: str) -> None:
-    """What `python -m hackmatrix` does."""
+    """A stand-in for `python -m hackmatrix`."""
     (place / "repo" / "hackmatrix" / "__main__.py").write_text(text)
 
 
@@ -163,7 +163,7 @@ def test_a_look_is_a_line_of_json(place: Path, capsys: pytest.CaptureFixture[str
     folder.mkdir(parents=True)
     (folder / "manifest.json").touch()
     assert worker.main(["look", "--job", JOB, "--run", "run"], place) == 0
-    told = told_by_hosts("SSH: Attempting to connect\n" + capsys.readouterr().out)
+    told = reports_of_hosts("SSH: Attempting to connect\n" + capsys.readouterr().out)
     assert [one["state"] for one in told] == ["idle"]
     assert run_on_hosts(told) == (True, 40, False)
 
@@ -197,12 +197,12 @@ def test_the_state_of_all_hosts(states: list[str | int], hosts: Hosts, code: int
         {"state": state} if isinstance(state, str) else {"state": "ended", "code": state}
         for state in states
     ]
-    assert together(told, 4)[:2] == (hosts, code)
+    assert combined(told, 4)[:2] == (hosts, code)
 
 
 def test_hosts_are_in_order_and_noise_is_left_out() -> None:
     lines = [worker.PREFIX + json.dumps({"host": f"t-w-{host}"}) for host in (1, 0)]
-    told = told_by_hosts("\n".join(["Warning: x", *lines, worker.PREFIX + "{half"]))
+    told = reports_of_hosts("\n".join(["Warning: x", *lines, worker.PREFIX + "{half"]))
     assert [one["host"] for one in told] == ["t-w-0", "t-w-1"]
 
 
@@ -238,7 +238,7 @@ def test_a_folder_of_the_same_name_is_not_taken_for_the_package(
     text = look_command(make(), 0).replace(f"{PLACE}/venv/bin/python", sys.executable)
     command = ["sh", "-c", text.replace(PLACE, str(tmp_path))]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert len(told_by_hosts(done.stdout)) == 1, done.stderr
+    assert len(reports_of_hosts(done.stdout)) == 1, done.stderr
 
 
 def test_it_needs_the_standard_library_alone() -> None:

@@ -57,7 +57,7 @@ for seed in 1, 2:
 
 
 def said(code: str, folder: Path) -> list[str]:
-    """What a process says that keeps programs in a folder."""
+    """Output of a process that keeps programs in a folder."""
     environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(folder)}
     command = [sys.executable, "-c", code]
     return subprocess.run(

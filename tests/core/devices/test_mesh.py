@@ -1,4 +1,4 @@
-"""What devices exchange."""
+"""The exchange between devices."""
 
 import os
 import re

@@ -24,7 +24,7 @@ SETTINGS: dict[str, Any] = {"lr": 0.05, "log_interval": 1, "total_timesteps": 12
 
 @pytest.fixture(autouse=True)
 def wrapped(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was wrapped so far; a ladder stands for HackMatrix with its starts."""
+    """The environments wrapped so far; a ladder stands for HackMatrix with its starts."""
     calls: list[Any] = []
 
     def with_curriculum(*args: Any) -> Environment:

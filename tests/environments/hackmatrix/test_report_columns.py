@@ -1,4 +1,4 @@
-"""What HackMatrix says of its games in an evaluation, and of a step in training."""
+"""HackMatrix's columns in evaluations, and its metrics of a step in training."""
 
 import re
 from typing import Any

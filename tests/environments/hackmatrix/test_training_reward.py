@@ -35,7 +35,7 @@ LEFT, RIGHT = 2, 3
 
 
 def play(position: str, *actions: int) -> list[StepSpec]:
-    """What the steps return, game 0 of each; the reward is `progress`."""
+    """The results of the steps, game 0 of each; the reward is `progress`."""
     state, steps = jax_games.begin([state_from_text(position)]), []
     for action in actions:
         steps.append(jax_games.step(state, np.full(jax_games.GAMES, action)))

@@ -32,7 +32,7 @@ Chances = Mapping[Hashable, float]
 
 
 def p_value(outcomes: Iterable[Hashable], chances: Chances) -> float:
-    """How likely outcomes at least so far from the expected ones are."""
+    """The probability of outcomes at least so far from the expected ones."""
     counts = Counter(outcomes)
     if not counts.keys() <= chances.keys():
         return 0.0

@@ -1,4 +1,4 @@
-"""What lockstep games may not reach: any legal state, any action, any features, and the dice."""
+"""Agreement beyond lockstep games: any legal state, any action, any features, and the dice."""
 
 import random
 import subprocess

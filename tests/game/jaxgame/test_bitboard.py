@@ -1,4 +1,4 @@
-"""What `bitboard.py` does with bits, said with Python sets."""
+"""The functions of `bitboard.py` against Python sets."""
 
 from itertools import compress
 from pathlib import Path
@@ -152,7 +152,7 @@ def test_one_cell_and_its_lines() -> None:
 
 @given(cell_sets)
 def test_one_step_in_each_direction(a: set[int]) -> None:
-    """What would leave the board is lost; nothing comes round the edge."""
+    """Cells that would leave the board are lost; nothing comes round the edge."""
     for direction, step in enumerate((bitboard.up, bitboard.down, bitboard.left, bitboard.right)):
         assert DIRECTIONS[direction] is step
         reached = {NEIGHBOUR[cell][direction] for cell in a} - {None}

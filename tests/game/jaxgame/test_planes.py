@@ -1,4 +1,4 @@
-"""What `planes.py` does with bit planes, said with Python lists: one number for each place."""
+"""The functions of `planes.py` against Python lists: one number for each place."""
 
 from pathlib import Path
 from typing import Any

@@ -215,7 +215,7 @@ def test_the_same_games_as_single_ones() -> None:
 
 @pytest.mark.slow
 def test_tactical_games_that_pay_for_progress() -> None:
-    """What single environments tell and pay; the game's own return is in the infos."""
+    """Observations, rewards and infos equal those of single environments."""
     options = {"observation": "tactical", "reward": "progress"}
     env = make(**options, max_episode_steps=30, autoreset_mode="SameStep")
     games = [single(**options) for _ in range(GAMES)]

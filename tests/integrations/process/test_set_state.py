@@ -247,7 +247,7 @@ def test_what_a_cell_shows(client: Client, state: Json, shown: Json) -> None:
 
 
 def test_a_position_of_play_comes_back_as_it_was_shown(client: Client) -> None:
-    """What a player sees of a start: siphons with the resources that are dealt with them."""
+    """A start as the player sees it: siphons with the resources that are dealt with them."""
     shown = client.ask("reset", seed=7)["observation"]["cells"]
     seen = [cell for row in shown for cell in row if not cell["isExit"]]
     resources = [

@@ -21,7 +21,7 @@ def made(folder: Path, name: str, hash_seed: str, monkeypatch: pytest.MonkeyPatc
 
 
 def params_of(run: Path) -> dict[str, bytes]:
-    """What each file of params holds, to the last bit."""
+    """The content of each file of params, to the last bit."""
     return {
         f"{path.relative_to(run)} {name}": array.tobytes()
         for path in sorted(run.rglob("*.npz"))

@@ -1,4 +1,4 @@
-"""What a run shows, on a terminal and piped; how it hears the wish to stop."""
+"""A run's console output, on a terminal and piped; the ways to stop it."""
 
 import errno
 import io

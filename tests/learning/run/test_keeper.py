@@ -1,4 +1,4 @@
-"""What a run keeps of its best agent, and what it leaves behind, when something goes wrong."""
+"""A run's best agent and files, when something goes wrong."""
 
 import io
 from functools import partial

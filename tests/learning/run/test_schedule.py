@@ -1,4 +1,4 @@
-"""What is due after which update, without a trainer."""
+"""The tasks due after each update, without a trainer."""
 
 import dataclasses
 import itertools

@@ -1,4 +1,4 @@
-"""What is told of a game is what happened in it."""
+"""A game's account is what happened in it."""
 
 import random
 

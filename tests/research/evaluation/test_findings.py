@@ -1,4 +1,4 @@
-"""What accounts of many games say, by hand."""
+"""Statistics of accounts of many games, by hand."""
 
 import json
 

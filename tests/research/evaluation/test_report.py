@@ -1,4 +1,4 @@
-"""What an evaluation says of games that are known."""
+"""Evaluations of games that are known."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What decides a score."""
+"""The settings that decide a score."""
 
 import optuna
 import pytest

@@ -1,4 +1,4 @@
-"""What is brought here from a bucket: only what differs, and nothing half or damaged."""
+"""Downloads from a bucket: only what differs, and nothing half or damaged."""
 
 import shutil
 from pathlib import Path

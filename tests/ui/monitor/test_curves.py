@@ -1,4 +1,4 @@
-"""What is drawn says what was measured."""
+"""The curves show what was measured."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,7 @@ from hackmatrix.ui.monitor.columns import Table
 from hackmatrix.ui.monitor.metric_groups import in_groups
 from hackmatrix.ui.monitor.run import Run
 from hackmatrix.ui.monitor.runs import Runs, find_runs
-from hackmatrix.ui.monitor.status import Condition, health, places, positions, standing
+from hackmatrix.ui.monitor.status import Condition, health, places, positions, progress_of
 
 RETURN = "train/mean_episode_return"
 
@@ -226,22 +226,22 @@ def test_health_is_that_of_the_last_values(tmp_path: Path) -> None:
 def test_where_a_run_stands(tmp_path: Path) -> None:
     path = write_run(tmp_path / "run", updates=20)
     run = read(path)
-    assert standing(run).condition is Condition.WAITING
+    assert progress_of(run).condition is Condition.WAITING
     append(path, row_of(10, steps_per_second=100.0))
     run.read()
-    at = standing(run)
+    at = progress_of(run)
     assert at.condition is Condition.RUNNING
     assert (at.update, at.steps, at.total, at.seconds_left) == (10, 10_000, 20_000, 100.0)
     long_ago = time.time() - 400  # a row takes 100 seconds
     os.utime(path / "metrics.jsonl", (long_ago, long_ago))
-    assert standing(run).condition is Condition.SILENT
+    assert progress_of(run).condition is Condition.SILENT
     append(path, row_of(20, steps_per_second=100.0))
     run.read()
-    assert standing(run).condition is Condition.FINISHED
+    assert progress_of(run).condition is Condition.FINISHED
     shutil.rmtree(path)
     run.read()
-    assert standing(run).condition is Condition.GONE
-    assert standing(run).update == 20
+    assert progress_of(run).condition is Condition.GONE
+    assert progress_of(run).update == 20
 
 
 def test_updates_have_places_on_every_axis(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_game_by_keys_and_clicks_is_the_engines() -> None:
         await pilot.click("#board", offset=(col * 10 + 4, (5 - row) * 4 + 1))
         await until(pilot, at(app, 2))
         await pilot.press("q")
-        await until(pilot, lambda: "not owned" in shown(app, "told"))
+        await until(pilot, lambda: "not owned" in shown(app, "news"))
         await pilot.press("comma")
         await until(pilot, at(app, 1))
         assert "step 1 of 2" in shown(app, "course")
@@ -113,10 +113,10 @@ def test_it_fits_the_terminal(size: tuple[int, int]) -> None:
     async def script(app: Watch, pilot: Any) -> None:
         await pilot.resize_terminal(*size)
         await pilot.pause(0.2)
-        for name in ("numbers", "board", "told", "course"):
+        for name in ("numbers", "board", "news", "course"):
             region = app.query_one(f"#{name}").region
             assert region.bottom <= size[1], name
             assert region.height > 0, name
-        assert app.query_one("#board").region.bottom <= app.query_one("#told").region.y
+        assert app.query_one("#board").region.bottom <= app.query_one("#news").region.y
 
     driven(watching(), script)

@@ -24,7 +24,7 @@ from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.ui.session.descriptions import KEYS, PROGRAM_KEYS
 from hackmatrix.ui.session.session import Session
 from hackmatrix.ui.terminal import app as tui
-from hackmatrix.ui.terminal.keyboard import message_of
+from hackmatrix.ui.terminal.keys import message_of
 from hackmatrix.ui.terminal.screen_text import board, numbers
 
 BOARD = Path(__file__).parents[3] / "docs" / "board.txt"

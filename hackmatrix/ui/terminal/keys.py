@@ -29,7 +29,7 @@ def check_terminal() -> None:
 
 
 def message_of(session: Session, key: str) -> Message | None:
-    """What a key asks of the session; None if nothing."""
+    """The session's message for a key; None if it has none."""
     node = session.tree.nodes[session.at]
     if key in _DIRECTIONS:
         return {"do": "act", "action": _DIRECTIONS[key]}
