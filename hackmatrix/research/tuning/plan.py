@@ -80,10 +80,8 @@ class Plan(NamedTuple):
 
     def _as_dict(self) -> dict[str, Any]:
         space = {name: list(dimension) for name, dimension in self.space.items()}
-        plan = {**self._asdict(), "space": space}
-        return {
-            n: value for n, value in settings.items() if n not in ("folder", "fresh_seeds", "env")
-        }
+        facts = {**self._asdict(), "space": space}
+        return {n: value for n, value in facts.items() if n not in ("folder", "fresh_seeds", "env")}
 
 
 def plan_of(options: TuneOptions) -> Plan:
