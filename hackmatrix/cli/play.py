@@ -112,7 +112,7 @@ def serve_page(
         UserError: the address can't be used, or the extra `page` is not installed.
     """
     try:
-        from hackmatrix.ui.page.server import bind, is_loopback, serve
+        from hackmatrix.ui.web.server import bind, is_loopback, serve
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("hackmatrix"):
             raise

@@ -5,7 +5,6 @@ import math
 import os
 import threading
 import time
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,14 @@ from hackmatrix.game.drawing.theme import COLOURS
 from hackmatrix.ui.monitor.answers import Wanted, curves, overview
 from hackmatrix.ui.monitor.runs import Runs
 from hackmatrix.ui.monitor.status import AXES
+from hackmatrix.ui.web.files import files_in
 from hackmatrix.ui.web.guard import Guard
+from hackmatrix.ui.web.server import give
 
 _MOST_METRICS = 100  # of one answer
 _MOST_ROWS = 100_000  # that smoothing is over
 _MOST_PIXELS = 4000
 _BREATH = 0.002  # seconds between two pieces of a long file, in which pages are answered
-_SHARED = ("style.css",)  # files of the game's page
-_TYPES = {
-    "css": "text/css",
-    "html": "text/html",
-    "js": "text/javascript",
-    "txt": "text/plain",
-}
 
 
 def make_app(
@@ -46,13 +40,7 @@ def make_app(
         token: what a browser has to know; None on the machine itself.
         host: a further name by which the server is called.
     """
-    files = {"look.css": _look(), **_static_files()}
-
-    async def file(request: Request) -> Response:
-        name = request.path_params.get("name", "index.html")
-        if name not in files:
-            return Response("no such file\n", 404, media_type="text/plain")
-        return Response(files[name], media_type=_TYPES[name.rsplit(".", 1)[-1]])
+    file = give({"look.css": _look(), **files_in("web"), **files_in("monitor")})
 
     def answer() -> Any:
         with runs.lock:
@@ -127,13 +115,6 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def _static_files() -> dict[str, bytes]:
-    own = resources.files("hackmatrix.ui.monitor") / "static"
-    page = resources.files("hackmatrix.ui.page") / "static"
-    files = {file.name: file.read_bytes() for file in own.iterdir() if file.is_file()}
-    return files | {name: (page / name).read_bytes() for name in _SHARED}
 
 
 def _look() -> bytes:

@@ -1,7 +1,6 @@
 """What the page is given once: its files, the look, and the game's tables."""
 
 import json
-from importlib import resources
 from typing import Any
 
 from hackmatrix.game.drawing.theme import LOOK
@@ -10,13 +9,15 @@ from hackmatrix.game.rules.board import CROSS, NEIGHBOUR
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
 from hackmatrix.ui.session.descriptions import PROGRAM_KEYS, PROGRAM_WORDS
+from hackmatrix.ui.web.files import files_in
 
 
 def page_files(folder: str = "static") -> dict[str, bytes]:
     """The files of the page by name; those of `static` with `look.json`, which is made here."""
-    files = (resources.files("hackmatrix.ui.page") / folder).iterdir()
-    found = {file.name: file.read_bytes() for file in files if file.is_file()}
-    return {"look.json": look(), **found} if folder == "static" else found
+    found = files_in("page", folder)
+    if folder != "static":
+        return found
+    return {"look.json": look(), **files_in("web"), **found}
 
 
 def look() -> bytes:

@@ -1,1 +1,1 @@
-"""Shared by the servers of the page and of the monitor: who may talk to them."""
+"""Shared by the pages of the game and of the monitor: who may talk to them, serving, base style."""

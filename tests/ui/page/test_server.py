@@ -14,8 +14,9 @@ from starlette.websockets import WebSocketDisconnect
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.replay import GameId
-from hackmatrix.ui.page.server import MOST_SESSIONS, bind, make_app
+from hackmatrix.ui.page.server import MOST_SESSIONS, make_app
 from hackmatrix.ui.session.session import Session
+from hackmatrix.ui.web.server import bind
 
 OWN = {"host": "localhost:8642", "origin": "http://localhost:8642"}
 

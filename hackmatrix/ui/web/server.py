@@ -1,0 +1,78 @@
+"""Listening, serving, and the files of a page: what all servers of pages share."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.ui.web.guard import LOOPBACK
+
+MOST_BYTES = 2**20  # of a message to the server
+
+_TYPES = {
+    "css": "text/css",
+    "html": "text/html",
+    "js": "text/javascript",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+    "txt": "text/plain",
+}
+
+
+def give(files: Mapping[str, bytes]) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint that answers with the file of the path's `name`, `index.html` without one."""
+
+    async def file(request: Request) -> Response:
+        name = request.path_params.get("name", "index.html")
+        if name not in files:
+            return Response("no such file\n", 404, media_type="text/plain")
+        return Response(files[name], media_type=_TYPES[name.rsplit(".", 1)[-1]])
+
+    return file
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        UserError: the address is not one of this machine, or is in use.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(
+            f"can't listen on {host} port {port} ({reason}): choose another --port, 0 for any"
+        ) from None
+
+
+def serve(app: Starlette, listening: socket.socket, at_end: Callable[[], None]) -> None:
+    """Serves until the process is told to stop; then `at_end` frees threads that still wait."""
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        ws=WebSocketsSansIOProtocol,
+        ws_max_size=MOST_BYTES,
+        timeout_graceful_shutdown=1,
+        lifespan="off",
+    )
+
+    async def served() -> None:
+        try:
+            await uvicorn.Server(config).serve(sockets=[listening])
+        finally:
+            at_end()
+
+    asyncio.run(served())
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the host."""
+    return host in LOOPBACK
