@@ -1,5 +1,6 @@
 """One game as an environment of Gymnasium."""
 
+import importlib.util
 import operator
 import sys
 from collections import Counter
@@ -14,7 +15,6 @@ from gymnasium import spaces
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.streams import below
 from hackmatrix.game.drawing import draw, in_words
-from hackmatrix.game.drawing.pixels import pixels
 from hackmatrix.game.engine.game import GameOverError
 from hackmatrix.game.engine.state import Player, State
 from hackmatrix.game.engine.training_reward import progress
@@ -80,6 +80,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             known = ", ".join(self.metadata["render_modes"])
             raise UserError(f"render_mode must be one of {known}, got {render_mode!r}")
+        if render_mode == "rgb_array" and importlib.util.find_spec("PIL") is None:
+            raise UserError("render_mode 'rgb_array' needs pillow: pip install 'hackmatrix[gym]'")
         if reward not in REWARDS:
             raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
         self.observation_space = space_of(observation)
@@ -163,6 +165,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
     def render(self) -> Any:
         """The game in the mode that the environment was made with."""
         if self.render_mode == "rgb_array":
+            from hackmatrix.game.drawing.pixels import pixels
+
             return pixels(self.state())
         if self.render_mode == "svg":
             return draw(self.state())

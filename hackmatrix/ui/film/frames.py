@@ -11,9 +11,9 @@ from PIL import Image
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import write_atomically
 from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene
+from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.replay import Replay
-from hackmatrix.ui.film.raster import raster
 
 _COLOURS = 127  # of the one palette of a GIF; with the transparent one, a power of two
 _SAMPLES = 12  # frames that the palette is made of

@@ -266,7 +266,7 @@ def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
     env = make(render_mode="rgb_array")
     env.reset(seed=3)
     image = env.render()
-    assert (image.dtype, image.shape) == (np.uint8, (777, 486, 3))
+    assert (image.dtype, image.shape) == (np.uint8, (776, 486, 3))
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 8
     env = make(render_mode="ansi")
     env.reset(seed=3)

@@ -21,7 +21,7 @@ def run_with(path: Path, rows: list[dict[str, object]]) -> Path:
 
 
 def row(steps: int, value: float | None, speed: float | None = None) -> dict[str, object]:
-    found: dict[str, object] = {"timesteps": steps, RETURN: value}
+    found: dict[str, object] = {"update": steps, "timesteps": steps, RETURN: value}
     return found if speed is None else found | {"train/steps_per_second": speed}
 
 

@@ -12,10 +12,10 @@ from PIL import Image
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.cli.main import main
 from hackmatrix.game.drawing.marks import Group, Mark
+from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.theme import COLOURS
 from hackmatrix.game.engine.replay import GameId, Replay, load_replay
 from hackmatrix.ui.film.frames import frames
-from hackmatrix.ui.film.raster import raster
 from hackmatrix.ui.session.session import Session
 
 

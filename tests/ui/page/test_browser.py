@@ -11,11 +11,11 @@ from browser import fresh, opened, served, settled
 from PIL import Image
 
 from hackmatrix.game.drawing.board import board
+from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine import Game
 from hackmatrix.game.rules.actions import ACTION_NAMES, SIPHON
 from hackmatrix.game.rules.board import NEIGHBOUR
-from hackmatrix.ui.film.raster import raster
 
 MOVES = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 
