@@ -77,5 +77,6 @@ def test_it_is_played_shown_and_observed(patched: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_both_engines_play_it_alike(patched: Path) -> None:
     run(patched, "jax")

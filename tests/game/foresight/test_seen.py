@@ -27,6 +27,7 @@ from hackmatrix.game.foresight.jax_board import look
 from hackmatrix.game.foresight.jax_strikes import after_strikes, surviving
 from hackmatrix.game.foresight.programs import EFFECTS, run
 from hackmatrix.game.foresight.seen import Enemy, Seen
+from hackmatrix.game.foresight.seen_state import seen_copy, threat
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS, SIPHON
 from hackmatrix.game.rules.board import CELLS, Content
 from hackmatrix.game.rules.enemies import EnemyType
@@ -188,3 +189,21 @@ def test_the_turn_of_a_single_enemy_is_foreseen() -> None:
             turns += 1
             hits += foreseen.hp < 3
     assert hits > 15
+
+
+def test_a_single_enemy_threatens_the_cells_where_it_would_hit() -> None:
+    rng = random.Random(7)
+    told: Counter[int] = Counter()
+    for _ in range(40):
+        state = visible(rng)
+        state.player.hp, state.step, state.transmissions = 3, False, []
+        state.next_task, state.pending, state.show = 1_000, 0, True
+        for cell in {*range(CELLS)} - state.blocks() - state.occupied():
+            state.player.cell = cell
+            for enemy in state.enemies:
+                alone = copied(replace(state, enemies=[enemy]))
+                expected = threat(seen_copy(alone))[cell]
+                enemy_turn_by_the_rules(alone)
+                assert 3 - alone.player.hp == expected
+                told[expected] += 1
+    assert told[1] > 100
