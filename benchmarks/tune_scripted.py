@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 
 from benchmarks.command import run_command
 from hackmatrix.agents.scripted.scripted import best_action
-from hackmatrix.agents.scripted.view_of_state import see
 from hackmatrix.agents.scripted.weights import TUNED, Weights
 from hackmatrix.core.options import option
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.enemy_turn import enemy_turn
 from hackmatrix.game.engine.game import act, complete_stage, ends_turn, new_game
 from hackmatrix.game.engine.state import Ending
+from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.research.bench.options import Options
 
 CANDIDATES, ELITE = 24, 7  # in a generation
@@ -145,7 +145,7 @@ def score(weights: Weights, stream: int, episode: int) -> float:
     """The stages that the player clears in a game, more if it wins; without rewards, for speed."""
     state = new_game(Dice(stream, episode))
     for _ in range(LONGEST):
-        action = best_action(see(state), weights)
+        action = best_action(Seen.of_state(state), weights)
         state.events = []
         state.dice.clock += 1
         _, _, completed = act(state, action)

@@ -1,7 +1,7 @@
 """A player that wins by rules of thumb: a tutorial of good play that runs.
 
-It sees what a player sees (`view.py`) and looks three turns ahead without dice (`lookahead.py`,
-`danger.py`):
+It sees what a player sees (`game/foresight/seen.py`) and looks three turns ahead without dice
+(`lookahead.py`, `game/foresight/enemy_turn.py`):
 
 1. It picks a goal (`destinations.py`): a data siphon to fetch, a cell whose cross is worth
    siphoning, or else the exit.
@@ -17,12 +17,12 @@ The numbers (`weights.py`) were found by playing (`benchmarks/tune_scripted.py`)
 
 from collections.abc import Collection
 
-from hackmatrix.agents.scripted.danger import enemy_turn
 from hackmatrix.agents.scripted.destinations import Goal, best_goal
 from hackmatrix.agents.scripted.lookahead import fights, investments, moves
 from hackmatrix.agents.scripted.values import holdings, hp_worth, standing
-from hackmatrix.agents.scripted.view import View, view_of
 from hackmatrix.agents.scripted.weights import TUNED, Weights
+from hackmatrix.game.foresight.enemy_turn import enemy_turn
+from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.stages import MAX_HP
 
 _TURNS = 3  # to look ahead
@@ -36,27 +36,27 @@ def choose(record: bytes, forbidden: Collection[int] = ()) -> int:
         record: the compact record of what the player sees (`rules.observation`).
         forbidden: actions that it takes only if it knows no other.
     """
-    return best_action(view_of(record), TUNED, forbidden)
+    return best_action(Seen.of_record(record), TUNED, forbidden)
 
 
-def best_action(view: View, w: Weights = TUNED, forbidden: Collection[int] = ()) -> int:
+def best_action(seen: Seen, w: Weights = TUNED, forbidden: Collection[int] = ()) -> int:
     """The best action by these weights.
 
     Args:
-        view: what the player sees.
+        seen: what the player sees.
         w: the weights.
         forbidden: actions that it takes only if it knows no other.
     """
-    if not moves(view):  # walled in: any program that may help
-        return next((program for program, _ in [*fights(view), *investments(view)]), 0)
-    goal = best_goal(view, w)
-    without, action = best_move(view, goal, w, forbidden)
-    best, now = without, holdings(view, w)
-    for program, after in investments(view):
+    if not moves(seen):  # walled in: any program that may help
+        return next((program for program, _ in [*fights(seen), *investments(seen)]), 0)
+    goal = best_goal(seen, w)
+    without, action = best_move(seen, goal, w, forbidden)
+    best, now = without, holdings(seen, w)
+    for program, after in investments(seen):
         worth = without + holdings(after, w) - now - w.program
         if worth > best and program not in forbidden:
             best, action = worth, program
-    for program, after in fights(view) if view.enemies else ():
+    for program, after in fights(seen) if seen.enemies else ():
         worth = best_move(after, goal, w, forbidden)[0] - w.program
         if worth > best and program not in forbidden:
             best, action = worth, program
@@ -64,22 +64,22 @@ def best_action(view: View, w: Weights = TUNED, forbidden: Collection[int] = ())
 
 
 def best_move(
-    view: View, goal: Goal, w: Weights, forbidden: Collection[int] = ()
+    seen: Seen, goal: Goal, w: Weights, forbidden: Collection[int] = ()
 ) -> tuple[float, int]:
     """The worth of the best action that ends the turn, and the action."""
-    made = moves(view)
+    made = moves(seen)
     allowed = [move for move in made if move[0] not in forbidden] or made
     return max(
-        ((prospect(view, after, goal, w, turns=_TURNS), action) for action, after in allowed),
+        ((prospect(seen, after, goal, w, turns=_TURNS), action) for action, after in allowed),
         default=(_NO_MOVE, 0),
     )
 
 
-def prospect(before: View, after: View, goal: Goal, w: Weights, turns: int) -> float:
+def prospect(before: Seen, after: Seen, goal: Goal, w: Weights, turns: int) -> float:
     """The worth of having moved.
 
     Args:
-        before: the view before the move.
+        before: what the player sees before the move.
         after: after it, before the enemy turn.
         goal: where the player is going.
         w: the weights.
@@ -97,8 +97,8 @@ def prospect(before: View, after: View, goal: Goal, w: Weights, turns: int) -> f
     return worth + w.deep * (max(nexts, default=_NO_MOVE) - worth)
 
 
-def _leaving(view: View, goal: Goal, w: Weights) -> float:
+def _leaving(seen: Seen, goal: Goal, w: Weights) -> float:
     """The worth of completing the stage, which heals and gives up the goal."""
-    healed = view._replace(hp=min(view.hp + 1, MAX_HP))
-    left = len(view.enemies) + view.transmissions.bit_count()
+    healed = seen._replace(hp=min(seen.hp + 1, MAX_HP))
+    left = len(seen.enemies) + seen.transmissions.bit_count()
     return holdings(healed, w) + w.leave - w.left * left - goal.worth

@@ -3,31 +3,31 @@
 from functools import lru_cache
 from math import log1p
 
-from hackmatrix.agents.scripted.cells import BIT, NEXT_TO, RAY, members, neighbours
-from hackmatrix.agents.scripted.view import View
 from hackmatrix.agents.scripted.weights import Weights
+from hackmatrix.game.foresight.cell_sets import NEXT_TO, RAY, members, neighbours
+from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.stages import LAST_STAGE
 
 _LESS_EACH = 0.4  # each further point of attack is worth this part of the one before
 
 
-def holdings(view: View, w: Weights) -> float:
+def holdings(seen: Seen, w: Weights) -> float:
     """The worth of all that lasts: hp, resources, programs, less what the pieces will cost."""
-    transmissions = view.transmissions.bit_count()
-    crowd = len(view.enemies) + transmissions + view.pending
+    transmissions = seen.transmissions.bit_count()
+    crowd = len(seen.enemies) + transmissions + seen.pending
     return (
-        hp_worth(view.hp, w)
-        + w.credit * _hoard(view.credits, w.enough)
-        + w.energy * _hoard(view.energy, w.enough)
-        + w.siphon * view.siphons
-        + w.attack * (1 - _LESS_EACH ** (view.attack - 1))
-        + w.calm * view.calm
-        + w.show * view.show
-        + _programs_worth(view.owned, w) * future(view.stage, w)
-        - sum(w.enemy + w.enemy_hp * enemy.hp for enemy in view.enemies)
+        hp_worth(seen.hp, w)
+        + w.credit * _hoard(seen.credits, w.enough)
+        + w.energy * _hoard(seen.energy, w.enough)
+        + w.siphon * seen.siphons
+        + w.attack * (1 - _LESS_EACH ** (seen.attack - 1))
+        + w.calm * seen.calm
+        + w.show * seen.show
+        + _programs_worth(seen.owned, w) * future(seen.stage, w)
+        - sum(w.enemy + w.enemy_hp * enemy.hp for enemy in seen.enemies)
         - w.transmission * transmissions
-        - w.landing * view.landing.bit_count()
-        - w.spawn * view.pending
+        - w.landing * seen.landing.bit_count()
+        - w.spawn * seen.pending
         - w.crowd * crowd * crowd
     )
 
@@ -58,30 +58,27 @@ def _programs_worth(owned: int, w: Weights) -> float:
     return sum(w.programs[program] for program in members(owned))
 
 
-def standing(view: View, w: Weights) -> float:
+def standing(seen: Seen, w: Weights) -> float:
     """The worth of the cell that the player stands on, with the pieces where they are."""
-    beside = NEXT_TO[view.cell]
+    beside = NEXT_TO[seen.cell]
     two_away = neighbours(beside) & ~beside
     worth = 0.0
-    pieces = view.transmissions
-    for enemy in view.enemies:
-        pieces |= BIT[enemy.cell]
-    if pieces:
-        worth += w.fire * lines_of_fire(view, pieces)
+    if pieces := seen.pieces:
+        worth += w.fire * lines_of_fire(seen, pieces)
         worth -= w.close * (beside & pieces).bit_count()
         worth -= w.near * (two_away & pieces).bit_count()
-        worth -= w.open * (beside & ~view.board.blocks).bit_count()
-    if view.last_seen & beside:
+        worth -= w.open * (beside & ~seen.board.blocks).bit_count()
+    if seen.last_seen & beside:
         worth -= w.ghost
-    if view.last_seen & two_away:
+    if seen.last_seen & two_away:
         worth -= w.ghost2
     return worth
 
 
-def lines_of_fire(view: View, pieces: int) -> int:
+def lines_of_fire(seen: Seen, pieces: int) -> int:
     """The number of directions in which an attack would hit a piece."""
-    lines, stops = 0, pieces | view.board.blocks
-    for ray in RAY[view.cell]:
+    lines, stops = 0, pieces | seen.board.blocks
+    for ray in RAY[seen.cell]:
         for cell in ray:
             if stops >> cell & 1:
                 lines += pieces >> cell & 1

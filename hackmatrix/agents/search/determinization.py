@@ -19,6 +19,7 @@ import numpy as np
 
 from hackmatrix.agents.search.pieces import enemies_of, transmissions_of
 from hackmatrix.agents.search.undo_history import Memory
+from hackmatrix.game.foresight.jax_board import ground
 from hackmatrix.game.jaxgame import bitboard, planes, undo
 from hackmatrix.game.jaxgame.bitboard import CellSet, Set32
 from hackmatrix.game.jaxgame.control_flow import for_all, repeat, where
@@ -114,20 +115,8 @@ def _acquired(owned: Array) -> Numbers[Set32]:
 
 def _cells(seen: Records, dice: Dice) -> Cells:
     """The board, with question blocks filled."""
-    low, high = seen.planes("block")
-    questions = low & high
-    board = Cells(
-        blocks=low | high,
-        data=low & ~high,
-        questions=questions,
-        siphons=seen.cells("data_siphon"),
-        siphoned=seen.cells("siphoned"),
-        center=seen.cells("center"),
-        credits=seen.planes("credits"),
-        energy=seen.planes("energy"),
-        value=seen.planes("value")[: NUM_PLANES["value"]],
-        spawn=seen.planes("spawn")[: NUM_PLANES["spawn"]],
-    )
+    board = ground(seen)
+    questions = board.questions
     shown = board.blocks & ~board.data & ~questions
     absent = _EVERY_PROGRAM & ~_numbers_of(board.value, shown)
 

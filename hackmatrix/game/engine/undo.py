@@ -5,7 +5,8 @@ clears the saved positions; the program UNDO restores the newest.
 """
 
 from collections.abc import Callable
-from dataclasses import fields
+from copy import copy
+from dataclasses import fields, replace
 from operator import attrgetter
 from typing import TypeVar
 
@@ -56,4 +57,16 @@ def snapshot(position: Position) -> Position:
         show=position.show,
         calm=position.calm,
         atk_uses=position.atk_uses,
+    )
+
+
+def copied(state: State) -> State:
+    """An independent copy of a game; its events are none."""
+    position = snapshot(state)
+    return replace(
+        state,
+        **{f.name: getattr(position, f.name) for f in fields(Position)},
+        dice=copy(state.dice),
+        saved=[snapshot(saved) for saved in state.saved],
+        events=[],
     )

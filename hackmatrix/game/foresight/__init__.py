@@ -1,1 +1,1 @@
-"""A player's foresight: the observation layout `tactical`, in plain Python and in JAX."""
+"""A player's foresight: the board as seen, what actions do to it, and the layout `tactical`."""

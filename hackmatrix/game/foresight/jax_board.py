@@ -12,7 +12,7 @@ from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet
 from hackmatrix.game.jaxgame.control_flow import compute_once
 from hackmatrix.game.jaxgame.records import Records
-from hackmatrix.game.jaxgame.state import NUM_PLANES
+from hackmatrix.game.jaxgame.state import NUM_PLANES, Cells
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.observation import NUMBER
@@ -37,7 +37,8 @@ class Seen(NamedTuple):
     stunned: CellSet
     hp: tuple[CellSet, ...]  # 2 planes
     last_seen: CellSet
-    block: planes.Numbers[CellSet]  # the kind of block
+    programs: CellSet  # program blocks
+    questions: CellSet  # question blocks not siphoned yet
     value: planes.Numbers[CellSet]
     spawn: planes.Numbers[CellSet]
     credits: planes.Numbers[CellSet]
@@ -64,30 +65,48 @@ def look(records: jax.Array) -> Seen:
     """Reads compact records, uint8[N, RECORD_SIZE]."""
     seen = Records(records)
     number = {name: seen.number(name) for name in (*NUMBER, "show", "calm", "step")}
-    kind, block = seen.planes("enemy_type"), seen.planes("block")
+    cells, kind = ground(seen), seen.planes("enemy_type")
     kinds = tuple(planes.equal(kind, 1 + k) for k in EnemyType)
     read = Seen(
         number=number,
         cell=number["cell"],
         here=bitboard.of_cell(number["cell"]),
-        blocks=planes.nonzero(block),
+        blocks=cells.blocks,
         exit=seen.cells("exit"),
-        siphons=seen.cells("data_siphon"),
-        siphoned=seen.cells("siphoned"),
+        siphons=cells.siphons,
+        siphoned=cells.siphoned,
         transmissions=seen.cells("transmission"),
         enemies=reduce(CellSet.__or__, kinds),
         kinds=kinds,
         stunned=seen.cells("stunned"),
         hp=seen.planes("enemy_hp"),
         last_seen=seen.cells("last_seen"),
-        block=block,
-        value=seen.planes("value")[: NUM_PLANES["value"]],
-        spawn=planes.at_most(seen.planes("spawn"), MAX_SPAWNS),
-        credits=seen.planes("credits"),
-        energy=seen.planes("energy"),
+        programs=cells.blocks & ~cells.data & ~cells.questions,
+        questions=cells.questions,
+        value=cells.value,
+        spawn=planes.at_most(cells.spawn, MAX_SPAWNS),
+        credits=cells.credits,
+        energy=cells.energy,
         exit_distance=seen.planes("exit_distance"),
     )
     return kept(read, number)
+
+
+def ground(seen: Records) -> Cells:
+    """The cells as the player sees them, with nothing in question blocks."""
+    low, high = seen.planes("block")
+    return Cells(
+        blocks=low | high,
+        data=low & ~high,
+        questions=low & high,
+        siphons=seen.cells("data_siphon"),
+        siphoned=seen.cells("siphoned"),
+        center=seen.cells("center"),
+        credits=seen.planes("credits"),
+        energy=seen.planes("energy"),
+        value=seen.planes("value")[: NUM_PLANES["value"]],
+        spawn=seen.planes("spawn")[: NUM_PLANES["spawn"]],
+    )
 
 
 def kept(tree: _Tree, number: dict[str, jax.Array]) -> _Tree:

@@ -10,7 +10,7 @@ from jax import lax
 from hackmatrix.game.foresight.jax_board import Seen, bits, kept
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet
-from hackmatrix.game.rules.board import SIZE, Content
+from hackmatrix.game.rules.board import SIZE
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.tactical import (
@@ -60,7 +60,7 @@ def of_siphoning(seen: Seen) -> dict[str, jax.Array]:
 
 def _yields(seen: Seen) -> _Yields:
     left = ~seen.siphoned
-    shown = planes.equal(seen.block, Content.PROGRAM) & left
+    shown = seen.programs & left
     owned = seen.number["owned"]
     programs = [
         (cells & shown).only_if(owned >> n & 1 == 0)
@@ -69,7 +69,7 @@ def _yields(seen: Seen) -> _Yields:
     yields = _Yields(
         open=left & ~seen.blocks,
         blocks=left & seen.blocks,
-        questions=planes.equal(seen.block, Content.QUESTION) & left,
+        questions=seen.questions & left,
         programs=programs,
     )
     return kept(yields, seen.number)
@@ -120,7 +120,7 @@ def _nearer(seen: Seen, distances: planes.Numbers[CellSet]) -> jax.Array:
 
 
 def _nearness(yields: _Yields, near: planes.Numbers[CellSet]) -> jax.Array:
-    """int32[23, N]: how near the first cell is from which each program can be siphoned."""
+    """int32[P, N]: how near the first cell is from which each program can be siphoned."""
     first = [cells.first() for cells in yields.programs]
     return jnp.stack([jnp.where(c.any(), FAR - planes.total(near, c), 0) for c in first])
 

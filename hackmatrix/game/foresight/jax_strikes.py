@@ -11,7 +11,7 @@ from hackmatrix.game.foresight.jax_board import Seen, meet, stacked
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet, neighbours
 from hackmatrix.game.rules.board import CELLS, NEIGHBOUR, SIZE
-from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.game.rules.tactical import STRIKES
 
@@ -43,11 +43,14 @@ def board_of(seen: Seen) -> Board:
     return Board(seen.blocks, seen.enemies, seen.able, seen.able_viruses, seen.transmissions)
 
 
-def after_strikes(seen: Seen, survivors: CellSet) -> tuple[Board, jax.Array, jax.Array]:
-    """The board as it is and after each of `STRIKES`; what each strikes and destroys, [S, N].
+def surviving(seen: Seen) -> CellSet:
+    """The enemies that would survive a hit of the player."""
+    attack = jnp.minimum(seen.number["attack"], max(MAX_HP))
+    return planes.at_least(seen.hp, attack) & ~planes.equal(seen.hp, attack)
 
-    `survivors` are the enemies that would survive a hit of the player.
-    """
+
+def after_strikes(seen: Seen, survivors: CellSet) -> tuple[Board, jax.Array, jax.Array]:
+    """The board as it is and after each of `STRIKES`; what each strikes and destroys, [S, N]."""
     enemies, here, able, viruses = seen.enemies, seen.here, seen.able, seen.able_viruses
     around = bitboard.around(here)
     daemon = _nearest(seen.cell, seen.kinds[EnemyType.DAEMON])

@@ -9,11 +9,17 @@ import numpy as np
 from jax import lax
 
 from hackmatrix.game.foresight.jax_board import Seen, both, each_of, kept, meet, only_if, stacked
-from hackmatrix.game.foresight.jax_strikes import Board, after_strikes, board_of, hitters
-from hackmatrix.game.jaxgame import bitboard, planes
+from hackmatrix.game.foresight.jax_strikes import (
+    Board,
+    after_strikes,
+    board_of,
+    hitters,
+    surviving,
+)
+from hackmatrix.game.jaxgame import bitboard
 from hackmatrix.game.jaxgame.bitboard import CellSet, neighbours
 from hackmatrix.game.rules.board import SIZE
-from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
+from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.tactical import MAX_HITS, STRIKES, WINDOW
 
@@ -32,8 +38,7 @@ class _Aim(NamedTuple):
 
 def of_actions(seen: Seen) -> dict[str, jax.Array]:
     """The groups about directions, programs and the cells around."""
-    attack = jnp.minimum(seen.number["attack"], max(MAX_HP))
-    survivors = planes.at_least(seen.hp, attack) & ~planes.equal(seen.hp, attack)
+    survivors = surviving(seen)
     aim = _aim(seen, survivors)
     boards, struck, killed = after_strikes(seen, survivors)
     aim, boards, struck, killed = kept((aim, boards, struck, killed), seen.number)

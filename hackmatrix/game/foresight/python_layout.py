@@ -2,44 +2,50 @@
 
 from collections.abc import Iterable, Sequence
 
-from hackmatrix.game.foresight.python_board import Board, Numbers
+from hackmatrix.game.foresight.python_board import Numbers, look
 from hackmatrix.game.foresight.python_siphoning import of_siphoning
 from hackmatrix.game.foresight.python_strikes import of_programs
 from hackmatrix.game.foresight.python_threats import of_directions, of_window
+from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.board import SIZE, col, row
 from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.observation import number_of
 from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
 from hackmatrix.game.rules.tactical import GROUPS, HOARDS, MAX_COUNT
 
 
 def tactical_numbers(record: bytes) -> list[int]:
     """The integers of `rules.tactical.GROUPS`, of a compact record."""
-    board = Board.of(record)
+    seen = look(record)
     numbers: Numbers = {
-        **of_directions(board),
-        **of_programs(board),
-        **of_window(board),
-        **of_siphoning(board),
-        **_pieces(board),
-        **_numbers(board),
+        **of_directions(seen),
+        **of_programs(seen),
+        **of_window(seen),
+        **of_siphoning(seen),
+        **_pieces(seen),
+        **_numbers(record),
     }
     return [number for group in GROUPS for number in numbers[group.name]]
 
 
-def _pieces(board: Board) -> Numbers:
-    kinds = list(board.enemies.values())
-    hidden = sum(cell.field("last_seen") for cell in board.cells)
+def _pieces(seen: Seen) -> Numbers:
+    kinds = [enemy.kind for enemy in seen.enemies]
+    stunned = sum(enemy.stunned for enemy in seen.enemies)
     return {
         "enemies": [min(kinds.count(kind), MAX_COUNT) for kind in EnemyType],
-        "stunned": [min(len(board.stunned), MAX_COUNT)],
-        "hidden": [min(hidden, MAX_COUNT)],
-        "transmissions": [min(len(board.transmissions), MAX_COUNT)],
-        "empty_of_pieces": [int(not board.enemies and not board.transmissions)],
+        "stunned": [min(stunned, MAX_COUNT)],
+        "hidden": [min(seen.last_seen.bit_count(), MAX_COUNT)],
+        "transmissions": [min(seen.transmissions.bit_count(), MAX_COUNT)],
+        "empty_of_pieces": [int(not seen.pieces)],
     }
 
 
-def _numbers(board: Board) -> Numbers:
-    number = board.number
+def _numbers(record: bytes) -> Numbers:
+    cell = number_of(record, "cell")
+
+    def number(name: str) -> int:
+        value: int = number_of(record, name)
+        return value
 
     def one_hot(value: int, values: range) -> list[int]:
         return _flags(value == each for each in values)
@@ -63,7 +69,7 @@ def _numbers(board: Board) -> Numbers:
         "saved": [number("saved")],
         "atk_uses": [number("atk_uses")],
         "flags": [number(flag) for flag in ("show", "calm", "step")],
-        "line": [*one_hot(row(board.cell), range(SIZE)), *one_hot(col(board.cell), range(SIZE))],
+        "line": [*one_hot(row(cell), range(SIZE)), *one_hot(col(cell), range(SIZE))],
     }
 
 

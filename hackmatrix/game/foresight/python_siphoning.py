@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from hackmatrix.game.engine.movement import distances
-from hackmatrix.game.foresight.python_board import Board, Numbers
+from hackmatrix.game.foresight.cell_sets import ALL, BIT, distances, members
+from hackmatrix.game.foresight.python_board import Numbers
+from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
 from hackmatrix.game.rules.board import CELLS, CROSS, NEIGHBOUR, Content
 from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.observation import MAX_DISTANCE
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.tactical import (
     CREDIT_WORTH,
@@ -46,21 +48,18 @@ class _Yield:
         )
 
 
-def _yield(board: Board, cell: int) -> _Yield:
-    here = board.cells[cell]
-    if here.field("siphoned"):
-        return _Yield()
-    match here.field("block"):
-        case 0:
-            return _Yield(credits=here.field("credits"), energy=here.field("energy"))
+def _yield(seen: Seen, cell: int) -> _Yield:
+    block = seen.board.unsiphoned.get(cell)
+    if block is None:
+        return _Yield(*seen.board.resources.get(cell, (0, 0)))
+    spawns = min(block.spawn, MAX_SPAWNS)
+    match block.content:
         case Content.QUESTION:
             return _Yield(questions=1)
-    spawns = min(here.field("spawn"), MAX_SPAWNS)
-    if here.field("block") == Content.DATA:
-        return _Yield(spawns=spawns)
-    program = here.field("value")
-    owned = board.number("owned") >> program & 1
-    return _Yield(spawns=spawns, programs=[] if owned else [program])
+        case Content.DATA:
+            return _Yield(spawns=spawns)
+    owned = seen.owned >> block.value & 1
+    return _Yield(spawns=spawns, programs=[] if owned else [block.value])
 
 
 def _over_cross(yields: list[_Yield], cell: int) -> _Yield:
@@ -74,30 +73,30 @@ def _over_cross(yields: list[_Yield], cell: int) -> _Yield:
     )
 
 
-def of_siphoning(board: Board) -> Numbers:
+def of_siphoning(seen: Seen) -> Numbers:
     """The groups about siphoning and ways, and the enemies by their distance."""
-    here = board.cell
-    yields = [_yield(board, cell) for cell in range(CELLS)]
-    way = _ways({here}, board.blocks)
-    siphons = {cell for cell in range(CELLS) if board.cells[cell].field("data_siphon")}
-    to_siphon = _ways(siphons, board.blocks)
+    here, board = seen.cell, seen.board
+    free = ALL & ~board.blocks
+    yields = [_yield(seen, cell) for cell in range(CELLS)]
+    way = _ways(BIT[here], free)
+    to_siphon = _ways(board.data_siphons, free)
     worth = {
         cell: _over_cross(yields, cell).worth + STEP_WORTH * way[cell]
-        for cell in range(CELLS)
-        if way[cell] < FAR and cell not in board.blocks
+        for cell in members(free)
+        if way[cell] < FAR
     }
     best_worth = max(worth.values(), default=NO_WORTH)
     best = min((cell for cell in worth if worth[cell] == best_worth), default=0)
-    to_best = _ways({best}, board.blocks)
-    to_exit = [cell.field("exit_distance") for cell in board.cells]
+    to_best = _ways(BIT[best], free)
+    to_exit = _ways(BIT[board.exit], free | BIT[here], MAX_DISTANCE)
     own = _over_cross(yields, here)
-    viruses = [c for c, kind in board.enemies.items() if kind == EnemyType.VIRUS]
-    others = [c for c, kind in board.enemies.items() if kind != EnemyType.VIRUS]
+    viruses = [enemy.cell for enemy in seen.enemies if enemy.kind == EnemyType.VIRUS]
+    others = [enemy.cell for enemy in seen.enemies if enemy.kind != EnemyType.VIRUS]
 
     def nearer(table: list[int]) -> list[int]:
         ahead = [NEIGHBOUR[here][direction] for direction in range(NUM_DIRECTIONS)]
         return [
-            0 if c is None or c in board.blocks else max(-1, min(1, table[here] - table[c]))
+            0 if c is None or not free >> c & 1 else max(-1, min(1, table[here] - table[c]))
             for c in ahead
         ]
 
@@ -121,7 +120,7 @@ def of_siphoning(board: Board) -> Numbers:
         "best_here": [int(to_best[here] == 0)],
         "credits_left": [sum(part.credits for part in yields)],
         "energy_left": [sum(part.energy for part in yields)],
-        "siphons_left": [min(len(siphons), MAX_COUNT)],
+        "siphons_left": [min(board.data_siphons.bit_count(), MAX_COUNT)],
         "siphon_distance": [to_siphon[here]],
         "exit_distance": [to_exit[here]],
         "walkers_at": rings(others),
@@ -141,7 +140,6 @@ def _nearness(yields: list[_Yield], way: list[int], program: int) -> int:
     return 0
 
 
-def _ways(start: set[int], blocks: frozenset[int]) -> list[int]:
-    """Steps from a set of cells over cells without block, at most `FAR`."""
-    found = distances(start, blocks)
-    return [min(found.get(cell, FAR), FAR) for cell in range(CELLS)]
+def _ways(goals: int, free: int, far: int = FAR) -> list[int]:
+    """Steps from a set of cells over free ones, at most `far`."""
+    return [min(distance, far) for distance in distances(goals, free)]

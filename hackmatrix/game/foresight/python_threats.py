@@ -1,11 +1,14 @@
 """Layout `tactical`: what directions do, and the hits to expect after them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from hackmatrix.game.foresight.python_board import Board, Numbers
+from hackmatrix.game.foresight.actions import attack, can_go, target, walk
+from hackmatrix.game.foresight.cell_sets import BIT, CROSS, NEXT_TO, first_on_ray, neighbours
+from hackmatrix.game.foresight.python_board import Numbers, hits
+from hackmatrix.game.foresight.seen import Enemy, Seen
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
-from hackmatrix.game.rules.board import CROSS, NEIGHBOUR, NEIGHBOURS, SIZE, col, row
-from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.board import SIZE, col, row
+from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
 from hackmatrix.game.rules.tactical import MAX_HITS, WINDOW
 
 
@@ -35,100 +38,97 @@ class _Direction:
     siphon: int = 0
 
 
-def of_directions(board: Board) -> Numbers:
+def of_directions(seen: Seen) -> Numbers:
     """The groups about directions."""
-    reached = _reached_later(board)
-    each = [_direction(board, d, reached) for d in range(NUM_DIRECTIONS)]
+    reached = _reached_later(seen)
+    each = [_direction(seen, d, reached) for d in range(NUM_DIRECTIONS)]
     valid_hits = [go.hits for go in each if go.valid]
     return {
         **{f"go_{name}": [getattr(go, name) for go in each] for name in vars(each[0])},
-        "stay_hits": [min(board.hits(board.cell), MAX_HITS)],
+        "stay_hits": [min(hits(seen, seen.cell), MAX_HITS)],
         "fewest_hits": [min([*valid_hits, MAX_HITS])],
     }
 
 
-def _direction(board: Board, direction: int, reached: set[int]) -> _Direction:
-    if not board.goes(direction):
+def _direction(seen: Seen, direction: int, reached: int) -> _Direction:
+    if not can_go(seen, direction):
         return _Direction()
-    go, target = _Direction(valid=1), board.target(direction)
-    ahead = NEIGHBOUR[board.cell][direction]
-    standing, after = board.cell, board
-    if target is None:
-        assert ahead is not None
-        go.walks, standing = 1, ahead
-        go.exit = board.cells[ahead].field("exit")
-        go.siphon = board.cells[ahead].field("data_siphon")
+    go, struck = _Direction(valid=1), target(seen, direction)
+    if struck is None:
+        after = walk(seen, direction)
+        go.walks, go.siphon = 1, after.siphons - seen.siphons
+        go.exit = int(after.cell == seen.board.exit)
     else:
-        go.target_near = int(target == ahead)
-        after = _attacked(board, target, go)
-    hits = after.hits(standing)
-    go.hits, go.hit, go.lethal = min(hits, MAX_HITS), int(hits > 0), int(hits >= board.number("hp"))
-    go.open = sum(cell not in board.blocks for cell in NEIGHBOURS[standing])
-    go.safe_cells = sum(board.crossed(cell) and cell not in reached for cell in CROSS[standing])
-    go.lines = sum(_fires(board, standing, d) for d in range(NUM_DIRECTIONS))
+        after = attack(seen, struck)
+        go.target_near = NEXT_TO[seen.cell] >> struck & 1
+        _describe(seen, struck, go)
+    expected = hits(after, after.cell)
+    go.hits, go.hit = min(expected, MAX_HITS), int(expected > 0)
+    go.lethal = int(expected >= seen.hp)
+    go.open = (NEXT_TO[after.cell] & ~seen.board.blocks).bit_count()
+    go.safe_cells = (CROSS[after.cell] & ~seen.stops & ~reached).bit_count()
+    go.lines = sum(_fires(seen, after.cell, d) for d in range(NUM_DIRECTIONS))
     return go
 
 
-def _attacked(board: Board, target: int, go: _Direction) -> Board:
-    """The board after an attack, whose facts it writes down."""
-    if target in board.transmissions:
+def _describe(seen: Seen, struck: int, go: _Direction) -> None:
+    """Writes down the piece that an attack strikes."""
+    if seen.transmissions >> struck & 1:
         go.transmission = 1
-        return replace(board, transmissions=board.transmissions - {target})
-    dies = board.hp[target] <= board.number("attack")
-    go.kills, go.stuns = int(dies), int(not dies)
-    setattr(go, board.enemies[target].name.lower(), 1)
-    go.target_hp, go.target_acts = board.hp[target], int(target not in board.stunned)
-    return board.without([target], [target] if dies else [])
+        return
+    (enemy,) = (enemy for enemy in seen.enemies if enemy.cell == struck)
+    go.kills = int(enemy.hp <= seen.attack)
+    go.stuns = 1 - go.kills
+    setattr(go, EnemyType(enemy.kind).name.lower(), 1)
+    go.target_hp, go.target_acts = enemy.hp, int(not enemy.stunned)
 
 
-def _fires(board: Board, cell: int, direction: int) -> bool:
+def _fires(seen: Seen, cell: int, direction: int) -> bool:
     """Whether an enemy is in the line of fire in a direction from a cell."""
-    ahead = NEIGHBOUR[cell][direction]
-    while ahead is not None and ahead not in board.blocks and ahead not in board.enemies:
-        ahead = NEIGHBOUR[ahead][direction]
-    return ahead in board.enemies
+    enemies = sum(BIT[enemy.cell] for enemy in seen.enemies)
+    ahead = first_on_ray(cell, direction, seen.board.blocks | enemies)
+    return ahead is not None and bool(enemies >> ahead & 1)
 
 
-def _reached_later(board: Board) -> set[int]:
+def _reached_later(seen: Seen) -> int:
     """Cells where an enemy may hit in the enemy turn after the coming one."""
-    reached: set[int] = set()
-    for enemy, kind in board.enemies.items():
-        virus, acts = kind == EnemyType.VIRUS, enemy not in board.stunned
-        at = {enemy}
-        for _ in range((2 if virus else 1) if acts else 0):
-            at |= {n for c in at for n in NEIGHBOURS[c] if board.crossed(n)}
-        if kind == EnemyType.GLITCH and acts:
-            pieces = board.enemies.keys() | board.transmissions
-            at |= {n for n in NEIGHBOURS[enemy] if n not in pieces}
-        next_to = {n for c in at for n in NEIGHBOURS[c]}
+    free, reached = ~seen.stops, neighbours(seen.transmissions)
+    for enemy in seen.enemies:
+        virus, at = enemy.kind == EnemyType.VIRUS, BIT[enemy.cell]
+        if not enemy.stunned:
+            for _ in range(STEPS_PER_TURN[enemy.kind]):
+                at |= neighbours(at) & free
+            if enemy.kind == EnemyType.GLITCH:
+                at |= NEXT_TO[enemy.cell] & ~seen.pieces
+        reached |= neighbours(at)
         if virus:
-            next_to |= {n for c in next_to if board.crossed(c) for n in NEIGHBOURS[c]}
-        reached |= next_to
-    return reached | {n for c in board.transmissions for n in NEIGHBOURS[c]}
+            reached |= neighbours(neighbours(at) & free)
+    return reached
 
 
-def of_window(board: Board) -> Numbers:
+_NOBODY = Enemy(-1, -1, 0, False)
+
+
+def of_window(seen: Seen) -> Numbers:
     """The groups about the cells around."""
-    cells = [_at(board.cell, rows, cols) for rows, cols in WINDOW]
-    reached = _reached_later(board)
+    cells = [_at(seen.cell, rows, cols) for rows, cols in WINDOW]
+    at: dict[int | None, Enemy] = {enemy.cell: enemy for enemy in seen.enemies}
+    enemies = [at.get(cell, _NOBODY) for cell in cells]
 
-    def each(number: object, beyond: int = 0) -> list[int]:
-        assert callable(number)
-        return [beyond if cell is None else int(number(cell)) for cell in cells]
+    def within(members: int, beyond: int = 0) -> list[int]:
+        return [beyond if cell is None else members >> cell & 1 for cell in cells]
 
     return {
-        "cell_blocked": each(lambda cell: cell in board.blocks, beyond=1),
+        "cell_blocked": within(seen.board.blocks, beyond=1),
         **{
-            f"cell_{kind.name.lower()}": each(
-                lambda cell, kind=kind: board.enemies.get(cell) == kind
-            )
+            f"cell_{kind.name.lower()}": [int(enemy.kind == kind) for enemy in enemies]
             for kind in EnemyType
         },
-        "cell_stunned": each(lambda cell: cell in board.stunned),
-        "cell_hp": each(lambda cell: board.hp.get(cell, 0)),
-        "cell_transmission": each(lambda cell: cell in board.transmissions),
-        "cell_hits": each(lambda cell: min(board.hits(cell), MAX_HITS)),
-        "cell_reached": each(lambda cell: cell in reached),
+        "cell_stunned": [int(enemy.stunned) for enemy in enemies],
+        "cell_hp": [enemy.hp for enemy in enemies],
+        "cell_transmission": within(seen.transmissions),
+        "cell_hits": [0 if c is None else min(hits(seen, c), MAX_HITS) for c in cells],
+        "cell_reached": within(_reached_later(seen)),
     }
 
 

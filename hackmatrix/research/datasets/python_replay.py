@@ -8,9 +8,10 @@ from array import array
 from typing import NamedTuple
 
 from hackmatrix.agents.scripted.scripted import best_action
-from hackmatrix.agents.scripted.view_of_state import see
 from hackmatrix.game.engine.actions import is_valid
 from hackmatrix.game.engine.game import Game
+from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.research.datasets.difference import Difference
 
@@ -40,7 +41,7 @@ def play_scripted(job: ScriptedGame) -> OracleGame:
     game = Game.new(job.seed, job.number)
     actions, units = bytearray(), array("i")
     while not game.state.over and len(actions) < job.max_steps:
-        action = best_action(see(game.state))
+        action = best_action(Seen.of_state(game.state))
         actions.append(action)
         units.append(sum(game.step(action).parts.values()))
     final = zlib.crc32(game.observation())
@@ -57,7 +58,7 @@ def first_difference(recorded: OracleGame) -> Difference | None:
 
     last = len(recorded.actions) - 1
     for time, (action, gained) in enumerate(zip(recorded.actions, units, strict=True)):
-        if not 0 <= action < 28 or not is_valid(game.state, action):
+        if not 0 <= action < NUM_ACTIONS or not is_valid(game.state, action):
             return differs(time, "action", action, "not valid")
         outcome = game.step(action)
         here = sum(outcome.parts.values())

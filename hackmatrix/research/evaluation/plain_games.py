@@ -12,8 +12,8 @@ from multiprocessing import get_context, parent_process
 from typing import NamedTuple, TypeVar
 
 from hackmatrix.agents.scripted.scripted import best_action
-from hackmatrix.agents.scripted.view_of_state import see
 from hackmatrix.game.engine.state import State
+from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.research.evaluation.accounts import Account, account
 
@@ -57,7 +57,7 @@ def _replay(game: Replay) -> Account:
 
 def _play(game: ScriptedGame) -> Account:
     def choose(state: State) -> int:
-        return best_action(see(state), forbidden=game.forbidden)
+        return best_action(Seen.of_state(state), forbidden=game.forbidden)
 
     return account(EVALUATION_STREAM + game.seed, game.number, choose, game.max_steps)
 

@@ -7,11 +7,10 @@ from hackmatrix.game.drawing.marks import Group, Mark
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.game import Outcome
 from hackmatrix.game.engine.state import State
+from hackmatrix.game.foresight.seen_state import seen_copy, threat
 from hackmatrix.game.rules.rewards import UNIT
-from hackmatrix.ui.session.copying import seen_copy
 from hackmatrix.ui.session.descriptions import ending, told
 from hackmatrix.ui.session.preview import previews
-from hackmatrix.ui.session.threat import threat
 from hackmatrix.ui.session.visible_events import visible_events
 
 # Fields of a view that the board's marks show already.

@@ -5,12 +5,12 @@ from typing import Any
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.game import act, ends_turn
 from hackmatrix.game.engine.state import State
+from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.foresight.seen_state import seen_copy, threat
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.game.rules.board import CROSS, Content
 from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
-from hackmatrix.ui.session.copying import copied, seen_copy
 from hackmatrix.ui.session.descriptions import PROGRAM_WORDS, told, why_not
-from hackmatrix.ui.session.threat import threat
 from hackmatrix.ui.session.visible_events import visible_events
 
 _GAINS = ("hp", "credits", "energy", "siphons", "attack", "score")

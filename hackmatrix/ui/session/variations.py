@@ -10,7 +10,7 @@ from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.game import Outcome, new_game, step
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import State
-from hackmatrix.ui.session.copying import copied
+from hackmatrix.game.engine.undo import copied
 
 MOST_NODES = 20_000
 _KEPT = 16  # steps from one kept state to the next

@@ -17,12 +17,11 @@ from hackmatrix.game.drawing.visible_state import cell_of, view
 from hackmatrix.game.engine.replay import Replay
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.engine.text import drawing
+from hackmatrix.game.foresight.seen_state import seen_copy, threat
 from hackmatrix.game.rules.board import CELLS, SIZE
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
-from hackmatrix.ui.session.copying import seen_copy
-from hackmatrix.ui.session.threat import threat
 
 WIDTH = 9  # characters of a cell
 _BLOCKS = ("data", "program", "question")

@@ -1,6 +1,5 @@
-"""The scripted player: it sees what a player sees, foresees by the rules, and plays well."""
+"""The scripted player: it sees what a player sees, plays by the rules, and plays well."""
 
-import pickle
 import random
 from collections.abc import Iterator
 
@@ -9,21 +8,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import Data, legal_states
 
-from hackmatrix.agents.scripted import lookahead as imagine
-from hackmatrix.agents.scripted.danger import enemy_turn as foresee
 from hackmatrix.agents.scripted.scripted import best_action, choose
-from hackmatrix.agents.scripted.view import View, view_of
-from hackmatrix.agents.scripted.view_of_state import see
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.dice import Dice
-from hackmatrix.game.engine.enemy_turn import enemy_turn
-from hackmatrix.game.engine.game import Game, act
+from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.state import Ending, State
-from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_DIRECTIONS, SIPHON
-from hackmatrix.game.rules.board import CELLS, CROSS, Content
+from hackmatrix.game.foresight.seen import Seen
+from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
+from hackmatrix.game.rules.board import CELLS, Content
 from hackmatrix.game.rules.enemies import EnemyType
-from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
+from hackmatrix.game.rules.programs import PROGRAMS
 
 
 def played(stream: int, games: int, longest: int = 120) -> Iterator[State]:
@@ -39,11 +34,6 @@ def played(stream: int, games: int, longest: int = 120) -> Iterator[State]:
             game.state.player.credits = game.state.player.energy = 20
             yield game.state
             game.step(rng.choice(game.valid_actions()))
-
-
-def copied(state: State) -> State:
-    copy: State = pickle.loads(pickle.dumps(state))
-    return copy
 
 
 def hide_differently(state: State, rng: random.Random) -> None:
@@ -69,20 +59,14 @@ def test_what_is_hidden_changes_no_choice() -> None:
     rng = random.Random(1)
     changed = 0
     for state in played(11, games=12, longest=50):
-        record, action = observe(state), best_action(see(state))
+        record, action = observe(state), best_action(Seen.of_state(state))
         before = Game(state).to_dict()
         hide_differently(state, rng)
         changed += Game(state).to_dict() | {"stream": 0} != before | {"stream": 0}
         assert observe(state) == record
-        assert best_action(see(state)) == action
+        assert best_action(Seen.of_state(state)) == action
         assert choose(record) == action
     assert changed > 100
-
-
-@given(legal_states())
-def test_a_state_is_seen_as_its_record_is(data: Data) -> None:
-    game = Game.from_dict(data)
-    assert see(game.state) == view_of(game.observation())
 
 
 @given(legal_states(), st.sets(st.integers(0, FIRST_PROGRAM + len(PROGRAMS) - 1), max_size=6))
@@ -90,73 +74,16 @@ def test_choices_are_valid_and_not_what_is_forbidden(data: Data, forbidden: set[
     state = Game.from_dict(data).state
     valid = valid_actions(state)
     assume(min(valid, default=SIPHON + 1) <= SIPHON)
-    assert best_action(see(state)) in valid
-    action = best_action(see(state), forbidden=forbidden)
+    assert best_action(Seen.of_state(state)) in valid
+    action = best_action(Seen.of_state(state), forbidden=forbidden)
     assert action in valid
     assert action not in forbidden or not {*valid} & {*range(SIPHON + 1)} - forbidden
-
-
-def plain(state: State) -> bool:
-    """Whether every enemy is seen and has a cell of its own."""
-    cells = {enemy.cell for enemy in state.enemies}
-    return all(map(state.sees, state.enemies)) and len(cells) == len(state.enemies)
-
-
-def without_order(view: View) -> View:
-    return view._replace(enemies=tuple(sorted(view.enemies)))
-
-
-def test_actions_are_imagined_as_the_rules_have_them() -> None:
-    """But for what lies in question blocks, and under hidden cryptogs."""
-    seen: set[int] = set()
-    for state in played(12, games=12, longest=60):
-        if not plain(state) or state.player.cell in state.blocks():
-            continue
-        cross = [state.cells[cell] for cell in CROSS[state.player.cell]]
-        view = see(state)
-        made = [*imagine.moves(view), *imagine.fights(view), *imagine.investments(view)]
-        actions, valid = [action for action, _ in made], valid_actions(state)
-        assert {*actions} <= {*valid}
-        assert {a for a in actions if a <= SIPHON} == {a for a in valid if a <= SIPHON}
-        for action, imagined in made:
-            unknown = any(c.content == Content.QUESTION and not c.siphoned for c in cross)
-            if (action == SIPHON and unknown) or action == FIRST_PROGRAM + ProgramId.DELAY:
-                continue
-            game = Game(copied(state))
-            game.state.enemies.sort(key=lambda enemy: enemy.cell)  # PUSH moves them in this order
-            act(game.state, action)
-            if not plain(game.state):
-                continue  # PUSH has hidden a cryptog, or put two enemies on a cell
-            seen.add(action)
-            assert without_order(imagined) == without_order(see(game.state)), action
-    assert len(seen) >= NUM_DIRECTIONS + 1 + 15
-
-
-def test_the_turn_of_a_single_enemy_is_foreseen() -> None:
-    turns = hits = 0
-    for state in played(13, games=20, longest=40):
-        if state.step:
-            continue
-        for enemy in filter(state.sees, state.enemies):
-            alone = copied(state)
-            alone.enemies, alone.transmissions = [enemy], []
-            alone.next_task, alone.pending = 1_000, 0
-            foreseen = foresee(see(alone))
-            alone = copied(alone)
-            alone.show = True
-            enemy_turn(alone)
-            real = see(alone)
-            turns += 1
-            hits += real.hp < state.player.hp
-            assert (foreseen.enemies, foreseen.hp) == (real.enemies, real.hp)
-    assert turns > 150
-    assert hits > 15
 
 
 def stages(stream: int, episode: int) -> int:
     game = Game.new(stream, episode)
     while not game.state.over:
-        game.step(best_action(see(game.state)))
+        game.step(best_action(Seen.of_state(game.state)))
     return game.state.stage - 1 + (game.state.over == Ending.WON)
 
 

@@ -80,13 +80,13 @@ NAMES = {
         "a fact of all pieces is one field, its numbers are bit planes",
     ),
     "board.py": Differences(
-        "Board Numbers",
-        "Seen look kept stacked each_of both meet only_if bits",
-        "sets of cells with an axis for what is played out side by side",
+        "Numbers hits",
+        "Seen ground kept stacked each_of both meet only_if bits",
+        "`seen.py` has the other's `Seen`; here sets have an axis for what is played side by side",
     ),
     "strikes.py": Differences(
         "of_programs",
-        "Board board_of after_strikes hitters",
+        "Board board_of surviving after_strikes hitters",
         "all strikes are played out at once, whatever is affordable",
     ),
     "threats.py": Differences(
@@ -98,9 +98,9 @@ NAMES = {
         "the JAX engine writes and reads by the other's functions",
     ),
     "undo.py": Differences(
-        "",
+        "copied",
         "position_from none_saved without_rows with_rows saved_from positions_of",
-        "saved positions are rows of words beside the game",
+        "saved positions are rows of words beside the game; arrays need no copies",
     ),
 }
 

@@ -14,10 +14,10 @@ from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import State
+from hackmatrix.game.engine.undo import copied
 from hackmatrix.game.rules.board import Content
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
-from hackmatrix.ui.session.copying import copied
 from hackmatrix.ui.session.descriptions import PROGRAM_WORDS
 from hackmatrix.ui.session.position_data import facts_of
 from hackmatrix.ui.session.preview import previews

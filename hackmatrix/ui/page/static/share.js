@@ -1,6 +1,6 @@
 // Games as links and files: a game is its seed and its actions.
 
-const LETTERS = "abcdefghijklmnopqrstuvwxyzAB"; // of the 28 actions in links
+const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"; // of actions in links
 
 const actionsOf = (game, line) => line.slice(1).map((number) => game.nodes[number].action);
 

@@ -2,27 +2,27 @@
 
 from functools import lru_cache
 
-from hackmatrix.agents.scripted.cells import ALL, BIT, NEXT_TO, first_step, members
-from hackmatrix.agents.scripted.view import Enemy, View, unknown_enemy
 from hackmatrix.game.engine.movement import manhattan
+from hackmatrix.game.foresight.cell_sets import ALL, BIT, NEXT_TO, first_step, members
+from hackmatrix.game.foresight.seen import Enemy, Seen, unknown_enemy
 from hackmatrix.game.rules.board import NEIGHBOURS
 from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
 
 
-def enemy_turn(view: View) -> View:
-    """The view after the coming enemy turn, as far as the player can foresee it.
+def enemy_turn(seen: Seen) -> Seen:
+    """What the player would see after the coming enemy turn.
 
     Enemies hit or come nearer (section 5), in list order, which the game draws. Transmissions that
     will spawn and cryptogs out of sight are unknown.
     """
-    if view.step:
-        return view._replace(step=False)
-    hits, enemies = _acted(view.board.blocks, view.cell, view.enemies, view.transmissions)
-    return view._replace(
-        hp=max(view.hp - hits, 0),
-        enemies=enemies + tuple(map(unknown_enemy, members(view.landing))),
-        transmissions=view.transmissions & ~view.landing,
-        landing=view.transmissions & ~view.landing,
+    if seen.step:
+        return seen._replace(step=False)
+    hits, enemies = _acted(seen.board.blocks, seen.cell, seen.enemies, seen.transmissions)
+    return seen._replace(
+        hp=max(seen.hp - hits, 0),
+        enemies=enemies + tuple(map(unknown_enemy, members(seen.landing))),
+        transmissions=seen.transmissions & ~seen.landing,
+        landing=seen.transmissions & ~seen.landing,
     )
 
 

@@ -1,24 +1,37 @@
 """Sets of cells as the bits of an int: bit `cell` is set if the cell is in the set."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from hackmatrix.game.rules.board import CELLS, DIRECTION_STEPS, NEIGHBOUR, NEIGHBOURS, SIZE, col
+from hackmatrix.game.rules import board
+from hackmatrix.game.rules.board import (
+    CELLS,
+    DIRECTION_STEPS,
+    NEIGHBOUR,
+    NEIGHBOURS,
+    SIZE,
+    col,
+    row,
+)
 
 ALL = (1 << CELLS) - 1
 BIT = tuple(1 << cell for cell in range(CELLS))
 NO_PATH = CELLS  # as a distance: longer than any path
 
-_NOT_FIRST_COL = sum(BIT[cell] for cell in range(CELLS) if col(cell) > 0)
-_NOT_LAST_COL = sum(BIT[cell] for cell in range(CELLS) if col(cell) < SIZE - 1)
 
-
-def set_of(cells: tuple[int, ...]) -> int:
+def set_of(cells: Iterable[int]) -> int:
     """The set of these cells."""
     return sum({BIT[cell] for cell in cells})
 
 
-NEXT_TO = tuple(set_of(neighbours) for neighbours in NEIGHBOURS)
+# For each cell: its neighbours, it and them, the up to 8 adjacent cells, its row, its column.
+NEXT_TO = tuple(map(set_of, NEIGHBOURS))
+CROSS = tuple(map(set_of, board.CROSS))
+AROUND = tuple(map(set_of, board.AROUND))
+ROW = tuple(set_of(c for c in range(CELLS) if row(c) == row(cell)) for cell in range(CELLS))
+COL = tuple(set_of(c for c in range(CELLS) if col(c) == col(cell)) for cell in range(CELLS))
+
+_NOT_FIRST_COL, _NOT_LAST_COL = ALL & ~COL[0], ALL & ~COL[SIZE - 1]
 
 
 def members(cells: int) -> Iterator[int]:
@@ -35,19 +48,15 @@ def neighbours(cells: int) -> int:
     return (up_and_down | (cells & _NOT_FIRST_COL) >> 1 | (cells & _NOT_LAST_COL) << 1) & ALL
 
 
-def _ray(cell: int, direction: int) -> tuple[int, ...]:
-    ray = []
+def _ray(cell: int, direction: int) -> Iterator[int]:
     here = NEIGHBOUR[cell][direction]
     while here is not None:
-        ray.append(here)
+        yield here
         here = NEIGHBOUR[here][direction]
-    return tuple(ray)
 
 
 # RAY[cell][direction]: the cells from the next one to the edge.
-RAY = tuple(tuple(_ray(cell, d) for d in range(4)) for cell in range(CELLS))
-# LINES[cell]: the other cells of its row and column.
-LINES = tuple(set_of(sum(rays, ())) for rays in RAY)
+RAY = tuple(tuple(tuple(_ray(cell, d)) for d in range(4)) for cell in range(CELLS))
 
 
 def first_on_ray(cell: int, direction: int, stops: int) -> int | None:
@@ -59,10 +68,13 @@ def first_on_ray(cell: int, direction: int, stops: int) -> int | None:
 
 
 @lru_cache(1 << 12)
-def distances(goal: int, free: int) -> tuple[int, ...]:
-    """Walking distance to a cell from each cell of `free`; `NO_PATH` from all others."""
+def distances(goals: int, free: int) -> tuple[int, ...]:
+    """Walking distance to the nearest of some cells from each cell of `free`.
+
+    `NO_PATH` from all others.
+    """
     found = [NO_PATH] * CELLS
-    reached = frontier = BIT[goal]
+    reached = frontier = goals
     distance = 0
     while frontier:
         for cell in members(frontier):
