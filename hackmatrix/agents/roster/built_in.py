@@ -1,21 +1,22 @@
-"""Built-in players: they need no file, no JAX and no NumPy."""
+"""Built-in players: they need no file, no JAX and no NumPy.
+
+Commands import this table for its names: so the engine is imported when a player is asked.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hackmatrix.agents.roster.opinion import Agent, PolicyFunction
-from hackmatrix.agents.scripted.scripted import best_action, choose
-from hackmatrix.agents.scripted.view_of_state import see
-from hackmatrix.game.engine.actions import valid_actions
-from hackmatrix.game.engine.observation import observe
-from hackmatrix.game.engine.state import State
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.board import NEIGHBOUR
 from hackmatrix.game.rules.observation import FIELD, PLANE, number_of
 
+if TYPE_CHECKING:
+    from hackmatrix.game.engine.state import State
+
 # From a state and the actions that it takes only if it knows no other to an action.
-Choose = Callable[[State, Collection[int]], int]
+Choose = Callable[["State", Collection[int]], int]
 _NEVER = -1e9  # a logit
 
 
@@ -38,13 +39,26 @@ def exit_action(record: bytes, mask: Sequence[bool]) -> int:
     return min(distances, key=distances.__getitem__, default=any_valid)
 
 
-def _exit(state: State, forbidden: Collection[int]) -> int:
+def _exit(state: "State", forbidden: Collection[int]) -> int:
+    from hackmatrix.game.engine.actions import valid_actions
+    from hackmatrix.game.engine.observation import observe
+
     valid = valid_actions(state)
     allowed = {*valid} - {*forbidden} or valid
     return exit_action(observe(state), [action in allowed for action in range(NUM_ACTIONS)])
 
 
-def _scripted(state: State, forbidden: Collection[int]) -> int:
+def _scripted_action(record: bytes, mask: Sequence[bool]) -> int:
+    from hackmatrix.agents.scripted.scripted import choose
+
+    del mask
+    return choose(record)
+
+
+def _scripted(state: "State", forbidden: Collection[int]) -> int:
+    from hackmatrix.agents.scripted.scripted import best_action
+    from hackmatrix.agents.scripted.view_of_state import see
+
     return best_action(see(state), forbidden=forbidden)
 
 
@@ -63,7 +77,7 @@ def _certain(
 
 
 BUILT_IN = {
-    "scripted": BuiltIn(partial(_certain, lambda record, _: choose(record)), _scripted),
+    "scripted": BuiltIn(partial(_certain, _scripted_action), _scripted),
     "exit": BuiltIn(partial(_certain, exit_action), _exit),
     "random": BuiltIn(_random, None),
 }

@@ -66,7 +66,7 @@ def resolve(text: str, search: int | None = None, fetched: Callable[[str], str] 
     """
     name, simulations = _split(text)
     if simulations is not None and search is not None:
-        raise UserError(f"{text}: goes without --search {search}, which is another @{search}")
+        raise UserError(f"{text}: give @{simulations} or --search {search}, not both")
     simulations = simulations if search is None else search
     if name in BUILT_IN:
         if simulations is not None:

@@ -80,8 +80,8 @@ def test_what_is_no_name_is_refused(text: str) -> None:
 
 def test_the_flag_is_another_spelling() -> None:
     assert resolve("shipped", 8) == resolve("shipped@8")
-    with pytest.raises(UserError, match="shipped@8: goes without --search 8"):
-        resolve("shipped@8", 8)
+    with pytest.raises(UserError, match="shipped@8: give @8 or --search 9, not both"):
+        resolve("shipped@8", 9)
     with pytest.raises(UserError, match="scripted has no network to search with"):
         resolve("scripted", 8)
 
@@ -178,7 +178,7 @@ def test_analyse_searches_as_much_as_it_is_told(
         assert main(f"analyse position.txt shipped{words}".split()) == 2
         assert capsys.readouterr().err.endswith(f"final_params.npz {simulations}\n")
     assert main(["analyse", "position.txt", "shipped@256", "--search", "8"]) == 2
-    assert "shipped@256: goes without --search 8" in capsys.readouterr().err
+    assert "shipped@256: give @256 or --search 8, not both" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("agent", ["scripted", "exit"])
