@@ -13,13 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from hackmatrix.agents.roster.names import (
-    AN_AGENT,
-    MAX_SIMULATIONS,
-    SEARCH,
-    check_environment,
-    resolve,
-)
+from hackmatrix.agents.roster import names
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
@@ -50,7 +44,7 @@ class RecordOptions:
     """The options of `record`."""
 
     out: Path = option(dataclasses.MISSING, "folder of the new data set")
-    agent: str = option("random", f"who plays: {AN_AGENT}")
+    agent: str = option("random", f"who plays: {names.AN_AGENT}")
     episodes: int = option(10_000, "number of games", at_least=1, at_most=2**31 - 1)
     env: str = option(
         "HackMatrix",
@@ -63,12 +57,12 @@ class RecordOptions:
         2_000, "actions after which a game is cut off", at_least=1, at_most=100_000
     )
     greedy: bool = option(False, "always take the most probable action instead of sampling one")
-    search: int | None = option(None, SEARCH, at_least=1, at_most=MAX_SIMULATIONS)
+    search: int | None = option(None, names.SEARCH, at_least=1, at_most=names.MAX_SIMULATIONS)
     json: bool = option(False, "print one JSON object")
 
     def __post_init__(self) -> None:
         check(self)
-        check_environment([self.agent], self.env)
+        names.check_environment([self.agent], self.env)
 
 
 @dataclass(frozen=True)
@@ -128,7 +122,7 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
     from hackmatrix.research.evaluation.games import Limits
 
     check_new(options.out)
-    agent = resolve(options.agent, options.search, local)
+    agent = names.resolve(options.agent, options.search, local)
     enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
     played = recording_of(agent, options.env, limits, greedy=options.greedy)

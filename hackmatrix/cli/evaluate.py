@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hackmatrix.agents.roster.names import (
-    AN_AGENT,
-    MAX_SIMULATIONS,
-    SEARCH,
-    SHIPPED,
-    check_environment,
-    resolve,
-)
+from hackmatrix.agents.roster import names
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
@@ -26,7 +19,6 @@ from hackmatrix.game.rules.programs import NUMBER
 from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
-    from hackmatrix.agents.roster.names import AgentName
     from hackmatrix.research.evaluation.contest import Contest, Entrant
     from hackmatrix.research.evaluation.games import Limits
     from hackmatrix.research.evaluation.ranking import Ranking
@@ -49,7 +41,7 @@ class EvaluateOptions:
 
     agents: tuple[str, ...] = option(
         (),
-        f"each {AN_AGENT}. If a run has many agents, they are ranked. `shipped` if none is named",
+        f"each {names.AN_AGENT}. Many agents of one run are ranked. `shipped` if none is named",
         positional=True,
     )
     episodes: int = option(1_000, "number of games", at_least=1, at_most=10_000_000)
@@ -66,13 +58,13 @@ class EvaluateOptions:
     forbid: str | None = option(
         None, "programs, separated by commas: the agent plays with and without each of them"
     )
-    search: int | None = option(None, SEARCH, at_least=1, at_most=MAX_SIMULATIONS)
+    search: int | None = option(None, names.SEARCH, at_least=1, at_most=names.MAX_SIMULATIONS)
     json: bool = option(False, "print one JSON object")
     report: Path | None = option(None, "write a page with plots to this file (.html)")
 
     def __post_init__(self) -> None:
         check(self)
-        check_environment(self.agents, self.env)
+        names.check_environment(self.agents, self.env)
         if self.forbid is not None and len(self.agents) > 1:
             raise UserError("--forbid goes with one agent")
         forbidden_programs(self.forbid)
@@ -88,13 +80,13 @@ def forbidden_programs(listed: str | None) -> list[str]:
     Raises:
         UserError: there is no such program.
     """
-    names = [name.strip().upper() for name in listed.split(",")] if listed is not None else []
-    for name in names:
+    programs = [name.strip().upper() for name in listed.split(",")] if listed is not None else []
+    for name in programs:
         if name not in NUMBER:
             raise UserError(
                 f"--forbid: no program is called {name!r}; there are {', '.join(NUMBER)}"
             )
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(programs))
 
 
 def main(argv: list[str]) -> int:
@@ -106,18 +98,19 @@ def main(argv: list[str]) -> int:
         purpose="Plays games with fixed seeds, never used in training, and reports how well.",
         example=_EXAMPLE,
     )
-    agents = [resolve(agent, options.search, local) for agent in options.agents or (SHIPPED,)]
+    given = options.agents or [names.SHIPPED]
+    agents = [names.resolve(agent, options.search, local) for agent in given]
     result = _evaluate(agents, options)
-    names = list(map(str, agents))
+    shown = list(map(str, agents))
     if options.json:
         arguments = {name: getattr(options, name) for name in ("seed", "max_steps", "greedy")}
-        told = {"agent": names[0] if len(names) == 1 else names, **arguments}
+        told = {"agent": shown[0] if len(shown) == 1 else shown, **arguments}
         told["search"] = agents[0].simulations if len(agents) == 1 else options.search
         print(json.dumps(_with_null({**told, **result.as_dict()}), allow_nan=False))
     else:
         greedy = ", greedy" if options.greedy else ""
         games = "" if hasattr(result, "columns") else f", {options.episodes:,} games each"
-        print(f"{', '.join(names)}{greedy}, seed {options.seed}{games}")
+        print(f"{', '.join(shown)}{greedy}, seed {options.seed}{games}")
         print(result.table())
     if (problem := result.problem()) is not None:
         print(f"hackmatrix evaluate: error: {problem}", file=sys.stderr)
@@ -135,7 +128,7 @@ def _with_null(value: Any) -> Any:
 
 
 def _evaluate(
-    agents: "Sequence[AgentName]", options: EvaluateOptions
+    agents: Sequence[names.AgentName], options: EvaluateOptions
 ) -> "Report | Ranking | Contest":
     """What the games of the agents say."""
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
@@ -156,7 +149,7 @@ def _evaluate(
 
 
 def _entrants(
-    agents: "Sequence[AgentName]", options: EvaluateOptions, limits: "Limits"
+    agents: Sequence[names.AgentName], options: EvaluateOptions, limits: "Limits"
 ) -> "list[Entrant]":
     """The agents, or the one agent with and without programs, and their reports."""
     from hackmatrix.research.evaluation.agents import agent_player

@@ -86,7 +86,7 @@ class Seated(NamedTuple):
 
 
 def player_of(agent: AgentName, env: str, *, greedy: bool) -> Seated:
-    """The player of an agent that plays in JAX: all but those that `built_in.py` has rules for.
+    """The player of an agent that plays in JAX; the others go by a rule (`built_in.py`).
 
     Args:
         agent: its name.

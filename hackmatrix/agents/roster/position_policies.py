@@ -74,7 +74,19 @@ def _step(
 
 def _with_jax(policy: "Policy") -> Step:
     """What any network says, and its carry; JAX is loaded when it is first asked."""
-    made = cache(lambda: _forward(policy))
+
+    @cache
+    def made() -> tuple[Callable[[Any, Any], Any], Any]:
+        """From records uint8[N, RECORD_SIZE] and a carry to logits, values, carry; the first."""
+        import jax
+
+        from hackmatrix.agents.networks.network import encoded
+        from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+
+        enable_compilation_cache()
+        _, network = policy.make()
+        forward = jax.jit(lambda seen, carry: network(policy.params, encoded(network, seen), carry))
+        return forward, network.initial_carry(1)
 
     def step(record: bytes, memory: Any) -> tuple[Sequence[float], float, Any]:
         import numpy as np
@@ -85,17 +97,3 @@ def _with_jax(policy: "Policy") -> Step:
         return np.asarray(logits[0]).tolist(), float(value[0]), carry
 
     return step
-
-
-def _forward(policy: "Policy") -> tuple[Callable[[Any, Any], Any], Any]:
-    """From records uint8[N, RECORD_SIZE] and a carry to logits, values, carry; the first carry."""
-    import jax
-
-    from hackmatrix.agents.networks.network import encoded
-    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
-
-    enable_compilation_cache()
-    _, network = policy.make()
-    params = policy.params
-    forward = jax.jit(lambda records, carry: network(params, encoded(network, records), carry))
-    return forward, network.initial_carry(1)

@@ -25,16 +25,7 @@ class Searching:
     """Makes the agent; whoever asks for it waits until the search is compiled."""
 
     def __init__(self, name: str, params: Path, simulations: int) -> None:
-        """Reads the params; JAX is not loaded yet.
-
-        Args:
-            name: of the agent.
-            params: of its network.
-            simulations: before each action.
-
-        Raises:
-            UserError: it is no network of HackMatrix, or it can't be searched with.
-        """
+        """Reads params, without JAX; raises `UserError` if they can't be searched with."""
         self._name = name
         from hackmatrix.agents.search.searchable import check_searchable
 
