@@ -105,7 +105,7 @@ def player_of(agent: AgentName, env: str, *, greedy: bool) -> Seated:
         player = network_player(str(agent), network, policy.params, greedy=greedy)
         return Seated(policy.environment, made, player)
     if greedy:
-        raise UserError("--search goes without --greedy")
+        raise UserError(f"{agent}: a search goes without --greedy")
     searcher = Searcher.of(policy, agent.simulations)
     made = make_environment(policy.environment, policy.observation)
     return Seated(policy.environment, made, search_player(str(agent), searcher, policy.params))

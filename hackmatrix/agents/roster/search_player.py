@@ -26,9 +26,9 @@ class Searching:
 
     def __init__(self, name: str, params: Path, simulations: int) -> None:
         """Reads params, without JAX; raises `UserError` if they can't be searched with."""
-        self._name = name
         from hackmatrix.agents.search.searchable import check_searchable
 
+        self._name = name
         self._policy, _ = network_of(params)
         check_searchable(self._policy)
         self._simulations = simulations

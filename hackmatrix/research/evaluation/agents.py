@@ -41,7 +41,7 @@ def agent_player(
     if agent.plays_by_rule:
         return lambda forbidden: _in_python(agent, limits, forbidden)
     if forbids and agent.simulations is not None:
-        raise UserError("--search goes without --forbid")
+        raise UserError(f"{agent}: a search goes without --forbid")
     seated = player_of(agent, env, greedy=greedy)
     if forbids and not _is_hackmatrix(seated.env):
         raise UserError(

@@ -15,6 +15,7 @@ from hackmatrix.agents.roster.names import AgentName, check_environment, params_
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine import Game
+from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.research.datasets.folder import open_data_set
 
 NO_FILE = "no such file; built-in agents are scripted, exit, random, shipped"
@@ -167,6 +168,30 @@ def test_commands_for_networks_know_those(
     assert NO_FILE in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "agents"),
+    [
+        ("", "shipped scripted exit random"),
+        ("scripted", "scripted exit random"),
+        ("--run run", "final_params scripted exit random"),
+        ("--latest --checkpoint-dir .", "final_params scripted exit random"),
+        ("game.json", "shipped scripted exit random"),
+        ("run@4", "final_params@4 final_params scripted exit random"),
+        ("shipped --search 4", "shipped shipped@4 scripted exit random"),
+    ],
+)
+def test_who_is_watched(words: str, agents: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions: list[Any] = []
+    monkeypatch.setattr("hackmatrix.cli.watch.show_page", lambda _, it, __: sessions.append(it()))
+    monkeypatch.setattr(
+        "hackmatrix.agents.roster.search_player._ready_analyst", lambda *_: object()
+    )
+    Path("game.json").write_text(json.dumps(Replay(GameId(5), ()).as_json()))
+    main(["watch", *words.split()])
+    assert list(sessions[0].agents) == agents.split()
+    assert str(sessions[0].tree.game) == ("5" if words == "game.json" else "e0.0")
+
+
 def test_analyse_searches_as_much_as_it_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -193,14 +218,14 @@ def test_rules_play_evaluations_and_data(agent: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_the_agent_of_the_package_plays_evaluations_and_data(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     few = ["--episodes", "2", "--max-steps", "3", "--json"]
-    for words in (["shipped@2"], ["shipped", "--search", "2"]):
-        assert main(["evaluate", *words, *few]) == 0
-        said = json.loads(capsys.readouterr().out)
-        assert (said["agent"], said["search"]) == ("shipped@2", 2)
+    assert main(["evaluate", "shipped@2", *few]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["agent"], said["search"]) == ("shipped@2", 2)
     assert main(["data", "record", "games", "--agent", "shipped@2", *few]) == 0
     facts = open_data_set(Path("games")).facts
     assert (facts.agent, facts.search) == ("shipped", 2)

@@ -53,9 +53,9 @@ def test_only_hackmatrix_can_be_searched() -> None:
     ("argv", "message"),
     [
         (["exit", "--search", "4"], "exit has no network to search with"),
-        (["shipped", "--search", "4", "--greedy"], "--search goes without --greedy"),
-        (["shipped@4", "--greedy"], "--search goes without --greedy"),
-        (["shipped@4", "--forbid", "ROW"], "--search goes without --forbid"),
+        (["shipped", "--search", "4", "--greedy"], "shipped@4: a search goes without --greedy"),
+        (["shipped@4", "--greedy"], "shipped@4: a search goes without --greedy"),
+        (["shipped@4", "--forbid", "ROW"], "shipped@4: a search goes without --forbid"),
     ],
 )
 def test_search_needs_params_alone(

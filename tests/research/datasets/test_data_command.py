@@ -240,7 +240,7 @@ def test_nothing_is_overwritten_and_an_interrupted_recording_leaves_nothing(
         (["--agent", "exit", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
         (["--agent", "mine.npz", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
         (["--agent", "nobody.npz"], "nobody.npz: no such file"),
-        (["--agent", "shipped@2", "--greedy"], "--search goes without --greedy"),
+        (["--agent", "shipped@2", "--greedy"], "shipped@2: a search goes without --greedy"),
     ],
 )
 def test_agents_that_can_not_play_give_one_line(
