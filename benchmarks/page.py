@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.command import run_command
-from hackmatrix.agents import shipped
+from hackmatrix.agents.roster.names import SHIPPED, resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.core import machine
 from hackmatrix.core.errors import UserError
@@ -224,7 +224,7 @@ def processor_times(count: int) -> dict[str, Figure]:
             pass
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         starts.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    playing, watching = Session(GameId(7)), Session(GameId(7), cast(None, None))
+    playing, watching = Session(GameId(7)), Session(GameId(7), cast(resolve(SHIPPED)))
     watching.handle({"do": "hello"})  # loads the agent
     messages = {"a move by hand": (playing, "act"), "a move of the agent": (watching, "agent")}
     return {
@@ -264,7 +264,7 @@ def _exported(browser: Any, options: PageOptions) -> dict[str, Figure]:
     boards, first = [], []
     with tempfile.TemporaryDirectory() as folder:
         assert options.pyodide is not None
-        export(Path(folder) / "site", shipped.PARAMS, "shipped", options.pyodide)
+        export(Path(folder) / "site", resolve(SHIPPED), options.pyodide)
         sent = [path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()]
         with _web_server(folder) as address:
             for _ in range(options.repeats):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.command import RESULTS, run_command
 from benchmarks.plots import lines_plot, require_matplotlib
-from hackmatrix.agents import shipped
+from hackmatrix.agents.roster.names import A_NETWORK, SHIPPED, resolve
 from hackmatrix.core import machine
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.errors import UserError
@@ -29,7 +29,7 @@ SCRIPTED = {0: 0.645, 30: 0.89, 100: 0.96, 200: 0.96, 400: 1.0}
 class SearchOptions(Options):
     """The command's options."""
 
-    agent: Path = option(shipped.PARAMS, "a file of params; the package's agent, if none is named")
+    agent: str = option(SHIPPED, A_NETWORK)
     simulations: str = option("", "numbers of simulations, with commas; 0 is the network alone")
     episodes: int = option(300, "games for each", at_least=1)
     seed: int = option(3, "seed of the games", at_least=0)
@@ -92,8 +92,8 @@ def _numbers(listed: str) -> list[int]:
 
 def _played(options: SearchOptions, number: int) -> dict[str, Any]:
     limits = Limits(options.episodes, options.seed, options.max_steps)
-    agent = str(options.agent)
-    play = agent_player(agent, "HackMatrix", limits, greedy=False, search=number or None)
+    agent = resolve(options.agent, number or None)
+    play = agent_player(agent, "HackMatrix", limits, greedy=False)
     began = time.monotonic()
     report = play(())
     seconds = time.monotonic() - began

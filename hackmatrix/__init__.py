@@ -88,27 +88,25 @@ def draw(state: Any, *, reveal: bool = False) -> str:
     return draw(state, reveal=reveal)
 
 
-def load_agent(path: "str | Path | None" = None) -> "Policy":
+def load_agent(agent: "str | Path" = "shipped") -> "Policy":
     """A trained agent: params of a network, and what they were trained on.
 
-    `load_agent(path).make()` gives its environment and its network.
+    `load_agent(agent).make()` gives its environment and its network.
 
     Args:
-        path: a file of params or a run's folder; the agent of this package unless given.
+        agent: a file of params, a run's folder, or "shipped", the agent of this package.
 
     Raises:
         UserError: it is missing or damaged, or doesn't say of which network it is.
     """
-    from pathlib import Path
-
     from hackmatrix.agents.networks.policy import load_policy
-    from hackmatrix.agents.shipped import PARAMS
+    from hackmatrix.agents.roster.names import params_of
 
-    return load_policy(PARAMS if path is None else Path(path))
+    return load_policy(params_of(str(agent)))
 
 
 def evaluate(
-    agent: "str | Path | None" = None,
+    agent: "str | Path" = "shipped",
     *,
     env: str = "HackMatrix",
     episodes: int = 1_000,
@@ -120,8 +118,8 @@ def evaluate(
     """Plays games of an agent, as `hackmatrix evaluate` does.
 
     Args:
-        agent: a file of params, the folder of a run with one agent, "random", "exit" or "scripted";
-            the agent of this package unless given.
+        agent: "shipped", the agent of this package, a file of params, the folder of a run with one
+            agent, "random", "exit" or "scripted"; NAME@N searches, see `search`.
         env: the environment that "random" plays, or that of params if it is code of your own.
         episodes: number of games.
         seed: the seed of the games, none of which is ever trained on.
@@ -133,15 +131,15 @@ def evaluate(
         The means with their 95 % intervals: `report.means()`, `report.table()`.
 
     Raises:
-        UserError: there is no such file or environment, or they do not fit.
+        UserError: there is no such agent or environment, or they do not fit.
     """
-    from hackmatrix.agents.shipped import PARAMS
+    from hackmatrix.agents.roster.names import check_environment, resolve
     from hackmatrix.research.evaluation.agents import agent_player
     from hackmatrix.research.evaluation.games import Limits
 
     limits = Limits(episodes, seed, max_steps)
-    name = str(PARAMS if agent is None else agent)
-    return agent_player(name, env, limits, greedy=greedy, search=search)(())
+    check_environment([str(agent)], env)
+    return agent_player(resolve(str(agent), search), env, limits, greedy=greedy)(())
 
 
 def train(env: str = "HackMatrix", /, **settings: Any) -> "Outcome":

@@ -6,16 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hackmatrix.agents.roster.names import A_NETWORK, MAX_SIMULATIONS, resolve
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.buckets import local
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.text import summary
 from hackmatrix.game.rules.actions import ACTION_NAMES
-from hackmatrix.learning.settings.config import MAX_SEED, MAX_SIMULATIONS
+from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
     from hackmatrix.agents.search.analysis import Analysis, Choice
+
+SIMULATIONS = 128
 
 _EXAMPLE = """\
   hackmatrix analyse position.txt checkpoints/my-run
@@ -27,8 +31,13 @@ class AnalyseOptions:
     """The command's options."""
 
     position: Path = option(dataclasses.MISSING, "a file with a position in text")
-    agent: Path = option(dataclasses.MISSING, "a file of params, or a run's folder")
-    search: int = option(128, "simulations", at_least=1, at_most=MAX_SIMULATIONS)
+    agent: str = option(dataclasses.MISSING, f"{A_NETWORK}; NAME@N searches with N simulations")
+    search: int | None = option(
+        None,
+        f"simulations, as NAME@N; {SIMULATIONS} unless given",
+        at_least=1,
+        at_most=MAX_SIMULATIONS,
+    )
     seed: int = option(0, "seed of what is made up", at_least=0, at_most=MAX_SEED)
     json: bool = option(False, "print one JSON object")
 
@@ -46,13 +55,16 @@ def main(argv: list[str]) -> int:
         example=_EXAMPLE,
     )
     game = _game(options.position)
+    agent = resolve(options.agent, options.search, local)
+    if agent.params is None:
+        raise UserError(f"{agent} has no network to search with")
 
     from hackmatrix.agents.networks.policy import load_policy
     from hackmatrix.agents.search.analysis import Analyst
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 
     enable_compilation_cache()
-    analyst = Analyst(load_policy(options.agent), options.search)
+    analyst = Analyst(load_policy(agent.params), agent.simulations or SIMULATIONS)
     analysis = analyst.analyse(game, options.seed)
     print(json.dumps(_as_dict(analysis)) if options.json else _text(game, analysis))
     return 0

@@ -13,15 +13,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from hackmatrix.agents.roster import names
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
-from hackmatrix.cli.evaluate import played_by
+from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
 from hackmatrix.core.streams import below
-from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.settings.config import MAX_SEED, MAX_SIMULATIONS
+from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
     from hackmatrix.research.datasets.folder import Writer
@@ -45,11 +44,7 @@ class RecordOptions:
     """The options of `record`."""
 
     out: Path = option(dataclasses.MISSING, "folder of the new data set")
-    agent: str = option(
-        "random",
-        "who plays: params, a run's folder, `random`, `exit`, `scripted`, or `shipped`, the agent "
-        "of this package",
-    )
+    agent: str = option("random", f"who plays: {names.AN_AGENT}")
     episodes: int = option(10_000, "number of games", at_least=1, at_most=2**31 - 1)
     env: str = option(
         "HackMatrix",
@@ -62,23 +57,12 @@ class RecordOptions:
         2_000, "actions after which a game is cut off", at_least=1, at_most=100_000
     )
     greedy: bool = option(False, "always take the most probable action instead of sampling one")
-    search: int | None = option(
-        None,
-        "simulations of a tree search before each action, with the agent's network",
-        at_least=1,
-        at_most=MAX_SIMULATIONS,
-    )
+    search: int | None = option(None, names.SEARCH, at_least=1, at_most=names.MAX_SIMULATIONS)
     json: bool = option(False, "print one JSON object")
 
     def __post_init__(self) -> None:
         check(self)
-        if self.search and self.greedy:
-            raise UserError("--search goes without --greedy")
-        if environment_id(self.env) != ENVIRONMENT_ID and not played_by([self.agent], self.env):
-            raise UserError(
-                f"--env {self.env} goes with `random` alone, or with params of an environment of "
-                "your own: other built-in players play HackMatrix, other params what they know"
-            )
+        names.check_environment([self.agent], self.env)
 
 
 @dataclass(frozen=True)
@@ -131,7 +115,6 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
         "set: actions and rewards, from which the rest follows.",
         example=f"  {command} scripted-games --agent scripted --episodes 10_000",
     )
-    from hackmatrix.agents import shipped
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.core.version import __version__
     from hackmatrix.research.datasets.folder import Facts, check_new, new_data_set
@@ -139,21 +122,21 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
     from hackmatrix.research.evaluation.games import Limits
 
     check_new(options.out)
+    agent = names.resolve(options.agent, options.search, local)
     enable_compilation_cache()
-    agent = str(shipped.PARAMS) if options.agent == "shipped" else options.agent
     limits = Limits(options.episodes, options.seed, options.max_steps)
-    played = recording_of(agent, options.env, limits, greedy=options.greedy, search=options.search)
+    played = recording_of(agent, options.env, limits, greedy=options.greedy)
     with _ended_in_order(), new_data_set(options.out) as writer:
         returns, speed = _write(played.shards, writer, options.json)
         writer.add_facts(
             Facts(
                 played.environment,
-                options.agent,
+                agent.name,
                 options.seed,
                 options.episodes,
                 options.max_steps,
                 options.greedy,
-                options.search,
+                agent.simulations,
                 writer.steps,
                 __version__,
             )
@@ -162,7 +145,7 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
     told = {
         "data": str(options.out),
         "environment": played.environment,
-        "agent": options.agent,
+        "agent": str(agent),
         "games": options.episodes,
         "steps": writer.steps,
         "mean_return": returns / options.episodes,
@@ -173,7 +156,7 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
         print(json.dumps(told))
         return 0
     print(
-        f"{options.out}: {options.episodes:,} games of {options.agent}, {writer.steps:,} steps, "
+        f"{options.out}: {options.episodes:,} games of {agent}, {writer.steps:,} steps, "
         f"mean return {told['mean_return']:.3f}, {told['bytes_per_step']:.2f} bytes a step"
         + (f", {speed:,} steps/s" if speed else "")
     )

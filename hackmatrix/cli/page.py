@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from hackmatrix.agents.roster.names import A_NETWORK, SHIPPED, resolve
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.core.errors import UserError
@@ -14,10 +15,8 @@ class ExportOptions:
     """The command's options."""
 
     export: Path | None = option(None, "folder to write, a new or an empty one")
-    agent: Path | None = option(
-        None,
-        "a file of params or a run's folder, here or as gs://...; otherwise the agent of the "
-        "package",
+    agent: str = option(
+        SHIPPED, f"the agent at the controls: {A_NETWORK}, `random`, `exit` or `scripted`"
     )
     pyodide: Path = option(
         Path("node_modules/pyodide"),
@@ -41,13 +40,9 @@ def main(argv: list[str]) -> int:
     )
     if options.export is None:
         raise UserError("give --export FOLDER")
-    from hackmatrix.agents import shipped
     from hackmatrix.ui.page.export import export
 
-    params, name = shipped.PARAMS, "shipped"
-    if options.agent is not None:
-        params, name = local(options.agent), options.agent.stem
-    export(options.export, params, name, options.pyodide)
+    export(options.export, resolve(options.agent, fetched=local), options.pyodide)
     size = sum(path.stat().st_size for path in options.export.rglob("*") if path.is_file())
     print(
         f"{options.export}: {size / 1e6:.1f} MB; to look at it: "

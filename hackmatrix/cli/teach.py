@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hackmatrix.agents.roster.names import A_NETWORK, MAX_SIMULATIONS, params_of
 from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.buckets import local
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
-from hackmatrix.learning.settings.config import MAX_SEED, MAX_SIMULATIONS
+from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
     from hackmatrix.learning.imitation.expert_iteration import Round
@@ -22,7 +24,7 @@ _EXAMPLE = """\
 class TeachOptions:
     """The command's options."""
 
-    agent: Path = option(dataclasses.MISSING, "a file of params, or a run's folder")
+    agent: str = option(dataclasses.MISSING, A_NETWORK)
     out: Path = option(dataclasses.MISSING, "new file of the params (.npz), written every round")
     search: int = option(
         32, "simulations of the teacher before each action", at_least=1, at_most=MAX_SIMULATIONS
@@ -65,7 +67,7 @@ def main(argv: list[str]) -> int:
 
     check_new(options.out)
     enable_compilation_cache()
-    policy = load_policy(options.agent)
+    policy = load_policy(params_of(options.agent, local))
     plan = Plan(**{name: getattr(options, name) for name in Plan._fields})
 
     def after(done: "Round") -> None:

@@ -1,15 +1,16 @@
 """`hackmatrix watch`: an agent at the controls, in a browser."""
 
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from hackmatrix.agents.roster.names import AN_AGENT, MAX_SIMULATIONS, SHIPPED, resolve
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local, local_newest
 from hackmatrix.cli.play import PageOptions, show_page
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import option
-from hackmatrix.learning.settings.config import MAX_SIMULATIONS
 from hackmatrix.runs.storage.address import is_address
 
 _AFTER_PAINT = 1.0  # seconds from a tab's connection until JAX may take the processor
@@ -21,8 +22,7 @@ class WatchOptions(PageOptions):
 
     agent: str | None = option(
         None,
-        "the agent, also as first word without the flag: a file of params, a run's folder, "
-        "`exit` or `random`, or a saved game (.json); all paths here or as gs://...",
+        f"the agent, also as first word without the flag: {AN_AGENT}. Or a saved game (.json)",
     )
     run: Path | None = option(None, "a run's folder: all its checkpoints can be asked")
     latest: bool = option(False, "the newest run in --checkpoint-dir")
@@ -33,7 +33,7 @@ class WatchOptions(PageOptions):
     episodes: int = option(1, "games to play one after the other", at_least=1)
     search: int | None = option(
         None,
-        "also a player that searches with the agent's network: simulations",
+        "NAME@N is there too, and the agent alone at the controls first: simulations",
         at_least=1,
         at_most=MAX_SIMULATIONS,
     )
@@ -58,20 +58,22 @@ def main(argv: list[str]) -> int:
         "      plays, with probabilities and the value of every position",
     )
     from hackmatrix.agents.roster.search_player import Searching
-    from hackmatrix.agents.roster.session_agents import cast
+    from hackmatrix.agents.roster.session_agents import cast, newest_run
     from hackmatrix.game.engine.replay import GameId, load_replay
     from hackmatrix.ui.session.session import Session
 
-    is_replay = options.agent is not None and options.agent.endswith(".json")
-    named = None if options.agent is None else local(options.agent)
-    replay = load_replay(Path(str(named))) if is_replay else None
-    agent = None if is_replay else named  # the one of the package judges a saved game
-    run = None if options.run is None else local(options.run)
-    runs = (options.checkpoint_dir,) if options.latest else ()
-    if options.latest and is_address(options.checkpoint_dir):
-        run = local_newest(options.checkpoint_dir)
-    agents = cast(agent, run, runs, simulations=options.search)
-    next(iter(agents.values()))()  # a file that is none is told before a page opens
+    agent, replay = options.agent or str(options.run or SHIPPED), None
+    if agent.endswith(".json"):  # the agent of the package judges it
+        agent, replay = SHIPPED, load_replay(Path(local(agent)))
+    if options.latest:
+        folder = options.checkpoint_dir
+        agent = str(local_newest(folder) if is_address(folder) else newest_run((folder,)))
+    named = resolve(agent, options.search, local)
+    agents = cast(named, search_first=options.search is None)
+    first = next(iter(agents.values()))
+    if isinstance(first, Searching):
+        print(f"{named}: its search is compiled ...", file=sys.stderr, flush=True)
+    first()  # a file that is none is told before a page opens
     game = replay.game if replay else GameId.read(options.seed)
 
     searching = [make for make in agents.values() if isinstance(make, Searching)]

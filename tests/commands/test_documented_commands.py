@@ -67,7 +67,7 @@ PARAMS = ("**/*.npz",)
 # These compile for most of a minute and more: searches, a curriculum's starts, everything anew, and
 # what differs from a quick line only in what else is compiled.
 SLOW = re.compile(
-    r".*(?:bench compile|make bench|tune --config hackmatrix|--search |analyse|teach|--curriculum|"
+    r".*(?:bench compile|make bench|tune --config hackmatrix|--search |@|analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|"
     r"benchmarks\.(?:search|recipe|networks|multi_task|scaling --rep|weak|coverage))"
@@ -151,7 +151,7 @@ ROWS = [
         prints=r"[KM]i?B|bytes",
     ),
     Row(r"hackmatrix bench compile", "--repeats 1"),
-    Row(r"hackmatrix analyse", "--search 2", prints="network"),
+    Row(r"hackmatrix analyse", prints="network"),
     Row(r"hackmatrix serve|hackmatrix-game", prints=r'"actionIndex"|"validActions"|"observation"'),
     Row(r"python -m benchmarks.bridge", "--steps 100 --repeats 1 --starts 1", "step"),
     Row(r"python -m benchmarks.clients --train", "--train 128 --num-envs 4"),
@@ -278,6 +278,7 @@ def as_run(line: str) -> str:
     line = re.sub(r"gs://my-bucket/runs/[\w-]+", "gs://my-bucket/runs/my-run", line)
     line = re.sub(r"--resume-run \S+", "--resume-run my-run", line)
     line = line.replace("checkpoints/600", "checkpoints/40")
+    line = re.sub(r"@\d+", "@2", line)
     line = re.sub(r" --(?:lr|ent-coef|final-ent-coef|gae-lambda|seed|max-steps) \S+", "", line)
     line = re.sub(r"--run-name \S+", "--run-name new", line)
     return made_small(line, row_of(line).small)

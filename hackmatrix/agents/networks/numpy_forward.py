@@ -9,6 +9,7 @@ import numpy as np
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.cells_forward import EPSILON, NUMPY, forward, shapes_of
 from hackmatrix.agents.networks.cells_reading import reading_of
+from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.observation import FEATURE_SIZE
 
@@ -19,17 +20,17 @@ Array = np.ndarray
 Pass = Callable[[Sequence[float], Any], tuple[Array, float, Any]]
 
 
-def forward_pass(config: NetworkConfig, layout: str, params: Params) -> Pass | None:
-    """The forward pass of a network of HackMatrix; None if it has none here, or params don't fit.
+def forward_pass(policy: Policy) -> Pass | None:
+    """The forward pass of a network of HackMatrix; None if it has none here.
 
-    Args:
-        config: the network's settings; its architecture is one of the table.
-        layout: what it reads.
-        params: nested dicts of arrays.
+    Raises:
+        UserError: the params don't fit it.
     """
-    if config.architecture not in _PASSES or _shapes(params) != _wanted(config, layout):
+    config, layout = policy.config, policy.observation
+    if config.architecture not in _PASSES:
         return None
-    return partial(_PASSES[config.architecture], config, layout, params)
+    policy.check_shapes(dict(_shapes(config, layout)))
+    return partial(_PASSES[config.architecture], config, layout, policy.params)
 
 
 def _mlp(
@@ -94,33 +95,21 @@ def _sigmoid(x: Array) -> Array:
     return 0.5 * (1 + np.tanh(0.5 * x))
 
 
-def _wanted(config: NetworkConfig, layout: str) -> dict[tuple[str, ...], tuple[int, ...]]:
-    """The shapes of the arrays that a network has, by the names on the way to them."""
+def _shapes(config: NetworkConfig, layout: str) -> Iterator[tuple[str, list[int]]]:
+    """The shapes of the arrays that a network has, by their names."""
     if config.architecture == "cells":
-        found = shapes_of(reading_of(layout), config)
-        return {("params", *name): shape for name, shape in found.items()}
-    hidden = config.hidden_dim
+        for path, shape in shapes_of(reading_of(layout), config).items():
+            yield ".".join(("params", *path)), list(shape)
+        return
+    hidden, is_gru = config.hidden_dim, config.architecture == "gru"
     sizes = [(FEATURE_SIZE[layout], hidden)] + [(hidden, hidden)] * (config.num_layers - 1)
-    shapes: dict[tuple[str, ...], tuple[int, ...]] = {}
-    if config.architecture == "gru":
-        shapes["params", "memory"] = (hidden, 3 * hidden)
-        sizes += [(hidden, 3 * hidden)]
-    read = 2 * hidden if config.architecture == "gru" else hidden
+    if is_gru:
+        yield "params.memory", [hidden, 3 * hidden]
+        sizes.append((hidden, 3 * hidden))
+    read = 2 * hidden if is_gru else hidden
     for number, (inputs, outputs) in enumerate([*sizes, (read, NUM_ACTIONS), (read, 1)]):
-        shapes["params", f"Dense_{number}", "kernel"] = (inputs, outputs)
-        shapes["params", f"Dense_{number}", "bias"] = (outputs,)
+        yield f"params.Dense_{number}.kernel", [inputs, outputs]
+        yield f"params.Dense_{number}.bias", [outputs]
     for number in range(config.num_layers * config.layer_norm):
         for name in ("scale", "bias"):
-            shapes["params", f"LayerNorm_{number}", name] = (hidden,)
-    return shapes
-
-
-def _shapes(params: Params) -> dict[tuple[str, ...], tuple[int, ...]]:
-    def walk(node: Any, name: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-        if isinstance(node, Mapping):
-            for key, value in node.items():
-                yield from walk(value, (*name, key))
-        else:
-            yield name, np.shape(node)
-
-    return dict(walk(params, ()))
+            yield f"params.LayerNorm_{number}.{name}", [hidden]

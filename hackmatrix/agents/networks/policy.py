@@ -1,22 +1,25 @@
 """Loads a trained policy: makes its network from the settings that are saved beside its params.
 
 For files without settings, such as the original's, an `mlp` is inferred from the arrays' shapes.
+JAX is loaded when the network is made, not before.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import numpy as np
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
-from hackmatrix.agents.networks.network import Network, make_network
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.environments.registry import check_code, make_environment
 from hackmatrix.game.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import Exported, load_params
+
+if TYPE_CHECKING:
+    from hackmatrix.agents.networks.network import Network
+    from hackmatrix.environments.interface.environment import Environment
 
 
 class Policy(NamedTuple):
@@ -29,7 +32,7 @@ class Policy(NamedTuple):
     observation: str  # observation layout that it reads; used for HackMatrix only
     about: dict[str, Any]  # the JSON facts saved beside the file; empty without them
 
-    def make(self, given: str | None = None) -> tuple[Environment, Network]:
+    def make(self, given: str | None = None) -> "tuple[Environment, Network]":
         """Makes the environment it was trained on, with its default time limit, and the network.
 
         Args:
@@ -39,19 +42,26 @@ class Policy(NamedTuple):
             UserError: there is no such environment, it is code that the user does not name, its
                 package is not installed, or the params do not fit it.
         """
+        import jax
+
+        from hackmatrix.agents.networks.network import make_network
+
         check_code(self.environment, given, f"{self.path}: plays")
         env = make_environment(self.environment, self.observation)
         network = make_network(env, self.config)
+        self.check_shapes(shapes_by_name(jax.eval_shape(network.init, jax.random.key(0))))
+        return env, network
+
+    def check_shapes(self, ours: Mapping[str, list[int]]) -> None:
+        """Raises `UserError` if the params have other shapes than these, those of its network."""
         theirs = shapes_by_name(self.params)
-        ours = shapes_by_name(jax.eval_shape(network.init, jax.random.key(0)))
-        for name in sorted(ours | theirs):
+        for name in sorted({*ours, *theirs}):
             if ours.get(name) != theirs.get(name):
                 raise UserError(
                     f"{self.path}: {name} is {theirs.get(name, 'missing')}, the network "
                     f"{self.config.architecture} for {self.environment} wants "
                     f"{ours.get(name, 'none')}"
                 )
-        return env, network
 
 
 def load_policy(path: Path) -> Policy:
@@ -72,14 +82,18 @@ def policy_of(exported: Exported) -> Policy:
     about = exported.about
     environment = str(about.get("environment", ENVIRONMENT_ID))
     observation = str(about.get("observation", "full"))
-    settings = about.get("config")
-    if isinstance(settings, dict):
+    if settings := about.get("config"):
         config = NetworkConfig.read(exported.path.with_suffix(".json"), settings)
         observation = str(settings.get("observation", observation))
     else:
         config, num_features = _recognised(exported.path, exported.params)
         if environment == ENVIRONMENT_ID:
             observation = _layout(exported.path, num_features)
+    if environment == ENVIRONMENT_ID and observation not in FEATURE_SIZE:
+        known = ", ".join(FEATURE_SIZE)
+        raise UserError(
+            f"{exported.path}: observation must be one of {known}, got {observation!r:.60}"
+        )
     return Policy(exported.path, exported.params, config, environment, observation, about)
 
 
@@ -124,10 +138,13 @@ def _kernels(path: Path, params: dict[str, Any]) -> list[np.ndarray]:
     return [layers[name]["kernel"] for name in names]
 
 
-def shapes_by_name(tree: Any) -> dict[str, list[int]]:
-    """The shapes of a tree's arrays by the paths of their fields, joined by dots."""
-    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {
-        jax.tree_util.keystr(path, simple=True, separator="."): list(leaf.shape)
-        for path, leaf in leaves
-    }
+def shapes_by_name(tree: Mapping[str, Any], within: str = "") -> dict[str, list[int]]:
+    """The shapes of the arrays in nested dicts, by their keys joined by dots."""
+    shapes: dict[str, list[int]] = {}
+    for key, value in tree.items():
+        name = f"{within}{key}"
+        if isinstance(value, Mapping):
+            shapes |= shapes_by_name(value, f"{name}.")
+        else:
+            shapes[name] = list(value.shape)
+    return shapes

@@ -1,1 +1,1 @@
-"""The agents by name: as evaluations play many games, as the page asks about one position."""
+"""The agents by name: as players of many games, and asked of one position."""

@@ -1,21 +1,23 @@
-"""Players to evaluate: a trained policy, also with search, and two built-in ones."""
+"""Agents as players of many games at once: networks, searches with them, and random play."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import Network, encoded
+from hackmatrix.agents.networks.policy import Policy, load_policy
+from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.agents.search.model import Searcher
 from hackmatrix.agents.search.undo_history import Memory
-from hackmatrix.environments.interface.environment import PyTree
-from hackmatrix.game.rules.board import DIRECTIONS, NEIGHBOUR
-from hackmatrix.game.rules.observation import MAX_DISTANCE, CellBytes, number_of
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.registry import environment_id, make_environment, own_code
 
 Array = jax.Array
+_SEARCHED_AT_ONCE = 256  # games; with fewer a move costs more, with more the last ones take longer
 
 
 class Player(NamedTuple):
@@ -30,6 +32,7 @@ class Player(NamedTuple):
     params: PyTree
     choose: Callable[[PyTree, PyTree, PyTree, Array, Array], tuple[Array, PyTree]]
     initial_carry: Callable[[int], PyTree] = lambda _: ()
+    places: int = 1024  # games at once
 
 
 def network_player(name: str, network: Network, params: PyTree, *, greedy: bool) -> Player:
@@ -58,7 +61,7 @@ def search_player(name: str, searcher: Searcher, params: PyTree) -> Player:
         _, actions = searcher.search(params, memory, observations, masks, words)
         return actions, memory
 
-    return Player(name, params, choose, Memory.empty)
+    return Player(name, params, choose, Memory.empty, _SEARCHED_AT_ONCE)
 
 
 def random_player() -> Player:
@@ -74,24 +77,41 @@ def random_player() -> Player:
     return Player("random", (), choose)
 
 
-def exit_player() -> Player:
-    """A player that walks the shortest way to the exit of HackMatrix and attacks what blocks it.
+class Seated(NamedTuple):
+    """A player, and what it plays."""
 
-    Among the valid directions it takes the one whose neighbour is nearest to the exit by walking.
-    Where no direction is valid it takes the first valid action.
+    environment: str  # id
+    env: Environment
+    player: Player
+
+
+def player_of(agent: AgentName, env: str, *, greedy: bool) -> Seated:
+    """The player of an agent that plays in JAX; the others go by a rule (`built_in.py`).
+
+    Args:
+        agent: its name.
+        env: the environment that the user names.
+        greedy: whether a network takes its most probable action.
+
+    Raises:
+        UserError: its params are damaged, or don't fit the environment or a search.
     """
-    neighbours = np.array([[-1 if c is None else c for c in row] for row in NEIGHBOUR])
+    if agent.params is None:
+        return Seated(environment_id(env), make_environment(env), random_player())
+    policy = load_policy(agent.params)
+    check_named(policy, env)
+    if agent.simulations is None:
+        made, network = policy.make(env)
+        player = network_player(str(agent), network, policy.params, greedy=greedy)
+        return Seated(policy.environment, made, player)
+    if greedy:
+        raise UserError(f"{agent}: a search goes without --greedy")
+    searcher = Searcher.of(policy, agent.simulations)
+    made = make_environment(policy.environment, policy.observation)
+    return Seated(policy.environment, made, search_player(str(agent), searcher, policy.params))
 
-    def choose(
-        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
-    ) -> tuple[Array, PyTree]:
-        del params, uniforms
-        around = jnp.asarray(neighbours)[number_of(observations, "cell")]  # [N, 4]
-        distances = CellBytes.of(observations).field("exit_distance")  # [N, 36]
-        distance = jnp.take_along_axis(distances, jnp.maximum(around, 0), axis=1)
-        distance = jnp.where(masks[:, : len(DIRECTIONS)], distance, MAX_DISTANCE + 1)
-        can_walk = jnp.any(masks[:, : len(DIRECTIONS)], axis=1)
-        walk, first = jnp.argmin(distance, axis=1), jnp.argmax(masks, axis=1)
-        return jnp.where(can_walk, walk, first), carry
 
-    return Player("exit", (), choose)
+def check_named(policy: Policy, env: str) -> None:
+    """Raises `UserError` if the user names an environment of their own, and params play another."""
+    if own_code(env) and environment_id(env) != policy.environment:
+        raise UserError(f"{policy.path}: plays {policy.environment!r:.80}, not {env}")

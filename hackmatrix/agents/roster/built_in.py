@@ -1,21 +1,33 @@
-"""Agents that need no file."""
+"""Built-in players: they need no file, no JAX and no NumPy.
 
-from collections.abc import Callable, Sequence
+Commands import this table for its names: so the engine is imported when a player is asked.
+"""
 
-from hackmatrix.agents.roster.opinion import Agent
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from hackmatrix.agents.roster.opinion import Agent, PolicyFunction
+from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.board import NEIGHBOUR
 from hackmatrix.game.rules.observation import FIELD, PLANE, number_of
 
+if TYPE_CHECKING:
+    from hackmatrix.game.engine.state import State
+
+# From a state and the actions that it takes only if it knows no other to an action.
+Choose = Callable[["State", Collection[int]], int]
 _NEVER = -1e9  # a logit
 
 
-def random_policy(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
-    """Every valid action is equally likely."""
-    del record
-    return [0.0] * len(mask), None
+class BuiltIn(NamedTuple):
+    """A player by both faces."""
+
+    policy: PolicyFunction  # of one position
+    choose: Choose | None  # in games of the Python engine; None where it plays in JAX
 
 
-def exit_policy(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
+def exit_action(record: bytes, mask: Sequence[bool]) -> int:
     """Walks the shortest way to the exit and attacks what stands there; else any valid action."""
     around = NEIGHBOUR[number_of(record, "cell")]
     distances = {
@@ -23,15 +35,54 @@ def exit_policy(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]
         for direction, cell in enumerate(around)
         if cell is not None and mask[direction]
     }
-    if not distances:
-        return [-_NEVER * (action == mask.index(True)) for action in range(len(mask))], None
-    nearest = min(distances, key=distances.__getitem__)
-    return [0.0 if action == nearest else _NEVER for action in range(len(mask))], None
+    any_valid = next((action for action, valid in enumerate(mask) if valid), 0)
+    return min(distances, key=distances.__getitem__, default=any_valid)
 
 
-BUILT_IN = {"exit": exit_policy, "random": random_policy}
+def _exit(state: "State", forbidden: Collection[int]) -> int:
+    from hackmatrix.game.engine.actions import valid_actions
+    from hackmatrix.game.engine.observation import observe
+
+    valid = valid_actions(state)
+    allowed = {*valid} - {*forbidden} or valid
+    return exit_action(observe(state), [action in allowed for action in range(NUM_ACTIONS)])
 
 
-def built_in(name: str) -> Callable[[], Agent]:
-    """What makes a built-in agent."""
-    return lambda: Agent(name, BUILT_IN[name])
+def _scripted_action(record: bytes, mask: Sequence[bool]) -> int:
+    from hackmatrix.agents.scripted.scripted import choose
+
+    del mask
+    return choose(record)
+
+
+def _scripted(state: "State", forbidden: Collection[int]) -> int:
+    from hackmatrix.agents.scripted.scripted import best_action
+    from hackmatrix.game.foresight.seen import Seen
+
+    return best_action(Seen.of_state(state), forbidden=forbidden)
+
+
+def _random(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
+    """Every valid action is equally likely."""
+    del record
+    return [0.0] * len(mask), None
+
+
+def _certain(
+    rule: Callable[[bytes, Sequence[bool]], int], record: bytes, mask: Sequence[bool]
+) -> tuple[list[float], None]:
+    """The action of a rule, and never another one."""
+    chosen = rule(record, mask)
+    return [0.0 if action == chosen else _NEVER for action in range(len(mask))], None
+
+
+BUILT_IN = {
+    "scripted": BuiltIn(partial(_certain, _scripted_action), _scripted),
+    "exit": BuiltIn(partial(_certain, exit_action), _exit),
+    "random": BuiltIn(_random, None),
+}
+
+
+def built_in_agents() -> dict[str, Callable[[], Agent]]:
+    """Functions that make the built-in agents, by name."""
+    return {name: partial(Agent, name, each.policy) for name, each in BUILT_IN.items()}

@@ -3,10 +3,12 @@
 import math
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.game.engine.replay import GameId
+
+if TYPE_CHECKING:
+    from hackmatrix.game.engine.replay import GameId
 
 # From the compact record of an observation and the mask of valid actions to 28 logits and the
 # value of the position, None for players that know none.
@@ -62,7 +64,7 @@ class Opinion(NamedTuple):
         """The most probable action, the first among equals."""
         return max(range(len(self.probabilities)), key=self.probabilities.__getitem__)
 
-    def sample(self, game: GameId, step: int) -> int:
+    def sample(self, game: "GameId", step: int) -> int:
         """Draws an action; the same one whenever this step of this game is played again."""
         rng = random.Random(f"{game.stream} {game.episode} {step}")
         weights = self.probabilities

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hackmatrix.agents.roster.opinion import Agent, SearchingPolicy
+from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.core.errors import UserError
 
 if TYPE_CHECKING:
+    from hackmatrix.agents.networks.policy import Policy
     from hackmatrix.agents.search.analysis import Analyst
 
 _UNTRIED = -50.0  # a logit
@@ -22,25 +24,21 @@ _UNTRIED = -50.0  # a logit
 class Searching:
     """Makes the agent; whoever asks for it waits until the search is compiled."""
 
-    def __init__(self, params: Path, simulations: int) -> None:
-        self._params = params
+    def __init__(self, name: str, params: Path, simulations: int) -> None:
+        """Reads params, without JAX; raises `UserError` if they can't be searched with."""
+        from hackmatrix.agents.search.searchable import check_searchable
+
+        self._name = name
+        self._policy, _ = network_of(params)
+        check_searchable(self._policy)
         self._simulations = simulations
         self._analyst: Future[Analyst] = Future()
         self._started = threading.Lock()
 
     def __call__(self) -> Agent:
-        """The agent.
-
-        Raises:
-            UserError: its network can't be searched with.
-        """
+        """The agent, when it is ready."""
         self.prepare()
-        return Agent(self.name, SearchingPolicy(partial(_shares, self._analyst.result())))
-
-    @property
-    def name(self) -> str:
-        """The agent's name."""
-        return f"search {self._simulations}"
+        return Agent(self._name, SearchingPolicy(partial(_shares, self._analyst.result())))
 
     def prepare(self) -> None:
         """Begins to load and compile in a thread, once."""
@@ -53,7 +51,7 @@ class Searching:
 
     def _load(self) -> None:
         try:
-            self._settle(_ready_analyst(self._params, self._simulations))
+            self._settle(_ready_analyst(self._policy, self._simulations))
         except Exception as error:  # whoever waits for it is told
             self._settle(error=error)
 
@@ -83,13 +81,12 @@ def _shares(
     return logits, value
 
 
-def _ready_analyst(params: Path, simulations: int) -> "Analyst":
-    from hackmatrix.agents.networks.policy import load_policy
+def _ready_analyst(policy: "Policy", simulations: int) -> "Analyst":
     from hackmatrix.agents.search.analysis import Analyst
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.game.engine import Game
 
     enable_compilation_cache()
-    analyst = Analyst(load_policy(params), simulations)
+    analyst = Analyst(policy, simulations)
     analyst.analyse(Game.new(0))  # compiles
     return analyst

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from hackmatrix.agents import shipped
-from hackmatrix.agents.roster.built_in import BUILT_IN, built_in
+from hackmatrix.agents.roster.built_in import built_in_agents
+from hackmatrix.agents.roster.names import NAMES, AgentName
 from hackmatrix.agents.roster.position_policies import Make, from_file
 from hackmatrix.agents.roster.search_player import Searching
 from hackmatrix.core.errors import UserError
@@ -12,48 +12,30 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 MOST_CHECKPOINTS = 12  # of a run, the newest
 
 
-def cast(
-    agent: str | None,
-    run: Path | None,
-    runs: tuple[Path, ...] = (),
-    *,
-    simulations: int | None = None,
-) -> dict[str, Make]:
+def cast(agent: AgentName, *, search_first: bool = True) -> dict[str, Make]:
     """The agents by name, the first of them at the controls.
 
     Args:
-        agent: a built-in agent's name, or a file of params or a run's folder.
-        run: a run's folder, instead of `agent`.
-        runs: folders of runs: if neither is given, the newest run in them; without folders, the
-            agent of the package.
-        simulations: of a further agent, which searches with the first one's network.
+        agent: the one that is asked for.
+        search_first: whether one that searches is at the controls, and not its network alone.
 
     Raises:
-        UserError: there is no such agent, or it has no network to search with.
+        UserError: there is no such agent, or it can't be searched with.
     """
-    others: dict[str, Make] = {name: built_in(name) for name in BUILT_IN}
-    if agent in BUILT_IN:
-        if simulations is not None:
-            raise UserError(f"--search needs an agent with a network, not {agent}")
-        return {agent: others.pop(agent), **others}
-    files = _files(agent, run, runs)
-    cast: dict[str, Make] = {name: from_file(path, name) for name, path in files.items()}
-    if simulations is not None:
-        searching = Searching(next(iter(files.values())), simulations)
-        cast[searching.name] = searching
-    return cast | others
-
-
-def _files(agent: str | None, run: Path | None, runs: tuple[Path, ...]) -> dict[str, Path]:
-    """Files of params by the agents' names, the one asked for first."""
-    if agent is None and run is None and not runs:
-        return {"shipped": shipped.PARAMS}
-    path = run or (Path(agent) if agent else newest_run(runs))
-    if path.is_dir():
-        return {file.stem: file for file in _of_run(path)}
-    if not path.exists():
-        raise UserError(f"{path}: no such file; built-in agents are {', '.join(BUILT_IN)}")
-    return {path.stem: path}
+    agents: dict[str, Make] = built_in_agents()
+    if agent.params is None:
+        return {agent.name: agents.pop(agent.name), **agents}
+    files = _of_run(agent.params) if agent.params.is_dir() else [agent.params]
+    networks: dict[str, Make] = {}
+    for file in files:
+        name = agent.label(file)
+        networks[name] = from_file(file, name)
+        agents.pop(name, None)  # a file may be called as they are
+    if agent.simulations is None:
+        return networks | agents
+    name = f"{agent.label(files[0])}@{agent.simulations}"
+    search: dict[str, Make] = {name: Searching(name, files[0], agent.simulations)}
+    return (search | networks if search_first else networks | search) | agents
 
 
 def newest_run(folders: tuple[Path, ...]) -> Path:
@@ -75,7 +57,7 @@ def newest_run(folders: tuple[Path, ...]) -> Path:
         places = " or ".join(map(str, folders))
         raise UserError(
             f"no run with params in {places} that plays {ENVIRONMENT_ID}: name a file, a run's "
-            f"folder, or a built-in agent ({', '.join(BUILT_IN)})"
+            f"folder, or a built-in agent ({', '.join(NAMES)})"
         )
     return max(found)[1]
 

@@ -8,10 +8,9 @@ import jax.numpy as jnp
 from hackmatrix.agents.networks.network import Network, encoded
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.search.determinization import imagined
+from hackmatrix.agents.search.searchable import check_searchable
 from hackmatrix.agents.search.tree import Model, Settings, Tree, search
 from hackmatrix.agents.search.undo_history import Memory
-from hackmatrix.core.errors import UserError
-from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.interface.environment import PyTree
@@ -38,21 +37,11 @@ class Searcher(NamedTuple):
         Raises:
             UserError: it plays another game, or its values are not in units of the reward.
         """
-        if policy.environment != ENVIRONMENT_ID:
-            raise UserError(
-                f"{policy.path}: plays {policy.environment}; only {ENVIRONMENT_ID} can be searched"
-            )
+        check_searchable(policy)
         _, network = policy.make()
-        run: dict[str, Any] = policy.about.get("config") or {}
-        if network.recurrent or run.get("normalize_rewards", True):
-            raise UserError(
-                f"{policy.path}: search needs a network without memory whose values are in units "
-                "of the reward: one trained with normalize_rewards false"
-            )
-        if not isinstance(gamma := run.get("gamma"), int | float):
-            raise UserError(f"{policy.path}: its config has no gamma, which a search discounts by")
+        run: dict[str, Any] = policy.about["config"]
         env = HackMatrixEnv(policy.observation, auto_reset=False, reward=run.get("reward", "game"))
-        return cls(env, network, Settings(simulations, gamma))
+        return cls(env, network, Settings(simulations, run["gamma"]))
 
     def search(
         self, params: PyTree, memory: Memory, observations: Array, masks: Array, words: Array

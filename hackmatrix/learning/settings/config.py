@@ -13,7 +13,6 @@ from hackmatrix.environments.registry import own_code
 from hackmatrix.environments.task_list import TaskList
 
 MAX_SEED = 2**31 - 1
-MAX_SIMULATIONS = 10_000  # of a search before an action; those of 256 games fill gigabytes
 DEFAULT_FOLDER = Path("checkpoints")
 MAX_GROUPS = 64
 

@@ -7,21 +7,12 @@ import zlib
 from array import array
 from typing import NamedTuple
 
-from hackmatrix.agents.scripted.scripted import best_action
 from hackmatrix.game.engine.actions import is_valid
 from hackmatrix.game.engine.game import Game
-from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.research.datasets.difference import Difference
-
-
-class ScriptedGame(NamedTuple):
-    """A game that the scripted player is to play."""
-
-    seed: int
-    number: int
-    max_steps: int
+from hackmatrix.research.evaluation.plain_games import PlainGame
 
 
 class OracleGame(NamedTuple):
@@ -36,17 +27,18 @@ class OracleGame(NamedTuple):
     final: int  # CRC-32 of the last observation
 
 
-def play_scripted(job: ScriptedGame) -> OracleGame:
-    """The game, played by the scripted player."""
+def play_plain(job: PlainGame) -> OracleGame:
+    """The game, played by a built-in player."""
     game = Game.new(job.seed, job.number)
-    actions, units = bytearray(), array("i")
+    actions, units, choose = bytearray(), array("i"), job.choose
     while not game.state.over and len(actions) < job.max_steps:
-        action = best_action(Seen.of_state(game.state))
+        action = choose(game.state)
         actions.append(action)
         units.append(sum(game.step(action).parts.values()))
     final = zlib.crc32(game.observation())
     terminated = game.state.over is not None
-    return OracleGame(*job, bytes(actions), units.tobytes(), terminated, final)
+    which = (job.seed, job.number, job.max_steps)
+    return OracleGame(*which, bytes(actions), units.tobytes(), terminated, final)
 
 
 def first_difference(recorded: OracleGame) -> Difference | None:

@@ -1,6 +1,6 @@
 """Plays the games of an agent and yields them as shards, in the order of their numbers.
 
-Shards are played in parallel, one in a thread for each core; the scripted player's games in
+Shards are played in parallel, one in a thread for each core; games in the Python engine in
 processes. Memory is bounded by the size of a shard, however many games there are.
 """
 
@@ -12,19 +12,20 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from hackmatrix.agents.roster.batch_players import player_of
+from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.research.datasets.jax_replay import data_environment, finals_of, rewards_of
-from hackmatrix.research.datasets.python_replay import ScriptedGame, play_scripted
+from hackmatrix.research.datasets.python_replay import play_plain
 from hackmatrix.research.datasets.shard import Shard
-from hackmatrix.research.evaluation.agents import SCRIPTED, check_search, compiled_agent
 from hackmatrix.research.evaluation.games import Games, Limits
-from hackmatrix.research.evaluation.plain_games import cores, on_all_cores
+from hackmatrix.research.evaluation.plain_games import PlainGame, cores, on_all_cores
 from hackmatrix.research.evaluation.seeding import DATA
 
 _GAMES_A_PLACE = 16  # more waste less time at the end of a shard, and take more memory
 _STEP_BYTES = 5  # of an action and a reward
 _SHARD_BYTES = 96 * 2**20  # of the actions and rewards of a shard, if no game ends early
-_SCRIPTED_SHARD = 1024  # games
+_PLAIN_SHARD = 1024  # games
 
 
 class Recording(NamedTuple):
@@ -34,42 +35,37 @@ class Recording(NamedTuple):
     shards: Iterator[Shard]
 
 
-def record(
-    agent: str, env: str, limits: Limits, *, greedy: bool = False, search: int | None = None
-) -> Recording:
+def record(agent: AgentName, env: str, limits: Limits, *, greedy: bool = False) -> Recording:
     """Plays games 0 .. episodes - 1 of a seed, as the shards are taken.
 
     Args:
-        agent: see `evaluation.agents.agent_player`.
-        env: the environment that `random` plays.
+        agent: its name.
+        env: the environment that the user names.
         limits: how many games, their seed, and when they are cut off.
         greedy: whether a network takes its most probable action.
-        search: simulations of a tree search before each action of a network; none without.
 
     Raises:
-        UserError: there is no such file or environment, or they do not fit.
+        UserError: its params are damaged, or they do not fit.
     """
-    if agent == SCRIPTED:
-        check_search(agent, search)
-        return Recording(ENVIRONMENT_ID, _scripted(limits))
-    made = compiled_agent(agent, env, greedy=greedy, search=search)
+    if agent.plays_by_rule:
+        return Recording(ENVIRONMENT_ID, _in_python(agent, limits))
+    environment, _, player = player_of(agent, env, greedy=greedy)
     most = max(
-        1, min(_SHARD_BYTES // (_STEP_BYTES * limits.max_steps), _GAMES_A_PLACE * made.places)
+        1, min(_SHARD_BYTES // (_STEP_BYTES * limits.max_steps), _GAMES_A_PLACE * player.places)
     )
     shards = -(-limits.episodes // most)
     each = -(-limits.episodes // shards)
     games = Games(
-        data_environment(made.environment),
-        made.player,
+        data_environment(environment),
+        player,
         limits._replace(episodes=each),
         record=True,
         rewards=True,
-        places=made.places,
         family=DATA,
     )
 
     def play(first: int) -> Shard:
-        played = games.play_recorded(made.player.params, first=first)
+        played = games.play_recorded(player.params, first=first)
         results = played.games
         assert played.rewards is not None
         finals = finals_of(results.final_observation)
@@ -79,7 +75,7 @@ def record(
         return shard.head(limits.episodes - first)
 
     firsts = range(0, limits.episodes, each)
-    return Recording(made.environment, _in_threads(play, firsts))
+    return Recording(environment, _in_threads(play, firsts))
 
 
 def _in_threads(play: Callable[[int], Shard], firsts: range) -> Iterator[Shard]:
@@ -98,12 +94,12 @@ def _in_threads(play: Callable[[int], Shard], firsts: range) -> Iterator[Shard]:
         pool.shutdown(cancel_futures=True)
 
 
-def _scripted(limits: Limits) -> Iterator[Shard]:
-    for first in range(0, limits.episodes, _SCRIPTED_SHARD):
-        numbers = range(first, min(first + _SCRIPTED_SHARD, limits.episodes))
+def _in_python(agent: AgentName, limits: Limits) -> Iterator[Shard]:
+    for first in range(0, limits.episodes, _PLAIN_SHARD):
+        numbers = range(first, min(first + _PLAIN_SHARD, limits.episodes))
         games = on_all_cores(
-            play_scripted,
-            [ScriptedGame(limits.seed, number, limits.max_steps) for number in numbers],
+            play_plain,
+            [PlainGame(agent.name, limits.seed, n, limits.max_steps) for n in numbers],
         )
         units = np.frombuffer(b"".join(game.units for game in games), np.int32)
         actions = b"".join(game.actions for game in games)

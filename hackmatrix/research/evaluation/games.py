@@ -25,7 +25,6 @@ from hackmatrix.research.evaluation.seeding import EVALUATION, Family
 
 Array = jax.Array
 
-PLACES = 1024  # games at once
 SELECTION = 2**30  # the first game that chooses params during training
 
 
@@ -94,7 +93,6 @@ class Games:
         *,
         record: bool = False,
         rewards: bool = False,
-        places: int | None = None,
         family: Family = EVALUATION,
     ) -> None:
         """Prepares the games.
@@ -105,7 +103,6 @@ class Games:
             limits: which games, and how long.
             record: whether actions are kept, for `play_recorded`; they are numbers below 256 then.
             rewards: whether the rewards of recorded games are kept too.
-            places: games at once, by default `PLACES`.
             family: which games the seed and the numbers mean.
         """
         self.env = env
@@ -114,7 +111,7 @@ class Games:
         self.record = record
         self.rewards = rewards
         self.family = family
-        self.places = min(limits.episodes, places or PLACES)
+        self.places = min(limits.episodes, player.places)
         self._play = jax.jit(self._play_all)
 
     def play(self, params: PyTree, forbidden: Collection[int] = ()) -> PlayedGames:

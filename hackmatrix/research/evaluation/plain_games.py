@@ -11,9 +11,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 from typing import NamedTuple, TypeVar
 
-from hackmatrix.agents.scripted.scripted import best_action
+from hackmatrix.agents.roster.built_in import BUILT_IN
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.research.evaluation.accounts import Account, account
 
@@ -30,13 +29,21 @@ class Replay(NamedTuple):
     actions: bytes
 
 
-class ScriptedGame(NamedTuple):
-    """A game that the scripted player is to play."""
+class PlainGame(NamedTuple):
+    """A game that a built-in player is to play by its rule."""
 
+    player: str
     seed: int
     number: int
     max_steps: int
-    forbidden: frozenset[int]  # actions that it may not take
+    forbidden: frozenset[int] = frozenset()  # actions that it may not take
+
+    @property
+    def choose(self) -> Callable[[State], int]:
+        """The player's choice."""
+        rule = BUILT_IN[self.player].choose
+        assert rule is not None, self.player
+        return lambda state: rule(state, self.forbidden)
 
 
 def replays(games: Sequence[Replay]) -> list[Account]:
@@ -44,8 +51,8 @@ def replays(games: Sequence[Replay]) -> list[Account]:
     return on_all_cores(_replay, games)
 
 
-def scripted_games(games: Sequence[ScriptedGame]) -> list[Account]:
-    """The accounts of games, played by the scripted player."""
+def played(games: Sequence[PlainGame]) -> list[Account]:
+    """The accounts of games, played by a built-in player."""
     return on_all_cores(_play, games)
 
 
@@ -55,11 +62,8 @@ def _replay(game: Replay) -> Account:
     return account(stream, game.number, lambda _: next(actions), len(game.actions))
 
 
-def _play(game: ScriptedGame) -> Account:
-    def choose(state: State) -> int:
-        return best_action(Seen.of_state(state), forbidden=game.forbidden)
-
-    return account(EVALUATION_STREAM + game.seed, game.number, choose, game.max_steps)
+def _play(game: PlainGame) -> Account:
+    return account(EVALUATION_STREAM + game.seed, game.number, game.choose, game.max_steps)
 
 
 def on_all_cores(function: Callable[[_Job], _Result], jobs: Sequence[_Job]) -> list[_Result]:

@@ -7,9 +7,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.agents.roster.position_policies import mlp_of
+from hackmatrix.agents.roster.names import AgentName
+from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.core.errors import UserError
-from hackmatrix.runs.params import load_params
 from hackmatrix.ui.page.assets import page_files
 from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, opened
 
@@ -26,6 +26,7 @@ _ROOMS = (  # of which a session is made
     "game/engine",
     "game/foresight",
     "game/drawing",
+    "agents/scripted",
     "agents/roster",
     "ui/session",
     "ui/page",
@@ -43,18 +44,17 @@ _LINKS = {
 }
 
 
-def export(folder: Path, params: Path, name: str, pyodide: Path) -> None:
+def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
     """Writes the page: `index.html` to play, `watch.html` with an agent at the controls.
 
     Args:
         folder: a new or an empty one.
-        params: the agent's file, or a run's folder.
-        name: the agent's.
+        agent: a built-in player or an MLP.
         pyodide: the folder of the npm package.
 
     Raises:
-        UserError: the folder holds something, Pyodide is not there, or there is no such agent, or
-            its network is another than an MLP.
+        UserError: the folder holds something, Pyodide is not there, or the agent's network is
+            another than an MLP, or it searches.
     """
     missing = [file for file in _PYODIDE if not (pyodide / file).is_file()]
     if missing:
@@ -62,7 +62,7 @@ def export(folder: Path, params: Path, name: str, pyodide: Path) -> None:
             f"{pyodide}: {missing[0]} is not there; `npm install --no-save pyodide` puts Pyodide "
             "into node_modules/pyodide, --pyodide names the folder of its npm package"
         )
-    settings, weights = _agent(params, name)
+    settings, weights = _agent(agent)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: holds something already: name a new or an empty folder")
     (folder / "pyodide").mkdir(parents=True)
@@ -78,19 +78,25 @@ def export(folder: Path, params: Path, name: str, pyodide: Path) -> None:
         (folder / file).write_bytes(content)
 
 
-def _agent(params: Path, name: str) -> tuple[dict[str, Any], bytes]:
+def _agent(agent: AgentName) -> tuple[dict[str, Any], bytes]:
     """Settings and weights as `in_browser.opened` takes them."""
-    exported = load_params(params)
-    mlp = mlp_of(exported)
-    if mlp is None:
-        raise UserError(f"{exported.path}: only an agent with the network mlp can be exported")
+    if agent.params is None:
+        return {"name": agent.name}, b""
+    policy, _ = network_of(agent.params)
+    config = policy.config
+    if agent.simulations is not None or config.architecture != "mlp" or config.layer_norm:
+        raise UserError(
+            f"{agent}: only an agent with the network mlp can be exported, without layer norm and "
+            "search"
+        )
+    layers = [policy.params["params"][f"Dense_{i}"] for i in range(config.num_layers + 2)]
     settings = {
-        "name": name,
-        "layout": mlp.layout,
-        "activation": mlp.activation,
-        "sizes": [kernel.shape for kernel, _ in mlp.layers],
+        "name": agent.label(policy.path),
+        "layout": policy.observation,
+        "activation": config.activation,
+        "sizes": [layer["kernel"].shape for layer in layers],
     }
-    numbers = [part for kernel, bias in mlp.layers for part in (kernel.T, bias)]
+    numbers = [part for layer in layers for part in (layer["kernel"].T, layer["bias"])]
     return settings, b"".join(part.astype("<f4").tobytes() for part in numbers)
 
 

@@ -6,7 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.agents.roster.built_in import BUILT_IN, built_in
+from hackmatrix.agents.roster.built_in import built_in_agents
 from hackmatrix.agents.roster.opinion import Agent
 from hackmatrix.agents.roster.plain_mlp import make_policy
 from hackmatrix.game.engine.replay import GameId
@@ -28,16 +28,18 @@ def opened(page: str, settings: dict[str, Any], weights: bytes) -> Callable[[str
 
     Args:
         page: one of `PAGES`.
-        settings: of the agent, as `plain_mlp.make_policy` takes them, and its `name`.
-        weights: the agent's.
+        settings: the agent's `name`, and those that `plain_mlp.make_policy` takes if it is an MLP.
+        weights: of its network, if it has one.
     """
 
     @cache
     def agent() -> Agent:
         return Agent(settings["name"], make_policy(settings, weights))
 
-    agents: dict[str, Callable[[], Agent]] = {name: built_in(name) for name in BUILT_IN}
-    agents = {settings["name"]: agent, **agents}
+    agents, name = built_in_agents(), settings["name"]
+    if "layout" in settings:
+        agents[name] = agent
+    agents = {name: agents.pop(name), **agents}
     return partial(_answer, Session(PAGES[page], agents if page == "watch" else None))
 
 

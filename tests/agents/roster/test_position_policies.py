@@ -15,8 +15,7 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.agents.roster import position_policies as policies
-from hackmatrix.agents.roster.batch_players import exit_player
-from hackmatrix.agents.roster.built_in import exit_policy
+from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.opinion import RecurrentPolicy
 from hackmatrix.agents.roster.position_policies import load
 from hackmatrix.agents.roster.session_agents import cast, newest_run
@@ -68,7 +67,7 @@ def test_the_forward_pass_is_the_networks(layout: str, activation: str, tmp_path
         found, worth = ours(record, [True] * 28)
         np.testing.assert_allclose(found, logits[0], rtol=1e-4, atol=1e-4)
         assert worth == pytest.approx(float(value[0]), rel=1e-4, abs=1e-4)
-    with_jax = policies._with_jax(path)(record, None)
+    with_jax = policies._with_jax(policy)(record, None)
     np.testing.assert_allclose(with_jax[0], found, rtol=1e-4, atol=1e-4)
 
 
@@ -77,10 +76,11 @@ def watch(path: Path) -> str:
     return f"""
 import sys
 from pathlib import Path
+from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.ui.session.session import Session
-session = Session(GameId(0), cast({str(path)!r}, None, ()))
+session = Session(GameId(0), cast(resolve({str(path)!r})))
 print(len(session.handle({{"do": "agent", "steps": 5}})["added"]), "jax" in sys.modules)
 """
 
@@ -115,7 +115,7 @@ def test_the_forward_pass_of_every_network_is_the_networks(
     config: NetworkConfig, layout: str, tmp_path: Path
 ) -> None:
     ours = load(saved(tmp_path / "params.npz", config, layout))
-    theirs = policies._with_jax(tmp_path / "params.npz")
+    theirs = policies._with_jax(load_policy(tmp_path / "params.npz"))
     memory = carry = None
     game, rng = Game.new(3), random.Random(0)
     for _ in range(6):
@@ -138,17 +138,6 @@ def test_watching_other_networks_loads_no_jax(config: NetworkConfig, tmp_path: P
     assert (result.stdout, result.stderr) == ("5 False\n", "")
 
 
-def test_exit_walks_as_the_player_of_evaluations() -> None:
-    choose = jax.jit(exit_player().choose)
-    for game in positions():
-        record = game.observation()
-        mask = [action in game.valid_actions() for action in range(28)]
-        records = jnp.frombuffer(record, jnp.uint8)[None]
-        action, _ = choose((), (), records, jnp.asarray([mask]), jnp.zeros(1))
-        logits, _ = exit_policy(record, mask)
-        assert max(range(28), key=lambda a: (mask[a], logits[a])) == int(action[0])
-
-
 def test_watching_an_mlp_loads_no_jax(tmp_path: Path) -> None:
     path = tmp_path / "params.npz"
     save_params(path, random_params("full"), about())
@@ -161,28 +150,58 @@ def test_a_run_gives_all_its_checkpoints(tmp_path: Path) -> None:
     run.mkdir()
     for name in ("params_10", "params_20", "final_params"):
         save_params(run / f"{name}.npz", random_params("full"), about())
-    assert list(cast(None, run, ())) == ["final_params", "params_20", "params_10", "exit", "random"]
+    built_in = ["scripted", "exit", "random"]
+    checkpoints = ["final_params", "params_20", "params_10"]
+    assert list(cast(resolve(str(run)))) == [*checkpoints, *built_in]
     other = tmp_path / "newer"
     other.mkdir()
     save_params(other / "final_params.npz", random_params("full"), {"environment": "CartPole-v1"})
     assert newest_run((tmp_path,)) == run  # the other one could not be watched
-    assert next(iter(cast(None, None, (tmp_path,)))) == "final_params"
-    assert list(cast("random", None, ())) == ["random", "exit"]
+    assert list(cast(resolve("random"))) == ["random", "scripted", "exit"]
+    assert list(cast(resolve("shipped"))) == ["shipped", *built_in]
+    (run / "final_params.npz").rename(tmp_path / "exit.npz")
+    own = cast(resolve(str(tmp_path / "exit.npz")))
+    assert list(own) == ["exit", "scripted", "random"]
+    assert own["exit"]().policy is not cast(resolve("exit"))["exit"]().policy
 
 
 def test_what_is_no_agent_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no run with params"):
-        cast(None, None, (tmp_path,))
-    with pytest.raises(UserError, match="no such file"):
-        cast(str(tmp_path / "x.npz"), None, ())
+        newest_run((tmp_path,))
+    with pytest.raises(UserError, match="holds no params of an agent yet"):
+        cast(resolve(str(tmp_path)))
     path = tmp_path / "other.npz"
     save_params(path, random_params("full"), {"environment": "CartPole-v1", "config": {}})
     with pytest.raises(UserError, match="plays CartPole-v1"):
         load(path)
-    for settings, words in (
-        ({"observation": "smell"}, "reads smell, which this version lacks"),
-        ({"observation": "classic"}, "reads 1946 features, not those of classic"),
-    ):
-        save_params(path, random_params("full"), about(**settings))
-        with pytest.raises(UserError, match=words):
-            load(path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"observation": "smell"},
+            r"observation must be one of classic, full, tactical, got 'smell'",
+        ),
+        (
+            {"observation": "classic"},
+            r"params.Dense_0.kernel is \[1946, 8\], the network mlp for HackMatrix-v1 wants "
+            r"\[1545, 8\]",
+        ),
+        ({"num_layers": 3}, r"params.Dense_2.bias is \[28\], the network mlp .* wants \[8\]"),
+        ({"layer_norm": True}, r"params.LayerNorm_0.bias is missing"),
+        ({"architecture": "gru"}, r"params.Dense_2.bias is \[28\], the network gru"),
+        ({"architecture": "cells"}, r"params.Dense_0.bias is \[8\], the network cells .* none"),
+        ({"architecture": "smell"}, r"is of the network 'smell', which this version lacks"),
+    ],
+)
+def test_both_faces_refuse_a_file_with_the_same_words(
+    settings: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.npz"
+    save_params(path, random_params("full"), about(**settings))
+    with pytest.raises(UserError, match=words) as plain:
+        load(path)
+    with pytest.raises(UserError) as in_jax:
+        load_policy(path).make()
+    assert str(plain.value) == str(in_jax.value)

@@ -12,12 +12,14 @@ import pytest
 from hackmatrix.agents import shipped
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.agents.roster import search_player as searching
+from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.search_player import Searching
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.agents.search.analysis import Analysis, Analyst, Choice
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.replay import GameId
+from hackmatrix.runs.params import save_params
 from hackmatrix.ui.session.session import Session
 
 
@@ -39,7 +41,7 @@ class Visits:
 
 
 def session(**options: Any) -> Session:
-    return Session(GameId(7), cast(None, None, simulations=16), **options)
+    return Session(GameId(7), cast(resolve("shipped@16"), search_first=False), **options)
 
 
 def test_its_shares_are_the_simulations_and_its_choice_is_played(
@@ -48,11 +50,11 @@ def test_its_shares_are_the_simulations_and_its_choice_is_played(
     analyst = Visits()
     monkeypatch.setattr(searching, "_ready_analyst", lambda *_: analyst)
     watched = session()
-    assert list(watched.agents) == ["shipped", "search 16", "exit", "random"]
+    assert list(watched.agents) == ["shipped", "shipped@16", "scripted", "exit", "random"]
     watched.handle({"do": "agent", "steps": 30})
     asked = analyst.asked
     assert asked == 0
-    answer = watched.handle({"do": "control", "agent": "search 16"})
+    answer = watched.handle({"do": "control", "agent": "shipped@16"})
     assert analyst.asked == 1  # of this position alone, however long the game is
     assert analyst.remembered == len(watched.tree.state(watched.at).saved)
     shares = answer["agent"]["probabilities"]
@@ -73,7 +75,7 @@ def test_it_is_prepared_once_and_who_asks_meanwhile_waits(monkeypatch: pytest.Mo
         return Visits()
 
     monkeypatch.setattr(searching, "_ready_analyst", slowly)
-    make = Searching(Path("x.npz"), 4)
+    make = Searching("shipped@4", shipped.PARAMS, 4)
     make.prepare()
     answers: list[Any] = []
     waiting = threading.Thread(target=lambda: answers.append(make()))
@@ -88,34 +90,37 @@ def test_it_is_prepared_once_and_who_asks_meanwhile_waits(monkeypatch: pytest.Mo
 def test_nobody_waits_for_it_when_the_page_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on = threading.Event()
     monkeypatch.setattr(searching, "_ready_analyst", lambda *_: goes_on.wait(60))
-    make = Searching(Path("x.npz"), 4)
+    make = Searching("shipped@4", shipped.PARAMS, 4)
     threading.Timer(0.1, make.stop).start()
     with pytest.raises(UserError, match="has ended"):
         make()
     goes_on.set()
 
 
-def test_a_network_that_can_not_be_searched_is_told_to_who_asks(
+def test_a_network_that_can_not_be_searched_is_refused_at_once(tmp_path: Path) -> None:
+    about = load_policy(shipped.PARAMS).about
+    config = {**about["config"], "normalize_rewards": True}
+    save_params(tmp_path / "x.npz", load_policy(shipped.PARAMS).params, {"config": config})
+    with pytest.raises(UserError, match=r"x.npz: search needs .* normalize_rewards false"):
+        cast(resolve(f"{tmp_path}/x.npz@4"))
+
+
+def test_an_agent_named_with_its_search_is_at_the_controls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refused(*_: Any) -> Any:
-        raise UserError("x.npz: search needs a network without memory")
-
-    monkeypatch.setattr(searching, "_ready_analyst", refused)
-    watched = session()
-    answer = watched.handle({"do": "control", "agent": "search 16"})
-    assert answer == {"error": "x.npz: search needs a network without memory"}
-    assert watched.handle({"do": "agent"})["last"]["by"] == "shipped"
-    with pytest.raises(UserError, match="needs an agent with a network, not exit"):
-        cast("exit", None, simulations=4)
+    monkeypatch.setattr(searching, "_ready_analyst", lambda *_: Visits())
+    watched = Session(GameId(7), cast(resolve("shipped@16")))
+    assert list(watched.agents)[:2] == ["shipped@16", "shipped"]
+    assert watched.handle({"do": "agent"})["last"]["by"] == "shipped@16"
 
 
 def test_jax_is_loaded_only_when_it_is_asked() -> None:
     code = """
 import sys
+from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.ui.session.session import Session
-session = Session(agents=cast(None, None, simulations=4))
+session = Session(agents=cast(resolve("shipped@4"), search_first=False))
 print("board" in session.handle({"do": "hello"}), "jax" in sys.modules)
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -125,7 +130,7 @@ print("board" in session.handle({"do": "hello"}), "jax" in sys.modules)
 @pytest.mark.slow
 def test_it_is_the_search_of_analyse() -> None:
     watched = session()
-    answer = watched.handle({"do": "control", "agent": "search 16"})
+    answer = watched.handle({"do": "control", "agent": "shipped@16"})
     state = watched.tree.state(watched.at)
     record, saved = observe(state), observe_saved(state)
     valid = ["why" not in entry for entry in answer["actions"]]

@@ -52,8 +52,10 @@ def test_only_hackmatrix_can_be_searched() -> None:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["exit", "--search", "4"], "--search goes with params, exit has no network"),
-        (["it.npz", "--search", "4", "--greedy"], "--search goes without --greedy and --forbid"),
+        (["exit", "--search", "4"], "exit has no network to search with"),
+        (["shipped", "--search", "4", "--greedy"], "shipped@4: a search goes without --greedy"),
+        (["shipped@4", "--greedy"], "shipped@4: a search goes without --greedy"),
+        (["shipped@4", "--forbid", "ROW"], "shipped@4: a search goes without --forbid"),
     ],
 )
 def test_search_needs_params_alone(

@@ -235,12 +235,12 @@ def test_nothing_is_overwritten_and_an_interrupted_recording_leaves_nothing(
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--agent", "random", "--search", "4"], "--search goes with params"),
+        (["--agent", "random", "--search", "4"], "random has no network to search with"),
         (["--agent", "scripted", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
         (["--agent", "exit", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
         (["--agent", "mine.npz", "--env", GRID], "--env Grid-v0 goes with `random` alone"),
         (["--agent", "nobody.npz"], "nobody.npz: no such file"),
-        (["--search", "2", "--greedy"], "--search goes without --greedy"),
+        (["--agent", "shipped@2", "--greedy"], "shipped@2: a search goes without --greedy"),
     ],
 )
 def test_agents_that_can_not_play_give_one_line(

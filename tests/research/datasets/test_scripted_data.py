@@ -13,17 +13,17 @@ from hackmatrix.research.datasets.folder import open_data_set
 from hackmatrix.research.datasets.jax_replay import rewards_of
 from hackmatrix.research.datasets.python_replay import (
     OracleGame,
-    ScriptedGame,
     first_difference,
-    play_scripted,
+    play_plain,
 )
+from hackmatrix.research.evaluation.plain_games import PlainGame
 
-JOB = ScriptedGame(seed=5, number=2, max_steps=2_000)
+JOB = PlainGame("scripted", seed=5, number=2, max_steps=2_000)
 
 
 @pytest.fixture(scope="module")
 def played() -> OracleGame:
-    return play_scripted(JOB)
+    return play_plain(JOB)
 
 
 def units_of(game: OracleGame) -> Any:
@@ -64,7 +64,7 @@ def test_the_oracle_names_the_first_difference(played: OracleGame) -> None:
 
 
 def test_a_cut_off_game_is_one_only_at_the_limit() -> None:
-    cut_off = play_scripted(JOB._replace(max_steps=20))
+    cut_off = play_plain(JOB._replace(max_steps=20))
     assert not cut_off.terminated
     assert first_difference(cut_off) is None
     found = first_difference(cut_off._replace(max_steps=21))
@@ -77,7 +77,7 @@ def test_the_scripted_player_is_recorded(tmp_path: Path) -> None:
     argv = ["--agent", "scripted", "--seed", "5", "--episodes", "3", "--max-steps", "2000"]
     assert main(["data", "record", str(path), *argv]) == 0
     (shard,) = open_data_set(path).shards()
-    played = play_scripted(JOB)
+    played = play_plain(JOB)
     start = shard.starts[2]
     assert shard.actions[start:].tobytes() == played.actions
     np.testing.assert_array_equal(shard.rewards[start:], rewards_of(units_of(played)))

@@ -11,7 +11,7 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.research.evaluation import plain_games
 from hackmatrix.research.evaluation.accounts import Account, Death, account
-from hackmatrix.research.evaluation.plain_games import Replay, ScriptedGame, replays, scripted_games
+from hackmatrix.research.evaluation.plain_games import PlainGame, Replay, played, replays
 
 RESET = FIRST_PROGRAM + ProgramId.RESET
 
@@ -91,16 +91,16 @@ def test_who_comes_from_out_of_sight_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_scripted_player_leaves_what_is_forbidden() -> None:
-    free = ScriptedGame(0, 0, 400, frozenset())
-    with_all = scripted_games([free._replace(number=i) for i in range(6)])
+    free = PlainGame("scripted", 0, 0, 400)
+    with_all = played([free._replace(number=i) for i in range(6)])
     used = {action for each in with_all for action in each.actions if action >= FIRST_PROGRAM}
     without = [free._replace(number=i, forbidden=frozenset(used)) for i in range(6)]
     assert used
-    assert not used & {action for each in scripted_games(without) for action in each.actions}
+    assert not used & {action for each in played(without) for action in each.actions}
 
 
 def test_processes_play_the_same_games(monkeypatch: pytest.MonkeyPatch) -> None:
-    games = [ScriptedGame(3, number, 15, frozenset()) for number in range(8)]
-    alone = scripted_games(games)
+    games = [PlainGame("scripted", 3, number, 15) for number in range(8)]
+    alone = played(games)
     monkeypatch.setattr(plain_games, "_WORTH_A_PROCESS", 2)
-    assert scripted_games(games) == alone
+    assert played(games) == alone

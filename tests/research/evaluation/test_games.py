@@ -13,7 +13,6 @@ from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.roster.batch_players import network_player, random_player
 from hackmatrix.environments.interface.environment import Step
 from hackmatrix.environments.interface.report import PlayedGames
-from hackmatrix.research.evaluation import games
 from hackmatrix.research.evaluation.games import Limits, play
 
 
@@ -40,11 +39,9 @@ class Lengths(probes.Probe):
 
 
 @pytest.mark.parametrize("places", [3, 16, 20, 1024])
-def test_every_game_counts_once_from_its_start_to_its_end(
-    places: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(games, "PLACES", places)
-    played = play(Lengths(), random_player(), Limits(episodes=20, seed=5))
+def test_every_game_counts_once_from_its_start_to_its_end(places: int) -> None:
+    player = random_player()._replace(places=places)
+    played = play(Lengths(), player, Limits(episodes=20, seed=5))
     length = 1 + np.arange(20) % 7
     np.testing.assert_array_equal(played.lengths, length)
     np.testing.assert_array_equal(played.returns, length * (length + 1) / 2)
@@ -76,18 +73,16 @@ def same(one: PlayedGames, other: PlayedGames) -> bool:
     )
 
 
-def test_the_seed_is_the_games_whatever_the_number_of_places(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def play_seed(seed: int, episodes: int = 30) -> PlayedGames:
-        return play(probes.Grid(), random_player(), Limits(episodes=episodes, seed=seed))
+def test_the_seed_is_the_games_whatever_the_number_of_places() -> None:
+    def play_seed(seed: int, episodes: int = 30, places: int = 1024) -> PlayedGames:
+        player = random_player()._replace(places=places)
+        return play(probes.Grid(), player, Limits(episodes=episodes, seed=seed))
 
     one, other = play_seed(1), play_seed(2)
     assert not same(one, other)
     first_ten = jax.tree.map(lambda x: x[:10], one)
     assert same(play_seed(1, episodes=10), first_ten)
-    monkeypatch.setattr(games, "PLACES", 7)
-    assert same(play_seed(1), one)
+    assert same(play_seed(1, places=7), one)
 
 
 def test_random_play_takes_every_valid_action_alike() -> None:

@@ -9,6 +9,7 @@ import pytest
 from paths import DOCS, ROOT
 from PIL import Image
 
+from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.cli.main import main
 from hackmatrix.game.drawing.marks import Group, Mark
@@ -21,7 +22,7 @@ from hackmatrix.ui.session.session import Session
 
 @pytest.fixture
 def game(tmp_path: Path) -> Path:
-    session = Session(GameId(21), cast("exit", None, ()))
+    session = Session(GameId(21), cast(resolve("exit")))
     session.handle({"do": "agent", "steps": 6})
     path = tmp_path / "game.json"
     path.write_text(json.dumps(session.handle({"do": "save"})["replay"]))

@@ -18,6 +18,7 @@ from browser import opened, settled
 from paths import ROOT
 
 from hackmatrix.agents import shipped
+from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.plain_mlp import make_policy
 from hackmatrix.agents.roster.position_policies import load
 from hackmatrix.agents.roster.session_agents import cast
@@ -34,9 +35,9 @@ MOVES = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 PYODIDE = Path(os.environ.get("HACKMATRIX_PYODIDE", ROOT / "node_modules" / "pyodide"))
 
 
-def watching() -> Session:
-    """The session of `hackmatrix watch`."""
-    return Session(PAGES["watch"], cast(None, None))
+def watching(agent: str) -> Session:
+    """The session of `hackmatrix watch AGENT`."""
+    return Session(PAGES["watch"], cast(resolve(agent)))
 
 
 def agents_moves(session: Session, steps: int) -> list[int]:
@@ -57,7 +58,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_agent_in_plain_python_is_the_agent() -> None:
-    policy, plain = load(shipped.PARAMS), make_policy(*_agent(shipped.PARAMS, "shipped"))
+    policy, plain = load(shipped.PARAMS), make_policy(*_agent(resolve("shipped")))
     rng, game = random.Random(0), Game.new(5)
     for _ in range(12):
         logits, value = policy(observe(game.state), [True] * 28)
@@ -67,8 +68,11 @@ def test_the_agent_in_plain_python_is_the_agent() -> None:
         game.step(rng.choice(game.valid_actions()))
 
 
-def test_the_archive_is_all_that_a_session_needs(site: Path, tmp_path: Path) -> None:
-    zipfile.ZipFile(site / "python.zip").extractall(tmp_path)
+@pytest.mark.parametrize("agent", ["shipped", "scripted"])
+def test_the_archive_is_all_that_a_session_needs(agent: str, site: Path, tmp_path: Path) -> None:
+    command = ["page", "--export", str(tmp_path / "it"), "--agent", agent]
+    assert main([*command, "--pyodide", str(site.parent / "pyodide")]) == 0
+    zipfile.ZipFile(tmp_path / "it" / "python.zip").extractall(tmp_path)
     code = """
 import json, sys
 sys.path.insert(0, "")
@@ -82,7 +86,7 @@ print(json.loads(answer('{"do": "act", "action": 99}'))["error"])
     command = [sys.executable, "-I", "-S", "-c", code]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     added, error = result.stdout.splitlines()
-    assert [node[2] for node in json.loads(added)] == agents_moves(watching(), 40)
+    assert [node[2] for node in json.loads(added)] == agents_moves(watching(agent), 40)
     assert error == "action: expected 0..27, got 99"
 
 
@@ -91,7 +95,7 @@ def test_the_first_position_is_a_file(site: Path) -> None:
         first = json.loads((site / f"{page}.json").read_text())
         assert first["game"] == str(PAGES[page])
         assert first["about"]["agents"] == (
-            ["shipped", "exit", "random"] if page == "watch" else []
+            ["shipped", "scripted", "exit", "random"] if page == "watch" else []
         )
         html = (site / name).read_text()
         assert f'data-page="{page}"' in html
@@ -166,7 +170,7 @@ def test_the_game_is_the_engines(browser: Any, address: str) -> None:
 
 
 def test_the_agent_plays_as_behind_the_server_also_from_a_link(browser: Any, address: str) -> None:
-    theirs = agents_moves(watching(), 50)
+    theirs = agents_moves(watching("shipped"), 50)
     letter = "abcdefghijklmnopqrstuvwxyzAB"[theirs[0]]
     with opened(browser, f"{address}watch.html#seed=e0.0&line={letter}") as page:
         page.set_default_timeout(1000 * SECONDS)

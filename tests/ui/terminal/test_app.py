@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from textual.widgets import Select
 
+from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.replay import GameId
@@ -18,7 +19,7 @@ from hackmatrix.ui.terminal.app import Watch
 
 
 def watching() -> Session:
-    return Session(GameId(7), cast("exit", None))
+    return Session(GameId(7), cast(resolve("exit")))
 
 
 def driven(session: Session, script: Callable[[Watch, Any], Awaitable[None]]) -> Watch:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.opinion import Opinion
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.cli.main import main
@@ -73,7 +74,7 @@ def test_keys_play_and_look_back() -> None:
     session.handle({"do": "act", "action": 1})
     assert message_of(session, ",") == {"do": "go", "node": 0}
     assert message_of(session, "\n") is None
-    watched = Session(GameId(7), cast("exit", None, ()))
+    watched = Session(GameId(7), cast(resolve("exit")))
     assert message_of(watched, "\n") == {"do": "agent"}
     suggested = message_of(watched, "1")
     assert suggested is not None
@@ -81,7 +82,7 @@ def test_keys_play_and_look_back() -> None:
 
 
 def test_keys_go_to_variations_and_to_moments_of_the_line() -> None:
-    session = Session(GameId(7), cast("random", None))
+    session = Session(GameId(7), cast(resolve("random")))
     session.handle({"do": "agent", "steps": 4})
     values, sure = (5.0, 4.9, 3.0, 2.9, 1.5), (0.9, 0.4, 0.9, 0.9, 0.3)
     session.opinions = {
