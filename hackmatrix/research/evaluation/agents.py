@@ -17,7 +17,7 @@ from hackmatrix.agents.roster.batch_players import (
 from hackmatrix.agents.search.model import Searcher
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.environments.interface.environment import Environment, optional_members
 from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.environments.registry import environment_id, make_environment, own_code
 from hackmatrix.game.rules.actions import NUM_ACTIONS
@@ -114,7 +114,7 @@ def check_search(agent: str, search: int | None) -> None:
 
 
 def _is_hackmatrix(env: Environment) -> bool:
-    return getattr(env, "id", None) == ENVIRONMENT_ID
+    return optional_members(env).id == ENVIRONMENT_ID
 
 
 def _compiled(agent: CompiledAgent, limits: Limits) -> Play:
