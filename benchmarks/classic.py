@@ -1,6 +1,5 @@
 """Learning curves of classic control over many seeds, next to published results of PPO."""
 
-import dataclasses
 import json
 import sys
 import tempfile
@@ -120,8 +119,8 @@ def measure(options: ClassicOptions) -> Curves:
     for file in _CONFIGS:
         in_file = read_config(options.configs / f"{file}.yaml")
         settings, _ = resolve({"num_seeds": options.num_seeds}, in_file)
-        print(f"{settings.env} ...", file=sys.stderr, flush=True)
-        curves[settings.env] = _curve(settings, options.episodes)
+        print(f"{settings.environment.env} ...", file=sys.stderr, flush=True)
+        curves[settings.environment.env] = _curve(settings, options.episodes)
     result = Curves(options.num_seeds, options.episodes, curves, options.output)
     result.output.mkdir(parents=True, exist_ok=True)
     (result.output / "classic.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n")
@@ -136,17 +135,16 @@ def measure(options: ClassicOptions) -> Curves:
 
 def _curve(settings: TrainConfig, episodes: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        config = dataclasses.replace(
-            settings,
+        config = settings.but(
             checkpoint_dir=Path(folder),
-            log_interval=max(1, settings.num_updates // _POINTS),
+            log_interval=max(1, settings.ppo.course.num_updates // _POINTS),
             tensorboard=False,
             wandb=False,
         )
         with Console(sys.stderr) as console:
             outcome = train(config, TrainOptions(run_name="run"), console)
         if outcome.end is not End.FINISHED:
-            raise UserError(f"{config.env}: the run was stopped, nothing is written")
+            raise UserError(f"{config.environment.env}: the run was stopped, nothing is written")
         rows = [row for row in read_metrics(outcome.run) if LOW + RETURN in row]
         scores = _evaluated(outcome.run, episodes)
     return {

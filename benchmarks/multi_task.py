@@ -1,6 +1,5 @@
 """One agent on several tasks against an agent for each, at equal steps and at equal seconds."""
 
-import dataclasses
 import sys
 import time
 from collections.abc import Sequence
@@ -16,8 +15,7 @@ from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.core import machine
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import option
-from hackmatrix.environments.interface.environment import Environment, PyTree
-from hackmatrix.environments.registry import make_environment
+from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.learning.ppo import seeds
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.settings.config import TrainConfig
@@ -86,60 +84,58 @@ def measure(options: MultiTaskOptions) -> Comparison:
     given |= {"num_seeds": options.num_seeds}
     if options.timesteps is not None:
         given["total_timesteps"] = options.timesteps
-    config = TrainConfig(**given)
-    if config.task_list is None:
+    config = TrainConfig.of(**given)
+    if (tasks := config.environment.task_list) is None:
         raise UserError(f"{options.config}: is not of several tasks")
     together = _trained(config, options.episodes)
-    share = together.timesteps / len(config.task_list)
-    singles = [_trained(_single(config, t, share), options.episodes) for t in config.task_list]
+    share = together.timesteps / len(tasks)
+    singles = [_trained(_single(config, t, share), options.episodes) for t in tasks]
     longer = share * together.seconds / sum(each.seconds for each in singles)
-    as_long = [_trained(_single(config, t, longer), options.episodes) for t in config.task_list]
+    as_long = [_trained(_single(config, t, longer), options.episodes) for t in tasks]
     trained = {TOGETHER: [together], STEPS: singles, SECONDS: as_long}
     return Comparison(options.num_seeds, options.episodes, trained)
 
 
 def _single(config: TrainConfig, task: str, timesteps: float) -> TrainConfig:
     """The settings for one task: as many games of it, minibatches of the same size, as deep."""
-    tasks = len(config.task_list or ())
-    return dataclasses.replace(
-        config,
+    tasks = len(config.environment.task_list or ())
+    return config.but(
         multi_task=False,
         task_list=None,
         env=task,
         architecture="mlp",
-        num_layers=config.num_layers + 1,
-        num_envs=config.num_envs // tasks,
-        num_minibatches=max(1, config.num_minibatches // tasks),
+        num_layers=config.network.num_layers + 1,
+        num_envs=config.ppo.num_envs // tasks,
+        num_minibatches=max(1, config.ppo.num_minibatches // tasks),
         total_timesteps=round(timesteps),
     )
 
 
 def _trained(config: TrainConfig, episodes: int) -> Trained:
-    env = make_environment(
-        config.environment, config.observation, config.max_episode_steps, config.reward
-    )
-    trainer = Trainer(env, config)
-    state = trainer.run(trainer.start(config.seed), 0)
+    env = config.environment.make()
+    trainer = Trainer(env, config.ppo, config.network, agents=config.run.seeds)
+    state = trainer.run(trainer.start(config.run.seed), 0)
     jax.block_until_ready(state.params)
     before = time.process_time()
-    state = trainer.run(state, config.num_updates)
+    state = trainer.run(state, config.ppo.course.num_updates)
     jax.block_until_ready(state.params)
     seconds = time.process_time() - before
     params = jax.device_get(trainer.network_params(state))
     returns = _evaluated(env, trainer, params, episodes)
-    print(f"{config.environment}: {seconds:.0f} s, {returns}", file=sys.stderr, flush=True)
-    return Trained(config.num_updates * config.batch_size, seconds, returns)
+    print(f"{config.environment.name}: {seconds:.0f} s, {returns}", file=sys.stderr, flush=True)
+    return Trained(config.ppo.course.num_updates * config.ppo.batch_size, seconds, returns)
 
 
 def _evaluated(
     env: Environment, trainer: Trainer, params: PyTree, episodes: int
 ) -> dict[str, list[float]]:
     """The mean return of each agent, by task."""
-    tasks = getattr(env, "tasks", (trainer.config.env,))
+    members = optional_members(env)
+    tasks = members.tasks or (members.id,)
     player = network_player("", trainer.network, None, greedy=False)
     games = Games(env, player, Limits(episodes * len(tasks)))
     returns: dict[str, list[float]] = {task: [] for task in tasks}
-    for agent in seeds.split(params, trainer.config.num_seeds):
+    for agent in seeds.split(params, len(trainer.agents)):
         played = games.play(agent)
         for number, task in enumerate(tasks):  # they take turns
             returns[task].append(float(played.returns[number :: len(tasks)].mean()))

@@ -110,9 +110,10 @@ def measure(options: NetworksOptions) -> Comparison:
 
 def _trained(changed: dict[str, Any], seed: int, options: NetworksOptions) -> dict[str, Any]:
     config, _ = resolve({"seed": seed, **changed}, read_config(CONFIG))
-    config = dataclasses.replace(config, total_timesteps=TICKS * config.batch_size)
-    env = make_environment(config.env, config.observation, reward=config.reward)
-    trainer = Trainer(env, config)
+    config = config.but(total_timesteps=TICKS * config.ppo.batch_size)
+    trainer = Trainer(
+        config.environment.make(), config.ppo, config.network, agents=config.run.seeds
+    )
     state = jax.block_until_ready(trainer.run(trainer.init(seed), 0))
     start, updates, tick, spent = time.process_time(), 0, 0, 0.0
     while spent < options.seconds:
@@ -123,14 +124,14 @@ def _trained(changed: dict[str, Any], seed: int, options: NetworksOptions) -> di
         spent, updates = time.process_time() - start, updates + 1
     return {
         "params": sum(leaf.size for leaf in jax.tree.leaves(state.params)),
-        "steps": updates * config.batch_size,
+        "steps": updates * config.ppo.batch_size,
         "seconds": spent,
         **_judged(trainer, config, state.params, options.episodes),
     }
 
 
 def _judged(trainer: Trainer, config: TrainConfig, params: Any, episodes: int) -> dict[str, Any]:
-    env = make_environment(config.env, config.observation)
+    env = make_environment(config.environment.env, config.environment.observation)
     player = network_player("", trainer.network, params, greedy=False)
     games = play(env, player, Limits(episodes, seed=GAMES))
     means = report_on(env, games).means()

@@ -22,7 +22,6 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import batching
 
-import hackmatrix
 from benchmarks.command import run_command
 from hackmatrix.core import machine
 from hackmatrix.core.options import option
@@ -119,9 +118,9 @@ def _env(options: ProfileOptions) -> Work:
 
 def _train(options: ProfileOptions) -> Work:
     config = train_config(UpdateOptions(num_envs=options.num_envs, num_steps=options.num_steps))
-    trainer = Trainer(hackmatrix.make(observation=config.observation), config)
-    compiled = jax.jit(trainer.run).lower(trainer.init(config.seed), jnp.int32(1)).compile()
-    state = jax.block_until_ready(compiled(trainer.init(config.seed), jnp.int32(1)))
+    trainer = Trainer(config.environment.make(), config.ppo, config.network)
+    compiled = jax.jit(trainer.run).lower(trainer.init(config.run.seed), jnp.int32(1)).compile()
+    state = jax.block_until_ready(compiled(trainer.init(config.run.seed), jnp.int32(1)))
     work = partial(compiled, state, jnp.int32(1))
     return lambda: jax.block_until_ready(work()), compiled.as_text() or ""
 

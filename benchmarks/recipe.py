@@ -4,7 +4,6 @@
 a tenth of the steps.
 """
 
-import dataclasses
 import json
 import sys
 import tempfile
@@ -161,8 +160,7 @@ def _trained(changed: dict[str, Any], options: RecipeOptions) -> dict[str, Any]:
     given = {"num_seeds": options.num_seeds, "total_timesteps": options.steps, **changed}
     settings, _ = resolve(given, read_config(CONFIG))
     with tempfile.TemporaryDirectory() as folder:
-        config: TrainConfig = dataclasses.replace(
-            settings,
+        config: TrainConfig = settings.but(
             checkpoint_dir=Path(folder),
             log_interval=2,
             eval_interval=None,

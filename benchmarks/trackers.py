@@ -1,6 +1,5 @@
 """The cost of trackers in processor time, which varies less than the speed of runs."""
 
-import dataclasses
 import importlib.util
 import io
 import os
@@ -69,8 +68,8 @@ class Costs(NamedTuple):
         rate = self.rows / self.seconds
         shares = {name: cost.share(rate, about["cores"]) for name, cost in self.costs.items()}
         return {
-            "env": self.config.env,
-            "timesteps": self.config.num_updates * self.config.batch_size,
+            "env": self.config.environment.env,
+            "timesteps": self.config.ppo.course.num_updates * self.config.ppo.batch_size,
             "seconds": self.seconds,
             "rows": self.rows,
             "trackers": {n: c._asdict() | {"share": shares[n]} for n, c in self.costs.items()},
@@ -102,12 +101,12 @@ def measure(options: TrackersOptions) -> Costs:
     """
     in_file = {} if options.config is None else read_config(options.config)
     settings, _ = resolve({"total_timesteps": options.timesteps}, in_file)
-    settings = dataclasses.replace(settings, tensorboard=False, wandb=False)
+    settings = settings.but(tensorboard=False, wandb=False)
     seconds, lines = _run(settings)
     rows = [lines[i % len(lines)] for i in range(options.rows)]
-    ways = {"TensorBoard": dataclasses.replace(settings, tensorboard=True)}
+    ways = {"TensorBoard": settings.but(tensorboard=True)}
     if importlib.util.find_spec("wandb") is not None:
-        ways["W&B, offline"] = dataclasses.replace(settings, wandb=True)
+        ways["W&B, offline"] = settings.but(wandb=True)
     with mock.patch.dict(os.environ, _OFFLINE):
         for way in ways.values():  # the first use imports and caches
             _cost_of_rows(way, rows[:1])
@@ -135,7 +134,7 @@ def _cost_of_rows(settings: TrainConfig, rows: list[Row], idle: float = 0.0) -> 
         with Trackers.open(run, lambda _: None) as trackers:
             waited = _seconds(lambda: _log_all(trackers, settings, rows))
             time.sleep(idle)
-        if settings.wandb:
+        if settings.report.wandb:
             import wandb
 
             wandb.teardown()  # ends its process: only ended processes are counted
@@ -144,13 +143,13 @@ def _cost_of_rows(settings: TrainConfig, rows: list[Row], idle: float = 0.0) -> 
 
 def _log_all(trackers: Trackers, settings: TrainConfig, rows: list[Row]) -> None:
     for update, row in enumerate(rows, 1):
-        trackers.log(update, update * settings.batch_size, row)
+        trackers.log(update, update * settings.ppo.batch_size, row)
 
 
 def _run(settings: TrainConfig) -> tuple[float, list[Row]]:
     """Seconds of a run's updates, and its rows of metrics."""
     with tempfile.TemporaryDirectory() as folder:
-        config = dataclasses.replace(settings, checkpoint_dir=Path(folder))
+        config = settings.but(checkpoint_dir=Path(folder))
         with _Clock(io.StringIO()) as clock:
             outcome = train(config, TrainOptions(run_name="run"), clock)
         return clock.ended - clock.began, list(read_metrics(outcome.run))

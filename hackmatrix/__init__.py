@@ -147,7 +147,7 @@ def train(env: str = "HackMatrix", /, **settings: Any) -> "Outcome":
 
     Args:
         env: the environment, or `module:function` for one of your own.
-        settings: fields of `hackmatrix.learning.settings.config.TrainConfig`, such as
+        settings: those of `hackmatrix.learning.settings.config.TrainConfig`, such as
             `total_timesteps`, `num_envs`, `hidden_dim`, `seed` and `checkpoint_dir`.
 
     Returns:

@@ -33,14 +33,20 @@ def parse(
         UserError: a flag is unknown, or a value is not valid.
         SystemExit: after `--help`.
     """
-    (given,) = parse_given([options], argv, command=command, purpose=purpose, example=example)
+    tables = [options_of(options)]
+    (given,) = parse_given(tables, argv, command=command, purpose=purpose, example=example)
     return options(**given)
 
 
 def parse_given(
-    kinds: Sequence[type], argv: Sequence[str], *, command: str, purpose: str, example: str
+    tables: Sequence[Mapping[str, Option]],
+    argv: Sequence[str],
+    *,
+    command: str,
+    purpose: str,
+    example: str,
 ) -> list[dict[str, Any]]:
-    """Like `parse` for several dataclasses: returns, for each, only the fields that were given."""
+    """Like `parse` for several tables of options: returns, for each, only those that were given."""
     parser = _Parser(
         prog=command,
         description=purpose,
@@ -50,14 +56,14 @@ def parse_given(
         argument_default=argparse.SUPPRESS,
     )
     groups: dict[str | None, argparse._ActionsContainer] = {None: parser}
-    for kind in kinds:
-        for option in options_of(kind).values():
+    for table in tables:
+        for option in table.values():
             if option.section not in groups:
                 groups[option.section] = parser.add_argument_group(option.section)
             _add(groups[option.section], option)
     found = vars(parser.parse_args(list(argv))).items()
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in found}
-    return [{name: given[name] for name in options_of(kind) if name in given} for kind in kinds]
+    return [{name: given[name] for name in table if name in given} for table in tables]
 
 
 def run_subcommand(

@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
     check_new(options.out)
     flags = {} if options.env is None else {"env": options.env}
     config, _ = resolve(flags, read_config(options.config) if options.config else {})
-    check_code(config.environment, options.env, f"{options.config}: trains on")
+    check_code(config.environment.name, options.env, f"{options.config}: trains on")
     data = open_data_set(options.data)
     enable_compilation_cache()
     began = time.monotonic()
@@ -96,6 +96,6 @@ def main(argv: list[str]) -> int:
         f"deviate by {cloned.returns:.3f}"
     )
     with_config = f"--config {shlex.quote(str(options.config))} " if options.config else ""
-    line = [*config.code_flags, "--init-from", str(options.out)]
+    line = [*config.environment.code_flags, "--init-from", str(options.out)]
     print(f"next        hackmatrix train {with_config}{shlex.join(line)}")
     return 0

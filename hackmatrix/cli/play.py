@@ -135,9 +135,9 @@ def serve_page(
 
 def _terminal() -> "Callable[[Session, Callable[[], None]], None]":
     """Shows a session in the terminal."""
-    from hackmatrix.ui.terminal import keyboard
+    from hackmatrix.ui.terminal import keys
 
-    keyboard.check_terminal()
+    keys.check_terminal()
     try:
         from hackmatrix.ui.terminal import app as tui
     except ModuleNotFoundError as error:

@@ -9,7 +9,8 @@ from hackmatrix.cloud.tpu.description import Description, read_description
 from hackmatrix.cloud.tpu.gcloud import Gcloud
 from hackmatrix.cloud.tpu.job_files import EXPORTS, export
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.core.options import options_of
+from hackmatrix.learning.settings.config import OPTIONS
 from hackmatrix.learning.settings.options import TrainOptions
 
 _FILE = "configs/spot_tpu.yaml"
@@ -43,7 +44,7 @@ def main(argv: list[str]) -> int:
 def _read(argv: list[str], called: str, command: Subcommand) -> tuple[Description, Any]:
     """The description and the subcommand's options."""
     flags, given = parse_given(
-        [Description, command.options],
+        [options_of(Description), options_of(command.options)],
         argv,
         command=called,
         purpose=command.purpose,
@@ -51,8 +52,8 @@ def _read(argv: list[str], called: str, command: Subcommand) -> tuple[Descriptio
     )
     tpu = read_description(given["file"], flags)
     try:  # here, rather than on the TPU, minutes and dollars later
-        kinds = [TrainConfig, TrainOptions]
-        parse_given(kinds, tpu.train_arguments, command="hackmatrix train", purpose="", example="")
+        tables = [OPTIONS, options_of(TrainOptions)]
+        parse_given(tables, tpu.train_arguments, command="hackmatrix train", purpose="", example="")
     except UserError as error:
         raise UserError(f"{given['file']}: train: {error}") from None
     return tpu, command.options(**given)

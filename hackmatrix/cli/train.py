@@ -19,18 +19,21 @@ from hackmatrix.cli.train_bucket import (
     places_of,
 )
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import options_of
 from hackmatrix.core.processes.supervisor import RESTART_ME, watched
 from hackmatrix.environments.registry import check_code
 from hackmatrix.environments.task_list import TaskList
+from hackmatrix.learning.ppo.config import Course
+from hackmatrix.learning.reporting.config import ReportConfig
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.runs.storage.bucket import Unreachable
 
 if TYPE_CHECKING:
     from hackmatrix.core.processes.team import Team
     from hackmatrix.learning.run.loop import Outcome
-    from hackmatrix.learning.run.sources import Source
+    from hackmatrix.learning.run.start import Start
 
 SIGNALLED = 128  # plus the signal's number, as in shells
 
@@ -53,7 +56,7 @@ are to be started again, with --resume."""
 class Asked(NamedTuple):
     """A parsed command line."""
 
-    flags: Given  # fields of `TrainConfig`
+    flags: Given  # settings of `TrainConfig`
     in_file: Given  # likewise, of the file of --config
     given: Given  # fields of `TrainOptions`
     places: Places
@@ -80,7 +83,7 @@ def parsed(argv: list[str]) -> Asked:
         UserError: an option is wrong; no bucket has been asked.
     """
     flags, given = parse_given(
-        [TrainConfig, TrainOptions],
+        [OPTIONS, options_of(TrainOptions)],
         argv,
         command="hackmatrix train",
         purpose="Trains an agent by PPO, with checkpoints from which training can go on exactly.",
@@ -134,16 +137,16 @@ def _run(asked: Asked, team: "Team | None") -> int:
     places, given = named(asked.places, asked.given)
     with leased(places) as lease:
         options = TrainOptions(**fetch_source(places, given))
-        config, source, notes = _settle(asked.flags, asked.in_file, options)
+        config, start, notes = _settle(asked.flags, asked.in_file, options)
         _check_code(config, asked, options)
-        course = _course(config, source)
+        course = start.course(config.ppo)
         with Console() as console:
             for note in [*notes, _plan(config, course)]:
                 console.say(note)
-            if not asked.flags and options.config is None and source is None:
+            if not asked.flags and options.config is None and start.is_beginning:
                 console.say("settings of the original; configs/best.yaml makes an agent that wins")
             with mirrored(places, lease, console, rewinds=options.rewind) as mirror:
-                outcome = _train(config, options, source, console, team)
+                outcome = _train(config, options, start, console, team)
         for line in _summary(outcome, course, config):
             console.say(line)
     code = _exit_code(outcome)
@@ -160,25 +163,22 @@ def _in_file(given: Given) -> Given:
 
 def _settle(
     flags: Given, in_file: Given, options: TrainOptions
-) -> tuple[TrainConfig, "Source | Path | None", list[str]]:
-    """The configuration, what the run resumes or starts from, and notes on automatic choices."""
-    from hackmatrix.learning.run.sources import Source, find_source
+) -> tuple[TrainConfig, "Start", list[str]]:
+    """The configuration, where the run starts, and notes on automatic choices."""
+    from hackmatrix.learning.run.start import find_start
     from hackmatrix.learning.settings.resolve import resolve
 
     given = {**in_file, **flags}
-    folder = given.get("checkpoint_dir", TrainConfig.checkpoint_dir)
-    source = find_source(options, folder, _fetcher(given) if given.get("wandb", True) else None)
-    if source is not None and "init_from" in flags:
+    folder = given.get("checkpoint_dir", RunConfig.checkpoint_dir)
+    start = find_start(options, folder, _fetcher(given) if given.get("wandb", True) else None)
+    if not start.is_beginning and "init_from" in flags:
         raise UserError("--init-from starts a new run: give it without --resume")
-    resumed = None
-    if isinstance(source, Source):
-        resumed = source.settings
-        if source.run is not None and "checkpoint_dir" not in given:
-            flags = flags | {"checkpoint_dir": source.run.parent}  # also if it has been moved
+    if start.run is not None and "checkpoint_dir" not in given:
+        flags = flags | {"checkpoint_dir": start.run.parent}  # also if it has been moved
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
-    config, notes = resolve(flags, in_file, resumed, auto_tune=options.auto_tune)
-    return config, source, notes
+    config, notes = resolve(flags, in_file, start.settings, auto_tune=options.auto_tune)
+    return config, start, notes
 
 
 def _check_code(config: TrainConfig, asked: Asked, options: TrainOptions) -> None:
@@ -187,27 +187,21 @@ def _check_code(config: TrainConfig, asked: Asked, options: TrainOptions) -> Non
     file = options.config if in_file else options.resume or options.resume_run
     tasks: TaskList | None = asked.flags.get("task_list")
     given = asked.flags.get("env") if tasks is None else tasks.environment
-    flags = shlex.join(config.code_flags)
-    check_code(config.environment, given, f"{file}: trains on", flags)
-
-
-def _course(config: TrainConfig, source: "Source | Path | None") -> Course:
-    if source is None or isinstance(source, Path):
-        return Course(config.batch_size, config.total_timesteps)
-    return source.course(config)
+    flags = shlex.join(config.environment.code_flags)
+    check_code(config.environment.name, given, f"{file}: trains on", flags)
 
 
 def _plan(config: TrainConfig, course: Course) -> str:
     total = course.timesteps(course.num_updates)
-    rounded = " (rounded up to whole updates)" if total > config.total_timesteps else ""
-    agents = f" of {config.num_seeds} agents" if config.num_seeds > 1 else ""
+    rounded = " (rounded up to whole updates)" if total > config.ppo.total_timesteps else ""
+    agents = f" of {config.run.num_seeds} agents" if config.run.num_seeds > 1 else ""
     return f"{course.num_updates:,} updates{agents}, {total:,} steps{rounded}; loading JAX ..."
 
 
 def _train(
     config: TrainConfig,
     options: TrainOptions,
-    source: "Source | Path | None",
+    start: "Start",
     console: Console,
     team: "Team | None",
 ) -> "Outcome":
@@ -219,9 +213,7 @@ def _train(
 
     enable_compilation_cache()
     try:
-        return train(
-            config, options, console, source=source, make_evaluate=make_evaluate, team=team
-        )
+        return train(config, options, console, start=start, make_evaluate=make_evaluate, team=team)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
@@ -237,7 +229,7 @@ def _fetcher(given: dict[str, Any]) -> Callable[[str, Path], Path]:
     def fetch(run_id: str, folder: Path) -> Path:
         from hackmatrix.runs.trackers import download_run
 
-        project, entity = given.get("project", TrainConfig.project), given.get("entity")
+        project, entity = given.get("project", ReportConfig.project), given.get("entity")
         print(f"looking for {run_id} at Weights & Biases ...", flush=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         return download_run(run_id, folder, project=project, entity=entity)
@@ -263,11 +255,11 @@ def _summary(outcome: "Outcome", course: Course, config: TrainConfig) -> list[st
     lines += [f"{name:<12}{path}" for name, path in places if path is not None]
     following = []
     if outcome.params is not None:
-        env = ["--env", config.environment] if config.code_flags else []
+        env = ["--env", config.environment.name] if config.environment.code_flags else []
         following.append(shlex.join(["hackmatrix", "evaluate", str(outcome.params), *env]))
     goes_on = outcome.end.value in ("signal", "anomaly") and outcome.updates < course.num_updates
     if goes_on and outcome.checkpoint is not None and not outcome.collapsed:
-        words = ["--resume", str(outcome.run), *config.code_flags]
+        words = ["--resume", str(outcome.run), *config.environment.code_flags]
         following.append(shlex.join(["hackmatrix", "train", *words]))
     for label, command in zip(("next", ""), following, strict=False):
         lines.append(f"{label:<12}{command}")

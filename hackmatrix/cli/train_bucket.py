@@ -41,7 +41,7 @@ def places_of(settings: Mapping[str, Any], options: Given) -> Places:
     """The buckets of a command line; asks none of them.
 
     Args:
-        settings: fields of `TrainConfig` from flags and file.
+        settings: settings of `TrainConfig` from flags and file.
         options: fields of `TrainOptions` that were given.
 
     Raises:

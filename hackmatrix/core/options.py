@@ -49,6 +49,7 @@ class Option(NamedTuple):
     limits: Range | None
     choices: Collection[str] | None
     section: str | None
+    compiled: bool
     aliases: tuple[str, ...]
     positional: bool  # given without a flag, with or without a default
 
@@ -82,6 +83,7 @@ def option(
     at_most: float | None = None,
     choices: Collection[str] | None = None,
     section: str | None = None,
+    compiled: bool = True,
     aliases: tuple[str, ...] = (),
     positional: bool = False,
 ) -> Any:
@@ -97,6 +99,7 @@ def option(
             at each use, so what is added to the table later is valid too. A field of a `Literal`
             type has its choices already.
         section: the section of a configuration file in which the option stands.
+        compiled: whether compiled programs read this setting of a run: where it differs, they do.
         aliases: other names of its flag.
         positional: makes a field with a default a positional argument too, of any number of values.
     """
@@ -106,6 +109,7 @@ def option(
         "limits": None if limits == Range() else limits,
         "choices": choices,
         "section": section,
+        "compiled": compiled,
         "aliases": aliases,
         "positional": positional or default is dataclasses.MISSING,
     }

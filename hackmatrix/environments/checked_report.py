@@ -1,26 +1,25 @@
 """What an environment says of its games in an evaluation, checked."""
 
-from typing import Any
-
 import numpy as np
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.environment import Environment, optional_members
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
 from hackmatrix.environments.user_code import told_as
 
 _TAKEN = ("episodes", "mean_return", "mean_length", "truncated")  # keys of every report
 
 
-def report_of(env: Any, games: PlayedGames) -> list[Column | Breakdown]:
+def report_of(env: Environment, games: PlayedGames) -> list[Column | Breakdown]:
     """The columns and breakdowns of `env.report(games)`; none if it has no such method.
 
     Raises:
         UserError: the method fails, or returns something else.
     """
-    if not hasattr(env, "report"):
+    if (report := optional_members(env).report) is None:
         return []
     with told_as("report"):
-        told = env.report(games)
+        told = report(games)
         if not isinstance(told, list | tuple):
             raise UserError(f"must return a list of Column and Breakdown, returns {told!r:.60}")
         keys = list(_TAKEN)

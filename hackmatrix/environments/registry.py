@@ -191,6 +191,7 @@ def _is_spelt_right(name: str) -> bool:
 
 def _own_environment(name: str, options: dict[str, Any]) -> "Environment":
     from hackmatrix.environments.check import check_environment
+    from hackmatrix.environments.interface.environment import optional_members
     from hackmatrix.environments.user_code import told_as
 
     with told_as(f"environment {name}"):
@@ -199,8 +200,8 @@ def _own_environment(name: str, options: dict[str, Any]) -> "Environment":
         env: Environment = function(**options)
         check_environment(env)
         limit = options.get("max_episode_steps")
-        kept = getattr(env, "max_episode_steps", limit)
-        if limit is not None and kept != limit:
+        kept = optional_members(env).max_episode_steps
+        if limit is not None and kept not in (limit, 0):
             raise UserError(
                 f"is made with max_episode_steps={limit}, and its member of that name is {kept!r}"
             )

@@ -3,7 +3,7 @@
 All are ratios over the task's own games. Imports no JAX.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 
@@ -27,16 +27,16 @@ def metrics_of_task(task: str) -> tuple[Metric, ...]:
     )
 
 
-def measured_metrics(env: Any) -> list[Metric]:
-    """The metrics that `env.measure` gives and that can be of a part of the games."""
-    return [metric for metric in getattr(env, "metrics", ()) if metric.over in _OF_A_PART]
+def measured_metrics(metrics: Sequence[Metric]) -> list[Metric]:
+    """Those of an environment's metrics that are measured and can be of a part of the games."""
+    return [metric for metric in metrics if metric.over in _OF_A_PART]
 
 
-def further_metrics(env: Any, task: str) -> list[Metric]:
+def further_metrics(metrics: Sequence[Metric], task: str) -> list[Metric]:
     """The metrics of a task's environment, as those of the task."""
-    evaluated = [m for m in getattr(env, "metrics", ()) if m.over is Over.EVALUATION]
+    evaluated = [metric for metric in metrics if metric.over is Over.EVALUATION]
     return [
-        *(m._replace(name=name_in(task, m), over=Over.CHANCES) for m in measured_metrics(env)),
+        *(m._replace(name=name_in(task, m), over=Over.CHANCES) for m in measured_metrics(metrics)),
         *(m._replace(name=f"eval/task/{task}/{m.name.removeprefix('eval/')}") for m in evaluated),
     ]
 

@@ -15,7 +15,13 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import TOGETHER
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.games_of_a_task import Stepping, stepping_some
-from hackmatrix.environments.interface.environment import Environment, PyTree, Step, StepRecord
+from hackmatrix.environments.interface.environment import (
+    Environment,
+    PyTree,
+    Step,
+    StepRecord,
+    optional_members,
+)
 from hackmatrix.environments.interface.metric import Over
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
 from hackmatrix.environments.interface.spaces import Discrete, StepSpec, traced_spec
@@ -61,13 +67,14 @@ class MultiTask:
         """
         self.envs = tuple(envs)
         self._steps = [stepping_some(_reading(env), len(self.envs)) for env in envs]
-        self.tasks = tuple(getattr(env, "id", type(env).__name__) for env in envs)
+        self._members = [optional_members(env) for env in envs]
+        self.tasks = tuple(members.id for members in self._members)
         if len(set(self.tasks)) < len(self.tasks):
             raise UserError(f"{TOGETHER.join(self.tasks)}: names a task twice")
         self.id = TOGETHER.join(self.tasks)
         self.num_actions = max(env.num_actions for env in envs)
         self.action_space = Discrete(self.num_actions)
-        limits = [getattr(env, "max_episode_steps", 0) for env in envs]
+        limits = [members.max_episode_steps for members in self._members]
         self.max_episode_steps = None if set(limits) == {None} else max(x or 0 for x in limits)
         sizes = [env.feature_size for env in envs]
         self.feature_size = sum(sizes) + len(sizes)
@@ -76,8 +83,8 @@ class MultiTask:
             owned[end - size : end] = 1
         self.metrics = tuple(
             metric
-            for name, env in zip(self.tasks, envs, strict=True)
-            for metric in (*metrics_of_task(name), *further_metrics(env, name))
+            for name, members in zip(self.tasks, self._members, strict=True)
+            for metric in (*metrics_of_task(name), *further_metrics(members.metrics, name))
         )
 
     def __repr__(self) -> str:
@@ -103,8 +110,8 @@ class MultiTask:
         key = jax.random.fold_in(jax.random.key(stream, impl="threefry2x32"), episode)
         task = (episode % len(self.envs)).astype(jnp.int32)
         starts = [
-            env.reset_game(stream, episode) if hasattr(env, "reset_game") else env.reset(key)
-            for env in self.envs
+            env.reset(key) if members.reset_game is None else members.reset_game(stream, episode)
+            for env, members in zip(self.envs, self._members, strict=True)
         ]
         return self._begun(task, starts)
 
@@ -161,15 +168,15 @@ class MultiTask:
     def measure(self, step: StepRecord) -> dict[str, Any]:
         """The values of one step by metric: those of the game's task count."""
         values: dict[str, Any] = {}
-        for number, (name, env) in enumerate(zip(self.tasks, self.envs, strict=True)):
+        for number, (name, members) in enumerate(zip(self.tasks, self._members, strict=True)):
             counts = step.info["task"] == number
             ended = counts & step.ended
             own = (step.info["episode_return"], step.info["episode_length"])
             for metric, value in zip(metrics_of_task(name), own, strict=False):
                 values[metric.name] = jnp.where(ended, value, 0), ended
-            if measured := measured_metrics(env):
-                found = env.measure(self._record(number, step))  # type: ignore[attr-defined]
-                for metric in measured:
+            if members.measure is not None:
+                found = members.measure(self._record(number, step))
+                for metric in measured_metrics(members.metrics):
                     weight = ended if metric.over is Over.EPISODES else counts
                     values[name_in(name, metric)] = _chances(found[metric.name], weight)
         return values
@@ -239,7 +246,7 @@ class MultiTask:
 
 def _read(env: Environment, observation: PyTree) -> PyTree:
     """What features are made from: integers, where the environment offers them."""
-    integers = getattr(env, "feature_integers", None)
+    integers = optional_members(env).feature_integers
     return observation if integers is None else integers(observation)
 
 
@@ -255,7 +262,7 @@ def _reading(env: Environment) -> Stepping:
 
 
 def _features(env: Environment, read: PyTree) -> Array:
-    integers = getattr(env, "feature_integers", None)
+    integers = optional_members(env).feature_integers
     return env.features(read) if integers is None else read * integers.scales
 
 

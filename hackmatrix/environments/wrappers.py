@@ -13,7 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.environments.interface.environment import Environment, PyTree, Step
+from hackmatrix.environments.interface.environment import (
+    Environment,
+    PyTree,
+    Step,
+    optional_members,
+)
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, traced_spec
 
 __all__ = [
@@ -232,12 +237,12 @@ class GymnaxSignature(Wrapper):
     @property
     def name(self) -> str:
         """The environment's id."""
-        return str(getattr(self.env, "id", type(self.env).__name__))
+        return optional_members(self.env).id
 
     @property
     def default_params(self) -> EnvParams:
         """The only valid params: the limit with which the environment was made."""
-        return EnvParams(getattr(self.env, "max_episode_steps", None))
+        return EnvParams(optional_members(self.env).max_episode_steps or None)
 
     def reset(self, key: Array, params: EnvParams | None = None) -> tuple[PyTree, PyTree]:
         """Starts a game; returns observation and state."""

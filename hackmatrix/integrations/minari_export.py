@@ -18,7 +18,7 @@ from minari.storage import get_dataset_path
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.environments.interface.environment import Environment, optional_members
 from hackmatrix.integrations.gymnasium.observation_spaces import arranged, space_of
 from hackmatrix.research.datasets.folder import DataSet
 from hackmatrix.research.datasets.jax_replay import Batch, Replayer, data_environment
@@ -110,7 +110,7 @@ def _observations(
             return jax.tree.map(lambda *x: np.stack(x), *each)
 
         return space_of(layout), arrange
-    space = getattr(env, "observation_space", None)
+    space = optional_members(env).observation_space
     if space is None:
         raise UserError(f"{environment} has no observation_space, which Minari needs")
     low, high = (np.broadcast_to(bound, space.shape) for bound in (space.low, space.high))

@@ -16,4 +16,4 @@ VARIATIONS = [changed for group in (*STUDY.values(), NETWORKS) for changed in gr
 @pytest.mark.parametrize("changed", VARIATIONS, ids=str)
 def test_a_variation_is_a_config(changed: dict[str, Any]) -> None:
     settings, _ = resolve(dict(changed), read_config(CONFIGS / "best.yaml"))
-    assert {name: getattr(settings, name) for name in changed} == changed
+    assert {name: settings.flat()[name] for name in changed} == changed

@@ -131,19 +131,19 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     asked: list[tuple[Any, ...]] = []
 
-    def instead(config: Any, options: Any, source: Any, *_: Any) -> Any:
+    def instead(config: Any, options: Any, start: Any, *_: Any) -> Any:
         from hackmatrix.learning.run.loop import End, Outcome
 
-        asked.append((config, options, source))
+        asked.append((config, options, start))
         named = "-".join(filter(None, (options.run_name, options.run_suffix)))
-        run = options.output_dir or config.checkpoint_dir / named
-        if source is None:
+        run = options.output_dir or config.run.checkpoint_dir / named
+        if start.is_beginning:
             make_run(run, 20)
         else:
-            run = source.run
+            run = start.run
             (run / ".lock").touch()
-            add_rows(run, source.update + 10)
-            add_checkpoint(run, source.update + 10)
+            add_rows(run, start.update + 10)
+            add_checkpoint(run, start.update + 10)
         return Outcome(run, 30, 30, End.FINISHED, None, None, None)
 
     monkeypatch.setattr(train, "_train", instead)

@@ -47,7 +47,9 @@ def test_several_dataclasses_share_a_command_line() -> None:
         paper: str = option("A4", "format")
 
     rest: dict[str, Any] = {"command": "draw", "purpose": "", "example": ""}
-    given = parse_given([Drawing, Paper], ["a", "--paper", "A5", "--size", "3"], **rest)
+    given = parse_given(
+        [options_of(Drawing), options_of(Paper)], ["a", "--paper", "A5", "--size", "3"], **rest
+    )
     assert given == [{"files": (Path("a"),), "size": 3.0}, {"paper": "A5"}]
 
 

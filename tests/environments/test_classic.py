@@ -10,10 +10,12 @@ import pytest
 from paths import CONFIGS
 from scipy.stats import ks_2samp
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.environments.classic import ClassicControl
-from hackmatrix.environments.registry import CLASSIC_CONTROL, make_environment
+from hackmatrix.environments.registry import CLASSIC_CONTROL
 from hackmatrix.learning.ppo import rollout
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
@@ -174,7 +176,9 @@ def test_the_next_game_starts_in_the_same_call() -> None:
 
 def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     env = ClassicControl("MountainCar-v0", max_episode_steps=3)
-    trainer = Trainer(env, TrainConfig(num_envs=8, num_steps=7, hidden_dim=8, num_layers=1))
+    trainer = Trainer(
+        env, PPOConfig(num_envs=8, num_steps=7), NetworkConfig(hidden_dim=8, num_layers=1)
+    )
     params, numbers = trainer.init(0).params, jnp.arange(8)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))
     games = rollout.new_games(trainer.task, keys, numbers)
@@ -194,8 +198,8 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
 
 
 def test_cartpole_is_learned_quickly() -> None:
-    config = TrainConfig(**read_config(CONFIGS / "cartpole_best.yaml"))
-    trainer = Trainer(make_environment(config.env), config)
+    config = TrainConfig.of(**read_config(CONFIGS / "cartpole_best.yaml"))
+    trainer = Trainer(config.environment.make(), config.ppo, config.network)
     state, _ = trainer.take_sums(trainer.run(trainer.init(0), 40))
     _, sums = trainer.take_sums(trainer.run(state, 20))
     mean_return = summarise(jax.device_get(sums), LEARNER_METRICS)["train/mean_episode_return"]
@@ -208,9 +212,9 @@ def test_cartpole_is_learned_quickly() -> None:
     ("file", "mean_return"), [("cartpole_best", 475), ("acrobot", -80), ("mountain_car", -110)]
 )
 def test_the_configurations_learn_what_they_say(file: str, mean_return: float) -> None:
-    config = TrainConfig(**read_config(CONFIGS / f"{file}.yaml"))
-    env = make_environment(config.env)
-    trainer = Trainer(env, config)
-    state = trainer.run(trainer.init(0), config.num_updates)
+    config = TrainConfig.of(**read_config(CONFIGS / f"{file}.yaml"))
+    env = config.environment.make()
+    trainer = Trainer(env, config.ppo, config.network)
+    state = trainer.run(trainer.init(0), config.ppo.course.num_updates)
     player = network_player(file, trainer.network, trainer.network_params(state), greedy=False)
     assert play(env, player, Limits(episodes=200)).returns.mean() > mean_return

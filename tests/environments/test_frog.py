@@ -104,11 +104,11 @@ def test_an_evaluation_reports_the_games_won() -> None:
 @pytest.fixture(scope="module")
 def trained() -> tuple[float, Player]:
     """The lowest reward of a step in training, and the policy that came of it."""
-    config = TrainConfig(
+    config = TrainConfig.of(
         num_envs=64, num_steps=64, hidden_dim=64, lr=1e-3, ent_coef=0.02, total_timesteps=250_000
     )
-    trainer = Trainer(Watched(), config)
-    state, sums = trainer.take_sums(trainer.run(trainer.init(0), config.num_updates))
+    trainer = Trainer(Watched(), config.ppo, config.network)
+    state, sums = trainer.take_sums(trainer.run(trainer.init(0), config.ppo.course.num_updates))
     mean_reward = summarise(jax.device_get(sums), LEARNER_METRICS)["train/mean_reward"]
     assert mean_reward is not None
     player = network_player("frog", trainer.network, trainer.network_params(state), greedy=False)

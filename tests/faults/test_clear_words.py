@@ -20,10 +20,11 @@ from hackmatrix.cli.main import main
 from hackmatrix.cli.train import _summary
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.report import Column, PlayedGames
+from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop import End, train
-from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.research.evaluation.games import Limits, play
@@ -193,7 +194,7 @@ def poisoned_after(update: int, monkeypatch: pytest.MonkeyPatch, *, agents: slic
 
     def poisoned(self: Trainer, state: TrainState, count: int) -> TrainState:
         if count and int(jnp.max(state.update)) == update:
-            many = self.config.num_seeds > 1
+            many = len(self.agents) > 1
             params = jax.tree.map(
                 lambda p: p.at[agents].set(jnp.nan) if many else p * jnp.nan, state.params
             )
@@ -221,7 +222,7 @@ def test_params_that_are_nan_are_never_the_best_however_they_score(
 
 def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: Path) -> None:
     env, config = probes.Grid(), config_in(tmp_path, eval_episodes=64)
-    network = Trainer(env, config).network
+    network = Trainer(env, config.ppo, config.network).network
     params = jax.jit(network.init)(jax.random.key(0))
     player = network_player("", network, params, greedy=False)
     judged, selected = (play(env, player, Limits(64, 0, first=first)) for first in (0, 2**30))

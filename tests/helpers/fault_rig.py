@@ -379,7 +379,7 @@ def advice(rig: Rig) -> list[str]:
     """The flag to give with `--resume`, as the refusal of the command says it."""
     from hackmatrix.core.errors import UserError
     from hackmatrix.learning.run.run_folder import open_run_folder
-    from hackmatrix.learning.run.sources import Source, find_source
+    from hackmatrix.learning.run.start import find_start
     from hackmatrix.learning.settings.options import TrainOptions
     from hackmatrix.learning.settings.resolve import resolve
 
@@ -387,10 +387,9 @@ def advice(rig: Rig) -> list[str]:
         return []
     options = TrainOptions(resume=str(rig.run))
     try:
-        source = find_source(options, rig.folder / "runs")
-        assert isinstance(source, Source)
-        config, _ = resolve({}, None, source.settings)
-        with open_run_folder(config, options, source):
+        start = find_start(options, rig.folder / "runs")
+        config, _ = resolve({}, None, start.settings)
+        with open_run_folder(config, options, start):
             return []
     except UserError as error:
         if found := re.search(r"--resume (\S+) --rewind", str(error)):

@@ -22,12 +22,12 @@ def make_run(
     **settings: Any,
 ) -> Path:
     """A run with a row for each update; `value` is of the steps, plus the seed of each agent."""
-    config = TrainConfig(seed=seeds[0], num_seeds=len(seeds), **settings)
+    config = TrainConfig.of(seed=seeds[0], num_seeds=len(seeds), **settings)
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(dump_config(config))
     lines = []
     for update in range(1, updates + 1):
-        steps = update * config.batch_size
+        steps = update * config.ppo.batch_size
         row = {"update": update, "timesteps": steps, "train/steps_per_second": speed}
         row[metric] = value(steps) + seeds[0]
         if len(seeds) > 1:

@@ -21,7 +21,7 @@ Value = Callable[[TrainConfig, float], float]  # of a run at a share of its step
 
 def peak(config: TrainConfig, share: float) -> float:
     """Highest for a learning rate of 0.001."""
-    return share * (10 - abs(config.lr - 0.001) * 1000)
+    return share * (10 - abs(config.ppo.lr - 0.001) * 1000)
 
 
 def write_rows(config: TrainConfig, run: Path, value: Value, rows: int) -> None:
@@ -30,12 +30,12 @@ def write_rows(config: TrainConfig, run: Path, value: Value, rows: int) -> None:
     (run / "config.yaml").write_text(dump_config(config))
     lines = []
     for row in range(1, rows + 1):
-        steps = config.total_timesteps * row // ROWS
+        steps = config.ppo.total_timesteps * row // ROWS
         mean = value(config, row / ROWS)
         told: dict[str, Any] = {"update": row, "timesteps": steps, RETURN: mean}
-        told["train/steps_per_second"] = 1000 / config.update_epochs
-        if config.num_seeds > 1:
-            told["agents"] = [{"seed": s, RETURN: mean + s % 2 / 100} for s in config.seeds]
+        told["train/steps_per_second"] = 1000 / config.ppo.update_epochs
+        if config.run.num_seeds > 1:
+            told["agents"] = [{"seed": s, RETURN: mean + s % 2 / 100} for s in config.run.seeds]
         if math.isinf(mean):
             told |= {RETURN: None, "alarms": ["not_finite"]}
             told.pop("agents", None)
@@ -44,7 +44,9 @@ def write_rows(config: TrainConfig, run: Path, value: Value, rows: int) -> None:
         lines.append(json.dumps(told) + "\n")
     (run / "metrics.jsonl").write_text("".join(lines))
     if rows == ROWS:
-        for folder in [run / f"seed_{s}" for s in config.seeds] if config.num_seeds > 1 else [run]:
+        for folder in (
+            [run / f"seed_{s}" for s in config.run.seeds] if config.run.num_seeds > 1 else [run]
+        ):
             folder.mkdir(exist_ok=True)
             (folder / "final_params.npz").touch()
 
@@ -86,7 +88,7 @@ def main(argv: list[str]) -> None:
     given = dict(zip(argv[::2], argv[1::2], strict=True))
     run = Path(given.get("--output-dir") or given["--resume"])
     settings = Path(given.get("--config") or run / "config.yaml")
-    config = TrainConfig(**with_num_minibatches(read_config(settings)))
+    config = TrainConfig.of(**with_num_minibatches(read_config(settings)))
     (run.parent / f"{run.name}.pid").write_text(str(os.getpid()))
     write_rows(config, run, peak, 1)
     while (run.parent / "gate").exists():

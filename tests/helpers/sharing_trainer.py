@@ -10,14 +10,11 @@ from typing import Any
 
 import jax
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.learning.ppo.config import Course, PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
-from hackmatrix.learning.settings.config import LOGGING, Course, TrainConfig
 
-# Settings that no compiled program reads.
-_OUTSIDE = {"seed", "on_unhealthy"} | {
-    field.name for field in dataclasses.fields(TrainConfig) if field.metadata["section"] == LOGGING
-}
 _PROGRAMS: dict[Any, Any] = {}
 
 
@@ -25,20 +22,23 @@ class SharingTrainer(Trainer):
     def __init__(
         self,
         env: Environment,
-        config: TrainConfig,
+        config: PPOConfig,
+        network: NetworkConfig,
         devices: Sequence[jax.Device] | None = None,
         course: Course | None = None,
         *,
+        agents: range = range(1),
         detect_anomaly: bool = False,
-        made_from_config: bool = False,
+        kept_as: str | None = None,
     ) -> None:
-        del made_from_config  # nothing is kept on disk
-        super().__init__(env, config, devices, course, detect_anomaly=detect_anomaly)
+        del kept_as  # nothing is kept on disk
+        super().__init__(
+            env, config, network, devices, course, agents=agents, detect_anomaly=detect_anomaly
+        )
         if vars(env):  # it may have been made with other options
             return
-        settings = {k: v for k, v in vars(config).items() if k not in _OUTSIDE}
         if config.lr_schedule == "constant":
-            course = settings["total_timesteps"] = None
+            config, course = dataclasses.replace(config, total_timesteps=1), None
         how = (*self.mesh.devices.flat, detect_anomaly)
-        key = (type(env), *settings.items(), course, *how)
+        key = (type(env), config, network, len(agents), course, *how)
         self._init, self._run = _PROGRAMS.setdefault(key, (self._init, self._run))

@@ -11,7 +11,7 @@ import probe_environments as probes
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop import MakeEvaluate, Outcome, train
-from hackmatrix.learning.run.sources import find_source
+from hackmatrix.learning.run.start import find_start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.learning.settings.resolve import resolve
@@ -34,7 +34,7 @@ def config_in(folder: Path, **changes: Any) -> TrainConfig:
         "tensorboard": False,
         "wandb": False,
     }
-    return TrainConfig(**(settings | changes))
+    return TrainConfig.of(**(settings | changes))
 
 
 def run_of(
@@ -47,16 +47,16 @@ def run_of(
     **changes: Any,
 ) -> Outcome:
     """Trains as the command would, from the beginning or from what the options resume."""
-    source = find_source(options, folder)
+    start = find_start(options, folder)
     config = config_in(folder, **changes)
-    if source is not None and not isinstance(source, Path):
-        config, _ = resolve({"checkpoint_dir": folder} | changes, None, source.settings)
+    if start.settings is not None:
+        config, _ = resolve({"checkpoint_dir": folder} | changes, None, start.settings)
     with Console(output or io.StringIO()) as console:
         return train(
             config,
             options,
             console,
-            source=source,
+            start=start,
             env=env or probes.Grid(),
             make_evaluate=make_evaluate,
         )

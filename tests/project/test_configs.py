@@ -27,10 +27,10 @@ def test_the_default_is_the_default() -> None:
 
 def test_the_large_batch_is_scaled_as_the_original_found_best() -> None:
     config, _ = resolve({}, read_config(CONFIGS / "large_batch.yaml"))
-    assert (config.num_minibatches, config.update_epochs, config.lr) == (32, 2, 6.25e-5)
+    assert (config.ppo.num_minibatches, config.ppo.update_epochs, config.ppo.lr) == (32, 2, 6.25e-5)
 
 
 def test_a_tpu_has_minibatches_of_the_same_size_on_each_chip() -> None:
     config, _ = resolve({}, read_config(CONFIGS / "tpu_v4_8.yaml"))
-    assert config.tpu_cores == 4
-    assert config.batch_size // config.num_minibatches // 4 == 8192
+    assert config.run.tpu_cores == 4
+    assert config.ppo.batch_size // config.ppo.num_minibatches // 4 == 8192

@@ -3,14 +3,13 @@
 A new network is a module with a function `make(env, config) -> Network` and a row of this table.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.options import option, options_of
+from hackmatrix.core.options import check, option, options_of
 
 
 class Architecture(NamedTuple):
@@ -21,7 +20,6 @@ class Architecture(NamedTuple):
 
 
 MULTI_TASK = "multi_task"
-MODEL = "model"  # section of a file of settings
 
 ARCHITECTURES = {
     "mlp": Architecture("hackmatrix.agents.networks.mlp", recurrent=False),
@@ -32,52 +30,37 @@ ARCHITECTURES = {
 
 
 @dataclass(frozen=True)
-class NetworkOptions:
+class NetworkConfig:
     """Settings of a network: those of a run's that decide what it computes."""
 
     architecture: str = option(
-        "mlp", "kind of network, see docs/training.md", choices=ARCHITECTURES, section=MODEL
+        "mlp", "kind of network, see docs/training.md", choices=ARCHITECTURES
     )
-    hidden_dim: int = option(
-        256, "width of the network's layers", at_least=1, at_most=65_536, section=MODEL
-    )
-    num_layers: int = option(
-        2, "layers of the network's trunk", at_least=1, at_most=100, section=MODEL
-    )
-    activation: Literal["relu", "tanh"] = option(
-        "relu", "activation function between the layers", section=MODEL
-    )
+    hidden_dim: int = option(256, "width of the network's layers", at_least=1, at_most=65_536)
+    num_layers: int = option(2, "layers of the network's trunk", at_least=1, at_most=100)
+    activation: Literal["relu", "tanh"] = option("relu", "activation function between the layers")
     dtype: Literal["float32", "bfloat16"] = option(
         "float32",
         "precision of the network's matrix products; params and loss stay float32",
-        section=MODEL,
     )
     layer_norm: bool = option(  # the network `cells` has it always
-        False, "normalize the sums of each dense layer before its activation", section=MODEL
+        False, "normalize the sums of each dense layer before its activation"
     )
 
-
-@dataclass(frozen=True)
-class NetworkConfig(NetworkOptions):
-    """The settings of a network alone."""
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
-        """The network's part of a run's settings; settings that are missing keep their defaults."""
-        names = [field.name for field in dataclasses.fields(cls)]
-        return cls(**{name: settings[name] for name in names if name in settings})
+    def __post_init__(self) -> None:
+        check(self)
 
     @classmethod
     def read(cls, path: Path, settings: Mapping[str, Any]) -> Self:
-        """Like `of`, from a file of facts.
+        """The network's part of a run's settings in a file of facts; others keep their defaults.
 
         Raises:
             UserError: a setting has the wrong type or is out of range, or this version has no such
                 network.
         """
-        config = cls.of(settings)
+        found = {name: settings[name] for name in options_of(cls) if name in settings}
         for each in options_of(cls).values():
-            value = getattr(config, each.name)
+            value = found.get(each.name, each.default)
             if type(value) is not each.kind:
                 wanted = each.kind.__name__
                 raise UserError(f"{path}: {each.name} must be {wanted}, got {value!r:.60}")
@@ -89,4 +72,4 @@ class NetworkConfig(NetworkOptions):
                 each.check(value)
             except ValueError as error:
                 raise UserError(f"{path}: {each.name} {error}") from None
-        return config
+        return cls(**found)

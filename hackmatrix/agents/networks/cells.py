@@ -24,7 +24,7 @@ from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.orthogonal import orthogonal
 from hackmatrix.agents.networks.products import product
 from hackmatrix.core.errors import UserError
-from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.game.rules.observation import FEATURE_SIZE
 
 Array = jax.Array
@@ -39,7 +39,7 @@ def make(env: Environment, config: NetworkConfig) -> Network:
     Raises:
         UserError: it is another environment, or the width is too small.
     """
-    layout = getattr(env, "layout", "")
+    layout = optional_members(env).layout
     if FEATURE_SIZE.get(layout) != env.feature_size:
         raise UserError(
             "--architecture cells reads the board of HackMatrix; for other environments take mlp "

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from hackmatrix.agents.networks.sparse import SparseFeatures
-from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 
 Array = jax.Array
 
@@ -32,7 +32,7 @@ class FeatureNetwork:
         self.reads_features = reads_features
         self.module = module
         self.features = _features(env, sparse=reads_features)
-        self._integers = getattr(env, "feature_integers", None)
+        self._integers = optional_members(env).feature_integers
         self._feature_size = env.feature_size
         self._apply: Callable[..., Any] = module.apply
 
@@ -66,9 +66,9 @@ def _platform() -> str:
 
 def _features(env: Environment, *, sparse: bool) -> Callable[[PyTree], Array | SparseFeatures]:
     """A function from B encoded observations to features, in the platform's fastest form."""
-    if (integers := getattr(env, "feature_integers", None)) is not None:
+    if (integers := optional_members(env).feature_integers) is not None:
         return lambda numbers: numbers.astype(jnp.float32) * integers.scales
-    table = getattr(env, "feature_rows", None) if sparse else None
+    table = optional_members(env).feature_rows if sparse else None
     if table is None or _platform() != "cpu":
         return jax.vmap(env.features)
     split = jax.vmap(table)

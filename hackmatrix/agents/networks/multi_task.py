@@ -15,7 +15,7 @@ from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import Dense, trunk
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.core.errors import UserError
-from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.environments.interface.environment import Environment, optional_members
 
 Array = jax.Array
 
@@ -26,9 +26,9 @@ def make(env: Environment, config: NetworkConfig) -> Network:
     Raises:
         UserError: the environment has no tasks.
     """
-    if not hasattr(env, "tasks"):
+    if (owners := optional_members(env).feature_owners) is None:
         raise UserError(f"--architecture {MULTI_TASK} goes with --multi-task; take mlp for one")
-    owned = np.asarray(env.feature_owners).sum(axis=1)  # type: ignore[attr-defined]
+    owned = np.asarray(owners).sum(axis=1)
     blocks = (*map(int, owned), len(owned))
     return FeatureNetwork(env, SharedTrunk(env.num_actions, blocks, config), reads_features=True)
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from flax import struct
 
-from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 
 Array = jax.Array
 
@@ -88,7 +88,7 @@ class FeatureScale(struct.PyTreeNode):
 
 def dense_features(env: Environment, read: PyTree) -> Array:
     """float32[B, F]: the features of B observations as rollouts store them."""
-    integers = getattr(env, "feature_integers", None)
+    integers = optional_members(env).feature_integers
     if integers is None:
         return jax.vmap(env.features)(read)
     features: Array = read.astype(jnp.float32) * integers.scales

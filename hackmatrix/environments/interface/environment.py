@@ -1,9 +1,13 @@
 """The interface of environments for the learner and the evaluation."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
+
+from hackmatrix.environments.interface.metric import Metric
+from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
 
 Array = jax.Array
 PyTree = Any
@@ -75,29 +79,7 @@ class Environment(Protocol):
     When an episode ends, the same call already returns the first observation and state of the next.
     `info` always holds `final_observation`, the observation before that reset.
 
-    Optional members:
-
-    - `max_episode_steps`: None if it never truncates; the learner then does not compute the values
-      of final observations.
-    - `reset_game(stream, episode) -> (observation, state)` starts the game of these two uint32.
-    - `metrics`, a tuple of `Metric`, and `measure(step: StepRecord) -> dict`, which returns a
-      number for each of them (except those over evaluations): for every step with `Over.STEPS`, for
-      the last step of an episode with `Over.EPISODES` and `Over.HIGHEST` (other steps are
-      ignored), and a pair (number, chances) with `Over.CHANCES`.
-    - `report(games: PlayedGames) -> list[Column | Breakdown]`, what `hackmatrix evaluate` prints
-      besides return and length. Columns are metrics of evaluations too: `eval/` and their key.
-    - `levels`, of type `Levels`, and `at_level(state, level) -> state`: how the level of games that
-      begin later is set, int32. The learner sets it, and advances it by their results.
-    - `tasks`, the names of K tasks of which each game is one, and `reset_task(key, task)`, which
-      starts a game of a task, int32. The learner plays as many games of each, and scales rewards
-      and normalises advantages for each. The last K features say the task as a one-hot vector;
-      `feature_owners`, float32[K, F], is 1 where a feature belongs to a task, and is 0 in games of
-      others.
-    - `id`, the name with its version, and `observation_space` and `action_space`, each a `Space`.
-
-    Environments whose features are mostly zeros may also offer them as table rows: `feature_rows`,
-    a `FeatureRows`. On CPU networks read those. Those whose features take long to work out may
-    offer `feature_integers`, a `FeatureIntegers`, which rollouts store in place of observations.
+    It may have any of the `OptionalMembers` too.
     """
 
     @property
@@ -122,3 +104,48 @@ class Environment(Protocol):
 
     def features(self, observation: PyTree) -> Array:
         """The feature vector of an observation, float32[feature_size], the network's input."""
+
+
+class OptionalMembers(NamedTuple):
+    """The members that an environment may have besides; a default stands for one that it lacks."""
+
+    id: str = ""  # the name with its version; the name of its class if it lacks one
+    max_episode_steps: int | None = 0  # None: it never truncates, and no final value is computed
+    observation_space: Any = None  # a `Space`, as is that of the actions
+    action_space: Any = None
+
+    # reset_game(stream, episode) -> (observation, state) starts the game of these two uint32.
+    reset_game: Callable[[Array, Array], tuple[PyTree, PyTree]] | None = None
+
+    # `measure` returns a number for each of the metrics (except those over evaluations): for every
+    # step with `Over.STEPS`, for the last step of an episode with `Over.EPISODES` and
+    # `Over.HIGHEST` (other steps are ignored), and a pair (number, chances) with `Over.CHANCES`.
+    metrics: tuple[Metric, ...] = ()
+    measure: Callable[[StepRecord], dict[str, Any]] | None = None
+
+    # `hackmatrix evaluate` prints it besides return and length. Columns are metrics of evaluations
+    # too: `eval/` and their key.
+    report: Callable[[PlayedGames], list[Column | Breakdown]] | None = None
+
+    # at_level(state, level) -> state sets the level of games that begin later, int32. The learner
+    # calls it, and advances the level by their results.
+    levels: Levels | None = None
+    at_level: Callable[[PyTree, Array], PyTree] | None = None
+
+    # The names of K tasks of which each game is one; reset_task(key, task) starts a game of a task,
+    # int32. The learner plays as many games of each, and scales rewards and normalises advantages
+    # for each. The last K features say the task as a one-hot vector; `feature_owners`, float32[K,
+    # F], is 1 where a feature belongs to a task, and is 0 in games of others.
+    tasks: tuple[str, ...] | None = None
+    reset_task: Callable[[Array, Array], tuple[PyTree, PyTree]] | None = None
+    feature_owners: np.ndarray | None = None
+
+    feature_rows: FeatureRows | None = None  # read on CPU, where features are mostly zeros
+    feature_integers: FeatureIntegers | None = None  # stored by rollouts in place of observations
+    layout: str = ""  # of HackMatrix's features
+
+
+def optional_members(env: Environment) -> OptionalMembers:
+    """The optional members that an environment has."""
+    found = {name: getattr(env, name) for name in OptionalMembers._fields if hasattr(env, name)}
+    return OptionalMembers(**{"id": type(env).__name__} | found)

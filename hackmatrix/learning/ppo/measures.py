@@ -10,12 +10,21 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.core.devices import mesh
-from hackmatrix.environments.interface.environment import Environment, StepRecord
+from hackmatrix.environments.interface.environment import (
+    Environment,
+    StepRecord,
+    optional_members,
+)
 from hackmatrix.environments.interface.metric import Metric, Over
-from hackmatrix.learning.reporting.metrics import measured_on_device
+from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, measured_on_device
 
 Array = jax.Array
 Measures = dict[str, Array]
+
+
+def metrics_of(env: Environment) -> tuple[Metric, ...]:
+    """The metrics of a run on this environment: the learner's, then the environment's own."""
+    return (*LEARNER_METRICS, *optional_members(env).metrics)
 
 
 def zero_sums(metrics: Sequence[Metric]) -> Measures:
@@ -68,9 +77,10 @@ def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) 
         "train/mean_episode_return": returns,
         "train/mean_episode_length": lengths,
     }
-    if hasattr(env, "measure"):
-        measured = jax.vmap(env.measure)(step)
-        for metric in getattr(env, "metrics", ()):
+    members = optional_members(env)
+    if members.measure is not None:
+        measured = jax.vmap(members.measure)(step)
+        for metric in members.metrics:
             if metric.name in measured:
                 numbers[metric.over][metric.name] = measured[metric.name]
     ended = step.ended[:, None]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys
-from hackmatrix.learning.settings.config import TrainConfig, num_groups
 
 Array = jax.Array
 
@@ -30,10 +30,10 @@ class Shares(NamedTuple):
     num_minibatches: int
 
     @classmethod
-    def of(cls, config: TrainConfig, num_envs: int, *, recurrent: bool) -> "Shares":
+    def of(cls, config: PPOConfig, num_envs: int, *, recurrent: bool) -> "Shares":
         """The shares of a device that has `num_envs` of the games."""
         num_steps = 1 if recurrent else config.num_steps
-        groups = num_groups(config.num_envs, num_steps, config.num_minibatches)
+        groups = config.num_groups(recurrent=recurrent)
         return cls(
             num_steps, num_envs, groups * num_envs // config.num_envs, config.num_minibatches
         )

@@ -1,7 +1,7 @@
 """Rollouts: plays many games for some steps and records what learning needs."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +9,16 @@ from flax import struct
 
 from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import encoded, restarted
-from hackmatrix.environments.interface.environment import Environment, PyTree, StepRecord
+from hackmatrix.environments.interface.environment import (
+    Environment,
+    PyTree,
+    StepRecord,
+    optional_members,
+)
 from hackmatrix.learning.ppo import measures
 from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys
 from hackmatrix.learning.ppo.setup import Task
 from hackmatrix.learning.ppo.tasks import summed, tasks_of
-from hackmatrix.learning.reporting.metrics import metrics_of
 
 Array = jax.Array
 
@@ -69,11 +73,11 @@ class Rollout(struct.PyTreeNode):
 def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
     """Resets the games with these numbers, int32[N]; `keys` are those of the next update."""
     reset_keys = keys.many(Purpose.RESET, each=numbers)
-    env: Any = task.env
-    if (tasks := tasks_of(env, numbers)) is None:
-        obs, env_state = jax.vmap(env.reset)(reset_keys)
+    tasks, reset_task = tasks_of(task.env, numbers), optional_members(task.env).reset_task
+    if tasks is None or reset_task is None:
+        obs, env_state = jax.vmap(task.env.reset)(reset_keys)
     else:
-        obs, env_state = jax.vmap(env.reset_task)(reset_keys, jnp.argmax(tasks, axis=1))
+        obs, env_state = jax.vmap(reset_task)(reset_keys, jnp.argmax(tasks, axis=1))
     # A Python number in a state is weakly typed until the first step; the change of type would make
     # everything compile again.
     obs, env_state = jax.tree.map(
@@ -120,7 +124,7 @@ def play(
         first_carry=first_carry,
         last_value=last_value,
         sum_of_squares=jnp.sum(steps.sum_of_squares, axis=0),
-        measures=measures.over_time(steps.measures, metrics_of(task.env)),
+        measures=measures.over_time(steps.measures, measures.metrics_of(task.env)),
         tasks=tasks,
     )
 
@@ -195,6 +199,6 @@ def _step(
 def _final_values(env: Environment, values: Callable[[], Array], wanted: Array) -> Array:
     """`values()` where `wanted`, else 0, float32[N]; they are computed only if any is wanted."""
     zeros = jnp.zeros(wanted.shape)
-    if getattr(env, "max_episode_steps", 0) is None:  # never truncates
+    if optional_members(env).max_episode_steps is None:  # never truncates
         return zeros
     return jax.lax.cond(jnp.any(wanted), lambda: jnp.where(wanted, values(), zeros), lambda: zeros)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.environments.interface.environment import Environment
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.ppo.config import PPOConfig
 
 
 class Task(NamedTuple):
@@ -12,5 +12,5 @@ class Task(NamedTuple):
 
     env: Environment
     network: Network
-    config: TrainConfig
+    config: PPOConfig
     detect_anomaly: bool = False  # whether to search for numbers that are not finite

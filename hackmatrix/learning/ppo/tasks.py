@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 
 from hackmatrix.core.devices import mesh
-from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.environments.interface.environment import Environment, optional_members
 
 Array = jax.Array
 
 
 def number_of_tasks(env: Environment) -> int | None:
     """How many tasks an environment has; None if it is a single one."""
-    names = getattr(env, "tasks", None)
+    names = optional_members(env).tasks
     return None if names is None else len(names)
 
 

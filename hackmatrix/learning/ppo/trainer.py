@@ -13,22 +13,22 @@ from flax import struct
 from jax.sharding import PartitionSpec
 from jax.stages import Lowered
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Network, check_network, make_network
 from hackmatrix.agents.networks.normalisation import FeatureScale, dense_features
 from hackmatrix.core.compiled.kept_executables import KeptExecutables
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
-from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.learning.ppo import anomalies, measures, seeds
 from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.config import Course, PPOConfig
 from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys, key_for
 from hackmatrix.learning.ppo.levels import LevelProgress
 from hackmatrix.learning.ppo.reward_scale import RewardScale
 from hackmatrix.learning.ppo.rollout import Games, Rollout, new_games, play
 from hackmatrix.learning.ppo.setup import Task
 from hackmatrix.learning.ppo.tasks import number_of_tasks
-from hackmatrix.learning.reporting.metrics import metrics_of
-from hackmatrix.learning.settings.config import LOGGING, Course, TrainConfig
 
 Array = jax.Array
 
@@ -55,36 +55,39 @@ class Trainer:
     """PPO on an environment: `init` makes a state, `run` advances it by some updates.
 
     Results depend neither on how many updates one call makes (the compiled loop is the same for
-    all) nor on which other agents are trained (`num_seeds`), nor, within float error, on the number
+    all) nor on which other agents are trained, nor, within float error, on the number
     of devices.
     """
 
     def __init__(
         self,
         env: Environment,
-        config: TrainConfig,
+        config: PPOConfig,
+        network: Network | NetworkConfig,
         devices: Sequence[jax.Device] | None = None,
         course: Course | None = None,
         *,
-        network: Network | None = None,
+        agents: range = range(1),
         detect_anomaly: bool = False,
         over_agents: seeds.OverAgents | None = None,
-        made_from_config: bool = False,
+        kept_as: str | None = None,
     ) -> None:
         """Prepares the programs; they are compiled when they are first called.
 
         Args:
             env: what to train on.
             config: settings.
+            network: the network to train, or its settings.
             devices: devices that share the games, see `learning/settings/devices.py`;
                 default: JAX's first.
             course: the run's course, if it resumed with another batch size than it began with.
-            network: the network to train; by default the one that `config` describes.
+            agents: the seeds of the agents.
             detect_anomaly: whether to search every update for numbers that are not finite.
             over_agents: maps the update of one agent over many; by default the fastest way on
                 the devices.
-            made_from_config: whether the package makes `env` from `config` alone, so that
-                executables can be kept on disk by name, for processes that keep programs.
+            kept_as: says all else that the programs are made from, if the package makes `env` and
+                the network itself; executables can then be kept on disk by name, for processes
+                that keep programs.
 
         Raises:
             UserError: the network is not one for this environment; `config` normalises
@@ -92,24 +95,25 @@ class Trainer:
                 `num_minibatches` does not divide `num_envs`.
         """
         self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
-        self._course = course or Course(config.batch_size, config.total_timesteps)
+        self._course = course or config.course
         self._kept: KeptExecutables | None = None
-        if made_from_config and self.mesh.size == 1:
-            name = _name(config, self._course, detect_anomaly=detect_anomaly)
+        if kept_as is not None and self.mesh.size == 1:
+            name = f"{kept_as}, {self._course}, {detect_anomaly=}"
             self._kept = KeptExecutables(name, ("init", "run"), self.mesh.devices.flat[0])
-        if network is None:
+        if isinstance(network, NetworkConfig):
             with jax.default_device(self.mesh.local_devices[0]):  # where it will run
-                network = make_network(env, config.network)
+                network = make_network(env, network)
         check_network(env, network)
         _check_config(env, network, config)
         self.config = config
+        self.agents = agents
         self.network = network
         self.task = Task(env, network, config, detect_anomaly)
-        self.metrics = metrics_of(env)
-        self._levels = getattr(env, "levels", None)
+        self.metrics = measures.metrics_of(env)
+        self._members = optional_members(env)
         self._share = config.num_envs // self.mesh.size  # games of one device
         self._over_agents = over_agents or seeds.fastest(self.mesh.devices.flat[0].platform)
-        specs = _specs(config.num_seeds)
+        specs = _specs(len(agents))
         self._shardings = mesh.shardings(self.mesh, specs)
         self._init = mesh.on_devices(self._new_states, self.mesh, mesh.REPLICATED, specs)
         self._run = mesh.on_devices(
@@ -163,7 +167,7 @@ class Trainer:
     def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
         """The metrics accumulated so far, and the state with these sums set to zero."""
         nothing = measures.zero_sums(self.metrics)
-        if (count := self.config.num_seeds) > 1:
+        if (count := len(self.agents)) > 1:
             nothing = {name: jnp.broadcast_to(x, (count, *x.shape)) for name, x in nothing.items()}
         nothing = mesh.put(nothing, self._shardings.sums)
         return dataclasses.replace(state, sums=nothing), state.sums
@@ -195,7 +199,7 @@ class Trainer:
         params, scale = mesh.local((state.params, state.feature_scale))
         if scale is None:
             return params
-        fold = FeatureScale.folded if self.config.num_seeds == 1 else jax.vmap(FeatureScale.folded)
+        fold = FeatureScale.folded if len(self.agents) == 1 else jax.vmap(FeatureScale.folded)
         return fold(scale, params)
 
     def anomaly(self, state: TrainState) -> tuple[int, anomalies.Anomaly] | None:
@@ -204,14 +208,14 @@ class Trainer:
         Returns:
             The agent's seed and the place of the anomaly; None if there is none.
         """
-        of_agents = seeds.split(np.asarray(state.anomaly), self.config.num_seeds)
-        for seed, found in zip(self.config.seeds, of_agents, strict=True):
+        of_agents = seeds.split(np.asarray(state.anomaly), len(self.agents))
+        for seed, found in zip(self.agents, of_agents, strict=True):
             if (anomaly := anomalies.read(found, state.params)) is not None:
                 return seed, anomaly
         return None
 
     def _new_states(self, seed: Array, update: Array) -> TrainState:
-        count = self.config.num_seeds
+        count = len(self.agents)
         if count == 1:
             return self._new_state(seed, update)
         # One by one, so that each is to the last bit what its seed alone makes.
@@ -229,13 +233,11 @@ class Trainer:
             opt_state=ppo.optimizer(config).init(params),
             reward_scale=RewardScale.create(number_of_tasks(self.task.env)),
             feature_scale=(
-                FeatureScale.create(
-                    self.task.env.feature_size, getattr(self.task.env, "feature_owners", None)
-                )
+                FeatureScale.create(self.task.env.feature_size, self._members.feature_owners)
                 if config.normalize_observations
                 else None
             ),
-            progress=LevelProgress.create(self._levels) if self._levels else None,
+            progress=LevelProgress.create(levels) if (levels := self._members.levels) else None,
             games=new_games(self.task, UpdateKeys(seed, update), self._numbers()),
             sums=measures.zero_sums(self.metrics),
             anomaly=anomalies.nothing_found(),
@@ -246,7 +248,7 @@ class Trainer:
         return mesh.first_index(self._share) + jnp.arange(self._share)
 
     def _updates(self, state: TrainState, num_updates: Array) -> TrainState:
-        update = self._update if self.config.num_seeds == 1 else self._over_agents(self._update)
+        update = self._update if len(self.agents) == 1 else self._over_agents(self._update)
         result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: update(s), state)
         return result
 
@@ -291,18 +293,18 @@ class Trainer:
 
     def _games(self, state: TrainState) -> Games:
         """The games, those that begin in this update at the agent's level."""
-        env, games = self.task.env, state.games
-        if state.progress is None or not hasattr(env, "at_level"):
+        games, at_level = state.games, self._members.at_level
+        if state.progress is None or at_level is None:
             return games
-        at_level = jax.vmap(env.at_level, (0, None))
-        return games.replace(env_state=at_level(games.env_state, state.progress.level))
+        at_levels = jax.vmap(at_level, (0, None))
+        return games.replace(env_state=at_levels(games.env_state, state.progress.level))
 
     def _advanced(
         self, progress: LevelProgress | None, measured: measures.Measures
     ) -> LevelProgress | None:
-        if progress is None or self._levels is None:
+        if progress is None or (levels := self._members.levels) is None:
             return None
-        return progress.updated(self._levels, measured[self._levels.result])
+        return progress.updated(levels, measured[levels.result])
 
     def _steps(self, rollout: Rollout) -> int | Array:
         """Steps of the rollout on all devices; float32[K] where they are of K tasks."""
@@ -334,7 +336,7 @@ class Trainer:
         return anomalies.earliest(state.anomaly, state.update, before, learned.anomalies)
 
 
-def _check_config(env: Environment, network: Network, config: TrainConfig) -> None:
+def _check_config(env: Environment, network: Network, config: PPOConfig) -> None:
     if config.num_envs < (tasks := number_of_tasks(env) or 1):
         raise UserError(f"--num-envs {config.num_envs}: each of {tasks} tasks needs a game")
     if config.normalize_observations and not network.reads_features:
@@ -347,18 +349,6 @@ def _check_config(env: Environment, network: Network, config: TrainConfig) -> No
             "a recurrent network learns from whole games: --num-minibatches "
             f"{config.num_minibatches} must divide --num-envs {config.num_envs}"
         )
-
-
-# Settings that no program reads.
-_UNREAD = {"seed", "init_from"} | {
-    field.name for field in dataclasses.fields(TrainConfig) if field.metadata["section"] == LOGGING
-}
-
-
-def _name(config: TrainConfig, course: Course, *, detect_anomaly: bool) -> str:
-    """Says all that the programs of a run are made from."""
-    settings = {name: value for name, value in vars(config).items() if name not in _UNREAD}
-    return f"a run of {settings}, {course}, {detect_anomaly=}"
 
 
 def _network_params(state: TrainState) -> Any:

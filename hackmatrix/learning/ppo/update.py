@@ -15,12 +15,12 @@ from hackmatrix.core.devices import mesh
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.learning.ppo import anomalies
 from hackmatrix.learning.ppo.advantages import generalized_advantages
+from hackmatrix.learning.ppo.config import Course, PPOConfig
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.minibatches import Shares, minibatch_indices
 from hackmatrix.learning.ppo.rollout import Rollout
 from hackmatrix.learning.ppo.setup import Task
 from hackmatrix.learning.ppo.tasks import normalised, of_games
-from hackmatrix.learning.settings.config import Course, TrainConfig
 
 Array = jax.Array
 Scalars = dict[str, Array]
@@ -68,14 +68,14 @@ class Learned(NamedTuple):
     anomalies: Array  # int32[S], for each step of the optimizer; see `anomalies.py`
 
 
-def optimizer(config: TrainConfig) -> optax.GradientTransformation:
+def optimizer(config: PPOConfig) -> optax.GradientTransformation:
     """Adam with eps 1e-5 after clipping by global norm; the learning rate is applied by `learn`."""
     return optax.chain(
         optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam(eps=1e-5)
     )
 
 
-def learning_rate(config: TrainConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
+def learning_rate(config: PPOConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
     """Learning rate of an update (counted from 0), float32 if traced; `xp` is jnp or NumPy."""
     progress = _progress(course, update)
     match config.lr_schedule:
@@ -87,7 +87,7 @@ def learning_rate(config: TrainConfig, course: Course, update: Any, xp: ModuleTy
             return config.lr
 
 
-def entropy_coef(config: TrainConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
+def entropy_coef(config: PPOConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
     """Weight of the entropy bonus in an update (counted from 0); arguments as `learning_rate`."""
     if config.final_ent_coef is None:
         return config.ent_coef
@@ -110,7 +110,7 @@ class Coefficients(NamedTuple):
 
 
 def loss(
-    params: PyTree, batch: Batch, *, network: Network, config: TrainConfig, ent_coef: Any
+    params: PyTree, batch: Batch, *, network: Network, config: PPOConfig, ent_coef: Any
 ) -> tuple[Array, Scalars]:
     """PPO loss of a minibatch (policy + value - entropy bonus), and its parts by name.
 
@@ -233,7 +233,7 @@ def _mean_over_minibatches(
     return jax.tree.map(lambda x: x / len(indices), sums)
 
 
-def batch_of(rollout: Rollout, reward_deviation: Array, config: TrainConfig) -> Batch:
+def batch_of(rollout: Rollout, reward_deviation: Array, config: PPOConfig) -> Batch:
     """The rollout's samples with their advantages, computed from the scaled rewards.
 
     Transitions get one axis [T * N]; sequences stay [T, N].

@@ -1,6 +1,6 @@
 """The learner's metrics, and the conversion of accumulated sums to a row. Imports no JAX.
 
-The metrics of a run are these and the environment's (`metrics_of`). The console, `metrics.jsonl`,
+The metrics of a run are these and the environment's. The console, `metrics.jsonl`,
 trackers, the health monitor and docs/metrics.md all take names and healthy ranges from there.
 """
 
@@ -129,11 +129,6 @@ LEARNER_METRICS = (
     Metric("eval/mean_return", Over.EVALUATION, "sum of a game's rewards"),
     Metric("eval/mean_length", Over.EVALUATION, "actions of a game"),
 )
-
-
-def metrics_of(env: object) -> tuple[Metric, ...]:
-    """The metrics of a run on this environment: the learner's, then the environment's own."""
-    return (*LEARNER_METRICS, *getattr(env, "metrics", ()))
 
 
 def measured_on_device(metrics: Sequence[Metric]) -> tuple[Metric, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
+from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.runs.facts import Facts
@@ -30,7 +31,7 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
         UserError: the params can't be used, because the environment, the network or the number of
             agents differs.
     """
-    _check_environment(facts.environment, config, path)
+    _check_environment(facts.environment, config.environment, path)
     absent = {"num_seeds": facts.num_agents, "curriculum": None, "curriculum_start_level": 1}
     before = absent | facts.config  # older versions lack some
     settings = config.as_dict()
@@ -48,12 +49,13 @@ def check_exported(exported: Exported, config: TrainConfig) -> None:
     """
     about, path = exported.about, exported.path
     if "environment" in about:  # files from other programs may lack it
-        _check_environment(about["environment"], config, path)
+        _check_environment(about["environment"], config.environment, path)
     settings = about.get("config", {})
+    ours = vars(config.network)
     for name in ("architecture", "activation"):
-        if (theirs := settings.get(name, getattr(config, name))) != getattr(config, name):
+        if (theirs := settings.get(name, ours[name])) != ours[name]:
             raise UserError(f"{path}: was trained with --{name} {theirs}")
-    if config.normalize_observations:
+    if config.ppo.normalize_observations:
         raise UserError(
             f"{path}: exported params read observations as they are; leave "
             "--normalize-observations off"
@@ -82,9 +84,9 @@ def check_shapes(
             )
 
 
-def _check_environment(known: str, config: TrainConfig, path: Path) -> None:
+def _check_environment(known: str, config: EnvironmentConfig, path: Path) -> None:
     """Raises `UserError` for another environment, or another version of it."""
-    if known != (environment := environment_id(config.environment)):
+    if known != (environment := environment_id(config.name)):
         raise UserError(f"{path}: was trained on {known}, not on {environment}")
 
 

@@ -17,60 +17,68 @@ from hackmatrix.learning.run.compatibility import (
 )
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.snapshots import arrays_of, state_of
-from hackmatrix.learning.run.sources import Source
+from hackmatrix.learning.run.start import Start
+from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.runs.checkpoints import CheckedCheckpoint
 from hackmatrix.runs.params import load_params
 
 
 def make_initial_state(
-    trainer: Trainer, source: Source | Path | None, console: Console, *, reset_optimizer: bool
+    trainer: Trainer,
+    config: TrainConfig,
+    start: Start,
+    console: Console,
+    *,
+    reset_optimizer: bool,
 ) -> LoopState:
     """The state in which a run starts, on the trainer's devices.
 
     Args:
         trainer: the run's trainer.
-        source: what the run resumes; a path is a file of params.
+        config: the run's settings.
+        start: where the run starts.
         console: shows what is restored and what is not.
         reset_optimizer: whether to reset the optimizer state of a checkpoint.
 
     Raises:
-        UserError: the source is damaged or does not fit the configuration; nothing was changed.
+        UserError: a file is damaged or does not fit the configuration; nothing was changed.
     """
-    if source is None:
-        return first_state(trainer, console)
-    if isinstance(source, Path):
-        return state_from_params(trainer, source, console)
-    if source.checkpoint is None:
-        console.say(f"{source.run} has no checkpoint yet: it starts from its beginning")
-        return first_state(trainer, console)
-    return state_from_checkpoint(
-        trainer, source.checkpoint, console, reset_optimizer=reset_optimizer
-    )
+    if start.params is not None:
+        return state_from_params(trainer, config, start.params, console)
+    if start.checkpoint is not None:
+        return state_from_checkpoint(
+            trainer, config, start.checkpoint, console, reset_optimizer=reset_optimizer
+        )
+    if start.run is not None:
+        console.say(f"{start.run} has no checkpoint yet: it starts from its beginning")
+    return first_state(trainer, config, console)
 
 
-def first_state(trainer: Trainer, console: Console) -> LoopState:
+def first_state(trainer: Trainer, config: TrainConfig, console: Console) -> LoopState:
     """The state in which a new run begins: its params are those of `--init-from`, if it is given.
 
     Raises:
         UserError: see `state_from_params`.
     """
-    path = trainer.config.init_from
-    return new_state(trainer) if path is None else state_from_params(trainer, path, console)
+    path = config.run.init_from
+    return new_state(trainer) if path is None else state_from_params(trainer, config, path, console)
 
 
 def new_state(trainer: Trainer) -> LoopState:
     """A new state, determined by the run's seed."""
-    return LoopState(trainer.start(trainer.config.seed), 0, 0)
+    return LoopState(trainer.start(trainer.agents[0]), 0, 0)
 
 
-def state_from_params(trainer: Trainer, path: Path, console: Console) -> LoopState:
+def state_from_params(
+    trainer: Trainer, config: TrainConfig, path: Path, console: Console
+) -> LoopState:
     """A new state with the params of a file for every agent.
 
     Raises:
         UserError: they can't be read, or belong to another network or environment.
     """
     exported = load_params(path)
-    check_exported(exported, trainer.config)
+    check_exported(exported, config)
     network = jax.eval_shape(trainer.network.init, jax.random.key(0))
     check_shapes(shapes_by_name(exported.params), shapes_by_name(network), path)
     console.say(f"params of {path}; optimizer, normalisation, games and counters start afresh")
@@ -85,14 +93,19 @@ def state_from_params(trainer: Trainer, path: Path, console: Console) -> LoopSta
 
 
 def state_from_checkpoint(
-    trainer: Trainer, checkpoint: CheckedCheckpoint, console: Console, *, reset_optimizer: bool
+    trainer: Trainer,
+    config: TrainConfig,
+    checkpoint: CheckedCheckpoint,
+    console: Console,
+    *,
+    reset_optimizer: bool,
 ) -> LoopState:
     """The state of a checkpoint, restored exactly if the configuration is unchanged.
 
     Raises:
         UserError: its params don't fit the configuration's network or environment.
     """
-    config, facts = trainer.config, checkpoint.facts
+    facts = checkpoint.facts
     changes = changes_since(facts, config, checkpoint.path)
     arrays = checkpoint.read_arrays()
     _tell(console, checkpoint, changes, reset_optimizer=reset_optimizer)
@@ -103,10 +116,10 @@ def state_from_checkpoint(
     if reset_optimizer:
         afresh.add("opt_state")
     if afresh:
-        new = arrays_of(trainer.gathered(trainer.init(config.seed, facts.update)))
+        new = arrays_of(trainer.gathered(trainer.init(trainer.agents[0], facts.update)))
         kept = {name: array for name, array in arrays.items() if name.split(".")[0] not in afresh}
         arrays = new | kept
-    seeds = config.seed + np.arange(config.num_seeds, dtype=np.uint32)
+    seeds = np.array(trainer.agents, np.uint32)
     arrays["seed"] = seeds.reshape(arrays["seed"].shape)
     state = state_of(trainer.state_shape(), arrays, checkpoint.path)
     return LoopState(trainer.on_devices(state), facts.update, facts.last_logged)

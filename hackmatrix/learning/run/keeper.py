@@ -12,13 +12,14 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import __version__
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.ppo import seeds
+from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.checkpoint_params import params_of
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.snapshots import arrays_of
-from hackmatrix.learning.run.sources import Source
-from hackmatrix.learning.settings.config import Course
+from hackmatrix.learning.run.start import Start
+from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.runs import exports
 from hackmatrix.runs.checkpoints import best_checkpoint, check_checkpoint
 from hackmatrix.runs.facts import Evaluation, Facts
@@ -33,6 +34,7 @@ class Keeper:
     def __init__(
         self,
         run: RunFolder,
+        config: TrainConfig,
         trainer: Trainer,
         course: Course,
         console: Console,
@@ -42,13 +44,13 @@ class Keeper:
         self._folder = run
         self._run = run.path
         self._trainer = trainer
-        self._config = trainer.config
+        self._config = config
         self._course = course
         self._console = console
         self._trackers = trackers
         self._saver = Saver(
             run.path,
-            self._config.keep_checkpoints,
+            config.run.keep_checkpoints,
             check=run.check,
             settle_metrics=run.settle_metrics,
             on_saved=self._saved,
@@ -94,15 +96,14 @@ class Keeper:
         """Whether a score is finite and better than all before."""
         return self._saver.is_best(score)
 
-    def keep_first(self, first: LoopState, source: Source | Path) -> None:
+    def keep_first(self, first: LoopState, start: Start) -> None:
         """Makes sure that the folder holds the state from which the run resumes.
 
         Args:
             first: the initial state.
-            source: what the run resumes.
+            start: where the run starts.
         """
-        facts = source.facts_in(self._run) if isinstance(source, Source) else None
-        if facts is None:
+        if (facts := start.facts_in(self._run)) is None:
             self.keep(first)
             return
         self._last_update = first.update
@@ -147,7 +148,7 @@ class Keeper:
     def agents_params(self, now: LoopState) -> list[Any]:
         """The params of each agent, with the feature normalisation folded in."""
         params = jax.device_get(self._trainer.network_params(now.train))
-        return seeds.split(params, self._config.num_seeds)
+        return seeds.split(params, len(self._config.run.seeds))
 
     def _make_best(self) -> None:
         """Exports the params of the best checkpoint, which are missing, from its arrays."""
@@ -203,7 +204,7 @@ class Keeper:
             update=now.update,
             timesteps=self._course.timesteps(now.update),
             last_logged=now.last_logged,
-            environment=environment_id(self._config.environment),
+            environment=environment_id(self._config.environment.name),
             version=__version__,
             config=self._config.as_dict(),
             evaluation=evaluation,
@@ -215,7 +216,7 @@ class Keeper:
 
     def _tell_broken(self, update: int, agents: Sequence[Any | None]) -> None:
         """Warns once about each agent whose params are not finite."""
-        seeds_of_agents = zip(self._config.seeds, agents, strict=True)
+        seeds_of_agents = zip(self._config.run.seeds, agents, strict=True)
         broken = {seed for seed, params in seeds_of_agents if params is None}
         for seed in sorted(broken - self._broken):
             self._console.warn(

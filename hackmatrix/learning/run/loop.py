@@ -21,6 +21,7 @@ from hackmatrix.core.version import ENVIRONMENT_ID, __version__
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.ppo import seeds
+from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.chunks import Chunks
@@ -29,12 +30,11 @@ from hackmatrix.learning.run.keeper import Keeper
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.multi_process import SAME_SIGNAL, LeadingTrainer, tell_trainer
 from hackmatrix.learning.run.reporter import Reporter
-from hackmatrix.learning.run.run_environment import environment_of, trained_environment
 from hackmatrix.learning.run.run_folder import open_run_folder, prepare_run_folder, start_facts
 from hackmatrix.learning.run.schedule import Schedule
-from hackmatrix.learning.run.sources import Source
+from hackmatrix.learning.run.start import BEGINNING, Start
 from hackmatrix.learning.run.stop import StopRequest
-from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
 from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.runs.checkpoints import best_checkpoint
@@ -79,7 +79,7 @@ def train(
     options: TrainOptions | None = None,
     console: Console | None = None,
     *,
-    source: Source | Path | None = None,
+    start: Start = BEGINNING,
     env: Environment | None = None,
     make_evaluate: MakeEvaluate | None = None,
     team: Team | None = None,
@@ -90,16 +90,16 @@ def train(
         config: the final settings (see `auto_scale_for_batch_size`).
         options: options of this command.
         console: displays the run; by default on standard output.
-        source: what to resume: a checkpoint, or a file of params.
+        start: where to start, see `find_start`.
         env: what to train on; by default the environment that `config` names.
-        make_evaluate: returns the function that evaluates params, needed if `config.eval_interval`
+        make_evaluate: returns the function that evaluates params, needed if `eval_interval`
             is set: `hackmatrix.research.evaluation.selection.make_evaluate`.
         team: the processes that train together with this one, which leads them; the others run
             `follow`.
 
     Raises:
         LostError: other processes are gone.
-        UserError: the configuration doesn't fit the devices or the source, or the run's folder
+        UserError: the configuration doesn't fit the devices or the start, or the run's folder
             can't be created; nothing was changed.
         LostFolderError: the run's folder was deleted, moved or replaced meanwhile.
         OSError: the folder can't be written to at the start.
@@ -107,29 +107,29 @@ def train(
     options = options or TrainOptions()
     with contextlib.ExitStack() as stack:
         console = console or stack.enter_context(Console())
-        course = _course(config, source)
+        course = start.course(config.ppo)
         if team is not None:
             tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
         devices = _devices(config, options, console, team)
-        is_ours = env is None and environment_id(config.environment) == ENVIRONMENT_ID
-        env = env or environment_of(config)
-        trained = trained_environment(env, config)
+        is_ours = env is None and environment_id(config.environment.name) == ENVIRONMENT_ID
+        env = env or config.environment.make()
+        trained = config.environment.trained(env)
         trainer = _trainer(trained, config, devices, course, options, team, is_ours)
-        run = stack.enter_context(open_run_folder(config, options, source))
+        run = stack.enter_context(open_run_folder(config, options, start))
         say, warn = partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)
         with StopRequest(say, warn, SAME_SIGNAL if team else 0.0) as stop:
-            first = _compiled(trainer, source, options, console)
-            prepare_run_folder(run, config, source, console)
+            first = _compiled(trainer, config, start, options, console)
+            prepare_run_folder(run, config, start, console)
             run.add_start(start_facts(first.update, devices))
             console.keep_log(run.path / LOG)
             console.say(f"run {run.path}")
-            evaluate = _evaluate(env, trainer, make_evaluate, console)
+            evaluate = _evaluate(env, trainer, config, make_evaluate, console)
             schedule = Schedule.of(config, course, options, first.update)
             for note in schedule.notes(config):
                 console.say(note)
             trackers = stack.enter_context(_trackers(config, options, run, first, console))
-            keeper = Keeper(run, trainer, course, console, trackers)
-            reporter = Reporter(run, trainer, course, console, trackers)
+            keeper = Keeper(run, config, trainer, course, console, trackers)
+            reporter = Reporter(run, config, trainer, course, console, trackers)
             loop = _Loop(
                 schedule,
                 Chunks(trainer, schedule, options, run.path / PROFILES, console),
@@ -141,8 +141,8 @@ def train(
                 should_stop=partial(_is_stop_requested, stop, team, console),
             )
             with keeper:
-                if source is not None:
-                    keeper.keep_first(first, source)
+                if not start.is_beginning:
+                    keeper.keep_first(first, start)
                 last, end = loop.run(first)
         return _outcome(run, course, last, end, stop, keeper, reporter)
 
@@ -242,21 +242,22 @@ def _trainer(
     is_ours: bool,
 ) -> Trainer:
     search = options.detect_anomaly
-    if team is None:
-        return Trainer(
-            env, config, devices, course, detect_anomaly=search, made_from_config=is_ours
-        )
-    return LeadingTrainer(team, env, config, devices, course, detect_anomaly=search)
-
-
-def _course(config: TrainConfig, source: Source | Path | None) -> Course:
-    if isinstance(source, Source):
-        return source.course(config)
-    return Course(config.batch_size, config.total_timesteps)
+    if team is not None:
+        return LeadingTrainer(team, env, config, devices, course, detect_anomaly=search)
+    return Trainer(
+        env,
+        config.ppo,
+        config.network,
+        devices,
+        course,
+        agents=config.run.seeds,
+        detect_anomaly=search,
+        kept_as=f"a run of {config.compiled}" if is_ours else None,
+    )
 
 
 def _compiled(
-    trainer: Trainer, source: Source | Path | None, options: TrainOptions, console: Console
+    trainer: Trainer, config: TrainConfig, start: Start, options: TrainOptions, console: Console
 ) -> LoopState:
     """Compiles the trainer and returns the run's initial state."""
     devices = trainer.mesh.devices
@@ -265,7 +266,7 @@ def _compiled(
     with console.waiting(f"compiling for {count}{kind}; kept on disk for the next run"):
         began = time.perf_counter()
         first = make_initial_state(
-            trainer, source, console, reset_optimizer=options.reset_optimizer
+            trainer, config, start, console, reset_optimizer=options.reset_optimizer
         )
         # Zero updates: this compiles and changes nothing.
         first = first._replace(train=jax.block_until_ready(trainer.run(first.train, 0)))
@@ -275,15 +276,19 @@ def _compiled(
 
 
 def _evaluate(
-    env: Environment, trainer: Trainer, make_evaluate: MakeEvaluate | None, console: Console
+    env: Environment,
+    trainer: Trainer,
+    config: TrainConfig,
+    make_evaluate: MakeEvaluate | None,
+    console: Console,
 ) -> Evaluate | None:
     """The function that evaluates params; None if nothing is to be evaluated."""
-    if trainer.config.eval_interval is None:
+    if config.report.eval_interval is None:
         return None
     if make_evaluate is None:
         console.warn("nothing is evaluated: eval_interval is set, make_evaluate is not given")
         return None
-    return make_evaluate(env, trainer.network, trainer.config)
+    return make_evaluate(env, trainer.network, config)
 
 
 def _trackers(

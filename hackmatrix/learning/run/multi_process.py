@@ -17,11 +17,11 @@ from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.processes.team import Order, Team, is_end
 from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.measures import Measures
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
-from hackmatrix.learning.run.run_environment import environment_of, trained_environment
 from hackmatrix.learning.run.stop import StopRequest
-from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
 from hackmatrix.learning.settings.resolve import resolve
 
@@ -61,7 +61,15 @@ class LeadingTrainer(Trainer):
             LostError: another process does not answer.
             UserError: another process can't make it.
         """
-        super().__init__(env, config, devices, course, detect_anomaly=detect_anomaly)
+        super().__init__(
+            env,
+            config.ppo,
+            config.network,
+            devices,
+            course,
+            agents=config.run.seeds,
+            detect_anomaly=detect_anomaly,
+        )
         self._team = team
         team.check_answers()
         team.order(_Step.CONNECT)
@@ -132,8 +140,15 @@ def _trainer(team: Team, order: Order) -> Trainer:
     try:
         config, _ = resolve({}, None, settings)
         devices, _ = choose_devices(config, team.size)
-        env = trained_environment(environment_of(config), config)
-        trainer = Trainer(env, config, devices, Course(*course), detect_anomaly=detect_anomaly)
+        trainer = Trainer(
+            config.environment.trained(config.environment.make()),
+            config.ppo,
+            config.network,
+            devices,
+            Course(*course),
+            agents=config.run.seeds,
+            detect_anomaly=detect_anomaly,
+        )
     except UserError as error:
         team.answer(str(error))
         raise

@@ -11,13 +11,14 @@ from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.ppo import seeds
 from hackmatrix.learning.ppo import update as ppo
 from hackmatrix.learning.ppo.anomalies import Anomaly
+from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.alarms import RETURN, ROW_KEY, HealthOfAgents, recorded
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.reporting.joined_rows import AGENTS, joined, told
 from hackmatrix.learning.reporting.metrics import COLLAPSE, summarise
 from hackmatrix.learning.run.chunks import Timing
-from hackmatrix.learning.settings.config import Course
+from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.runs.facts import OF_AGENTS, Evaluation
 from hackmatrix.runs.folder import LostFolderError, RunFolder
 from hackmatrix.runs.trackers import Trackers
@@ -31,6 +32,7 @@ class Reporter:
     def __init__(
         self,
         run: RunFolder,
+        config: TrainConfig,
         trainer: Trainer,
         course: Course,
         console: Console,
@@ -38,7 +40,9 @@ class Reporter:
     ) -> None:
         """Reads the rows that the run already has, so that their alarms are not raised again."""
         self._run = run
-        self._config = trainer.config
+        self._config = config.ppo
+        self._seeds = config.run.seeds
+        self._stops = config.report.on_unhealthy == "stop"
         self._metrics = trainer.metrics
         self._course = course
         self._console = console
@@ -86,7 +90,7 @@ class Reporter:
         It does if a critical alarm holds for the last row of metrics; with many agents, for all of
         them.
         """
-        stop = self._config.on_unhealthy == "stop" and self.is_critical
+        stop = self._stops and self.is_critical
         if stop:
             self._console.say("stopped by --on-unhealthy stop")
         return stop
@@ -100,9 +104,9 @@ class Reporter:
             timing: timing of the calls since the last row.
         """
         config = self._config
-        agents = seeds.split(jax.device_get(sums), config.num_seeds)
-        row = joined([summarise(agent, self._metrics) for agent in agents], config.seeds)
-        steps = timing.updates * config.batch_size * config.num_seeds
+        agents = seeds.split(jax.device_get(sums), len(self._seeds))
+        row = joined([summarise(agent, self._metrics) for agent in agents], self._seeds)
+        steps = timing.updates * config.batch_size * len(self._seeds)
         row["train/steps_per_second"] = steps / timing.seconds
         row["train/learning_rate"] = float(ppo.learning_rate(config, self._course, update - 1, np))
         alarms = self._health.check(update, row)
@@ -136,7 +140,7 @@ class Reporter:
             means, and the results of each under `OF_AGENTS`.
         """
         prefixed = [{EVAL + name: value for name, value in each.items()} for each in results]
-        row = joined(prefixed, self._config.seeds)
+        row = joined(prefixed, self._seeds)
         self._write(update, row)
         means = {name: row[EVAL + name] for name in results[0]}
         shown = ", ".join(f"{name} {value:.3g}" for name, value in means.items())
@@ -151,7 +155,7 @@ class Reporter:
             steps = config.num_minibatches // config.gradient_accumulation_steps
             epoch, step = divmod(anomaly.step - 1, steps)
             where = f"epoch {epoch + 1}, minibatch {step + 1} of {steps}"
-        whose = f"seed {seed}: " if config.num_seeds > 1 else ""
+        whose = f"seed {seed}: " if len(self._seeds) > 1 else ""
         self._console.warn(f"{whose}not finite: {anomaly.tensor}; update {anomaly.update}, {where}")
 
     def _write(self, update: int, row: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ import jax
 from hackmatrix.core import machine
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.sources import Source
+from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config
 from hackmatrix.learning.settings.options import TrainOptions
@@ -28,7 +28,7 @@ from hackmatrix.runs.metrics_file import METRICS, read_metrics
 
 @contextlib.contextmanager
 def open_run_folder(
-    config: TrainConfig, options: TrainOptions, source: Source | Path | None
+    config: TrainConfig, options: TrainOptions, start: Start
 ) -> Iterator[RunFolder]:
     """The run's folder, locked inside the context; removed if it is new and the run did not start.
 
@@ -36,10 +36,10 @@ def open_run_folder(
         OSError: the disk is full.
         UserError: it can't be created, or holds later checkpoints or params that must not be lost.
     """
-    run = _locked(config, options, source)
+    run = _locked(config, options, start)
     try:
-        if isinstance(source, Source) and source.is_of(run.path):
-            _check_may_drop(run.path, source, options)
+        if start.is_in(run.path):
+            _check_may_drop(run.path, start, options)
         run.remove_partial()
         run.check_space()  # before anything is compiled
         yield run
@@ -48,9 +48,7 @@ def open_run_folder(
         run.remove_if_unused()
 
 
-def prepare_run_folder(
-    run: RunFolder, config: TrainConfig, source: Source | Path | None, console: Console
-) -> None:
+def prepare_run_folder(run: RunFolder, config: TrainConfig, start: Start, console: Console) -> None:
     """Writes the configuration, and rewinds the folder to the update where the run starts.
 
     Metrics of later updates are removed, as they will be made again; so are later checkpoints and
@@ -58,18 +56,16 @@ def prepare_run_folder(
     continues in another folder, the metrics are copied there.
     """
     run.write_config(dump_config(config))
-    if not isinstance(source, Source):
-        return
-    if source.is_of(run.path):
+    if start.is_in(run.path):
         # Params first: while their checkpoint is there, they can be made again.
-        remove_exported_after(run.path, source.update)
-        for checkpoint in reversed(checkpoints_after(source.update, run.path)):
+        remove_exported_after(run.path, start.update)
+        for checkpoint in reversed(checkpoints_after(start.update, run.path)):
             remove_checkpoint(checkpoint)
-        if dropped := run.cut_metrics(source.update):
-            after = f"{dropped:,} rows of metrics after update {source.update:,}"
+        if dropped := run.cut_metrics(start.update):
+            after = f"{dropped:,} rows of metrics after update {start.update:,}"
             console.say(f"{after} are dropped; their updates are made again")
-    elif source.run is not None:
-        rows = [row for row in read_metrics(source.run) if row["update"] <= source.update]
+    elif start.run is not None:
+        rows = [row for row in read_metrics(start.run) if row["update"] <= start.update]
         run.write_metrics(rows)
 
 
@@ -91,25 +87,25 @@ def start_facts(update: int, devices: list[jax.Device]) -> dict[str, Any]:
     }
 
 
-def _locked(config: TrainConfig, options: TrainOptions, source: Source | Path | None) -> RunFolder:
-    if isinstance(source, Source) and (own := _own_folder(config, options, source)) is not None:
+def _locked(config: TrainConfig, options: TrainOptions, start: Start) -> RunFolder:
+    if (own := _own_folder(config, options, start)) is not None:
         return RunFolder(own)
     if options.output_dir is not None:
         return RunFolder.create_at(options.output_dir)
-    return RunFolder.create(config.checkpoint_dir, options.run_name, options.run_suffix)
+    return RunFolder.create(config.run.checkpoint_dir, options.run_name, options.run_suffix)
 
 
-def _own_folder(config: TrainConfig, options: TrainOptions, source: Source) -> Path | None:
+def _own_folder(config: TrainConfig, options: TrainOptions, start: Start) -> Path | None:
     """The folder of the resumed run; None if the run continues in another one."""
-    if source.run is None or options.run_suffix:
+    if start.run is None or options.run_suffix:
         return None
     named = options.output_dir
     if options.run_name is not None:
-        named = config.checkpoint_dir / options.run_name
-    return source.run if named is None or source.is_of(named) else None
+        named = config.run.checkpoint_dir / options.run_name
+    return start.run if named is None or start.is_in(named) else None
 
 
-def _check_may_drop(run: Path, source: Source, options: TrainOptions) -> None:
+def _check_may_drop(run: Path, start: Start, options: TrainOptions) -> None:
     """Raises `UserError` if work would be lost, unless `--rewind` gives it up.
 
     That is later checkpoints and params, and rows that are missing: they are not made again.
@@ -117,24 +113,24 @@ def _check_may_drop(run: Path, source: Source, options: TrainOptions) -> None:
     if options.rewind:
         return
     ways = (
-        f"--rewind drops what came after {source.update}, --run-name or --output-dir goes on in a "
+        f"--rewind drops what came after {start.update}, --run-name or --output-dir goes on in a "
         "new folder"
     )
-    if later := checkpoints_after(source.update, run):
+    if later := checkpoints_after(start.update, run):
         newer = ", ".join(str(checkpoint.update) for checkpoint in later)
         raise UserError(
-            f"{source.run} has newer checkpoints than {source.update} ({newer}): "
-            f"--resume {source.run} goes on from the newest, {ways}"
+            f"{start.run} has newer checkpoints than {start.update} ({newer}): "
+            f"--resume {start.run} goes on from the newest, {ways}"
         )
-    if trained := exported_after(run, source.update):
+    if trained := exported_after(run, start.update):
         raise UserError(
-            f"{source.run} has newer params than its checkpoint {source.update} "
+            f"{start.run} has newer params than its checkpoint {start.update} "
             f"({', '.join(trained)}): {ways}"
         )
-    if source.checkpoint is not None and lacks_row(run, source.checkpoint.facts.last_logged):
+    if start.checkpoint is not None and lacks_row(run, start.checkpoint.facts.last_logged):
         last = max((row["update"] for row in read_metrics(run)), default=0)
         raise UserError(
-            f"{run / METRICS} lacks rows before checkpoint {source.update}, its last one is of "
+            f"{run / METRICS} lacks rows before checkpoint {start.update}, its last one is of "
             f"update {last}: put the file back, or --rewind goes on without them, --run-name or "
             "--output-dir in a new folder"
         )

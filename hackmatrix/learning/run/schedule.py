@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Self
 
-from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.ppo.config import Course
+from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.options import TrainOptions
 
 
@@ -38,10 +39,10 @@ class Schedule:
         profiled = max(options.profile_step, first_update + 1) if options.profile else None
         return cls(
             course.num_updates,
-            config.log_interval,
-            config.eval_interval,
+            config.report.log_interval,
+            config.report.eval_interval,
             save_updates,
-            60 * config.save_interval_minutes,
+            60 * config.run.save_interval_minutes,
             profiled,
         )
 
@@ -50,8 +51,8 @@ class Schedule:
         length = f"exceeds the run's {self.num_updates:,} updates"
         wanted = {
             "checkpoints": (config.save_updates, f"one every {self.save_seconds / 60:g} minutes"),
-            "evaluations": (config.eval_interval, "one at its end"),
-            "metrics": (config.log_interval, "one line at its end"),
+            "evaluations": (config.report.eval_interval, "one at its end"),
+            "metrics": (config.report.log_interval, "one line at its end"),
         }
         return [
             f"the interval of {what}, {interval:,} updates, {length}: {instead}"

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Collection
 
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.ppo.config import PPOConfig
 
 REFERENCE_BATCH = 256 * 128  # transitions; the next three constants were chosen for it
 REFERENCE_MINIBATCHES = 4
@@ -13,8 +13,8 @@ MIN_EPOCHS = 2  # with one, each rare event is used only once
 
 
 def auto_scale_for_batch_size(
-    config: TrainConfig, given: Collection[str] = (), accumulation: int = 1
-) -> tuple[TrainConfig, list[str]]:
+    config: PPOConfig, given: Collection[str] = (), accumulation: int = 1
+) -> tuple[PPOConfig, list[str]]:
     """Keeps minibatches near 8,192 transitions, and the policy change per update constant.
 
     For a batch of k >= 2 whole reference batches: k times the minibatches (or the next smaller

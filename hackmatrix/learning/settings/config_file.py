@@ -1,7 +1,7 @@
-"""Configuration files: YAML with the sections of `TrainConfig`, model, environment and so on.
+"""Configuration files: YAML with the sections model, environment and so on.
 
-A key is the name of a field of `TrainConfig`, in the section of that field, or another trainer's
-name for it (`n_epochs`, `clip_range`, `hidden_sizes`, ...).
+A key is the name of a setting of `TrainConfig`, in its section, or another trainer's name for it
+(`n_epochs`, `clip_range`, `hidden_sizes`, ...).
 """
 
 import difflib
@@ -12,14 +12,14 @@ from typing import Any
 import yaml
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.options import convert, options_of
+from hackmatrix.core.options import convert
 from hackmatrix.core.yaml_file import mapping_of, read_yaml
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
 
 Settings = dict[str, Any]
 
 BATCH_SIZE = "batch_size"  # minibatch size; converted to num_minibatches when the batch is known
-OPTIONS = options_of(TrainConfig)
 
 _NAMES_IN_SECTION = {
     "env": "name",
@@ -69,7 +69,7 @@ _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in _KNOWN))
 
 
 def read_config(path: Path) -> Settings:
-    """Reads the settings in a file, by field of `TrainConfig`, and `batch_size` if given.
+    """Reads the settings in a file, by name, and `batch_size` if given.
 
     Raises:
         UserError: the file can't be read or is not YAML of this form, a name is unknown or given
@@ -101,8 +101,8 @@ def with_num_minibatches(settings: Mapping[str, Any]) -> Settings:
     size = settings.pop(BATCH_SIZE, None)
     if size is None or "num_minibatches" in settings:
         return settings
-    num_envs = settings.get("num_envs", TrainConfig.num_envs)
-    num_steps = settings.get("num_steps", TrainConfig.num_steps)
+    num_envs = settings.get("num_envs", PPOConfig.num_envs)
+    num_steps = settings.get("num_steps", PPOConfig.num_steps)
     if size < 1 or num_envs * num_steps % size:
         raise UserError(
             f"training.batch_size {size}, the size of a minibatch, must divide num_envs x "
@@ -140,7 +140,7 @@ def entries(path: Path) -> list[tuple[str, Any]]:
 
 
 def converted(key: str, value: Any) -> Settings:
-    """The fields of `TrainConfig` that a known key sets.
+    """The settings of `TrainConfig` that a known key sets.
 
     Raises:
         ValueError: the value is not valid; the message continues a sentence that begins with the
@@ -154,7 +154,7 @@ def converted(key: str, value: Any) -> Settings:
 
 
 def names_of(key: str) -> tuple[str, ...]:
-    """The fields of `TrainConfig` that a known key decides."""
+    """The settings of `TrainConfig` that a known key decides."""
     name = _KNOWN[key]
     return _DECIDED[key] if name is None else (name,)
 

@@ -5,10 +5,10 @@ import contextlib
 import jax
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config import RunConfig, TrainConfig
 
 
-def available_devices(config: TrainConfig, num_processes: int = 1) -> list[jax.Device]:
+def available_devices(config: RunConfig, num_processes: int = 1) -> list[jax.Device]:
     """The devices that JAX finds in all processes, of the kind that `config.device` names.
 
     On CPU JAX creates as many as `config.num_devices` asks for, unless JAX has already been used in
@@ -43,10 +43,10 @@ def choose_devices(
         UserError: there are fewer devices than requested or none of their kind, or they can't
             share the games evenly.
     """
-    devices = available_devices(config, num_processes)
+    devices = available_devices(config.run, num_processes)
     platform = devices[0].platform
-    notes = _notes_on_tpu(config, platform)
-    wanted = config.num_devices or (config.tpu_cores if platform == "tpu" else None)
+    notes = _notes_on_tpu(config.run, platform)
+    wanted = config.run.num_devices or (config.run.tpu_cores if platform == "tpu" else None)
     if wanted is None and platform == "cpu":
         wanted = num_processes
     if wanted is None:
@@ -54,7 +54,7 @@ def choose_devices(
         if 0 < count < len(devices):
             notes.append(
                 f"{count} of {len(devices)} devices are used: more cannot share "
-                f"{config.num_envs:,} games evenly"
+                f"{config.ppo.num_envs:,} games evenly"
             )
         wanted = count or num_processes
     if wanted % num_processes:
@@ -67,7 +67,7 @@ def choose_devices(
     if config.num_groups % wanted:
         most = _most_that_share(config.num_groups, wanted)
         raise UserError(
-            f"{wanted} devices cannot share {config.num_envs:,} games evenly, "
+            f"{wanted} devices cannot share {config.ppo.num_envs:,} games evenly, "
             f"{most} can: give another --num-devices or --num-envs"
         )
     return _of_each_process(devices, wanted // num_processes, num_processes), notes
@@ -86,7 +86,7 @@ def _of_each_process(devices: list[jax.Device], count: int, num_processes: int) 
     return [device for found in of_process for device in found[:count]]
 
 
-def _notes_on_tpu(config: TrainConfig, platform: str) -> list[str]:
+def _notes_on_tpu(config: RunConfig, platform: str) -> list[str]:
     if platform != "tpu" and (config.tpu or config.tpu_cores):
         return [f"no TPU here, only {platform}: the settings of tpu change nothing"]
     return []

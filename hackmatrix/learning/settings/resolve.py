@@ -4,16 +4,16 @@ A setting is taken from the first of these that gives it: flags, the file of --c
 run, --auto-tune, the scaling for large batches, the defaults.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from hackmatrix.agents.networks.architectures import MULTI_TASK
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.config_file import (
     BATCH_SIZE,
-    OPTIONS,
     Settings,
     with_num_minibatches,
 )
@@ -31,7 +31,7 @@ def resolve(
     """The configuration, and a line of text for each setting that was chosen automatically.
 
     Args:
-        flags: the fields of `TrainConfig` given on the command line.
+        flags: the settings given on the command line.
         in_file: the settings in the file of --config, from `read_config`.
         resumed: the configuration of the resumed run; fields that this version does not have are
             ignored.
@@ -55,8 +55,10 @@ def resolve(
     given = with_num_minibatches(given)
     # Scaling comes first: only the scaled number must be a multiple of the accumulation steps.
     accumulation = given.pop("gradient_accumulation_steps", 1)
-    config, scaled = auto_scale_for_batch_size(TrainConfig(**given), given, accumulation)
-    return config, notes + [f"scaled for the batch of {config.batch_size:,}: {s}" for s in scaled]
+    config = TrainConfig.of(**given)
+    ppo, scaled = auto_scale_for_batch_size(config.ppo, given, accumulation)
+    notes += [f"scaled for the batch of {ppo.batch_size:,}: {each}" for each in scaled]
+    return dataclasses.replace(config, ppo=ppo), notes
 
 
 def _of_resumed(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
@@ -77,7 +79,7 @@ def _tuned(given: Mapping[str, Any]) -> Settings:
     from hackmatrix.learning.settings.auto_tune import settings_for
     from hackmatrix.learning.settings.devices import available_devices
 
-    wanted = TrainConfig(**{name: given[name] for name in _ABOUT_DEVICES if name in given})
+    wanted = RunConfig(**{name: given[name] for name in _ABOUT_DEVICES if name in given})
     found = available_devices(wanted)
     count = wanted.num_devices or (wanted.tpu_cores if found[0].platform == "tpu" else None)
     return settings_for(found[0].platform, count or len(found))

@@ -135,7 +135,10 @@ def update() -> None:
     from hackmatrix.learning.ppo.trainer import Trainer
     from hackmatrix.learning.settings.config import TrainConfig
 
-    trainer = Trainer(hackmatrix.make(), TrainConfig(), made_from_config=True)
+    config = TrainConfig()
+    trainer = Trainer(
+        hackmatrix.make(), config.ppo, config.network, kept_as=f"a run of {config.compiled}"
+    )
     jax.block_until_ready(trainer.run(trainer.start(0), 1))
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-import hackmatrix
 from hackmatrix.core import machine
 from hackmatrix.core.processes.python_module import python_module
 from hackmatrix.learning.ppo import update as ppo
@@ -35,8 +34,8 @@ class Memory(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
         return {
-            "num_envs": self.config.num_envs,
-            "num_steps": self.config.num_steps,
+            "num_envs": self.config.ppo.num_envs,
+            "num_steps": self.config.ppo.num_steps,
             "bytes_per_transition": self.bytes_per_transition,
             "peak_rss": self.peak_rss,
             "xla_temporary": self.xla_temporary,
@@ -50,7 +49,7 @@ class Memory(NamedTuple):
         if self.xla_temporary is not None:
             temporary = f"{self.xla_temporary / 1e6:,.0f} MB"
         return (
-            f"{self.config.num_envs} x {self.config.num_steps} transitions of "
+            f"{self.config.ppo.num_envs} x {self.config.ppo.num_steps} transitions of "
             f"{self.bytes_per_transition:.0f} bytes, advantages included\n"
             f"peak memory of a new training process {self.peak_rss / 1e6:,.0f} MB, compiling "
             f"included; XLA's temporary buffers {temporary}"
@@ -62,27 +61,27 @@ def measure(options: MemoryOptions) -> Memory:
     config = train_config(options)
     command = python_module(__name__, json.dumps(dataclasses.asdict(options)))
     measured = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    return Memory(config, _rollout_bytes(config) / config.batch_size, **measured)
+    return Memory(config, _rollout_bytes(config) / config.ppo.batch_size, **measured)
 
 
 def _rollout_bytes(config: TrainConfig) -> int:
     """Bytes of all arrays that the rollout keeps for the epochs."""
-    trainer = Trainer(hackmatrix.make(observation=config.observation), config)
+    trainer = Trainer(config.environment.make(), config.ppo, config.network)
 
     def buffers(state: TrainState) -> tuple[Rollout, Array]:
         keys = UpdateKeys(state.seed, state.update)
-        numbers = jnp.arange(config.num_envs)
+        numbers = jnp.arange(config.ppo.num_envs)
         _, rollout = play(trainer.task, state.params, state.games, keys, numbers)
-        return rollout, ppo.batch_of(rollout, jnp.ones(()), config).samples.advantage
+        return rollout, ppo.batch_of(rollout, jnp.ones(()), config.ppo).samples.advantage
 
-    shapes = jax.eval_shape(buffers, jax.eval_shape(trainer.init, config.seed))
+    shapes = jax.eval_shape(buffers, jax.eval_shape(trainer.init, config.run.seed))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(shapes))
 
 
 def _train(config: TrainConfig, updates: int) -> dict[str, int | None]:
     """Trains in this process; returns its peak memory and XLA's temporary buffers in bytes."""
-    trainer = Trainer(hackmatrix.make(observation=config.observation), config)
-    state = trainer.init(config.seed)
+    trainer = Trainer(config.environment.make(), config.ppo, config.network)
+    state = trainer.init(config.run.seed)
     run = jax.jit(trainer.run, donate_argnums=0).lower(state, jnp.int32(0)).compile()
     for _ in range(updates):
         state = jax.block_until_ready(run(state, jnp.int32(1)))

@@ -1,5 +1,6 @@
 """The options of the benchmarks. Imports no JAX, so that `--help` is fast."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -83,5 +84,6 @@ def train_config(options: UpdateOptions) -> TrainConfig:
     given = {"update_epochs": options.epochs, "num_minibatches": options.minibatches}
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     chosen |= {"dtype": options.dtype, "observation": options.observation}
-    config = TrainConfig(num_envs=options.num_envs, num_steps=options.num_steps, **chosen)
-    return auto_scale_for_batch_size(config, chosen)[0]
+    config = TrainConfig.of(num_envs=options.num_envs, num_steps=options.num_steps, **chosen)
+    ppo, _ = auto_scale_for_batch_size(config.ppo, chosen)
+    return dataclasses.replace(config, ppo=ppo)

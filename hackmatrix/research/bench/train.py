@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-import hackmatrix
 from hackmatrix.core import machine
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.observation import FEATURE_SIZE
@@ -40,22 +39,23 @@ class Training(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
-        config, median = self.config, statistics.median(self.rates)
+        ppo, network, median = self.config.ppo, self.config.network, statistics.median(self.rates)
+        features = FEATURE_SIZE[self.config.environment.observation]
         return {
             "steps_per_second": median,
-            "num_envs": config.num_envs,
-            "num_steps": config.num_steps,
-            "epochs": config.update_epochs,
-            "minibatches": config.num_minibatches,
-            "network": [FEATURE_SIZE[config.observation], *[config.hidden_dim] * config.num_layers],
-            "dtype": config.dtype,
+            "num_envs": ppo.num_envs,
+            "num_steps": ppo.num_steps,
+            "epochs": ppo.update_epochs,
+            "minibatches": ppo.num_minibatches,
+            "network": [features, *[network.hidden_dim] * network.num_layers],
+            "dtype": network.dtype,
             "repeats": len(self.rates),
             "median": median,
             "min": min(self.rates),
             "max": max(self.rates),
             "compile_seconds": self.compile_seconds,
             "product_gflops": statistics.median(self.product_rates),
-            "megaflops_per_step": megaflops_per_step(config),
+            "megaflops_per_step": megaflops_per_step(self.config),
             "limit": self.limit,
             "fraction_of_limit": median / self.limit,
             **self.scalars,
@@ -92,25 +92,25 @@ def megaflops_per_step(config: TrainConfig) -> float:
     takes a forward pass and the gradients with respect to the params, and to the inputs of all
     layers but the first.
     """
-    width, layers = config.hidden_dim, config.num_layers
-    first = FEATURE_SIZE[config.observation] * width
+    width, layers = config.network.hidden_dim, config.network.num_layers
+    first = FEATURE_SIZE[config.environment.observation] * width
     forward = first + (layers - 1) * width**2 + width * (NUM_ACTIONS + 1)
-    return 2e-6 * (forward + config.update_epochs * (3 * forward - first))
+    return 2e-6 * (forward + config.ppo.update_epochs * (3 * forward - first))
 
 
 def measure(options: TrainOptions) -> Training:
     """Times updates after one that compiles, and a matrix product after each of them."""
     config = train_config(options)
-    trainer = Trainer(hackmatrix.make(observation=config.observation), config)
+    trainer = Trainer(config.environment.make(), config.ppo, config.network)
     product = _product()
 
-    state = trainer.init(config.seed)
+    state = trainer.init(config.run.seed)
     state, compile_seconds = _timed(trainer.run, state, 1)
     state, _ = trainer.take_sums(state)
     rates, product_rates = [], []
     for _ in range(options.repeats):
         state, seconds = _timed(trainer.run, state, 1)
-        rates.append(config.batch_size / seconds)
+        rates.append(config.ppo.batch_size / seconds)
         product_rates.append(product())
     row = summarise(jax.device_get(state.sums), trainer.metrics)
     scalars = {name: row[f"train/{name}"] for name in _SCALARS}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.settings.config_file import OPTIONS
+from hackmatrix.learning.settings.config import LOGGING, OPTIONS
 from hackmatrix.research.comparison.curves import (
     Curve,
     Run,
@@ -26,7 +26,7 @@ _LEFT_OUT = frozenset(
         "seed",
         "num_seeds",
         *_ABOUT_DEVICES,
-        *(name for name, option in OPTIONS.items() if option.section == "logging"),
+        *(name for name, option in OPTIONS.items() if option.section == LOGGING),
     }
 )
 

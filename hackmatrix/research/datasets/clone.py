@@ -16,6 +16,7 @@ from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.imitation.search_targets import Lessons
 from hackmatrix.learning.imitation.supervised import learn, loss
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.keys import Purpose, key_for
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.datasets.folder import DataSet, known_environment
@@ -62,7 +63,7 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
         DamagedError: the data set is damaged.
     """
     env, network = _made(data, config)
-    learned, held_out, games = _lessons(data, env, network, config, plan)
+    learned, held_out, games = _lessons(data, env, network, config.ppo, plan)
     if not min(len(learned.mask), len(held_out.mask)):
         raise UserError(
             f"{data.path}: its first {games} games, of {plan.positions:,} positions at most, are "
@@ -90,23 +91,24 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
 
 
 def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
-    name = environment_id(config.env)
-    if config.multi_task:  # each task's rewards have a scale of their own
+    environment, architecture = config.environment, config.network.architecture
+    name = environment_id(environment.env)
+    if environment.multi_task:  # each task's rewards have a scale of their own
         raise UserError("multi_task: games of several tasks can't be cloned")
-    known_environment(data, config.env)
-    if ARCHITECTURES[config.architecture].recurrent:
-        raise UserError(f"{config.architecture} has a memory: it can't learn single positions")
-    if config.normalize_observations:
+    known_environment(data, environment.env)
+    if ARCHITECTURES[architecture].recurrent:
+        raise UserError(f"{architecture} has a memory: it can't learn single positions")
+    if config.ppo.normalize_observations:
         raise UserError("normalize_observations: cloned params read observations as they are")
     options: dict[str, Any] = {}
     if name == ENVIRONMENT_ID:
-        options = {"observation": config.observation, "reward": config.reward}
+        options = {"observation": environment.observation, "reward": environment.reward}
     env = data_environment(name, **options)
     return env, make_network(env, config.network)
 
 
 def _lessons(
-    data: DataSet, env: Environment, network: Network, config: TrainConfig, plan: Plan
+    data: DataSet, env: Environment, network: Network, config: PPOConfig, plan: Plan
 ) -> tuple[Lessons, Lessons, int]:
     """The lessons to learn from, those held out, and the number of games."""
 

@@ -9,7 +9,7 @@ from hackmatrix.agents.roster.batch_players import Seated, player_of
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.environments.interface.environment import Environment, optional_members
 from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.game.rules.actions import NUM_ACTIONS
@@ -52,7 +52,7 @@ def agent_player(
 
 
 def _is_hackmatrix(env: Environment) -> bool:
-    return getattr(env, "id", None) == ENVIRONMENT_ID
+    return optional_members(env).id == ENVIRONMENT_ID
 
 
 def _in_jax(seated: Seated, limits: Limits) -> Play:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.learning.ppo.keys import Purpose, key_for, keys_for
 
@@ -22,9 +22,9 @@ class Family(NamedTuple):
 
     def begin(self, env: Environment, seed: Array, numbers: Array) -> tuple[PyTree, PyTree]:
         """Observations and states of the games with these numbers [N], before the first action."""
-        if hasattr(env, "reset_game"):
+        if (reset_game := optional_members(env).reset_game) is not None:
             stream = jnp.full(numbers.shape, jnp.uint32(self.stream) + seed)
-            return jax.vmap(env.reset_game)(stream, numbers.astype(jnp.uint32))
+            return jax.vmap(reset_game)(stream, numbers.astype(jnp.uint32))
         return jax.vmap(env.reset)(keys_for(seed, self.reset, each=numbers))
 
     def step_keys(self, seed: Array, times: Array, numbers: Array) -> Array:

@@ -14,7 +14,7 @@ from hackmatrix.research.evaluation.report import Report, report_on
 def make_evaluate(env: Environment, network: Network, config: TrainConfig) -> Evaluate:
     """The function that evaluates params, for `hackmatrix.learning.run.loop.train`.
 
-    It plays `config.eval_episodes` games with sampled actions, always the same ones: neither games
+    It plays `--eval-episodes` games with sampled actions, always the same ones: neither games
     of the training nor those of `hackmatrix evaluate`.
     """
     report = make_report(env, network, config)
@@ -26,5 +26,7 @@ def make_report(
 ) -> Callable[[PyTree], Report]:
     """The function that plays the games of `make_evaluate` with some params and reports on them."""
     player = network_player("", network, None, greedy=False)
-    games = Games(env, player, Limits(config.eval_episodes, config.seed, first=SELECTION))
+    games = Games(
+        env, player, Limits(config.report.eval_episodes, config.run.seed, first=SELECTION)
+    )
     return lambda params: report_on(env, games.play(params))

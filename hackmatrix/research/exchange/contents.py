@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.run.checkpoint_params import params_of
-from hackmatrix.learning.run.sources import ORIGINAL
+from hackmatrix.learning.run.start import ORIGINAL
 from hackmatrix.research.exchange.formats import FORMATS
 from hackmatrix.runs.checkpoints import FACTS, FOLDER, check_checkpoint, checkpoints_of
 from hackmatrix.runs.folder import CONFIG, TRIALS

@@ -121,7 +121,7 @@ def _evaluation(agent: Exported, seed: int | None, which: str) -> Check:
 
     try:
         config, _ = resolve({"seed": seed, "num_seeds": 1}, None, settings)
-        trained_on = environment_id(config.environment)
+        trained_on = environment_id(config.environment.name)
     except UserError as error:
         return Check(name, False, f"its settings: {error}")
     if trained_on != agent.about.get("environment"):
@@ -139,12 +139,9 @@ def _evaluation(agent: Exported, seed: int | None, which: str) -> Check:
 def _player(config: "TrainConfig") -> "Callable[[Any], Report]":
     """A function that plays the games of a run's evaluations."""
     from hackmatrix.agents.networks.network import make_network
-    from hackmatrix.environments.registry import make_environment
     from hackmatrix.research.evaluation.selection import make_report
 
-    env = make_environment(
-        config.environment, config.observation, config.max_episode_steps, config.reward
-    )
+    env = config.environment.make()
     return make_report(env, make_network(env, config.network), config)
 
 

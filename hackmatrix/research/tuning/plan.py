@@ -1,6 +1,5 @@
 """The plan of a search: the settings it starts from, its space and its measure."""
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,17 +45,17 @@ class Plan(NamedTuple):
         if found.keys() & {"batch_size", "num_minibatches"}:  # one replaces the other
             base = {n: v for n, v in base.items() if n not in ("batch_size", "num_minibatches")}
         config = resolve(found, base)[0]
-        check_code(config.environment, self.env, "the search trains on")
+        check_code(config.environment.name, self.env, "the search trains on")
         return config
 
     def of_trial(self, params: Mapping[str, Any]) -> TrainConfig:
         """The settings with which a trial is trained."""
-        return _quiet(self.config(params), self.config(params).seed, self.num_seeds)
+        return _quiet(self.config(params), self.config(params).run.seed, self.num_seeds)
 
     def of_fresh(self, params: Mapping[str, Any]) -> TrainConfig:
         """The settings with which they are trained again, with seeds that no trial has had."""
         config = self.config(params)
-        return _quiet(config, config.seed + _FRESH, self.fresh_seeds)
+        return _quiet(config, config.run.seed + _FRESH, self.fresh_seeds)
 
     def write(self) -> None:
         """Writes what the search is about, or checks that the folder's search is about the same.
@@ -94,11 +93,11 @@ def plan_of(options: TuneOptions) -> Plan:
     if options.env is not None and not base.get("multi_task"):
         base = {**base, "env": options.env}
     config, _ = resolve({}, base)
-    check_code(config.environment, options.env, f"{options.config}: trains on")
+    check_code(config.environment.name, options.env, f"{options.config}: trains on")
     space = DEFAULT if options.search_space is None else read_space(options.search_space)
     if options.objective == "pareto":
-        space = with_budget(space, config.total_timesteps)
-    evaluated = "eval/mean_return" if config.eval_interval is not None else RETURN
+        space = with_budget(space, config.ppo.total_timesteps)
+    evaluated = "eval/mean_return" if config.report.eval_interval is not None else RETURN
     return Plan(
         folder=options.folder,
         base=base,
@@ -114,11 +113,10 @@ def plan_of(options: TuneOptions) -> Plan:
 
 def _quiet(config: TrainConfig, seed: int, num_seeds: int) -> TrainConfig:
     """The settings with these seeds, enough rows of metrics, and no trackers."""
-    return dataclasses.replace(
-        config,
+    return config.but(
         seed=seed,
         num_seeds=num_seeds,
-        log_interval=max(1, config.num_updates // _ROWS),
+        log_interval=max(1, config.ppo.course.num_updates // _ROWS),
         keep_checkpoints=1,
         tensorboard=False,
         wandb=False,

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import convert
-from hackmatrix.learning.settings.config import LOGGING
+from hackmatrix.learning.settings.config import LOGGING, OPTIONS
 from hackmatrix.learning.settings.config_file import (
-    OPTIONS,
     Settings,
     converted,
     entries,

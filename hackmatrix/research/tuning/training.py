@@ -56,7 +56,7 @@ def training(config: TrainConfig, run: Path) -> Iterator["subprocess.Popen[bytes
     source += [] if begun else ["--output-dir", str(run)]
     with open(run.with_suffix(".log"), "ab", opener=open_no_link) as log:
         process = subprocess.Popen(
-            [*COMMAND, *source, *config.code_flags],
+            [*COMMAND, *source, *config.environment.code_flags],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -2,6 +2,7 @@
 
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -52,11 +53,11 @@ def test_a_row_of_the_table_is_all_that_a_new_one_needs(monkeypatch: pytest.Monk
     module.make = lambda env, config: MemoryNetwork(env, config.hidden_dim)
     monkeypatch.setitem(sys.modules, "memory", module)
     monkeypatch.setitem(ARCHITECTURES, "memory", Architecture("memory", recurrent=True))
-    config = TrainConfig(
+    config = TrainConfig.of(
         num_envs=8, num_steps=4, num_minibatches=4, hidden_dim=3, architecture="memory"
     )
     assert config.num_groups == 2  # of 4 games, one for each minibatch
-    trainer = Trainer(probes.Grid(), config)
+    trainer = Trainer(probes.Grid(), config.ppo, config.network)
     assert int(trainer.run(trainer.init(0), 1).update) == 1
 
 
@@ -66,6 +67,6 @@ def test_every_architecture_is_documented() -> None:
 
 
 def test_settings_of_a_run_hold_those_of_its_network() -> None:
-    config = TrainConfig(hidden_dim=8, activation="tanh", layer_norm=True)
+    config = TrainConfig.of(hidden_dim=8, activation="tanh", layer_norm=True)
     assert config.network == NetworkConfig("mlp", 8, 2, "tanh", "float32", layer_norm=True)
-    assert NetworkConfig.of(config.as_dict()) == config.network
+    assert NetworkConfig.read(Path("params.json"), config.as_dict()) == config.network

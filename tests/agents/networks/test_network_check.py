@@ -8,10 +8,10 @@ import pytest
 from memory_network import MemoryNetwork
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
-from hackmatrix.learning.settings.config import TrainConfig
 
-CONFIG = TrainConfig(num_envs=8, num_steps=4)
+CONFIG = PPOConfig(num_envs=8, num_steps=4)
 
 
 class TwoValues(MemoryNetwork):
@@ -53,5 +53,5 @@ class GrowingCarry(MemoryNetwork):
 )
 def test_what_is_no_network_is_refused_in_one_line(network: Any, message: str) -> None:
     with pytest.raises(UserError, match=message) as raised:
-        Trainer(probes.Grid(), CONFIG, network=network)
+        Trainer(probes.Grid(), CONFIG, network)
     assert "\n" not in str(raised.value)

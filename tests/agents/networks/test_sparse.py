@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.networks.sparse import SparseFeatures
 from hackmatrix.game.rules.observation import RECORD_SIZE
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
-from hackmatrix.learning.settings.config import TrainConfig
 
 
 class Table:
@@ -115,7 +116,9 @@ def test_an_agent_reads_vectors_on_other_devices(device: str) -> None:
 def test_the_devices_of_the_trainer_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """What JAX finds is replaced, as there need be no accelerator where tests run."""
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")
-    trainer = Trainer(hackmatrix.make(), TrainConfig(num_envs=4), jax.devices("cpu")[:1])
+    trainer = Trainer(
+        hackmatrix.make(), PPOConfig(num_envs=4), NetworkConfig(), jax.devices("cpu")[:1]
+    )
     records = jax.ShapeDtypeStruct((2, RECORD_SIZE), jnp.uint8)
     assert isinstance(jax.eval_shape(trainer.network.features, records), SparseFeatures)
 

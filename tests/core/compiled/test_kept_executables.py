@@ -48,8 +48,9 @@ class Traced(Trainer):
 enable_compilation_cache()
 for seed in 1, 2:
     sizes = dict(hidden_dim=8, num_envs=4, num_steps=4, num_minibatches=2)
-    config = TrainConfig(env="CartPole-v1", seed=seed, **sizes)
-    trainer = Traced(make("CartPole-v1"), config, made_from_config=True)
+    config = TrainConfig.of(env="CartPole-v1", seed=seed, **sizes)
+    name = f"a run of {config.compiled}"
+    trainer = Traced(make("CartPole-v1"), config.ppo, config.network, kept_as=name)
     state = trainer.run(trainer.run(trainer.start(seed), 0), 2)
     leaves = jax.tree.leaves(jax.device_get(state))
     print(hashlib.sha256(b"".join(leaf.tobytes() for leaf in leaves)).hexdigest())

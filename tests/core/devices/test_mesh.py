@@ -74,7 +74,7 @@ import probe_environments as probes
 from flax import linen as nn
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.learning.ppo.trainer import Trainer
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.ppo.config import PPOConfig
 
 class Halves(nn.Module):
     @nn.compact
@@ -83,10 +83,10 @@ class Halves(nn.Module):
         return nn.Dense(2)(hidden), nn.Dense(1)(hidden)[..., 0]
 
 env = probes.Policy()
-config = TrainConfig(num_envs=4, num_steps=2, num_minibatches=1, update_epochs=1, lr=0.1)
+config = PPOConfig(num_envs=4, num_steps=2, num_minibatches=1, update_epochs=1, lr=0.1)
 def params(devices):
     network = FeatureNetwork(env, Halves(), reads_features=False)
-    trainer = Trainer(env, config, devices, network=network)
+    trainer = Trainer(env, config, network, devices)
     first = trainer.init(0)
     before = jax.device_get(first.params)
     return before, jax.device_get(trainer.run(first, 2).params)

@@ -37,7 +37,7 @@ def test_a_level_is_the_real_game_but_for_what_it_says() -> None:
 
 def test_what_a_run_saves_is_read_back_as_it_was(tmp_path: Path) -> None:
     curriculum = Curriculum.of(CONFIGS / "curriculum.yaml")
-    config = TrainConfig(curriculum=curriculum, curriculum_start_level=2)
+    config = TrainConfig.of(curriculum=curriculum, curriculum_start_level=2)
     path = tmp_path / "config.yaml"
     path.write_text(dump_config(config))
     assert resolve({}, read_config(path))[0] == config
@@ -48,8 +48,8 @@ def test_a_configuration_may_hold_the_levels_or_name_their_file(tmp_path: Path) 
     path = tmp_path / "config.yaml"
     path.write_text(f"curriculum: {{levels: {CONFIGS / 'curriculum.yaml'}, start_level: 3}}")
     config, _ = resolve({}, read_config(path))
-    assert config.curriculum == Curriculum.of(CONFIGS / "curriculum.yaml")
-    assert config.curriculum_start_level == 3
+    assert config.environment.curriculum == Curriculum.of(CONFIGS / "curriculum.yaml")
+    assert config.environment.curriculum_start_level == 3
 
 
 def test_the_command_of_the_documents(capsys: pytest.CaptureFixture[str]) -> None:

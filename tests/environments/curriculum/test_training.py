@@ -31,7 +31,7 @@ def wrapped(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append(args)
         return probes.Ladder()
 
-    monkeypatch.setattr("hackmatrix.learning.run.run_environment.with_curriculum", with_curriculum)
+    monkeypatch.setattr("hackmatrix.environments.curriculum.env.with_curriculum", with_curriculum)
     return calls
 
 

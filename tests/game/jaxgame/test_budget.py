@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from jax_games import ENV, GAMES, _step
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.game.jaxgame import batch
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
-from hackmatrix.learning.settings.config import TrainConfig
 
 LINES = {
     "reset": 9_931,
@@ -82,7 +83,7 @@ def test_a_training_update_is_traced_once_and_no_longer(monkeypatch: pytest.Monk
         return step(*args)
 
     monkeypatch.setattr(batch, "step", counting)
-    trainer = Trainer(ENV, TrainConfig(num_envs=GAMES, num_steps=8))
+    trainer = Trainer(ENV, PPOConfig(num_envs=GAMES, num_steps=8), NetworkConfig())
     for _ in range(2):
         program = trainer._run.lower(trainer.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
     assert len(traced) == 1

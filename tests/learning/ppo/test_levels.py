@@ -63,7 +63,9 @@ def test_a_resumed_run_is_the_same(tmp_path: Path) -> None:
 def test_each_agent_rises_as_its_seed_alone_does(tmp_path: Path) -> None:
     def state_of(count: int, seed: int) -> Any:
         config = config_in(tmp_path, **SETTINGS | {"num_seeds": count})
-        trainer = SharingTrainer(probes.Ladder(), config)
+        trainer = SharingTrainer(
+            probes.Ladder(), config.ppo, config.network, agents=config.run.seeds
+        )
         return jax.device_get(trainer.run(trainer.init(seed), 6))
 
     agents = seeds.split(state_of(2, seed=4), 2)
@@ -73,4 +75,6 @@ def test_each_agent_rises_as_its_seed_alone_does(tmp_path: Path) -> None:
 
 
 def test_the_state_of_an_environment_without_levels_has_none(tmp_path: Path) -> None:
-    assert SharingTrainer(probes.Grid(), config_in(tmp_path)).state_shape().progress is None
+    config = config_in(tmp_path)
+    trainer = SharingTrainer(probes.Grid(), config.ppo, config.network)
+    assert trainer.state_shape().progress is None

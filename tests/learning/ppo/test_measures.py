@@ -8,12 +8,13 @@ import numpy as np
 import probe_environments as probes
 import pytest
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.environments.interface.environment import StepRecord
 from hackmatrix.environments.interface.metric import Metric, Over
 from hackmatrix.learning.ppo import measures
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
-from hackmatrix.learning.reporting.metrics import metrics_of, summarise
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.reporting.metrics import summarise
 
 
 class Counting(probes.Probe):
@@ -52,8 +53,8 @@ class Counting(probes.Probe):
 
 @pytest.fixture(scope="module")
 def sums() -> measures.Measures:
-    config = TrainConfig(num_envs=5, num_steps=7, num_minibatches=1, hidden_dim=4, num_layers=1)
-    trainer = Trainer(Counting(), config)
+    config = PPOConfig(num_envs=5, num_steps=7, num_minibatches=1)
+    trainer = Trainer(Counting(), config, NetworkConfig(hidden_dim=4, num_layers=1))
     _, sums = trainer.take_sums(trainer.run(trainer.init(0), 2))
     return jax.device_get(sums)
 
@@ -70,7 +71,7 @@ def test_every_kind_of_metric_has_its_total_and_weight(sums: measures.Measures) 
 
 
 def test_they_stand_in_the_row_beside_the_learners(sums: measures.Measures) -> None:
-    row = summarise(sums, metrics_of(Counting()))
+    row = summarise(sums, measures.metrics_of(Counting()))
     assert row["own/steps"] == pytest.approx(5 / 14)
     assert row["own/end"] == row["own/highest"] == 3
     assert row["train/mean_episode_return"] == 3

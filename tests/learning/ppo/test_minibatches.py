@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from hackmatrix.learning.ppo.config import num_groups
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.minibatches import Shares, minibatch_indices
-from hackmatrix.learning.settings.config import num_groups
 
 
 @partial(jax.jit, static_argnums=3)

@@ -1,6 +1,5 @@
 """Each probe environment is learned to its known answer."""
 
-import dataclasses
 import functools
 from typing import Literal
 
@@ -11,21 +10,20 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.environments.interface.environment import Step
 from hackmatrix.learning.ppo import trainer as trainer_module
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
-from hackmatrix.learning.settings.config import TrainConfig
 
 GAMMA = 0.9
-CONFIG = TrainConfig(
+CONFIG = PPOConfig(
     num_envs=32,
     num_steps=16,
     num_minibatches=2,
-    hidden_dim=32,
-    num_layers=1,
     lr=3e-3,
     gamma=GAMMA,
     ent_coef=0.0,
@@ -35,7 +33,7 @@ CONFIG = TrainConfig(
 def trained(
     env: probes.Probe, updates: int, dtype: Literal["float32", "bfloat16"] = "float32"
 ) -> tuple[Trainer, TrainState]:
-    trainer = Trainer(env, dataclasses.replace(CONFIG, dtype=dtype))
+    trainer = Trainer(env, CONFIG, NetworkConfig(hidden_dim=32, num_layers=1, dtype=dtype))
     return trainer, trainer.run(trainer.init(0), updates)
 
 
@@ -128,13 +126,11 @@ def relative_error(values: np.ndarray, truth: np.ndarray) -> float:
     return float((np.abs(values - truth) / truth).mean())
 
 
-GRID_CONFIG = TrainConfig(
+GRID_CONFIG = PPOConfig(
     num_envs=256,
     num_steps=32,
     num_minibatches=2,
     update_epochs=2,
-    hidden_dim=64,
-    num_layers=1,
     lr=1e-3,
     gamma=GAMMA,
     ent_coef=0.0,
@@ -143,7 +139,7 @@ GRID_CONFIG = TrainConfig(
 
 def error_of_random_moves(env: probes.Grid) -> float:
     network = UniformNetwork(env, ActorCritic(env.num_actions, 64, 1), reads_features=True)
-    trainer = Trainer(env, GRID_CONFIG, network=network)
+    trainer = Trainer(env, GRID_CONFIG, network)
     state = trainer.run(trainer.init(0), 100)
     values = []  # of several updates: one wavers with the last games seen
     for _ in range(5):
@@ -173,7 +169,7 @@ def test_a_time_limit_taken_for_a_termination_would_be_noticed() -> None:
 
 def test_the_grid_is_solved_and_its_values_are_those_of_dynamic_programming() -> None:
     env = probes.Grid()
-    trainer = Trainer(env, GRID_CONFIG)
+    trainer = Trainer(env, GRID_CONFIG, NetworkConfig(hidden_dim=64, num_layers=1))
     state = trainer.run(trainer.init(0), 100)
     truth = env.values(GAMMA, optimal=True)[: env.goal]
     assert relative_error(grid_values(trainer, state), truth) < 0.05

@@ -14,22 +14,23 @@ import pytest
 from memory_network import MemoryNetwork
 from small_runs import run_of
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import unroll
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.rollout import play
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.run.snapshots import arrays_of
-from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.research.evaluation.games import Limits
 from hackmatrix.research.evaluation.games import play as play_games
 from hackmatrix.runs.checkpoints import load_checkpoint
 
-CONFIG = TrainConfig(num_envs=32, num_steps=16, num_minibatches=2, lr=5e-3, gamma=0.9, ent_coef=0.0)
+CONFIG = PPOConfig(num_envs=32, num_steps=16, num_minibatches=2, lr=5e-3, gamma=0.9, ent_coef=0.0)
 
 
 class Recall(probes.Probe):
@@ -58,15 +59,15 @@ class Recall(probes.Probe):
 @functools.cache
 def trainer_of_memory() -> Trainer:
     env = Recall()
-    return Trainer(env, CONFIG, network=MemoryNetwork(env))
+    return Trainer(env, CONFIG, MemoryNetwork(env))
 
 
-GRU = dataclasses.replace(CONFIG, architecture="gru", hidden_dim=16, num_layers=1)
+GRU = NetworkConfig("gru", hidden_dim=16, num_layers=1)
 
 
 @functools.cache
 def trainer_of_gru() -> Trainer:
-    return Trainer(Recall(), GRU)
+    return Trainer(Recall(), CONFIG, GRU)
 
 
 def trained(updates: int) -> tuple[Trainer, TrainState]:
@@ -90,7 +91,7 @@ def test_what_was_shown_is_remembered_in_training_and_in_evaluation(
 
 @pytest.mark.slow
 def test_without_memory_it_stays_a_guess() -> None:
-    trainer = Trainer(Recall(), dataclasses.replace(CONFIG, hidden_dim=16, num_layers=1))
+    trainer = Trainer(Recall(), CONFIG, NetworkConfig(hidden_dim=16, num_layers=1))
     state, _ = trainer.take_sums(trainer.run(trainer.init(0), 120))
     _, sums = trainer.take_sums(trainer.run(state, 10))
     row = summarise(jax.device_get(sums), LEARNER_METRICS)
@@ -119,7 +120,7 @@ def test_learning_meets_the_very_policy_that_acted() -> None:
 def test_the_first_gradient_step_changes_nothing_of_the_ratio() -> None:
     env = Recall()
     config = dataclasses.replace(CONFIG, update_epochs=1, num_minibatches=1, lr=1e-6)
-    trainer = Trainer(env, config, network=MemoryNetwork(env))
+    trainer = Trainer(env, config, MemoryNetwork(env))
     _, sums = trainer.take_sums(trainer.run(trainer.init(0), 3))
     row = summarise(jax.device_get(sums), LEARNER_METRICS)
     assert row["train/approx_kl"] == pytest.approx(0, abs=1e-6)
@@ -142,16 +143,16 @@ def test_the_carry_is_part_of_a_checkpoint() -> None:
 
 def test_minibatches_need_equally_many_games() -> None:
     env = Recall()
-    config = TrainConfig(num_envs=6, num_steps=16, num_minibatches=4)
+    config = PPOConfig(num_envs=6, num_steps=16, num_minibatches=4)
     with pytest.raises(UserError, match="--num-minibatches 4 must divide --num-envs 6"):
-        Trainer(env, config, network=MemoryNetwork(env))
+        Trainer(env, config, MemoryNetwork(env))
 
 
 def test_observations_that_it_does_not_read_as_features_are_not_normalised() -> None:
     env = Recall()
     config = dataclasses.replace(CONFIG, normalize_observations=True)
     with pytest.raises(UserError, match="--normalize-observations works with networks"):
-        Trainer(env, config, network=MemoryNetwork(env))
+        Trainer(env, config, MemoryNetwork(env))
 
 
 def test_a_resumed_run_goes_on_with_what_it_remembered(tmp_path: Path) -> None:

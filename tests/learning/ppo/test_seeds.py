@@ -28,7 +28,7 @@ from hackmatrix.learning.reporting.alarms import HealthOfAgents
 from hackmatrix.learning.reporting.joined_rows import Interval, joined, told
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.learning.run.loop import End, MakeEvaluate, Outcome
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config import RunConfig
 from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.runs.checkpoints import best_checkpoint, load_checkpoint
 
@@ -49,8 +49,9 @@ def state_of(trainer: Trainer, seed: int) -> TrainState:
 
 
 def test_each_agent_is_what_its_seed_alone_makes(tmp_path: Path) -> None:
+    config = config_in(tmp_path, **SETTINGS)
     many, alone = (
-        SharingTrainer(probes.Grid(), config_in(tmp_path, **(SETTINGS | {"num_seeds": count})))
+        SharingTrainer(probes.Grid(), config.ppo, config.network, agents=range(count))
         for count in (AGENTS, 1)
     )
     agents = seeds.split(state_of(many, seed=4), AGENTS)
@@ -62,8 +63,10 @@ def test_each_agent_is_what_its_seed_alone_makes(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_side_by_side_they_are_the_same_but_for_rounding(tmp_path: Path) -> None:
     config = config_in(tmp_path, **SETTINGS)
-    together = Trainer(probes.Grid(), config, over_agents=seeds.side_by_side)
-    ours, theirs = (state_of(each, 4) for each in (together, SharingTrainer(probes.Grid(), config)))
+    made_of = probes.Grid(), config.ppo, config.network
+    together = Trainer(*made_of, agents=config.run.seeds, over_agents=seeds.side_by_side)
+    one_by_one = SharingTrainer(*made_of, agents=config.run.seeds)
+    ours, theirs = (state_of(each, 4) for each in (together, one_by_one))
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5), ours, theirs)
 
 
@@ -223,7 +226,7 @@ def test_a_run_of_many_can_start_from_the_params_of_one(tmp_path: Path) -> None:
 
 def test_seeds_end_at_the_last_one() -> None:
     with pytest.raises(UserError, match="--seed 2147483647 with --num-seeds 2 goes beyond"):
-        TrainConfig(seed=2**31 - 1, num_seeds=2)
+        RunConfig(seed=2**31 - 1, num_seeds=2)
 
 
 def poisoned_agent(monkeypatch: pytest.MonkeyPatch, number: int) -> None:

@@ -11,23 +11,22 @@ import probe_environments as probes
 import pytest
 from jax.sharding import PartitionSpec
 
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Step
 from hackmatrix.environments.tasks import MultiTask
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.reward_scale import RewardScale
 from hackmatrix.learning.ppo.tasks import normalised, of_games, summed
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.run.snapshots import arrays_of, state_of
-from hackmatrix.learning.settings.config import TrainConfig
 
-CONFIG = TrainConfig(
-    architecture="multi_task",
+NETWORK = NetworkConfig("multi_task", hidden_dim=16, num_layers=1)
+CONFIG = PPOConfig(
     num_envs=6,
     num_steps=8,
-    hidden_dim=16,
-    num_layers=1,
     num_minibatches=2,
     lr=1e-2,
     ent_coef=0.01,
@@ -46,7 +45,7 @@ class Dear(probes.Policy):
 
 @pytest.fixture(scope="module")
 def trainer() -> Trainer:
-    return Trainer(MultiTask([probes.Pairing(), Dear()]), CONFIG)
+    return Trainer(MultiTask([probes.Pairing(), Dear()]), CONFIG, NETWORK)
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +129,11 @@ def test_sums_and_values_of_tasks() -> None:
 def test_each_task_needs_a_game() -> None:
     config = dataclasses.replace(CONFIG, num_envs=1)
     with pytest.raises(UserError, match="--num-envs 1: each of 2 tasks needs a game"):
-        Trainer(MultiTask([probes.Pairing(), Dear()]), config)
+        Trainer(MultiTask([probes.Pairing(), Dear()]), config, NETWORK)
 
 
 def test_the_network_needs_tasks() -> None:
     with pytest.raises(UserError, match="--architecture multi_task goes with --multi-task"):
-        Trainer(probes.Pairing(), dataclasses.replace(CONFIG, normalize_observations=False))
+        Trainer(
+            probes.Pairing(), dataclasses.replace(CONFIG, normalize_observations=False), NETWORK
+        )

@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import subprocess
+import sys
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -14,25 +16,31 @@ import pytest
 from sharing_trainer import SharingTrainer
 
 from hackmatrix.agents.networks import distribution
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.devices.mesh import REPLICATED, on_devices
 from hackmatrix.learning.ppo import measures
 from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.config import Course, PPOConfig
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.rollout import Rollout, new_games, play
 from hackmatrix.learning.ppo.setup import Task
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
-from hackmatrix.learning.settings.config import Course, TrainConfig
 
-CONFIG = TrainConfig(
-    num_envs=12, num_steps=10, num_minibatches=3, update_epochs=2, hidden_dim=16, num_layers=1
-)
+CONFIG = PPOConfig(num_envs=12, num_steps=10, num_minibatches=3, update_epochs=2)
+NETWORK = NetworkConfig(hidden_dim=16, num_layers=1)
 KEYS = UpdateKeys(jnp.uint32(0), jnp.int32(0))
+
+
+def test_importing_it_loads_no_game() -> None:
+    code = "import sys, hackmatrix.learning.ppo.trainer\n"
+    code += "print([name for name in sys.modules if name.startswith('hackmatrix.game')])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
 def rollout_of(env: probes.Probe, num_steps: int = 10) -> tuple[Trainer, Any, Rollout]:
     """A trainer, its first params and a rollout of 12 games."""
-    trainer = Trainer(env, CONFIG)
+    trainer = Trainer(env, CONFIG, NETWORK)
     params = trainer.init(0).params
     task = Task(env, trainer.network, dataclasses.replace(CONFIG, num_steps=num_steps, gamma=0.9))
 
@@ -105,7 +113,7 @@ def test_a_final_value_is_kept_only_where_an_episode_is_cut_off(
 
 def test_values_of_final_observations_cost_nothing_where_nothing_is_cut_off() -> None:
     def network_calls(env: probes.Probe) -> int:
-        trainer = Trainer(env, CONFIG)
+        trainer = Trainer(env, CONFIG, NETWORK)
         state = trainer.state_shape()
         jaxpr = jax.make_jaxpr(
             lambda s: play(trainer.task, s.params, s.games, KEYS, jnp.arange(12))
@@ -130,7 +138,7 @@ def test_discounted_returns_and_episode_sums_restart_with_each_episode() -> None
 
 
 def run_in_chunks(chunks: list[int]) -> TrainState:
-    trainer = SharingTrainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
     state = trainer.init(3)
     for count in chunks:
         state = trainer.run(state, count)
@@ -145,7 +153,7 @@ def test_the_length_of_a_call_changes_nothing_bit_for_bit() -> None:
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
-    trainer = SharingTrainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
     one, same, other = (trainer.run(trainer.init(seed), 3) for seed in (1, 1, 2))
     assert_same(one, same)
     with pytest.raises(AssertionError):
@@ -154,7 +162,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
 
 def test_the_first_gradient_step_meets_the_policy_that_acted() -> None:
     config = dataclasses.replace(CONFIG, update_epochs=1, num_minibatches=1, lr=1e-6)
-    trainer = Trainer(probes.Pairing(), config)
+    trainer = Trainer(probes.Pairing(), config, NETWORK)
     _, sums = trainer.take_sums(trainer.run(trainer.init(0), 1))
     row = summarise(jax.device_get(sums), LEARNER_METRICS)
     assert row["train/approx_kl"] == pytest.approx(0, abs=1e-6)
@@ -199,7 +207,9 @@ class GridInIntegers(probes.Grid):
 @pytest.mark.parametrize("normalize", [False, True])
 def test_features_as_integers_are_learned_from_as_the_features(normalize: bool) -> None:
     config = dataclasses.replace(CONFIG, normalize_observations=normalize)
-    plain, integers = (SharingTrainer(env, config) for env in (probes.Grid(), GridInIntegers()))
+    plain, integers = (
+        SharingTrainer(env, config, NETWORK) for env in (probes.Grid(), GridInIntegers())
+    )
     assert integers.state_shape().games.obs.dtype == jnp.int8
     params = [trainer.run(trainer.init(0), 2).params for trainer in (plain, integers)]
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), *params)
@@ -208,13 +218,13 @@ def test_features_as_integers_are_learned_from_as_the_features(normalize: bool) 
 def test_the_last_epoch_is_reported() -> None:
     # The first epoch of one minibatch meets the policy that acted, the last one another policy.
     config = dataclasses.replace(CONFIG, update_epochs=4, num_minibatches=1, lr=1e-2)
-    trainer = Trainer(probes.Policy(), config)
+    trainer = Trainer(probes.Policy(), config, NETWORK)
     _, sums = trainer.take_sums(trainer.run(trainer.init(0), 1))
     assert summarise(jax.device_get(sums), LEARNER_METRICS)["train/approx_kl"] > 1e-5
 
 
 def test_each_update_shuffles_anew() -> None:
-    trainer = Trainer(probes.Discount(), CONFIG)  # where chance is in the shuffling only
+    trainer = Trainer(probes.Discount(), CONFIG, NETWORK)  # where chance is in the shuffling only
     one, same, later = trainer.init(0), trainer.init(0), trainer.init(0)
     later = dataclasses.replace(later, update=jnp.int32(5))
     one, same, later = (trainer.run(state, 1) for state in (one, same, later))
@@ -299,7 +309,7 @@ def test_rewards_are_scaled_for_learning_and_reported_as_they_are() -> None:
     config = dataclasses.replace(CONFIG, max_grad_norm=1e6)
     rows = []
     for env in (probes.Policy(), Thousandfold()):
-        trainer = Trainer(env, config)
+        trainer = Trainer(env, config, NETWORK)
         _, sums = trainer.take_sums(trainer.run(trainer.init(0), 4))
         rows.append(summarise(jax.device_get(sums), LEARNER_METRICS))
     small, large = rows
@@ -317,7 +327,7 @@ def test_a_transition_is_stored_in_few_bytes() -> None:
 
 
 def test_one_program_serves_every_length_of_call_and_moves_nothing_to_the_host() -> None:
-    trainer = SharingTrainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
     state = trainer.run(trainer.init(0), 1)
     counts = [jnp.int32(n) for n in (2, 3)]
     with jax.transfer_guard("disallow"):
@@ -330,7 +340,7 @@ def test_one_program_serves_every_length_of_call_and_moves_nothing_to_the_host()
 def test_a_run_starts_in_the_state_of_its_seed_with_its_update_compiled(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    trainer = Trainer(probes.Grid(), CONFIG)
+    trainer = Trainer(probes.Grid(), CONFIG, NETWORK)
     with jax.log_compiles():
         state = trainer.start(3)
         assert_same(state, trainer.init(3))
@@ -349,21 +359,21 @@ class Careless(probes.Grid):
 def test_python_numbers_in_a_state_compile_nothing_anew() -> None:
     _, first = Careless().reset(jax.random.key(0))
     assert first.position.aval.weak_type
-    trainer = Trainer(Careless(), CONFIG)
+    trainer = Trainer(Careless(), CONFIG, NETWORK)
     state = trainer.run(trainer.init(0), 0)
     assert int(trainer.run(state, 1).update) == 1
     assert trainer._run._cache_size() == 1
 
 
 def test_the_state_that_was_run_is_used_up() -> None:
-    trainer = SharingTrainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
     state = trainer.init(0)
     trainer.run(state, 1)
     assert state.params["params"]["Dense_0"]["kernel"].is_deleted()
 
 
 def test_every_metric_of_an_update_is_finite() -> None:
-    trainer = SharingTrainer(probes.Grid(), CONFIG)
+    trainer = SharingTrainer(probes.Grid(), CONFIG, NETWORK)
     state, sums = trainer.take_sums(trainer.run(trainer.init(0), 5))
     sums = jax.device_get(sums)
     assert set(sums) == set(measures.zero_sums(LEARNER_METRICS))

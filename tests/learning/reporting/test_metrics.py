@@ -24,7 +24,6 @@ from hackmatrix.learning.reporting.alarms import alarms_of
 from hackmatrix.learning.reporting.metrics import (
     LEARNER_METRICS,
     measured_on_device,
-    metrics_of,
     summarise,
 )
 
@@ -55,9 +54,9 @@ def test_the_learner_knows_nothing_of_hackmatrix() -> None:
 
 def test_the_metrics_of_a_run_are_the_learners_and_the_environments() -> None:
     jumps = Metric("frog/jumps", Over.EPISODES, "jumps of a game")
-    assert metrics_of(SimpleNamespace(metrics=(jumps,))) == (*LEARNER_METRICS, jumps)
-    assert metrics_of(SimpleNamespace()) == LEARNER_METRICS
-    assert metrics_of(hackmatrix.make()) == ALL
+    assert measures.metrics_of(SimpleNamespace(metrics=(jumps,))) == (*LEARNER_METRICS, jumps)
+    assert measures.metrics_of(SimpleNamespace()) == LEARNER_METRICS
+    assert measures.metrics_of(hackmatrix.make()) == ALL
 
 
 def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None:

@@ -41,7 +41,7 @@ from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.chunks import Chunks
 from hackmatrix.learning.run.loop import End, train
 from hackmatrix.learning.run.snapshots import named_leaves
-from hackmatrix.learning.run.sources import find_source
+from hackmatrix.learning.run.start import find_start
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.learning.settings.resolve import resolve
@@ -92,7 +92,8 @@ def test_a_run_leaves_a_folder_that_explains_itself(tmp_path: Path) -> None:
     policy = load_policy(run)
     assert policy.about["update"] == 7
     assert policy.about["config"]["lr"] == 2.5e-4
-    trainer = SharingTrainer(probes.Grid(), config_in(tmp_path))
+    config = config_in(tmp_path)
+    trainer = SharingTrainer(probes.Grid(), config.ppo, config.network)
     expected = trainer.run(trainer.init(0), 7).params
     jax.tree.map(np.testing.assert_array_equal, policy.params, jax.device_get(expected))
 
@@ -298,7 +299,8 @@ def test_the_learning_rate_of_a_resumed_run_goes_by_its_timesteps(tmp_path: Path
 
 
 def test_games_of_a_resumed_run_are_not_those_of_its_beginning(tmp_path: Path) -> None:
-    trainer = Trainer(probes.Grid(), config_in(tmp_path))
+    config = config_in(tmp_path)
+    trainer = Trainer(probes.Grid(), config.ppo, config.network)
     first, later = (trainer.init(0, update).games.env_state.position for update in (0, 7))
     assert first.tolist() != later.tolist()
 
@@ -565,11 +567,9 @@ def test_what_can_not_be_resumed_is_said(tmp_path: Path, path: str, message: str
 def test_names_of_old_are_understood(tmp_path: Path, name: str) -> None:
     run_of(tmp_path)
     for folder in ("mine", "mine/checkpoints"):
-        source = find_source(TrainOptions(resume=str(tmp_path / folder / name)), tmp_path)
-        assert source is not None
-        assert not isinstance(source, Path)
-        assert source.checkpoint is not None
-        assert source.checkpoint.path == tmp_path / "mine" / "checkpoints" / "7"
+        start = find_start(TrainOptions(resume=str(tmp_path / folder / name)), tmp_path)
+        assert start.checkpoint is not None
+        assert start.checkpoint.path == tmp_path / "mine" / "checkpoints" / "7"
 
 
 def test_a_checkpoint_that_was_copied_elsewhere_starts_a_new_run(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.run.schedule import Schedule
-from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.options import TrainOptions
 
 END = 20
@@ -76,9 +77,9 @@ def test_no_call_goes_past_anything_that_is_due() -> None:
 def test_configuration_and_options_make_a_schedule(
     options: dict[str, Any], first: int, profiled: int | None
 ) -> None:
-    config = TrainConfig(
+    config = TrainConfig.of(
         num_envs=8, num_steps=8, log_interval=3, eval_interval=4, save_interval_minutes=2
     )
-    course = Course(config.batch_size, 10 * config.batch_size)
+    course = Course(config.ppo.batch_size, 10 * config.ppo.batch_size)
     schedule = Schedule.of(config, course, TrainOptions(**options), first)
     assert schedule == Schedule(10, 3, 4, None, 120, profiled)

@@ -8,7 +8,7 @@ import pytest
 from hackmatrix.learning.settings import devices
 from hackmatrix.learning.settings.auto_tune import settings_for
 from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config import RunConfig, TrainConfig
 from hackmatrix.learning.settings.resolve import resolve
 
 
@@ -26,10 +26,11 @@ def test_every_device_gets_settings_that_fit_it(
     platform: str, count: int, games: int, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
-    config, _ = auto_scale_for_batch_size(TrainConfig(**settings_for(platform, count)))
-    assert (config.num_envs, config.dtype) == (games, dtype)
-    assert config.batch_size // config.num_minibatches == 8192
-    assert config.num_envs % count == 0
+    config = TrainConfig.of(**settings_for(platform, count))
+    ppo, _ = auto_scale_for_batch_size(config.ppo)
+    assert (ppo.num_envs, config.network.dtype) == (games, dtype)
+    assert ppo.batch_size // ppo.num_minibatches == 8192
+    assert ppo.num_envs % count == 0
 
 
 def test_one_core_gets_fewer_games(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,23 +43,27 @@ class Chip:
 
 
 def test_what_is_given_stays_and_what_is_chosen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def found(_: TrainConfig) -> list[Any]:
+    def found(_: RunConfig) -> list[Any]:
         return [Chip()] * 4
 
     monkeypatch.setattr(devices, "available_devices", found)
     config, notes = resolve({"num_steps": 64}, auto_tune=True)
-    assert (config.num_envs, config.num_steps, config.dtype) == (8192, 64, "bfloat16")
+    assert (config.ppo.num_envs, config.ppo.num_steps, config.network.dtype) == (
+        8192,
+        64,
+        "bfloat16",
+    )
     assert "tuned for this device: num_envs 8192" in notes
     assert not any("num_steps" in note for note in notes)
     assert any("update_epochs 4 -> 2" in note for note in notes)  # scaling goes on from there
-    assert resolve({"num_devices": 2}, auto_tune=True)[0].num_envs == 4096
+    assert resolve({"num_devices": 2}, auto_tune=True)[0].ppo.num_envs == 4096
 
 
 def test_settings_that_are_given_fit_those_that_are_tuned() -> None:
-    assert resolve({"num_envs": 64}, auto_tune=True)[0].num_minibatches == 4
+    assert resolve({"num_envs": 64}, auto_tune=True)[0].ppo.num_minibatches == 4
     resolve({"num_envs": 5, "num_steps": 12}, auto_tune=True)
     config, _ = resolve({}, {"batch_size": 64}, auto_tune=True)
-    assert config.batch_size // config.num_minibatches == 64
+    assert config.ppo.batch_size // config.ppo.num_minibatches == 64
     everything = TrainConfig().as_dict()
     config, notes = resolve({}, None, everything, auto_tune=True)
     assert config == TrainConfig()

@@ -7,6 +7,7 @@ import pytest
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.task_list import TaskList
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.options import TrainOptions
 
@@ -38,7 +39,7 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
 )
 def test_wrong_settings_are_refused(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(UserError, match=message) as raised:
-        TrainConfig(**wrong)
+        TrainConfig.of(**wrong)
     assert "\n" not in str(raised.value)
 
 
@@ -75,18 +76,18 @@ def test_wrong_options_of_a_call_are_refused(wrong: dict[str, Any], message: str
 def test_checkpoints_come_by_the_clock_unless_updates_or_steps_are_given(
     settings: dict[str, Any], updates: int | None
 ) -> None:
-    assert TrainConfig(**settings).save_updates == updates
+    assert TrainConfig.of(**settings).save_updates == updates
 
 
 @pytest.mark.parametrize(
     "right", [{"gamma": 0.0}, {"gamma": 1.0}, {"ent_coef": 0.0}, {"max_episode_steps": 1}]
 )
 def test_the_bounds_belong_to_the_range(right: dict[str, object]) -> None:
-    TrainConfig(**right)
+    TrainConfig.of(**right)
 
 
 @pytest.mark.parametrize(
     ("total", "updates"), [(1, 1), (32_768, 1), (32_769, 2), (10_000_000, 306)]
 )
 def test_steps_are_rounded_up_to_whole_updates(total: int, updates: int) -> None:
-    assert TrainConfig(total_timesteps=total).num_updates == updates
+    assert PPOConfig(total_timesteps=total).course.num_updates == updates

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config, read_config, with_num_minibatches
 from hackmatrix.learning.settings.resolve import resolve
@@ -58,7 +59,7 @@ def written(folder: Path, text: str) -> Path:
 
 def test_the_names_of_other_trainers_are_understood(tmp_path: Path) -> None:
     settings = read_config(written(tmp_path, FOREIGN))
-    assert TrainConfig(**with_num_minibatches(settings)) == TrainConfig(
+    assert TrainConfig.of(**with_num_minibatches(settings)) == TrainConfig.of(
         architecture="mlp",
         hidden_dim=64,
         num_layers=3,
@@ -110,7 +111,7 @@ def test_the_names_of_other_trainers_are_understood(tmp_path: Path) -> None:
 def test_a_saved_configuration_is_read_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, settings: dict[str, Any]
 ) -> None:
-    config = TrainConfig(**settings)
+    config = TrainConfig.of(**settings)
     path = tmp_path_factory.mktemp("config") / "config.yaml"
     path.write_text(dump_config(config))
     assert resolve({}, read_config(path))[0] == config
@@ -120,15 +121,18 @@ def test_tasks_are_read_back_and_bring_their_network(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("environment: {multi_task: true, task_list: [CartPole-v1, HackMatrix]}")
     config, notes = resolve({}, read_config(path))
-    assert (config.env, config.environment) == ("HackMatrix", "CartPole-v1+HackMatrix-v1")
-    assert (config.architecture, notes) == (
+    assert (config.environment.env, config.environment.name) == (
+        "HackMatrix",
+        "CartPole-v1+HackMatrix-v1",
+    )
+    assert (config.network.architecture, notes) == (
         "multi_task",
         ["for --multi-task: architecture multi_task"],
     )
     path.write_text(dump_config(config))
     assert resolve({}, read_config(path)) == (config, [])
     assert resolve({}, None, config.as_dict()) == (config, [])
-    assert resolve({"architecture": "mlp"}, read_config(path))[0].architecture == "mlp"
+    assert resolve({"architecture": "mlp"}, read_config(path))[0].network.architecture == "mlp"
 
 
 @pytest.mark.parametrize(
@@ -198,24 +202,24 @@ def test_flags_go_before_the_file_and_the_file_before_the_checkpoint(tmp_path: P
     in_file = read_config(written(tmp_path, "training: {lr: 2.0, gamma: 0.2}"))
     checkpoint = {"lr": 3.0, "gamma": 0.3, "vf_coef": 0.3, "no_longer_known": 1}
     config, _ = resolve({"lr": 1.0}, in_file, checkpoint)
-    assert (config.lr, config.gamma, config.vf_coef) == (1.0, 0.2, 0.3)
-    assert config.ent_coef == TrainConfig.ent_coef
+    assert (config.ppo.lr, config.ppo.gamma, config.ppo.vf_coef) == (1.0, 0.2, 0.3)
+    assert config.ppo.ent_coef == PPOConfig.ent_coef
 
 
 def test_settings_of_a_resumed_run_that_this_version_does_not_have_are_left_out() -> None:
-    assert resolve({}, None, {"colour": "red", "gamma": 0.5})[0] == TrainConfig(gamma=0.5)
+    assert resolve({}, None, {"colour": "red", "gamma": 0.5})[0] == TrainConfig.of(gamma=0.5)
     with pytest.raises(UserError, match=r"^architecture of the resumed run must be one of mlp"):
         resolve({}, None, {"architecture": "of the future"})
-    assert resolve({"gamma": 0.5}, None, {"gamma": "none"})[0].gamma == 0.5
+    assert resolve({"gamma": 0.5}, None, {"gamma": "none"})[0].ppo.gamma == 0.5
 
 
 def test_the_size_of_minibatches_goes_with_the_games_that_flags_give(tmp_path: Path) -> None:
     text = "training: {batch_size: 256}\nenvironment: {num_envs: 8}"
     path = read_config(written(tmp_path, text))
-    assert resolve({}, path)[0].num_minibatches == 4
-    assert resolve({"num_envs": 32}, path)[0].num_minibatches == 16
-    assert resolve({"num_minibatches": 2}, path)[0].num_minibatches == 2
-    assert resolve({}, path, {"num_minibatches": 8})[0].num_minibatches == 4
+    assert resolve({}, path)[0].ppo.num_minibatches == 4
+    assert resolve({"num_envs": 32}, path)[0].ppo.num_minibatches == 16
+    assert resolve({"num_minibatches": 2}, path)[0].ppo.num_minibatches == 2
+    assert resolve({}, path, {"num_minibatches": 8})[0].ppo.num_minibatches == 4
     with pytest.raises(
         UserError, match=r"training.batch_size 256, .* must divide .* 3 x 128 = 384"
     ):
@@ -225,7 +229,7 @@ def test_the_size_of_minibatches_goes_with_the_games_that_flags_give(tmp_path: P
 def test_only_what_nobody_gave_is_scaled(tmp_path: Path) -> None:
     in_file = read_config(written(tmp_path, "training: {lr: 1e-3}"))
     config, notes = resolve({"num_envs": 2048}, in_file)
-    assert (config.num_minibatches, config.update_epochs, config.lr) == (32, 2, 1e-3)
+    assert (config.ppo.num_minibatches, config.ppo.update_epochs, config.ppo.lr) == (32, 2, 1e-3)
     assert notes == [
         "scaled for the batch of 262,144: num_minibatches 4 -> 32",
         "scaled for the batch of 262,144: update_epochs 4 -> 2",

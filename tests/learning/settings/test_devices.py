@@ -30,12 +30,12 @@ from hackmatrix.learning.run.snapshots import arrays_of
 from hackmatrix.learning.ppo.trainer import Trainer
 
 enable_compilation_cache()
-config = TrainConfig(num_envs=32, num_steps=16, hidden_dim=16, lr=1e-3, num_devices={count},
+config = TrainConfig.of(num_envs=32, num_steps=16, hidden_dim=16, lr=1e-3, num_devices={count},
                      normalize_observations=True, gradient_accumulation_steps=2,
                      num_seeds={agents})
 found, notes = choose_devices(config)
 assert (len(found), notes) == ({count}, []), (found, notes)
-trainer = Trainer({env}, config, found)
+trainer = Trainer({env}, config.ppo, config.network, found, agents=config.run.seeds)
 state = trainer.init(0)
 held = {{"first." + name: array for name, array in arrays_of(state).items()}}
 for update in range(5):
@@ -87,7 +87,7 @@ def test_any_number_of_devices_plays_the_same_games_and_learns_the_same(
 
 
 def found(**settings: object) -> tuple[list[jax.Device], list[str]]:
-    return choose_devices(TrainConfig(**settings))  # type: ignore[arg-type]
+    return choose_devices(TrainConfig.of(**settings))
 
 
 def test_on_cpu_one_device_is_used_unless_more_are_wanted() -> None:
@@ -169,7 +169,7 @@ def test_each_process_brings_as_many_devices_as_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(jax, "devices", lambda *_: [Chip(index) for index in of_processes])
-    chosen, _ = choose_devices(TrainConfig(**settings), 2)  # type: ignore[arg-type]
+    chosen, _ = choose_devices(TrainConfig.of(**settings), 2)
     assert [chip.process_index for chip in chosen] == used
 
 
@@ -189,7 +189,7 @@ def test_processes_that_can_not_share_the_games_are_an_error(
 ) -> None:
     monkeypatch.setattr(jax, "devices", lambda *_: [Chip(index) for index in of_processes])
     with pytest.raises(UserError, match=message):
-        choose_devices(TrainConfig(num_minibatches=1, **settings), 3)  # type: ignore[arg-type]
+        choose_devices(TrainConfig.of(num_minibatches=1, **settings), 3)
 
 
 def test_cores_are_counted_on_every_system(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from hackmatrix.research.bench.train import Training, measure, megaflops_per_ste
 
 def test_the_large_batch_is_scaled_as_hackmatrix_train_does() -> None:
     config = train_config(UpdateOptions())
-    assert (config.num_envs, config.num_steps) == (2_048, 128)
-    assert (config.update_epochs, config.num_minibatches) == (2, 32)
+    assert (config.ppo.num_envs, config.ppo.num_steps) == (2_048, 128)
+    assert (config.ppo.update_epochs, config.ppo.num_minibatches) == (2, 32)
     options = UpdateOptions(epochs=3, minibatches=16, dtype="bfloat16", observation="full")
     given = train_config(options)
     assert (given.update_epochs, given.num_minibatches) == (3, 16)

@@ -21,7 +21,7 @@ environment: {name: Grid-v0, num_envs: 8, normalize_rewards: false}
 training: {num_steps: 8, gamma: 0.9, total_timesteps: 64}
 logging: {tensorboard: false, wandb: false}
 """
-CONFIG = TrainConfig(
+CONFIG = TrainConfig.of(
     env=GRID, hidden_dim=32, num_layers=1, gamma=0.9, normalize_rewards=False, num_envs=8
 )
 PLAN = Plan(positions=10_000, lr=1e-2, epochs=8, batch=64, seed=1)
@@ -77,7 +77,7 @@ def test_values_are_returns_in_the_units_of_the_run(
     kept = np.repeat(np.arange(200) % 20 != 0, shard.lengths)
     np.testing.assert_allclose(np.sort(seen[0].value), np.sort(np.array(expected)[kept]), rtol=1e-6)
 
-    scaled = TrainConfig(**{**vars(CONFIG), "normalize_rewards": True})
+    scaled = CONFIG.but(normalize_rewards=True)
     clone(data, scaled, PLAN)
     deviation = np.sqrt(np.mean(np.square(so_far)))
     np.testing.assert_allclose(seen[1].value, seen[0].value / deviation, rtol=1e-5)

@@ -9,7 +9,8 @@ from paths import DOCS, ROOT
 from hackmatrix.cli.arguments import parse_given
 from hackmatrix.cli.clone import CloneOptions
 from hackmatrix.cli.data import ExportOptions, RecordOptions, VerifyOptions
-from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.core.options import options_of
+from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
 from hackmatrix.learning.settings.options import TrainOptions
 
 BLOCKS = re.findall(r"```bash\n(.*?)```", (DOCS / "data.md").read_text(), re.S)
@@ -34,8 +35,11 @@ def test_every_line_is_understood(line: str) -> None:
         return
     (command,) = (name for name in KINDS if line.startswith(name))
     words = shlex.split(line.removeprefix(command), comments=True)
-    given = parse_given(KINDS[command], words, command=command, purpose="", example="")
-    made = [kind(**fields) for kind, fields in zip(KINDS[command], given, strict=True)]
+    kinds = KINDS[command]
+    tables = [OPTIONS if kind is TrainConfig else options_of(kind) for kind in kinds]
+    given = parse_given(tables, words, command=command, purpose="", example="")
+    makers = [TrainConfig.of if kind is TrainConfig else kind for kind in kinds]
+    made = [make(**fields) for make, fields in zip(makers, given, strict=True)]
     for each in made:
         if (config := getattr(each, "config", None)) is not None:
             assert (ROOT / config).exists()

@@ -1,4 +1,4 @@
-"""Finds what `--resume` names: a checkpoint or a file of params."""
+"""The start of a run: its beginning, the params of a file, or what `--resume` names."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import DamagedError
-from hackmatrix.learning.settings.config import Course, TrainConfig
+from hackmatrix.learning.ppo.config import Course, PPOConfig
 from hackmatrix.learning.settings.config_file import Settings, read_config, with_num_minibatches
 from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.runs.checkpoints import (
@@ -28,35 +28,44 @@ from hackmatrix.runs.params import newest_params
 ORIGINAL = re.compile(r"checkpoint(?:_(?P<update>\d+))?\.(pkl|pt)")
 
 
-class Source(NamedTuple):
-    """The run to resume: from a checkpoint whose files were checked, or from its start."""
+class Start(NamedTuple):
+    """Where a run starts: `BEGINNING`, the params of a file, or where another run stopped."""
 
-    run: Path | None  # folder of the checkpoint's run; None if it is in none
-    checkpoint: CheckedCheckpoint | None  # None: the run ended before its first one
-    settings: Settings  # the run's last settings
+    params: Path | None = None  # the file
+    run: Path | None = None  # folder of the other run; None if its checkpoint is in none
+    checkpoint: CheckedCheckpoint | None = None  # None: the run ended before its first one
+    settings: Settings | None = None  # the other run's last ones
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether nothing is resumed."""
+        return self == BEGINNING
 
     @property
     def update(self) -> int:
         """Number of updates made so far."""
         return 0 if self.checkpoint is None else self.checkpoint.facts.update
 
-    def course(self, config: TrainConfig) -> Course:
+    def course(self, config: PPOConfig) -> Course:
         """The relation of updates to timesteps from here on."""
         timesteps = 0 if self.checkpoint is None else self.checkpoint.facts.timesteps
         return Course(config.batch_size, config.total_timesteps, self.update, timesteps)
 
-    def is_of(self, run: Path) -> bool:
-        """Whether the resumed run is the one in this folder."""
+    def is_in(self, run: Path) -> bool:
+        """Whether the other run is the one in this folder."""
         return self.run is not None and self.run.resolve() == run.resolve()
 
     def facts_in(self, run: Path) -> Facts | None:
         """The facts of the checkpoint if it is in this run's folder, else None."""
-        return self.checkpoint.facts if self.checkpoint is not None and self.is_of(run) else None
+        return self.checkpoint.facts if self.checkpoint is not None and self.is_in(run) else None
 
 
-def find_source(
+BEGINNING = Start()
+
+
+def find_start(
     options: TrainOptions, checkpoint_dir: Path, fetch: Callable[[str, Path], Path] | None = None
-) -> Source | Path | None:
+) -> Start:
     """Finds what `--resume` or `--resume-run` names: a run, a checkpoint, params, or nothing.
 
     All files of a checkpoint are read and checked here, and nowhere else.
@@ -76,20 +85,20 @@ def find_source(
             if fetch is None:
                 raise UserError(f"--resume-run {options.resume_run}: there is no run {run}")
             fetch(options.resume_run, run)
-        return _source(run, _newest(run, run))
+        return _in_run(run, _newest(run, run))
     if options.resume is None:
-        return None
+        return BEGINNING
     path = Path(options.resume)
     if path.suffix == ".npz":
         if not path.is_file():
             raise UserError(f"--resume {path}: there is no such file")
-        return path
-    return _source(path, _checkpoint(path))
+        return Start(params=path)
+    return _in_run(path, _checkpoint(path))
 
 
-def _source(run: Path, found: Checkpoint | None) -> Source:
+def _in_run(run: Path, found: Checkpoint | None) -> Start:
     if found is None:
-        return Source(run, None, _settings_of(run))
+        return Start(run=run, settings=_settings_of(run))
     try:
         checkpoint = check_checkpoint(found.path)
     except DamagedError as error:
@@ -97,7 +106,7 @@ def _source(run: Path, found: Checkpoint | None) -> Source:
     settings, owner = checkpoint.facts.config, _run_of(found)
     if owner is not None and (owner / CONFIG).exists():
         settings = settings | _settings_of(owner)
-    return Source(owner, checkpoint, settings)
+    return Start(None, owner, checkpoint, settings)
 
 
 def _settings_of(run: Path) -> Settings:

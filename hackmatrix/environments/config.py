@@ -1,0 +1,87 @@
+"""The settings of a run that say what is played. Imports no JAX, so that `--help` is fast."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
+from hackmatrix.environments.curriculum.levels import Curriculum
+from hackmatrix.environments.registry import make_environment, own_code
+from hackmatrix.environments.task_list import TaskList
+
+if TYPE_CHECKING:
+    from hackmatrix.environments.interface.environment import Environment
+
+
+@dataclass(frozen=True)
+class EnvironmentConfig:
+    """The environment of a run, and where the games of its training begin."""
+
+    env: str = option("HackMatrix", "environment to train on; module:function for one of your own")
+    multi_task: bool = option(
+        False, "train one agent on all environments of --task-list, in place of --env"
+    )
+    task_list: TaskList | None = option(
+        None, "environments of --multi-task, as \"['CartPole-v1', 'Acrobot-v1']\""
+    )
+    observation: Literal["classic", "full", "tactical"] = option(
+        "full", "what the agent observes: as in the original, or all that a player can work out"
+    )
+    max_episode_steps: int | None = option(
+        None,
+        "actions after which a game is truncated; never unless given",
+        at_least=1,
+        at_most=2**31 - 1,
+    )
+    reward: Literal["game", "progress"] = option(
+        "game",
+        "reward to train with: the game's own, or progress through its stages; evaluations always "
+        "show the game's",
+    )
+    curriculum: Curriculum | None = option(
+        None, "YAML file with levels of starts from which games of the training begin"
+    )
+    curriculum_start_level: int = option(1, "level at which a new run begins", at_least=1)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.multi_task != (self.task_list is not None):
+            raise UserError(
+                "--multi-task needs --task-list, the environments to train on"
+                if self.multi_task
+                else "--task-list needs --multi-task; --env names a single environment"
+            )
+        if self.multi_task and self.env != EnvironmentConfig.env:
+            raise UserError(f"--env {self.env}: with --multi-task, --task-list names them all")
+        num_levels = 1 if self.curriculum is None else len(self.curriculum.levels)
+        if self.curriculum_start_level > num_levels:
+            raise UserError(
+                f"--curriculum-start-level {self.curriculum_start_level}: "
+                + ("needs --curriculum" if self.curriculum is None else f"of {num_levels} levels")
+            )
+
+    @property
+    def name(self) -> str:
+        """The name of the environment: that of `env`, or of all tasks together."""
+        return self.env if self.task_list is None else self.task_list.environment
+
+    @property
+    def code_flags(self) -> tuple[str, ...]:
+        """The flags that name the environment, if it is code of the user's own; else none."""
+        if not own_code(self.name):
+            return ()
+        if self.task_list is None:
+            return ("--env", self.env)
+        return ("--task-list", f"[{', '.join(self.task_list)}]")
+
+    def make(self) -> "Environment":
+        """The environment with this name, which is also the one of evaluations."""
+        return make_environment(self.name, self.observation, self.max_episode_steps, self.reward)
+
+    def trained(self, env: "Environment") -> "Environment":
+        """The environment to train on; evaluations always play the real game."""
+        if self.curriculum is None:
+            return env
+        from hackmatrix.environments.curriculum.env import with_curriculum
+
+        return with_curriculum(env, self.curriculum, self.curriculum_start_level)

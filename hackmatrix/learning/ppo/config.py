@@ -1,0 +1,128 @@
+"""The settings of PPO. Imports no JAX, so that `--help` is fast."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.options import check, option
+
+MAX_GROUPS = 64
+
+
+class Course(NamedTuple):
+    """The relation of updates to timesteps in a run, which may have been resumed.
+
+    The updates before `first_update` may have had another batch size.
+    """
+
+    batch_size: int  # transitions of an update, from `first_update` on
+    total_timesteps: int  # of the whole run, rounded up to whole updates
+    first_update: int = 0  # number of updates made before
+    first_timesteps: int = 0  # transitions of those updates
+
+    @property
+    def num_updates(self) -> int:
+        """Number of updates of the whole run."""
+        left = max(0, self.total_timesteps - self.first_timesteps)
+        return self.first_update - (-left // self.batch_size)
+
+    def timesteps(self, update: int) -> int:
+        """Transitions since the run's start after `update` updates, at least `first_update`."""
+        return self.first_timesteps + (update - self.first_update) * self.batch_size
+
+
+def num_groups(num_envs: int, num_steps: int, num_minibatches: int) -> int:
+    """The largest number of equal groups of games, at most 64, that minibatches can share evenly.
+
+    Args:
+        num_envs: games.
+        num_steps: steps of each game in a batch.
+        num_minibatches: each takes the same number of transitions from every group.
+    """
+    return next(
+        groups
+        for groups in range(min(MAX_GROUPS, num_envs), 0, -1)
+        if num_envs % groups == 0 and num_steps * (num_envs // groups) % num_minibatches == 0
+    )
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """What an agent learns from, how much of it, and how."""
+
+    num_envs: int = option(
+        256, "games that each agent plays in parallel", at_least=1, at_most=2**24
+    )
+    normalize_observations: bool = option(
+        False, "normalize features to mean 0 and standard deviation 1, as seen so far"
+    )
+    normalize_rewards: bool = option(
+        True, "divide rewards by the root mean square of the returns seen so far"
+    )
+    total_timesteps: int = option(
+        10_000_000,
+        "actions of an agent in all of its games, rounded up to whole updates",
+        at_least=1,
+        at_most=2**53,
+    )
+    num_steps: int = option(128, "actions in each game between updates", at_least=1, at_most=2**20)
+    lr: float = option(
+        2.5e-4, "learning rate of Adam; scaled for large batches unless given", above=0
+    )
+    lr_schedule: Literal["constant", "linear", "cosine"] = option(
+        "constant", "how the learning rate falls to 0 by the end of the run, if it does"
+    )
+    gamma: float = option(0.99, "discount factor", at_least=0, at_most=1)
+    gae_lambda: float = option(
+        0.95, "lambda of generalized advantage estimation", at_least=0, at_most=1
+    )
+    num_minibatches: int = option(
+        4, "minibatches of a batch; scaled for large batches unless given", at_least=1
+    )
+    update_epochs: int = option(
+        4, "passes over a batch; scaled for large batches unless given", at_least=1
+    )
+    gradient_accumulation_steps: int = option(
+        1, "minibatches whose mean gradient makes one optimizer step", at_least=1
+    )
+    clip_eps: float = option(0.2, "clip range of the probability ratio", above=0)
+    vf_coef: float = option(0.5, "weight of the value loss", at_least=0)
+    ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0)
+    final_ent_coef: float | None = option(
+        None,
+        "weight of the entropy bonus at the end, reached exponentially; unchanged unless given",
+        above=0,
+    )
+    max_grad_norm: float = option(0.5, "global norm above which a gradient is scaled down", above=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.final_ent_coef is not None and self.ent_coef == 0:
+            raise UserError(
+                f"--final-ent-coef {self.final_ent_coef} needs --ent-coef above 0, as it is "
+                "reached by equal factors"
+            )
+        if self.batch_size % self.num_minibatches:
+            raise UserError(
+                f"--num-minibatches {self.num_minibatches} must divide num_envs x num_steps = "
+                f"{self.num_envs} x {self.num_steps} = {self.batch_size}"
+            )
+        if self.num_minibatches % self.gradient_accumulation_steps:
+            raise UserError(
+                f"--gradient-accumulation-steps {self.gradient_accumulation_steps} must divide "
+                f"--num-minibatches {self.num_minibatches}"
+            )
+
+    @property
+    def batch_size(self) -> int:
+        """Number of transitions in one update of an agent."""
+        return self.num_envs * self.num_steps
+
+    @property
+    def course(self) -> Course:
+        """The course of a run that has this batch size from its start."""
+        return Course(self.batch_size, self.total_timesteps)
+
+    def num_groups(self, *, recurrent: bool) -> int:
+        """Number of groups of games that are shuffled separately; see `num_groups`."""
+        return num_groups(self.num_envs, 1 if recurrent else self.num_steps, self.num_minibatches)

@@ -1,0 +1,34 @@
+"""The settings of metrics, alarms, evaluations and trackers. Imports no JAX."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hackmatrix.core.options import check, option
+
+
+@dataclass(frozen=True)
+class ReportConfig:
+    """What a run reports, when, and to whom. No compiled program of the training reads it."""
+
+    on_unhealthy: Literal["warn", "stop"] = option(
+        "warn", "what a critical alarm does: print a warning, or also stop the run", compiled=False
+    )
+    log_interval: int = option(10, "updates between lines of metrics", at_least=1, compiled=False)
+    eval_interval: int | None = option(
+        None, "updates between evaluations; none unless given", at_least=1, compiled=False
+    )
+    eval_episodes: int = option(
+        256, "games of an evaluation, none of them trained on", at_least=1, compiled=False
+    )
+    tensorboard: bool = option(True, "write event files for TensorBoard", compiled=False)
+    wandb: bool = option(
+        True, "log to Weights & Biases, if it is installed and logged in", compiled=False
+    )
+    project: str = option("hackmatrix", "project at Weights & Biases", compiled=False)
+    entity: str | None = option(
+        None, "team at Weights & Biases; the user's own unless given", compiled=False
+    )
+    artifact: bool = option(True, "upload checkpoints to Weights & Biases", compiled=False)
+
+    def __post_init__(self) -> None:
+        check(self)

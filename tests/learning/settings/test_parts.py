@@ -1,0 +1,68 @@
+"""A configuration has parts; for users and for compiled programs a setting is its name alone."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hackmatrix.environments.curriculum.levels import Curriculum
+from hackmatrix.environments.task_list import TaskList
+from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
+
+LEVELS = [{"advance": {"win_rate": 0.5}}, {}]
+BASE = TrainConfig.of(curriculum=Curriculum.of(LEVELS), init_from=Path("a.npz"), ent_coef=0.01)
+OTHER: dict[str, dict[str, Any]] = {
+    "curriculum": {"curriculum": Curriculum.of([*LEVELS[:1], {"credits": 3}])},
+    "multi_task": {"multi_task": True, "task_list": TaskList.of(["CartPole-v1", "Acrobot-v1"])},
+}
+OTHER["task_list"] = OTHER["multi_task"]
+
+
+def changed(name: str) -> TrainConfig:
+    """`BASE` with another value of a setting."""
+    option, value = OPTIONS[name], BASE.flat()[name]
+    if option.choices is not None:
+        other: Any = next(each for each in option.choices if each != value)
+    elif option.kind is bool:
+        other = not value
+    elif option.kind is int:
+        other = 2 * (value or 1)
+    elif option.kind is float:
+        other = 0.5 * (value or 1.0)
+    else:
+        other = option.kind("other") if name not in OTHER else None
+    return BASE.but(**OTHER.get(name, {name: other}))
+
+
+def test_each_setting_is_in_one_part_and_in_one_section() -> None:
+    parts = [getattr(BASE, field.name) for field in dataclasses.fields(TrainConfig)]
+    names = [field.name for part in parts for field in dataclasses.fields(part)]
+    assert sorted(names) == sorted(OPTIONS)
+    assert all(option.section is not None for option in OPTIONS.values())
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_flat_settings_are_the_configuration(name: str) -> None:
+    config = changed(name)
+    assert config != BASE
+    assert config.flat()[name] != BASE.flat()[name]
+    assert TrainConfig.of(**config.flat()) == config
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_programs_differ_where_a_setting_that_they_read_does(name: str) -> None:
+    assert (changed(name).compiled != BASE.compiled) == OPTIONS[name].compiled
+
+
+def test_programs_read_neither_seeds_nor_places_nor_what_is_reported() -> None:
+    unread = "seed init_from device num_devices tpu tpu_cores distributed on_unhealthy log_interval"
+    unread += " save_interval_minutes save_interval save_interval_timesteps keep_checkpoints"
+    unread += (
+        " checkpoint_dir eval_interval eval_episodes tensorboard wandb project entity artifact"
+    )
+    assert OPTIONS.keys() - BASE.compiled.keys() == set(unread.split())
+
+
+def test_the_place_of_a_setting_says_nothing_to_programs() -> None:
+    assert list(BASE.compiled) == sorted(BASE.compiled)
