@@ -53,5 +53,6 @@ def investments(seen: Seen) -> Played:
 
 
 def _run(seen: Seen, programs: tuple[ProgramId, ...]) -> Played:
-    played = [(FIRST_PROGRAM + program, run(seen, program)) for program in programs]
+    owned = [program for program in programs if seen.owned >> program & 1]
+    played = [(FIRST_PROGRAM + program, run(seen, program)) for program in owned]
     return [(action, after) for action, after in played if after is not None]

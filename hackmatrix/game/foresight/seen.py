@@ -8,7 +8,7 @@ type of a transmission, no dice.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hackmatrix.game.engine.state import Cell, State
+from hackmatrix.game.engine.state import State
 from hackmatrix.game.foresight.cell_sets import BIT
 from hackmatrix.game.rules.board import BLOCKS, CELLS, Content
 from hackmatrix.game.rules.enemies import MAX_HP as ENEMY_HP
@@ -160,7 +160,10 @@ class Seen(NamedTuple):
             show=state.show,
             calm=state.calm,
             step=state.step,
-            board=_board(map(_visible, state.cells)),
+            board=_board(
+                (c.content, c.siphoned, c.credits, c.energy, c.points or c.program, c.spawn)
+                for c in state.cells
+            ),
             enemies=_enemies(state),
             transmissions=transmissions,
             landing=landing,
@@ -195,12 +198,6 @@ def _enemies(state: State) -> tuple[Enemy, ...]:
 _Facts = tuple[int, bool, int, int, int, int]
 
 
-def _visible(cell: Cell) -> _Facts:
-    content = cell.content
-    value = cell.points if content == Content.DATA else cell.program
-    return content, cell.siphoned, cell.credits, cell.energy, value, cell.spawn
-
-
 def _content(byte: int) -> tuple[int, bool]:
     """The content of a cell, and whether it is siphoned."""
     here = CellBytes(cell=byte)
@@ -215,6 +212,11 @@ _RESOURCES = [
 ]
 
 
+# Looking a member up takes longer than all else that is done with a cell.
+_FIRST_BLOCK, *_, _QUESTION = BLOCKS
+_SIPHON, _EXIT = Content.SIPHON, Content.EXIT
+
+
 def _board(cells: Iterable[_Facts]) -> Board:
     blocks = data_siphons = siphoned = exit = 0
     resources: dict[int, tuple[int, int]] = {}
@@ -222,15 +224,15 @@ def _board(cells: Iterable[_Facts]) -> Board:
     for cell, (content, is_siphoned, credits, energy, value, spawn) in enumerate(cells):
         if is_siphoned:
             siphoned |= BIT[cell]
-        if content in BLOCKS:
+        if _FIRST_BLOCK <= content <= _QUESTION:
             blocks |= BIT[cell]
             if not is_siphoned:
-                known = content != Content.QUESTION
+                known = content != _QUESTION
                 unsiphoned[cell] = Block(content, value * known, spawn * known)
             continue
-        if content == Content.SIPHON:
+        if content == _SIPHON:
             data_siphons |= BIT[cell]
-        elif content == Content.EXIT:
+        elif content == _EXIT:
             exit = cell
         if (credits or energy) and not is_siphoned:
             resources[cell] = credits, energy
