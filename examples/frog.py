@@ -62,9 +62,9 @@ class Frog:
         return jnp.concatenate([pond.pads, frog]).astype(jnp.float32)
 
     def measure(self, step: StepRecord) -> dict[str, jax.Array]:
-        """What training logs: for each of the metrics the number of one step."""
+        """The metrics of one step, for training logs."""
         return {"pond/won": step.info["won"], "pond/choices": jnp.sum(step.mask)}
 
     def report(self, games: PlayedGames) -> list[Column]:
-        """What an evaluation says besides return and length: a number of each of its games."""
+        """The columns of an evaluation besides return and length: a number of each of its games."""
         return [Column("games won", "win_rate", games.info["won"])]

@@ -130,7 +130,7 @@ def _with_null(value: Any) -> Any:
 def _evaluate(
     agents: Sequence[names.AgentName], options: EvaluateOptions
 ) -> "Report | Ranking | Contest":
-    """What the games of the agents say."""
+    """The report on the agents' games."""
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.research.evaluation.contest import Contest
     from hackmatrix.research.evaluation.games import Limits

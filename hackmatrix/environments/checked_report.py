@@ -1,4 +1,4 @@
-"""What an environment says of its games in an evaluation, checked."""
+"""An environment's own columns in an evaluation, checked."""
 
 import numpy as np
 

@@ -245,7 +245,7 @@ class MultiTask:
 
 
 def _read(env: Environment, observation: PyTree) -> PyTree:
-    """What features are made from: integers, where the environment offers them."""
+    """The input of features: integers, where the environment offers them."""
     integers = optional_members(env).feature_integers
     return observation if integers is None else integers(observation)
 

@@ -1,4 +1,4 @@
-"""What an environment may have besides: found in one place, with defaults for what it lacks."""
+"""Optional members of an environment: found in one place, with defaults for what it lacks."""
 
 import ast
 from collections.abc import Iterator

@@ -51,7 +51,7 @@ for _cell, _neighbours in enumerate(NEIGHBOUR):
 
 
 class Backend(NamedTuple):
-    """What differs between NumPy and JAX."""
+    """The operations that differ between NumPy and JAX."""
 
     xp: ModuleType
     dot: Callable[[Any, Any], Any]  # of matrices
@@ -182,7 +182,7 @@ def spread(board: Any, kernel: Any, xp: ModuleType) -> Any:
 
 
 def _own(columns: Any, near: Any, reading: Reading, xp: ModuleType) -> dict[str, Any]:
-    """What each kind of action reads besides the trunk, float32[J, n, B]."""
+    """The inputs of each kind of action besides the trunk, float32[J, n, B]."""
     own = {
         "directions": _numbers(columns, reading.directions),
         "siphon": _numbers(columns, reading.siphon),

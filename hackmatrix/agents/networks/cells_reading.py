@@ -1,4 +1,4 @@
-"""What the network `cells` reads of each layout: features of cells, of actions, of the game."""
+"""The inputs of the network `cells` in each layout: features of cells, of actions, of the game."""
 
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ class Reading(NamedTuple):
 
 
 def reading_of(layout: str) -> Reading:
-    """What is read of an observation in this layout."""
+    """The inputs that are read of an observation in this layout."""
     return _tactical() if layout == "tactical" else _raw(full=layout == "full")
 
 

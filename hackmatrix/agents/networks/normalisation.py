@@ -41,7 +41,7 @@ class FeatureScale(struct.PyTreeNode):
         )
 
     def counted(self, of_tasks: Any) -> Any:
-        """What each feature counts, [..., F], given what each task counts, [..., K].
+        """The count of each feature, [..., F], given that of each task, [..., K].
 
         Without tasks all count the same: as much as is given, or 1.
         """

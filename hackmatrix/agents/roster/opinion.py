@@ -1,4 +1,4 @@
-"""What an agent says of a position, and the choice it makes of that."""
+"""An agent's opinion of a position, and the choice it makes of that."""
 
 import math
 import random
@@ -48,7 +48,7 @@ class Agent(NamedTuple):
 
 
 class Opinion(NamedTuple):
-    """What an agent says of a position."""
+    """An agent's opinion of a position."""
 
     probabilities: tuple[float, ...]  # of the 28 actions; 0 exactly where invalid
     value: float | None
@@ -72,7 +72,7 @@ class Opinion(NamedTuple):
 
 
 def opinion(agent: Agent, record: bytes, mask: Sequence[bool], memory: Any = None) -> Opinion:
-    """What an agent says of a position with at least one valid action.
+    """An agent's opinion of a position with at least one valid action.
 
     Args:
         agent: whom to ask.

@@ -23,7 +23,7 @@ Step = Callable[[bytes, Any], tuple[Sequence[float], float, Any]]
 
 
 def from_file(path: Path, name: str) -> Make:
-    """What loads the agent of a file of params, once; its errors are `UserError`."""
+    """A function that loads the agent of a file of params, once; its errors are `UserError`."""
     lock, made = Lock(), list[Agent]()
 
     def make() -> Agent:
@@ -73,7 +73,7 @@ def _step(
 
 
 def _with_jax(policy: "Policy") -> Step:
-    """What any network says, and its carry; JAX is loaded when it is first asked."""
+    """Any network's answer, and its carry; JAX is loaded when it is first asked."""
 
     @cache
     def made() -> tuple[Callable[[Any, Any], Any], Any]:

@@ -31,7 +31,7 @@ def best_goal(seen: Seen, w: Weights) -> Goal:
 
 
 def _options(seen: Seen, inside: int, w: Weights) -> Iterator[tuple[float, int]]:
-    """What is worth going to, and its cell."""
+    """The worth of each cell that may be worth going to."""
     for cell in members(seen.board.data_siphons):
         yield w.fetch, cell
     if seen.siphons:
@@ -43,7 +43,7 @@ def _options(seen: Seen, inside: int, w: Weights) -> Iterator[tuple[float, int]]
 
 
 def _gains(seen: Seen, w: Weights) -> list[float]:
-    """What siphoning each cell would give, and cost by its spawns."""
+    """The gain of siphoning each cell, less the cost of its spawns."""
     gains = [0.0] * CELLS
     credit = w.credit * next_one(seen.credits, w.enough)
     energy = w.energy * next_one(seen.energy, w.enough)

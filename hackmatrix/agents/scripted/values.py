@@ -38,7 +38,7 @@ def hp_worth(hp: int, w: Weights) -> float:
 
 
 def future(stage: int, w: Weights) -> float:
-    """How much of their worth programs have left in a stage, 1 in the first."""
+    """The share of their worth that programs have left in a stage, 1 in the first."""
     return 1.0 - w.fade * (stage - 1) / (LAST_STAGE - 1)
 
 

@@ -1,4 +1,4 @@
-"""What a network and a search with it think of one position."""
+"""Analyses of one position, by a network and a search with it."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

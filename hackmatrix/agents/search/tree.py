@@ -48,7 +48,7 @@ class Model(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How a search searches."""
+    """Settings of a search."""
 
     simulations: int
     discount: float  # of the rewards and values that the network was trained on

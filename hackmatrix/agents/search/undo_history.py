@@ -1,4 +1,4 @@
-"""What a player remembers: the observations to which UNDO would lead back.
+"""A player's memory: the observations to which UNDO would lead back.
 
 An observation tells how many positions are saved for UNDO, and not which. But the player has seen
 each of them, at the end of the enemy turn that saved it; which of its past observations they are
@@ -21,7 +21,7 @@ Array = jax.Array
 
 
 class Memory(NamedTuple):
-    """What N players remember, each from the first observation of its game on."""
+    """The memory of N players, each from the first observation of its game on."""
 
     records: Array  # uint8[N, 4, RECORD_SIZE], the newest last; the first 4 - saved are meaningless
     saved: Array  # int32[N], positions that were saved when the player last looked

@@ -29,7 +29,7 @@ _FIRST, _NONE = Span(1, 1), Span(0, 0)
 
 @dataclass(frozen=True)
 class Advance:
-    """What the games that begin at a level have to reach before the next level comes."""
+    """The results that the games of a level have to reach before the next level comes."""
 
     result: str  # one of `RESULTS`
     at_least: float  # their mean

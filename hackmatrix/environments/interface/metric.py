@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Over(Enum):
-    """What a metric averages over since the last row of metrics (or over the last evaluation)."""
+    """The steps that a metric averages over, since the last row of metrics or evaluation."""
 
     UPDATES = "mean over updates"
     STEPS = "mean over actions"
@@ -17,7 +17,7 @@ class Over(Enum):
 
 
 class Severity(Enum):
-    """How bad an alarm is; `--on-unhealthy stop` stops at a critical one."""
+    """The severity of an alarm; `--on-unhealthy stop` stops at a critical one."""
 
     WARNING = "warning"
     CRITICAL = "critical"
@@ -43,7 +43,7 @@ class Limit(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """How the console table shows a metric."""
+    """A metric's form in the console table."""
 
     group: str  # title of the column, such as "GAME"
     label: str

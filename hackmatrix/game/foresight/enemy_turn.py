@@ -10,7 +10,7 @@ from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
 
 
 def enemy_turn(seen: Seen) -> Seen:
-    """What the player would see after the coming enemy turn.
+    """The board as the player would see it after the coming enemy turn.
 
     Enemies hit or come nearer (section 5), in list order, which the game draws. Transmissions that
     will spawn and cryptogs out of sight are unknown.

@@ -1,4 +1,4 @@
-"""What the player sees, as sets of cells, read from compact records."""
+"""The board as the player sees it, as sets of cells, read from compact records."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -22,7 +22,7 @@ _Tree = TypeVar("_Tree")
 
 
 class Seen(NamedTuple):
-    """What the player sees: sets of cells and numbers, of N games each."""
+    """The board as the player sees it: sets of cells and numbers, of N games each."""
 
     number: dict[str, jax.Array]  # int32[N], those of the record by name
     cell: jax.Array  # int32[N]

@@ -96,7 +96,7 @@ def _of_best(seen: Seen, yields: _Yields, way: planes.Numbers[CellSet]) -> dict[
 
 
 def _of_cross(seen: Seen, yields: _Yields) -> dict[str, jax.Array]:
-    """What siphoning here gives."""
+    """The yield of siphoning here."""
     cross = bitboard.cross(seen.here)
     any_new = reduce(CellSet.__or__, yields.programs)
     return {

@@ -25,7 +25,7 @@ from hackmatrix.game.rules.tactical import MAX_HITS, STRIKES, WINDOW
 
 
 class _Aim(NamedTuple):
-    """What the four directions lead to; sets [4, N]."""
+    """The targets of the four directions; sets [4, N]."""
 
     next_to: CellSet  # the neighbour, empty beyond the board's end
     target: CellSet  # the cell of what an attack strikes, empty if there is nothing

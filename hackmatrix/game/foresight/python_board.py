@@ -11,7 +11,7 @@ Numbers = dict[str, Sequence[int]]
 
 
 def look(record: bytes) -> Seen:
-    """What a compact record shows, with one enemy for each cell, and none of unknown kind."""
+    """The board of a compact record, with one enemy for each cell, and none of unknown kind."""
     seen = Seen.of_record(record)
     known = [e for e in seen.enemies if FIELD["enemy_type"].of(record[ENEMY + e.cell])]
     return seen._replace(enemies=tuple({enemy.cell: enemy for enemy in known}.values()))

@@ -29,7 +29,7 @@ from hackmatrix.game.rules.tactical import (
 
 @dataclass
 class _Yield:
-    """What siphoning takes from a cell, or from a cross."""
+    """The yield of siphoning a cell, or a cross."""
 
     credits: int = 0
     energy: int = 0
@@ -133,7 +133,7 @@ def _halved(worth: int) -> int:
 
 
 def _nearness(yields: list[_Yield], way: list[int], program: int) -> int:
-    """How near the first cell is from which a program can be siphoned."""
+    """The nearness of the first cell from which a program can be siphoned."""
     for cell in range(CELLS):
         if program in yields[cell].programs:
             return FAR - min(way[c] for c in CROSS[cell])

@@ -28,7 +28,7 @@ def of_programs(seen: Seen) -> Numbers:
 
 
 def _strike(seen: Seen, program: ProgramId) -> tuple[int, int, int, int]:
-    """What a program strikes and destroys, and the hits to expect after it."""
+    """The pieces that a program strikes and destroys, and the hits to expect after it."""
     after = run(seen, program)
     if after is None:
         return 0, 0, 0, 0

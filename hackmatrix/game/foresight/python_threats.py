@@ -14,7 +14,7 @@ from hackmatrix.game.rules.tactical import MAX_HITS, WINDOW
 
 @dataclass
 class _Direction:
-    """What a direction does; all 0 where it is not valid."""
+    """The effect of a direction; all 0 where it is not valid."""
 
     valid: int = 0
     walks: int = 0

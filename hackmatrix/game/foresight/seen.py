@@ -54,7 +54,7 @@ class Board(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What the player sees, or what would be there after an action; sets are bits of an int."""
+    """The board as the player sees it, or would after an action; sets are bits of an int."""
 
     cell: int
     hp: int
@@ -90,7 +90,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def of_record(cls, record: bytes) -> "Seen":
-        """What a compact record (`rules.observation`) shows."""
+        """The board that a compact record (`rules.observation`) shows."""
         enemies: list[Enemy] = []
         transmissions = landing = last_seen = 0
         for cell in range(CELLS):
@@ -134,7 +134,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def of_state(cls, state: State) -> "Seen":
-        """What the record of a state shows, several times as fast as by way of it."""
+        """The board that the record of a state shows, several times as fast as by way of it."""
         player = state.player
         transmissions = landing = last_seen = owned = 0
         for transmission in state.transmissions:
@@ -172,7 +172,7 @@ class Seen(NamedTuple):
 
 
 def unknown_enemy(cell: int) -> Enemy:
-    """What an enemy of unknown kind is taken for: a fresh glitch."""
+    """The stand-in for an enemy of unknown kind: a fresh glitch."""
     return Enemy(EnemyType.GLITCH, cell, ENEMY_HP[EnemyType.GLITCH], False)
 
 

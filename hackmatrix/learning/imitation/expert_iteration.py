@@ -17,7 +17,7 @@ _MOVES = 16  # of each game in one compiled call
 
 
 class Plan(NamedTuple):
-    """How much is taught, and how."""
+    """Settings of expert iteration."""
 
     search: int  # simulations
     weight: float  # logits that a reward of 1 is worth in a lesson
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a round has brought."""
+    """The results of a round."""
 
     number: int
     params: PyTree

@@ -72,7 +72,7 @@ def learn(
 
 
 def loss(network: Network, params: PyTree, lessons: Lessons) -> Loss:
-    """How far the network is from its teacher."""
+    """The network's distance from its teacher."""
     logits, values, _ = network(params, lessons.observations)
     mask = distribution.unpack_mask(lessons.mask, network.num_actions)
     log_probs = distribution.log_probabilities(logits, mask)

@@ -48,7 +48,7 @@ def num_groups(num_envs: int, num_steps: int, num_minibatches: int) -> int:
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """What an agent learns from, how much of it, and how."""
+    """Settings of PPO: batches, optimizer, losses."""
 
     num_envs: int = option(
         256, "games that each agent plays in parallel", at_least=1, at_most=2**24

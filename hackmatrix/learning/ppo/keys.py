@@ -13,7 +13,7 @@ Array = jax.Array
 
 
 class Purpose(IntEnum):
-    """What a key is used for. The numbers define a run's randomness: never change or reuse one."""
+    """The purpose of a key. The numbers define a run's randomness: never change or reuse one."""
 
     PARAMS = 0
     RESET = 1  # update, game

@@ -18,7 +18,7 @@ _NUMBER_BITS = 12  # low bits of a sorted word that hold the number: the other 2
 
 
 class Shares(NamedTuple):
-    """How the samples of this device's games are divided into minibatches.
+    """The division of the samples of this device's games into minibatches.
 
     A sample is one transition, with the index `step * num_envs + game`. For a recurrent network it
     is a whole sequence of a game, as if every game had one step.

@@ -33,5 +33,5 @@ class RewardScale(struct.PyTreeNode):
 
     @property
     def deviation(self) -> Array:
-        """What rewards are divided by, float32[] or [K]; 1 as long as all of them were 0."""
+        """The divisor of rewards, float32[] or [K]; 1 as long as all of them were 0."""
         return jnp.where(self.mean_square == 0, 1.0, jnp.sqrt(self.mean_square))

@@ -1,4 +1,4 @@
-"""What stays constant during training: the environment, the network and the settings."""
+"""The constants of a training: the environment, the network and the settings."""
 
 from typing import NamedTuple
 

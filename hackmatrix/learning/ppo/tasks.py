@@ -15,7 +15,7 @@ Array = jax.Array
 
 
 def number_of_tasks(env: Environment) -> int | None:
-    """How many tasks an environment has; None if it is a single one."""
+    """The number of tasks of an environment; None if it is a single one."""
     names = optional_members(env).tasks
     return None if names is None else len(names)
 

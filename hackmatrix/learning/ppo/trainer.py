@@ -151,7 +151,7 @@ class Trainer:
         return made
 
     def _program(self, name: str, function: Any, arguments: tuple[Any, ...]) -> Any:
-        """What to call: the function, which JAX compiles, or its executable on disk."""
+        """The function to call: one that JAX compiles, or its executable on disk."""
         if self._kept is None:
             return function
         if self._kept.get(name) is None:

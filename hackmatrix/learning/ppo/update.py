@@ -29,7 +29,7 @@ _OF_RANDOM_PLAY = "entropy_of_random_play"  # one of the parts of a loss
 
 
 class Samples(NamedTuple):
-    """What the loss reads: transitions with the leading axis B, or sequences, [T, B]."""
+    """The inputs of the loss: transitions with the leading axis B, or sequences, [T, B]."""
 
     obs: PyTree
     mask: Array  # uint32
@@ -103,7 +103,7 @@ def _progress(course: Course, update: Any) -> Any:
 
 
 class Coefficients(NamedTuple):
-    """What changes from update to update, float32[]."""
+    """The coefficients that change from update to update, float32[]."""
 
     rate: Any  # the learning rate
     entropy: Any  # the weight of the entropy bonus

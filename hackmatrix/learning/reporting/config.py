@@ -8,7 +8,7 @@ from hackmatrix.core.options import check, option
 
 @dataclass(frozen=True)
 class ReportConfig:
-    """What a run reports, when, and to whom. No compiled program of the training reads it."""
+    """Reports of a run: their contents, times and receivers. No compiled program reads it."""
 
     on_unhealthy: Literal["warn", "stop"] = option(
         "warn", "what a critical alarm does: print a warning, or also stop the run", compiled=False

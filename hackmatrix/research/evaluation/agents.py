@@ -1,4 +1,4 @@
-"""What plays the games of an agent and reports on them."""
+"""Games of an agent by its name, and the report on them."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ Play = Callable[[Collection[int]], Report]  # plays without these actions
 def agent_player(
     agent: AgentName, env: str, limits: Limits, *, greedy: bool, forbids: bool = False
 ) -> Play:
-    """What plays an agent's games; networks are compiled once, whatever is forbidden.
+    """A function that plays an agent's games; networks are compiled once, whatever is forbidden.
 
     Args:
         agent: its name.

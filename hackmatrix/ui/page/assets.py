@@ -1,4 +1,4 @@
-"""What the page is given once: its files, the look, and the game's tables."""
+"""The files that the page is given once: its own, the look, and the game's tables."""
 
 import json
 from typing import Any

@@ -24,7 +24,7 @@ def begin(page: str) -> Callable[[str], str]:
 
 
 def opened(page: str, settings: dict[str, Any], weights: bytes) -> Callable[[str], str]:
-    """What answers messages in JSON: a new session.
+    """A function that answers messages in JSON: a new session.
 
     Args:
         page: one of `PAGES`.

@@ -103,7 +103,7 @@ def at(cell: int) -> str:
 
 
 def told(events: Iterable[dict[str, Any]]) -> list[str]:
-    """What visible events say, one short clause each."""
+    """Visible events in words, one short clause each."""
     return [clause for event in events for clause in _clauses(event)]
 
 
@@ -154,5 +154,5 @@ def _clauses(event: dict[str, Any]) -> Iterator[str]:
 
 
 def ending(over: str | None) -> str:
-    """How the game ended, in a sentence; empty while it is running."""
+    """The game's end, in a sentence; empty while it is running."""
     return _ENDINGS[over] if over else ""

@@ -18,7 +18,7 @@ _ON_BOARD = ("cells", "enemies", "transmissions", "fire", "last_seen", "exit")
 
 
 def facts_of(state: State, *, reveal: bool = False) -> dict[str, Any]:
-    """What the page shows of a state.
+    """The page's facts about a state.
 
     Args:
         state: one game.
@@ -39,7 +39,7 @@ def facts_of(state: State, *, reveal: bool = False) -> dict[str, Any]:
 
 
 def facts_of_action(before: State, after: State, outcome: Outcome) -> dict[str, Any]:
-    """What the page shows of the last action: `events`, `told`, `reward` and its `parts`."""
+    """The page's facts about the last action: `events`, `told`, `reward` and its `parts`."""
     events = visible_events(outcome.events, before, after)
     return {
         "events": events,

@@ -1,4 +1,4 @@
-"""What each action would do, as far as the player can know, and why others are not possible."""
+"""The effect of each action, as far as the player can know, and why others are not possible."""
 
 from typing import Any
 

@@ -132,7 +132,7 @@ class Session:
         return self._position() | {"opinions": self._briefs()}
 
     def others(self, _: Message) -> Message:
-        """What every agent would do here."""
+        """Every agent's choice here."""
         if self._node().over:
             return {"others": []}
         found = []
@@ -200,7 +200,7 @@ class Session:
         return view.sample(self.tree.game, self._node().step)
 
     def _opinion(self, number: int) -> Opinion | None:
-        """What the agent at the controls says of a node; None at a game's end, or without one."""
+        """The opinion of the agent at the controls on a node; None at an end, or without one."""
         if not self.controls or self.tree.nodes[number].over:
             return None
         if number not in self.opinions:

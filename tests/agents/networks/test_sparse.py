@@ -114,7 +114,7 @@ def test_an_agent_reads_vectors_on_other_devices(device: str) -> None:
 
 
 def test_the_devices_of_the_trainer_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What JAX finds is replaced, as there need be no accelerator where tests run."""
+    """The devices that JAX finds are replaced, as there need be no accelerator where tests run."""
     monkeypatch.setattr("jax.default_backend", lambda: "gpu")
     trainer = Trainer(
         hackmatrix.make(), PPOConfig(num_envs=4), NetworkConfig(), jax.devices("cpu")[:1]

@@ -1,4 +1,4 @@
-"""What a player remembers is what it saw at the positions that are saved for UNDO."""
+"""A player's memory is what it saw at the positions that are saved for UNDO."""
 
 import random
 
