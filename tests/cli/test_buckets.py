@@ -161,7 +161,7 @@ def test_a_run_is_trained_here_and_goes_to_its_bucket(
     fake: FakeBucket, trained: list[tuple[Any, ...]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["train", "--checkpoint-dir", URL, "--run-name", "mine"]) == 0
-    assert trained[0][0].checkpoint_dir == HERE
+    assert trained[0][0].run.checkpoint_dir == HERE
     assert home_of(HERE / "mine") == RUN
     assert f"what is in {HERE}/mine is mirrored to {RUN}" in capsys.readouterr().out
     assert "checkpoints/20/manifest.json" in stored(fake)

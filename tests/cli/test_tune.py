@@ -92,11 +92,11 @@ def test_the_winner_is_trained_again_with_seeds_that_no_trial_has_had(
     trials, again = made[:3], made[3:]
     assert all(config.run.seeds == range(2) for config in trials)
     assert [config.run.seeds for config in again] == [range(10_000, 10_003)] * 2
-    assert again[0].lr == 5e-3  # of the file
-    assert again[1].lr == said["samplers"]["tpe"]["best"]["params"]["training.learning_rate"]
+    assert again[0].ppo.lr == 5e-3  # of the file
+    assert again[1].ppo.lr == said["samplers"]["tpe"]["best"]["params"]["training.learning_rate"]
     mean, low, high = said["fresh"]["tpe"]["better_by"]
     assert low == pytest.approx(mean) == pytest.approx(high)  # pairs differ by the same
-    assert mean == pytest.approx(4 - abs(again[1].lr - 0.001) * 1000, abs=0.02)
+    assert mean == pytest.approx(4 - abs(again[1].ppo.lr - 0.001) * 1000, abs=0.02)
     assert mean > 0
 
 

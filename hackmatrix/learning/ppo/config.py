@@ -31,21 +31,6 @@ class Course(NamedTuple):
         return self.first_timesteps + (update - self.first_update) * self.batch_size
 
 
-def num_groups(num_envs: int, num_steps: int, num_minibatches: int) -> int:
-    """The largest number of equal groups of games, at most 64, that minibatches can share evenly.
-
-    Args:
-        num_envs: games.
-        num_steps: steps of each game in a batch.
-        num_minibatches: each takes the same number of transitions from every group.
-    """
-    return next(
-        groups
-        for groups in range(min(MAX_GROUPS, num_envs), 0, -1)
-        if num_envs % groups == 0 and num_steps * (num_envs // groups) % num_minibatches == 0
-    )
-
-
 @dataclass(frozen=True)
 class PPOConfig:
     """Settings of PPO: batches, optimizer, losses."""
@@ -124,5 +109,15 @@ class PPOConfig:
         return Course(self.batch_size, self.total_timesteps)
 
     def num_groups(self, *, recurrent: bool) -> int:
-        """Number of groups of games that are shuffled separately; see `num_groups`."""
-        return num_groups(self.num_envs, 1 if recurrent else self.num_steps, self.num_minibatches)
+        """Number of groups of games that are shuffled separately.
+
+        It is the largest number of equal groups, at most 64, from which minibatches can take as
+        many transitions each; whole games, if the network is recurrent.
+        """
+        steps = 1 if recurrent else self.num_steps
+        return next(
+            groups
+            for groups in range(min(MAX_GROUPS, self.num_envs), 0, -1)
+            if self.num_envs % groups == 0
+            and steps * (self.num_envs // groups) % self.num_minibatches == 0
+        )

@@ -26,7 +26,7 @@ class Shares(NamedTuple):
 
     num_steps: int
     num_envs: int  # games of this device
-    num_groups: int  # of games of this device; see `num_groups`
+    num_groups: int  # of games of this device; see `PPOConfig`
     num_minibatches: int
 
     @classmethod

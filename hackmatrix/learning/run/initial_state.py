@@ -43,35 +43,19 @@ def make_initial_state(
     Raises:
         UserError: a file is damaged or does not fit the configuration; nothing was changed.
     """
-    if start.params is not None:
-        return state_from_params(trainer, config, start.params, console)
     if start.checkpoint is not None:
-        return state_from_checkpoint(
+        return _of_checkpoint(
             trainer, config, start.checkpoint, console, reset_optimizer=reset_optimizer
         )
     if start.run is not None:
         console.say(f"{start.run} has no checkpoint yet: it starts from its beginning")
-    return first_state(trainer, config, console)
-
-
-def first_state(trainer: Trainer, config: TrainConfig, console: Console) -> LoopState:
-    """The state in which a new run begins: its params are those of `--init-from`, if it is given.
-
-    Raises:
-        UserError: see `state_from_params`.
-    """
-    path = config.run.init_from
-    return new_state(trainer) if path is None else state_from_params(trainer, config, path, console)
-
-
-def new_state(trainer: Trainer) -> LoopState:
-    """A new state, determined by the run's seed."""
+    path = start.params or config.run.init_from
+    if path is not None:
+        return _with_params(trainer, config, path, console)
     return LoopState(trainer.start(trainer.agents[0]), 0, 0)
 
 
-def state_from_params(
-    trainer: Trainer, config: TrainConfig, path: Path, console: Console
-) -> LoopState:
+def _with_params(trainer: Trainer, config: TrainConfig, path: Path, console: Console) -> LoopState:
     """A new state with the params of a file for every agent.
 
     Raises:
@@ -82,17 +66,17 @@ def state_from_params(
     network = jax.eval_shape(trainer.network.init, jax.random.key(0))
     check_shapes(shapes_by_name(exported.params), shapes_by_name(network), path)
     console.say(f"params of {path}; optimizer, normalisation, games and counters start afresh")
-    new = new_state(trainer)
-    state = jax.tree.map(np.array, trainer.gathered(new.train))
+    new = trainer.start(trainer.agents[0])
+    state = jax.tree.map(np.array, trainer.gathered(new))
     params = jax.tree.map(
         lambda like, array: np.broadcast_to(np.asarray(array, like.dtype), like.shape),
         state.params,
         exported.params,
     )
-    return new._replace(train=trainer.on_devices(dataclasses.replace(state, params=params)))
+    return LoopState(trainer.on_devices(dataclasses.replace(state, params=params)), 0, 0)
 
 
-def state_from_checkpoint(
+def _of_checkpoint(
     trainer: Trainer,
     config: TrainConfig,
     checkpoint: CheckedCheckpoint,

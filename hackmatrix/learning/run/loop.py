@@ -241,18 +241,16 @@ def _trainer(
     team: Team | None,
     is_ours: bool,
 ) -> Trainer:
-    search = options.detect_anomaly
-    if team is not None:
-        return LeadingTrainer(team, env, config, devices, course, detect_anomaly=search)
-    return Trainer(
+    kept_as = f"a run of {config.compiled}" if is_ours and team is None else None
+    return (Trainer if team is None else partial(LeadingTrainer, team))(
         env,
         config.ppo,
         config.network,
         devices,
         course,
         agents=config.run.seeds,
-        detect_anomaly=search,
-        kept_as=f"a run of {config.compiled}" if is_ours else None,
+        detect_anomaly=options.detect_anomaly,
+        kept_as=kept_as,
     )
 
 

@@ -5,7 +5,7 @@ All that touches the state of training, which is spread over the processes, goes
 it does; they do the same, and know neither the schedule nor the disk.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import StrEnum
 from signal import Signals
 from typing import Any
@@ -16,7 +16,6 @@ import numpy as np
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.processes.team import Order, Team, is_end
-from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.measures import Measures
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
@@ -43,17 +42,8 @@ class _Step(StrEnum):
 class LeadingTrainer(Trainer):
     """A trainer of the first process: the others do what it does."""
 
-    def __init__(
-        self,
-        team: Team,
-        env: Environment,
-        config: TrainConfig,
-        devices: Sequence[jax.Device],
-        course: Course,
-        *,
-        detect_anomaly: bool,
-    ) -> None:
-        """Prepares the programs, and connects the devices.
+    def __init__(self, team: Team, *made_from: Any, **how: Any) -> None:
+        """Prepares the programs as `Trainer` does, and connects the devices.
 
         The others have been told to make the same trainer, by `tell_trainer`.
 
@@ -61,15 +51,7 @@ class LeadingTrainer(Trainer):
             LostError: another process does not answer.
             UserError: another process can't make it.
         """
-        super().__init__(
-            env,
-            config.ppo,
-            config.network,
-            devices,
-            course,
-            agents=config.run.seeds,
-            detect_anomaly=detect_anomaly,
-        )
+        super().__init__(*made_from, **how)
         self._team = team
         team.check_answers()
         team.order(_Step.CONNECT)

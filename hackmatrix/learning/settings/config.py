@@ -171,7 +171,7 @@ class TrainConfig:
 
     @property
     def num_groups(self) -> int:
-        """Number of groups of games that are shuffled separately; see `num_groups`."""
+        """Number of groups of games that are shuffled separately; see `PPOConfig`."""
         return self.ppo.num_groups(recurrent=ARCHITECTURES[self.network.architecture].recurrent)
 
     @property

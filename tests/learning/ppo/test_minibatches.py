@@ -8,9 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix.learning.ppo.config import num_groups
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.minibatches import Shares, minibatch_indices
+
+
+def groups_of(num_envs: int, num_steps: int, num_minibatches: int) -> int:
+    config = PPOConfig(num_envs=num_envs, num_steps=num_steps, num_minibatches=num_minibatches)
+    return config.num_groups(recurrent=False)
 
 
 @partial(jax.jit, static_argnums=3)
@@ -23,7 +28,7 @@ def indices_of(
     seed: int, update: int, epoch: int, num_envs: int, num_steps: int, num_minibatches: int
 ) -> Any:
     """Of all games on one device."""
-    groups = num_groups(num_envs, num_steps, num_minibatches)
+    groups = groups_of(num_envs, num_steps, num_minibatches)
     shares = Shares(num_steps, num_envs, groups, num_minibatches)
     return np.asarray(indices_for(seed, update, epoch, shares, 0))
 
@@ -43,7 +48,7 @@ def indices_of(
 def test_groups_divide_the_games_and_share_every_minibatch(
     num_envs: int, num_steps: int, num_minibatches: int, groups: int
 ) -> None:
-    assert num_groups(num_envs, num_steps, num_minibatches) == groups
+    assert groups_of(num_envs, num_steps, num_minibatches) == groups
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,7 @@ def test_an_epoch_uses_every_transition_once(
     size = num_envs * num_steps
     assert indices.shape == (num_minibatches, size // num_minibatches)
     np.testing.assert_array_equal(np.sort(np.asarray(indices).ravel()), np.arange(size))
-    groups = num_groups(num_envs, num_steps, num_minibatches)
+    groups = groups_of(num_envs, num_steps, num_minibatches)
     group = np.asarray(indices) % num_envs // (num_envs // groups)
     for minibatch in group:
         share = size // num_minibatches // groups

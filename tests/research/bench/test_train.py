@@ -12,8 +12,8 @@ def test_the_large_batch_is_scaled_as_hackmatrix_train_does() -> None:
     assert (config.ppo.update_epochs, config.ppo.num_minibatches) == (2, 32)
     options = UpdateOptions(epochs=3, minibatches=16, dtype="bfloat16", observation="full")
     given = train_config(options)
-    assert (given.update_epochs, given.num_minibatches) == (3, 16)
-    assert (given.dtype, given.observation) == ("bfloat16", "full")
+    assert (given.ppo.update_epochs, given.ppo.num_minibatches) == (3, 16)
+    assert (given.network.dtype, given.environment.observation) == ("bfloat16", "full")
 
 
 def test_products_cost_what_issue_and_paper_say() -> None:
