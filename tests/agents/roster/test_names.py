@@ -17,6 +17,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.research.datasets.folder import open_data_set
+from hackmatrix.research.evaluation.agents import agent_player
 
 NO_FILE = "no such file; built-in agents are scripted, exit, random, shipped"
 
@@ -217,16 +218,27 @@ def test_rules_play_evaluations_and_data(agent: str, capsys: pytest.CaptureFixtu
     assert open_data_set(Path("games")).facts.agent == agent
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_the_agent_of_the_package_plays_evaluations_and_data(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("words", ["shipped@2", "shipped --search 2"])
+def test_a_search_has_one_name_in_reports(
+    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    few = ["--episodes", "2", "--max-steps", "3", "--json"]
-    assert main(["evaluate", "shipped@2", *few]) == 0
+    def player(_: AgentName, *given: Any, **how: Any) -> Any:
+        return agent_player(resolve("exit"), *given, **how)
+
+    monkeypatch.setattr("hackmatrix.research.evaluation.agents.agent_player", player)
+    argv = ["evaluate", *words.split(), "--episodes", "2", "--max-steps", "3"]
+    assert main([*argv, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["agent"], said["search"]) == ("shipped@2", 2)
-    assert main(["data", "record", "games", "--agent", "shipped@2", *few]) == 0
+    assert main(argv) == 0
+    assert capsys.readouterr().out.startswith("shipped@2, seed 0\n")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_search_is_recorded() -> None:
+    argv = ["data", "record", "games", "--agent", "shipped@2", "--episodes", "2"]
+    assert main([*argv, "--max-steps", "3"]) == 0
     facts = open_data_set(Path("games")).facts
     assert (facts.agent, facts.search) == ("shipped", 2)
 
