@@ -43,7 +43,7 @@ def _forward(
     record: bytes,
     mask: Sequence[bool],
 ) -> tuple[list[float], float]:
-    """The forward pass of `position_policies.py`, without NumPy."""
+    """The forward pass of `agents/networks/numpy_forward.py`, without NumPy."""
     del mask
     *trunk, logits, value = layers
     hidden: Sequence[float] = features(record, layout)
