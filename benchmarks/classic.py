@@ -20,8 +20,8 @@ from hackmatrix.learning.reporting.joined_rows import AGENTS, HIGH, LOW, Interva
 from hackmatrix.learning.run.loop import End, train
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
-from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.bench.options import Options
 from hackmatrix.research.evaluation.games import Limits
 from hackmatrix.research.evaluation.ranking import reports_on

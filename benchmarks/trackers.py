@@ -21,8 +21,8 @@ from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop import train
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
-from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.bench.options import Options
 from hackmatrix.runs.metrics_file import Row, read_metrics
 from hackmatrix.runs.trackers import TrackedRun, Trackers

@@ -11,7 +11,7 @@ from hackmatrix.cloud.tpu.job_files import EXPORTS, export
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import options_of
 from hackmatrix.learning.settings.config import OPTIONS
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 
 _FILE = "configs/spot_tpu.yaml"
 

@@ -27,7 +27,7 @@ from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.reporting.config import ReportConfig
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.storage.bucket import Unreachable
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop import End, train
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.evaluation.games import Limits, play
 from hackmatrix.research.evaluation.ranking import Agent, Ranking
 from hackmatrix.research.evaluation.report import report_on

@@ -380,8 +380,8 @@ def advice(rig: Rig) -> list[str]:
     from hackmatrix.core.errors import UserError
     from hackmatrix.learning.run.run_folder import open_run_folder
     from hackmatrix.learning.run.start import find_start
-    from hackmatrix.learning.settings.options import TrainOptions
     from hackmatrix.learning.settings.resolve import resolve
+    from hackmatrix.learning.settings.train_options import TrainOptions
 
     if not (rig.run / "config.yaml").exists():
         return []

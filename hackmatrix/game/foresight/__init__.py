@@ -1,1 +1,1 @@
-"""A player's foresight: the board as seen, what actions do to it, and the layout `tactical`."""
+"""A player's foresight: the board as seen, actions and enemies on it, the layout `tactical`."""

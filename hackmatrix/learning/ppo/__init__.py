@@ -1,1 +1,1 @@
-"""PPO on any environment, compiled end to end: rollouts, advantages, gradient steps."""
+"""PPO on any environment, compiled end to end: settings, rollouts, advantages, gradient steps."""

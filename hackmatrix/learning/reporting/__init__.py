@@ -1,1 +1,1 @@
-"""Metrics with their healthy ranges, alarms, and the console display."""
+"""Metrics with the ranges beyond which they raise alarms, other alarms, and the console display."""

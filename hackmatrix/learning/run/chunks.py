@@ -14,7 +14,7 @@ from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.schedule import Schedule
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 
 CALL_SECONDS = 1.0  # target length of a compiled call: signals and the display wait for its end
 

@@ -36,7 +36,7 @@ from hackmatrix.learning.run.start import BEGINNING, Start
 from hackmatrix.learning.run.stop import StopRequest
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import best_checkpoint
 from hackmatrix.runs.exports import newest_exported
 from hackmatrix.runs.facts import SCORE, Evaluation

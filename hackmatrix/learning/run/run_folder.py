@@ -15,7 +15,7 @@ from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import dump_config
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import (
     Checkpoint,
     checkpoints_of,

@@ -5,7 +5,7 @@ from typing import Self
 
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 
 
 @dataclass(frozen=True)

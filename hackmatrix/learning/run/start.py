@@ -9,7 +9,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import DamagedError
 from hackmatrix.learning.ppo.config import Course, PPOConfig
 from hackmatrix.learning.settings.config_file import Settings, read_config, with_num_minibatches
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import (
     FACTS,
     FOLDER,

@@ -1,1 +1,1 @@
-"""The configuration of a run, from flags, files, a resumed run and the device."""
+"""A run's configuration: the settings of all wings, from flags, files, a run and the device."""

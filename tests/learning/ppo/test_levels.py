@@ -14,7 +14,7 @@ from small_runs import assert_same_run, config_in, rows_of, run_of
 from hackmatrix.environments.interface.environment import Levels
 from hackmatrix.learning.ppo import seeds
 from hackmatrix.learning.ppo.levels import LevelProgress
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import load_checkpoint
 
 pytestmark = pytest.mark.usefixtures("shared_programs")

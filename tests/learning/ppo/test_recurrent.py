@@ -25,7 +25,7 @@ from hackmatrix.learning.ppo.rollout import play
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.run.snapshots import arrays_of
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.evaluation.games import Limits
 from hackmatrix.research.evaluation.games import play as play_games
 from hackmatrix.runs.checkpoints import load_checkpoint

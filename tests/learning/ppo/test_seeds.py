@@ -29,7 +29,7 @@ from hackmatrix.learning.reporting.joined_rows import Interval, joined, told
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.learning.run.loop import End, MakeEvaluate, Outcome
 from hackmatrix.learning.settings.config import RunConfig
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import best_checkpoint, load_checkpoint
 
 pytestmark = pytest.mark.usefixtures("shared_programs")

@@ -43,8 +43,8 @@ from hackmatrix.learning.run.loop import End, train
 from hackmatrix.learning.run.snapshots import named_leaves
 from hackmatrix.learning.run.start import find_start
 from hackmatrix.learning.settings.config_file import read_config
-from hackmatrix.learning.settings.options import TrainOptions
 from hackmatrix.learning.settings.resolve import resolve
+from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import load_checkpoint
 from hackmatrix.runs.trackers import Trackers
 

@@ -9,7 +9,7 @@ import pytest
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.run.schedule import Schedule
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 
 END = 20
 

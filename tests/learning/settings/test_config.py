@@ -9,7 +9,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.options import TrainOptions
+from hackmatrix.learning.settings.train_options import TrainOptions
 
 TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
 
