@@ -360,6 +360,7 @@ class Run:
         binaries = places.wheel if wheel else ROOT / ".venv" / "bin"
         places.prepare(self.folder, line)
         self.environment = places.environment(binaries) | row.env
+        self.environment["MINARI_DATASETS_PATH"] = str(folder / "minari")  # it keeps what it has
         if line == "make lock":
             path = f"{places.made('uv') / 'bin'}{os.pathsep}{self.environment['PATH']}"
             self.environment["PATH"] = path
