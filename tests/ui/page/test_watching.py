@@ -98,6 +98,7 @@ def test_opinions_can_be_hidden_and_others_asked(page: Any) -> None:
     page.wait_for_selector("#others li:nth-child(3)")
     assert [line.split("\n")[0] for line in page.locator("#others li").all_inner_texts()] == [
         "small",
+        "scripted",
         "exit",
         "random",
     ]
