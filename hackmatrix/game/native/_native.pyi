@@ -1,0 +1,21 @@
+from typing import Any
+
+import numpy as np
+
+STATE_SIZE: int
+SAVED_SIZE: int
+
+_Array = np.ndarray[Any, Any]
+
+def reset(states: _Array, streams: _Array, episodes: _Array, threads: int) -> None: ...
+def observe(states: _Array, observation: _Array, mask: _Array, threads: int) -> None: ...
+def step(
+    states: _Array,
+    saved: _Array,
+    actions: _Array,
+    max_episode_steps: int,
+    auto_reset: bool,
+    progress: bool,
+    threads: int,
+    *results: _Array,
+) -> None: ...

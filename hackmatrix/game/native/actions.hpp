@@ -1,0 +1,50 @@
+// Section 3: valid actions, movement and attacks by direction.
+#pragma once
+#include "combat.hpp"
+#include "programs.hpp"
+
+namespace hackmatrix {
+
+// Whether the next cell in a direction is free or holds an enemy to attack.
+inline bool can_go(const State& state, int direction) {
+    int cell = NEIGHBOUR[state.player.cell][direction];
+    return cell != NOWHERE && !has(state.cells.blocks & ~state.enemies.cells(), cell);
+}
+
+// Whether an action 0..27 is among `valid_actions`.
+inline bool is_valid(const State& state, int action) {
+    if (action < SIPHON) return can_go(state, action);
+    if (action == SIPHON) return state.player.siphons >= 1;
+    return can_run(state, action - FIRST_PROGRAM);
+}
+
+// The valid actions as bits; none after the end of the game.
+inline uint32_t valid_actions(const State& state) {
+    if (state.over != RUNNING) return 0;
+    uint32_t valid = 0;
+    for (int action = 0; action <= SIPHON; action++)
+        valid |= uint32_t{is_valid(state, action)} << action;
+    for (int program : each(state.owned))
+        valid |= uint32_t{can_run(state, program)} << (FIRST_PROGRAM + program);
+    return valid;
+}
+
+// The cell that an attack in a direction hits, at any distance; `NOWHERE` if there is no target.
+inline int target(const State& state, int direction) {
+    CellSet pieces = state.occupied(), stops = pieces | state.cells.blocks;
+    int cell = NEIGHBOUR[state.player.cell][direction];
+    while (cell != NOWHERE && !has(stops, cell)) cell = NEIGHBOUR[cell][direction];
+    return cell != NOWHERE && has(pieces, cell) ? cell : NOWHERE;
+}
+
+// Walks to the neighbour; returns whether a data siphon was picked up there.
+inline bool walk(State& state, int direction) {
+    int to = NEIGHBOUR[state.player.cell][direction];
+    state.player.cell = to;
+    if (!has(state.cells.siphons, to)) return false;
+    state.player.siphons = saturated(state.player.siphons + 1);
+    state.cells.siphons &= ~of(to);
+    return true;
+}
+
+}  // namespace hackmatrix

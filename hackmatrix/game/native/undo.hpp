@@ -1,0 +1,29 @@
+// Section 8, UNDO: saves and restores positions.
+#pragma once
+#include "state.hpp"
+
+namespace hackmatrix {
+
+// The saved positions of a game, a ring; `State` knows how many there are and which is the newest.
+struct SavedPositions {
+    Position positions[MAX_SAVED_STATES];
+};
+
+// Saves the position; only the newest 4 are kept.
+inline void save(State& state, SavedPositions& saved) {
+    state.newest_saved = (state.newest_saved + 1) % MAX_SAVED_STATES;
+    state.saved = std::min(state.saved + 1, MAX_SAVED_STATES);
+    saved.positions[state.newest_saved] = state;
+}
+
+// Restores the newest saved position and removes it from the saved ones.
+inline void restore(State& state, const SavedPositions& saved) {
+    static_cast<Position&>(state) = saved.positions[state.newest_saved];
+    state.newest_saved = (state.newest_saved + MAX_SAVED_STATES - 1) % MAX_SAVED_STATES;
+    state.saved--;
+}
+
+// Clears the saved positions.
+inline void forget(State& state) { state.saved = 0; }
+
+}  // namespace hackmatrix
