@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hackmatrix.game.engine.state import State
 from hackmatrix.game.native import batch
 from hackmatrix.game.native.batch import Games
 from hackmatrix.game.native.conversion import games_from_engine as begin
@@ -24,6 +25,27 @@ def step(games: Games, actions: Sequence[int]) -> list[list[int]]:
     """Takes an action in each game; returns the parts of the rewards in units of 0.005."""
     stepped = batch.step(games, np.array(actions, np.int32), auto_reset=False)
     return parts_of(stepped).tolist()
+
+
+class NativeBatch:
+    """Games under way, as `lockstep_play.Batch`."""
+
+    name = "native"
+
+    def __init__(self, states: Sequence[State]) -> None:
+        self._games = begin(list(states))
+
+    def states(self) -> list[State]:
+        return [state_of(self._games, place) for place in range(len(self._games.states))]
+
+    def masks(self) -> list[int]:
+        return batch.observe(self._games)[1].tolist()
+
+    def observations(self) -> np.ndarray:
+        return batch.observe(self._games)[0]
+
+    def step(self, actions: Sequence[int]) -> np.ndarray:
+        return np.array(step(self._games, actions))
 
 
 def parts_of(stepped: batch.Step) -> np.ndarray:
