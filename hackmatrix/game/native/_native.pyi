@@ -4,6 +4,7 @@ import numpy as np
 
 STATE_SIZE: int
 SAVED_SIZE: int
+RULES: dict[str, Any]  # the constants of `rules.hpp` by name
 
 _Array = np.ndarray[Any, Any]
 

@@ -21,9 +21,9 @@ inline bool is_valid(const State& state, int action) {
 // The valid actions as bits; none after the end of the game.
 inline uint32_t valid_actions(const State& state) {
     if (state.over != RUNNING) return 0;
-    uint32_t valid = 0;
-    for (int action = 0; action <= SIPHON; action++)
-        valid |= uint32_t{is_valid(state, action)} << action;
+    uint32_t valid = uint32_t{state.player.siphons >= 1} << SIPHON;
+    for (int direction = 0; direction < NUM_DIRECTIONS; direction++)
+        valid |= uint32_t{can_go(state, direction)} << direction;
     for (int program : each(state.owned))
         valid |= uint32_t{can_run(state, program)} << (FIRST_PROGRAM + program);
     return valid;

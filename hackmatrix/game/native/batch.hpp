@@ -51,6 +51,9 @@ inline void step_game(EnvState& env, SavedPositions& saved, int action, const Se
     Player before = game.player;
     int32_t parts[NUM_PARTS], gained = 0;
     bool completed = step(game, saved, action, parts);
+    uint8_t* observation = to.observation + i * RECORD_SIZE;
+    observe(game, observation);
+    std::memcpy(to.final_observation + i * RECORD_SIZE, observation, RECORD_SIZE);
     for (int part = 0; part < NUM_PARTS; part++) {
         gained += parts[part];
         to.reward_parts[i * NUM_PARTS + part] = static_cast<float>(parts[part]) * UNIT;
@@ -73,9 +76,6 @@ inline void step_game(EnvState& env, SavedPositions& saved, int action, const Se
     to.score[i] = game.player.score;
     to.programs_owned[i] = size(game.owned);
     to.won[i] = game.over == WON;
-    uint8_t* observation = to.observation + i * RECORD_SIZE;
-    observe(game, observation);
-    std::memcpy(to.final_observation + i * RECORD_SIZE, observation, RECORD_SIZE);
     if (settings.auto_reset && (terminated || truncated)) {
         begin_game(env, game.dice.stream, game.dice.episode + 1);
         observe(game, observation);

@@ -7,28 +7,45 @@
 
 namespace hackmatrix {
 
+// A byte for each cell, 1 for the members of a set (and for four places beyond the board).
+struct Flags {
+    uint8_t at[CELLS + 4];
+
+    explicit Flags(CellSet cells) {
+        for (int c = 0; c < CELLS; c += 8) {
+            // Eight bits, each kept in its own byte; adding 127 carries what is left to bit 7.
+            uint64_t eight = (cells >> c & 255) * 0x0101010101010101 & 0x8040201008040201;
+            eight = (eight + 0x7F7F7F7F7F7F7F7F) >> 7 & 0x0101010101010101;
+            std::memcpy(at + c, &eight, 8);
+        }
+    }
+};
+
 // The six planes of cells.
 inline void observe_cells(const State& state, uint8_t* record) {
     const Cells& cells = state.cells;
     CellSet question = cells.questions & ~cells.siphoned, program = cells.blocks & ~cells.data;
-    CellSet low = (cells.data & ~question) | question, high = (program & ~question) | question;
-    CellSet shown = ~cells.blocks | cells.siphoned, exit = of(state.exit);
-    CellSet fire = line_of_fire(state);
-    for (int c = 0; c < CELLS; c++) {
-        auto bit = [c](CellSet set, int place) { return (set >> c & 1) << place; };
-        record[TRANSMISSION_PLANE + c] = bit(fire, 7);
-        record[CELL_PLANE + c] = 
-            bit(low, 0) | bit(high, 1) | bit(cells.siphoned, 2) | bit(cells.center, 3) |
-            bit(cells.siphons, 4) | bit(exit, 5);
-        int resources = cells.credits[c] | cells.energy[c] << 2;
-        record[RESOURCE_PLANE + c] =
-            static_cast<uint8_t>((has(shown, c) ? resources : 0) | MAX_DISTANCE << 4);
-    }
+    Flags low((cells.data & ~question) | question), high((program & ~question) | question);
+    Flags siphoned(cells.siphoned), center(cells.center), siphons(cells.siphons);
+    Flags exit(of(state.exit)), shown(~cells.blocks | cells.siphoned), fire(line_of_fire(state));
+    CellSet distance[4] = {}, far = ALL_CELLS;  // the cells whose distance has this bit
     Search search = from_exit(state);
-    for (int distance = 0; distance < MAX_DISTANCE; distance++, search.advance())
-        for (int cell : each(search.frontier))
-            record[RESOURCE_PLANE + cell] =
-                static_cast<uint8_t>((record[RESOURCE_PLANE + cell] & 15) | distance << 4);
+    for (int steps = 0; steps <= MAX_DISTANCE; steps++, search.advance()) {
+        CellSet reached = steps < MAX_DISTANCE ? search.frontier : far;
+        far &= ~reached;
+        for (int bit = 0; bit < 4; bit++)
+            if (steps >> bit & 1) distance[bit] |= reached;
+    }
+    Flags ones(distance[0]), twos(distance[1]), fours(distance[2]), eights(distance[3]);
+    for (int c = 0; c < CELLS; c++) {
+        int resources = cells.credits[c] | cells.energy[c] << 2;
+        record[ENEMY_PLANE + c] = 0;
+        record[TRANSMISSION_PLANE + c] = fire.at[c] << 7;
+        record[CELL_PLANE + c] = low.at[c] | high.at[c] << 1 | siphoned.at[c] << 2 |
+                                 center.at[c] << 3 | siphons.at[c] << 4 | exit.at[c] << 5;
+        record[RESOURCE_PLANE + c] = shown.at[c] * resources | ones.at[c] << 4 | twos.at[c] << 5 |
+                                     fours.at[c] << 6 | eights.at[c] << 7;
+    }
     std::memcpy(record + VALUE_PLANE, cells.value, CELLS);
     std::memcpy(record + SPAWN_PLANE, cells.spawn, CELLS);
     for (int cell : each(question)) record[VALUE_PLANE + cell] = record[SPAWN_PLANE + cell] = 0;
@@ -59,7 +76,6 @@ inline void observe_pieces(const State& state, uint8_t* record) {
 // The compact record, `RECORD_SIZE` bytes.
 inline void observe(const State& state, uint8_t* record) {
     const Player& player = state.player;
-    std::memset(record + ENEMY_PLANE, 0, CELLS);
     observe_cells(state, record);
     observe_pieces(state, record);
     uint8_t* to = record + NUMBERS;

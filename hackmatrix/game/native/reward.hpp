@@ -43,24 +43,21 @@ inline void reward_parts(const Before& before, const State& state, int action, E
     int gained = player.credits - before.credits + player.energy - before.energy;
     int held = player.credits + player.energy;
     bool wasted = action == FIRST_PROGRAM + RESET && before.hp == PLAYER_HP - 1;
-    const int32_t made[NUM_PARTS] = {
-        STEP_PENALTY,
-        STAGE_COMPLETION[before.stage - 1] * completed,
-        SCORE_GAIN * (player.score - before.score),
-        KILL * effect.kills,
-        DATA_SIPHON_GAIN * effect.picked_up,
-        DISTANCE * nearer,
-        (VICTORY + VICTORY_SCORE * player.score) * won,
-        DEATH[before.stage - 1] * died,
-        RESOURCE_GAIN * gained,
-        RESOURCE_HOLDING * held * completed,
-        DAMAGE * std::max(0, before.hp - player.hp),
-        HP_RECOVERY * std::max(0, player.hp - before.hp),
-        SIPHON_QUALITY * before.missed,
-        PROGRAM_WASTE * wasted,
-        SIPHON_DEATH * (died && is_siphon_killed(state)),
-    };
-    std::copy(made, made + NUM_PARTS, parts);
+    *parts++ = STEP_PENALTY;
+    *parts++ = STAGE_COMPLETION[before.stage - 1] * completed;
+    *parts++ = SCORE_GAIN * (player.score - before.score);
+    *parts++ = KILL * effect.kills;
+    *parts++ = DATA_SIPHON_GAIN * effect.picked_up;
+    *parts++ = DISTANCE * nearer;
+    *parts++ = (VICTORY + VICTORY_SCORE * player.score) * won;
+    *parts++ = DEATH[before.stage - 1] * died;
+    *parts++ = RESOURCE_GAIN * gained;
+    *parts++ = RESOURCE_HOLDING * held * completed;
+    *parts++ = DAMAGE * std::max(0, before.hp - player.hp);
+    *parts++ = HP_RECOVERY * std::max(0, player.hp - before.hp);
+    *parts++ = SIPHON_QUALITY * before.missed;
+    *parts++ = PROGRAM_WASTE * wasted;
+    *parts++ = SIPHON_DEATH * (died && is_siphon_killed(state));
 }
 
 }  // namespace hackmatrix

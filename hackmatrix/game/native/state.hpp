@@ -62,6 +62,11 @@ struct List {
 
     void append(const Piece& piece) { pieces[count++] = piece; }
 
+    void assign(const List& other) {
+        count = other.count;
+        std::copy(other.begin(), other.end(), pieces);
+    }
+
     // Removes the pieces of which a test holds; the others move up in the list.
     template <class Test>
     void remove_if(Test test) {

@@ -1,5 +1,8 @@
 // Section 8, UNDO: saves and restores positions.
 #pragma once
+#include <cstddef>
+#include <cstring>
+
 #include "state.hpp"
 
 namespace hackmatrix {
@@ -9,16 +12,23 @@ struct SavedPositions {
     Position positions[MAX_SAVED_STATES];
 };
 
+// Copies a position; of the pieces only those that are there.
+inline void snapshot(const Position& from, Position& to) {
+    std::memcpy(static_cast<void*>(&to), &from, offsetof(Position, enemies));
+    to.enemies.assign(from.enemies);
+    to.transmissions.assign(from.transmissions);
+}
+
 // Saves the position; only the newest 4 are kept.
 inline void save(State& state, SavedPositions& saved) {
     state.newest_saved = (state.newest_saved + 1) % MAX_SAVED_STATES;
     state.saved = std::min(state.saved + 1, MAX_SAVED_STATES);
-    saved.positions[state.newest_saved] = state;
+    snapshot(state, saved.positions[state.newest_saved]);
 }
 
 // Restores the newest saved position and removes it from the saved ones.
 inline void restore(State& state, const SavedPositions& saved) {
-    static_cast<Position&>(state) = saved.positions[state.newest_saved];
+    snapshot(saved.positions[state.newest_saved], state);
     state.newest_saved = (state.newest_saved + MAX_SAVED_STATES - 1) % MAX_SAVED_STATES;
     state.saved--;
 }
