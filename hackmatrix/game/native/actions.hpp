@@ -5,6 +5,13 @@
 
 namespace hackmatrix {
 
+// What an action did.
+struct Effect {
+    int kills;       // pieces destroyed, without those from the schedule
+    bool picked_up;  // a data siphon by walking
+    bool completed;  // the stage
+};
+
 // Whether the next cell in a direction is free or holds an enemy to attack.
 inline bool can_go(const State& state, int direction) {
     int cell = NEIGHBOUR[state.player.cell][direction];
@@ -45,6 +52,14 @@ inline bool walk(State& state, int direction) {
     state.player.siphons = saturated(state.player.siphons + 1);
     state.cells.siphons &= ~of(to);
     return true;
+}
+
+// Attacks in a direction if there is a target, else walks one cell.
+inline Effect go(State& state, int direction) {
+    int struck = target(state, direction);
+    if (struck != NOWHERE) return {attack(state, struck), false, false};
+    bool picked_up = walk(state, direction);
+    return {0, picked_up, state.player.cell == state.exit};
 }
 
 }  // namespace hackmatrix

@@ -1,6 +1,5 @@
 // Section 10: a whole game, from the start to its end.
 #pragma once
-#include "actions.hpp"
 #include "enemy_turn.hpp"
 #include "reward.hpp"
 #include "stage.hpp"
@@ -27,18 +26,13 @@ inline State new_game(uint32_t stream, uint32_t episode) {
 
 // Applies the player's action.
 inline Effect act(State& state, const SavedPositions& saved, int action) {
+    if (action < SIPHON) return go(state, action);
     if (action == SIPHON) {
         siphon(state);
         return {};
     }
-    if (action >= FIRST_PROGRAM) {
-        int program = action - FIRST_PROGRAM, kills = run(state, saved, program);
-        return {kills, false, program == WARP && state.player.cell == state.exit};
-    }
-    int struck = target(state, action);
-    if (struck != NOWHERE) return {attack(state, struck), false, false};
-    bool picked_up = walk(state, action);
-    return {0, picked_up, state.player.cell == state.exit};
+    int program = action - FIRST_PROGRAM, kills = run(state, saved, program);
+    return {kills, false, program == WARP && state.player.cell == state.exit};
 }
 
 // Whether an enemy turn follows an action: always, except for programs other than WAIT.

@@ -1,6 +1,6 @@
 // Section 11: the 15 parts of the reward, in integer units of 0.005.
 #pragma once
-#include "movement.hpp"
+#include "actions.hpp"
 #include "siphoning.hpp"
 
 namespace hackmatrix {
@@ -18,13 +18,6 @@ inline Before measure(const State& state, int action) {
             player.credits, player.energy, exit_distance(state),
             action == SIPHON ? missed(state) : 0};
 }
-
-// What an action did.
-struct Effect {
-    int kills;       // pieces destroyed, without those from the schedule
-    bool picked_up;  // a data siphon by walking
-    bool completed;  // the stage
-};
 
 // Whether an enemy next to the player came from siphoning.
 inline bool is_siphon_killed(const State& state) {
