@@ -39,6 +39,18 @@ struct Results {
     bool* won;
 };
 
+// The results in as many arrays, in this order.
+inline Results results_at(void* const* at) {
+    auto next = [&at] { return *at++; };
+    auto flags = [&next] { return static_cast<bool*>(next()); };
+    auto floats = [&next] { return static_cast<float*>(next()); };
+    auto ints = [&next] { return static_cast<int32_t*>(next()); };
+    auto bytes = [&next] { return static_cast<uint8_t*>(next()); };
+    auto words = [&next] { return static_cast<uint32_t*>(next()); };
+    return {bytes(), words(), floats(), flags(), flags(), floats(), bytes(),
+            floats(), ints(), flags(), ints(), ints(), ints(), flags()};
+}
+
 inline void begin_game(EnvState& env, uint32_t stream, uint32_t episode) {
     env = {new_game(stream, episode), 0, 0};
 }

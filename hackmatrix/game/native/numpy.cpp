@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include "batch.hpp"
+#include "xla.hpp"
 
 namespace nb = nanobind;
 using namespace hackmatrix;
@@ -58,7 +59,7 @@ void step_games(nb::object states, nb::object saved, nb::object actions, int max
     SavedPositions* positions = structs<SavedPositions>(saved, games);
     auto* action = rows<const int32_t>(actions, games);
     Settings settings{max_episode_steps, auto_reset, progress};
-    Results to{
+    void* at[] = {
         rows<uint8_t, RECORD_SIZE>(results[0], games),
         rows<uint32_t>(results[1], games),
         rows<float>(results[2], games),
@@ -74,6 +75,7 @@ void step_games(nb::object states, nb::object saved, nb::object actions, int max
         rows<int32_t>(results[12], games),
         rows<bool>(results[13], games),
     };
+    Results to = results_at(at);
     nb::gil_scoped_release released;
     for_each_game(games, threads, [=](size_t i) {
         step_game(env[i], positions[i], action[i], settings, to, i);
@@ -124,6 +126,11 @@ NB_MODULE(_native, module) {
     module.attr("STATE_SIZE") = sizeof(EnvState);
     module.attr("SAVED_SIZE") = sizeof(SavedPositions);
     module.attr("RULES") = rules();
+#ifdef WITH_XLA
+    nb::dict handlers;
+    for (auto [name, handler] : xla_handlers()) handlers[name] = nb::capsule(handler);
+    module.attr("XLA_HANDLERS") = handlers;
+#endif
     module.def("reset", reset_games);
     module.def("observe", observe_games);
     module.def("step", step_games);
