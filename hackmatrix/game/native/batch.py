@@ -8,6 +8,7 @@ from hackmatrix.game.native import _native
 from hackmatrix.game.native.layout import ENV_STATE, SAVED_POSITIONS
 from hackmatrix.game.rules.observation import RECORD_SIZE
 from hackmatrix.game.rules.rewards import REWARD_PARTS
+from hackmatrix.game.rules.tactical import TACTICAL_SIZE
 
 Array = np.ndarray[Any, Any]
 
@@ -70,8 +71,8 @@ def empty_step(games: int) -> Step:
 def reset(streams: Array, episodes: Array, *, threads: int = 1) -> Games:
     """Starts games by stream and episode, uint32[N] each."""
     games = empty_games(len(streams))
-    words = (np.ascontiguousarray(each, np.uint32) for each in (streams, episodes))
-    _native.reset(_bytes(games.states), *words, threads)
+    streams, episodes = (np.ascontiguousarray(x, np.uint32) for x in (streams, episodes))
+    _native.reset(_bytes(games.states), streams, episodes, threads)
     return games
 
 
@@ -81,6 +82,13 @@ def observe(games: Games, *, threads: int = 1) -> tuple[Array, Array]:
     observation, mask = np.zeros((number, RECORD_SIZE), np.uint8), np.zeros(number, np.uint32)
     _native.observe(_bytes(games.states), observation, mask, threads)
     return observation, mask
+
+
+def tactical_numbers(records: Array, *, threads: int = 1) -> Array:
+    """int8[N, TACTICAL_SIZE]: the integers of the layout `tactical`, of observations."""
+    numbers = np.zeros((len(records), TACTICAL_SIZE), np.int8)
+    _native.tactical(records, numbers, threads)
+    return numbers
 
 
 def step(

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include "batch.hpp"
+#include "tactical.hpp"
 #include "xla.hpp"
 
 namespace nb = nanobind;
@@ -50,6 +51,15 @@ void observe_games(nb::object states, nb::object observations, nb::object masks,
         observe(env[i].game, observation + i * RECORD_SIZE);
         mask[i] = valid_actions(env[i].game);
     });
+}
+
+void tactical_games(nb::object records, nb::object numbers, int threads) {
+    size_t games = nb::len(records);
+    auto* record = rows<const uint8_t, RECORD_SIZE>(records, games);
+    auto* to = reinterpret_cast<Tactical*>(rows<int8_t, TACTICAL_SIZE>(numbers, games));
+    nb::gil_scoped_release released;
+    for_each_game(games, threads,
+                  [=](size_t i) { to[i] = tactical_numbers(record + i * RECORD_SIZE); });
 }
 
 void step_games(nb::object states, nb::object saved, nb::object actions, int max_episode_steps,
@@ -117,6 +127,11 @@ nb::dict rules() {
     ADD4(WIN_PAID, DEATH_COST, HP_WORTH, SIPHON_WORTH)
     ADD4(RESOURCE_WORTH, MAX_SIPHONS, HOARD, MAX_TURNS)
     ADD4(MAX_SEEN, MAX_DISTANCE, NUMBERS, RECORD_SIZE)
+    ADD4(FAR, MAX_HITS, MAX_COUNT, MAX_SPAWNS)
+    ADD4(RINGS, LARGEST_WORTH, NO_WORTH, HOARDS)
+    ADD4(WINDOW, STRIKES, CREDIT_WORTH, ENERGY_WORTH)
+    ADD4(SPAWN_WORTH, STEP_WORTH, QUESTION_WORTH, PROGRAM_WORTH)
+    ADD(TACTICAL_SIZE)
     return made;
 }
 
@@ -134,4 +149,5 @@ NB_MODULE(_native, module) {
     module.def("reset", reset_games);
     module.def("observe", observe_games);
     module.def("step", step_games);
+    module.def("tactical", tactical_games);
 }

@@ -2,6 +2,7 @@
 #include "xla.hpp"
 
 #include "batch.hpp"
+#include "tactical.hpp"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -62,6 +63,14 @@ ffi::Error step_games(Bytes states, Bytes saved, ffi::Buffer<ffi::S32> actions, 
     return ffi::Error::Success();
 }
 
+ffi::Error tactical_games(Bytes records, ffi::ResultBuffer<ffi::S8> numbers, int32_t threads) {
+    auto* to = reinterpret_cast<Tactical*>(numbers->typed_data());
+    for_each_game(numbers->dimensions()[0], threads, [&](size_t i) {
+        to[i] = tactical_numbers(records.typed_data() + i * RECORD_SIZE);
+    });
+    return ffi::Error::Success();
+}
+
 XLA_FFI_DEFINE_HANDLER(on_reset, reset_games,
                        ffi::Ffi::Bind()
                            .Arg<ffi::Buffer<ffi::U32>>()
@@ -74,6 +83,11 @@ XLA_FFI_DEFINE_HANDLER(on_observe, observe_games,
                            .Arg<Bytes>()
                            .Ret<Bytes>()
                            .Ret<ffi::Buffer<ffi::U32>>()
+                           .Attr<int32_t>("threads"));
+XLA_FFI_DEFINE_HANDLER(on_tactical, tactical_games,
+                       ffi::Ffi::Bind()
+                           .Arg<Bytes>()
+                           .Ret<ffi::Buffer<ffi::S8>>()
                            .Attr<int32_t>("threads"));
 XLA_FFI_DEFINE_HANDLER(on_step, step_games,
                        ffi::Ffi::Bind()
@@ -93,5 +107,6 @@ XLA_FFI_DEFINE_HANDLER(on_step, step_games,
 std::vector<std::pair<const char*, void*>> xla_handlers() {
     return {{"reset", reinterpret_cast<void*>(on_reset)},
             {"observe", reinterpret_cast<void*>(on_observe)},
+            {"tactical", reinterpret_cast<void*>(on_tactical)},
             {"step", reinterpret_cast<void*>(on_step)}};
 }

@@ -11,6 +11,7 @@ from hackmatrix.game.native import _native
 from hackmatrix.game.native.batch import Step, empty_step
 from hackmatrix.game.native.layout import ENV_STATE, SAVED_POSITIONS
 from hackmatrix.game.rules.observation import RECORD_SIZE
+from hackmatrix.game.rules.tactical import TACTICAL_SIZE
 
 
 class Games(NamedTuple):
@@ -32,6 +33,13 @@ def observe(games: Games, *, threads: int = 1) -> tuple[jax.Array, jax.Array]:
     call = _call("observe", (_rows(number, RECORD_SIZE), _rows(number, dtype=jnp.uint32)))
     observation, mask = call(games.states, threads=np.int32(threads))
     return observation, mask
+
+
+def tactical_numbers(records: jax.Array, *, threads: int = 1) -> jax.Array:
+    """int8[N, TACTICAL_SIZE]: the integers of the layout `tactical`, of observations."""
+    call = _call("tactical", _rows(records.shape[0], TACTICAL_SIZE, dtype=jnp.int8))
+    numbers: jax.Array = call(records, threads=np.int32(threads))
+    return numbers
 
 
 def step(

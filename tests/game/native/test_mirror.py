@@ -23,6 +23,8 @@ NATIVE_FILES = {
     "batch": "many games at once, as the environment steps them",
     "board": "of `rules/`: the geometry, and sets of cells as bits",
     "rules": "of `rules/`: the numbers",
+    "tactical": "of `foresight/`: the layout `tactical`",
+    "xla": "the handlers that `xla.cpp` gives to the module",
 }
 
 

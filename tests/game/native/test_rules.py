@@ -13,6 +13,7 @@ from hackmatrix.game.rules import (
     programs,
     rewards,
     stages,
+    tactical,
     training_reward,
 )
 
@@ -89,6 +90,23 @@ EXPECTED = {
     "MAX_DISTANCE": observation.MAX_DISTANCE,
     "NUMBERS": observation.BYTE["cell"],
     "RECORD_SIZE": observation.RECORD_SIZE,
+    "FAR": tactical.FAR,
+    "MAX_HITS": tactical.MAX_HITS,
+    "MAX_COUNT": tactical.MAX_COUNT,
+    "MAX_SPAWNS": tactical.MAX_SPAWNS,
+    "RINGS": tactical.RINGS,
+    "LARGEST_WORTH": tactical.LARGEST_WORTH,
+    "NO_WORTH": tactical.NO_WORTH,
+    "HOARDS": tactical.HOARDS,
+    "WINDOW": tactical.WINDOW,
+    "STRIKES": tactical.STRIKES,
+    "CREDIT_WORTH": tactical.CREDIT_WORTH,
+    "ENERGY_WORTH": tactical.ENERGY_WORTH,
+    "SPAWN_WORTH": tactical.SPAWN_WORTH,
+    "STEP_WORTH": tactical.STEP_WORTH,
+    "QUESTION_WORTH": tactical.QUESTION_WORTH,
+    "PROGRAM_WORTH": tactical.PROGRAM_WORTH,
+    "TACTICAL_SIZE": tactical.TACTICAL_SIZE,
 }
 
 
