@@ -12,10 +12,16 @@ struct Effect {
     bool completed;  // the stage
 };
 
+// The neighbours of the player that are free or hold an enemy to attack.
+inline CellSet ways(const State& state) {
+    CellSet closed = state.cells.blocks & ~state.enemies.cells();
+    return NEIGHBOURS[state.player.cell] & ~closed;
+}
+
 // Whether the next cell in a direction is free or holds an enemy to attack.
 inline bool can_go(const State& state, int direction) {
     int cell = NEIGHBOUR[state.player.cell][direction];
-    return cell != NOWHERE && !has(state.cells.blocks & ~state.enemies.cells(), cell);
+    return cell != NOWHERE && has(ways(state), cell);
 }
 
 // Whether an action 0..27 is among `valid_actions`.
@@ -29,8 +35,11 @@ inline bool is_valid(const State& state, int action) {
 inline uint32_t valid_actions(const State& state) {
     if (state.over != RUNNING) return 0;
     uint32_t valid = uint32_t{state.player.siphons >= 1} << SIPHON;
-    for (int direction = 0; direction < NUM_DIRECTIONS; direction++)
-        valid |= uint32_t{can_go(state, direction)} << direction;
+    CellSet open = ways(state);
+    for (int direction = 0; direction < NUM_DIRECTIONS; direction++) {
+        int cell = NEIGHBOUR[state.player.cell][direction];
+        valid |= uint32_t{cell != NOWHERE && has(open, cell)} << direction;
+    }
     for (int program : each(state.owned))
         valid |= uint32_t{can_run(state, program)} << (FIRST_PROGRAM + program);
     return valid;
@@ -38,10 +47,9 @@ inline uint32_t valid_actions(const State& state) {
 
 // The cell that an attack in a direction hits, at any distance; `NOWHERE` if there is no target.
 inline int target(const State& state, int direction) {
-    CellSet pieces = state.occupied(), stops = pieces | state.cells.blocks;
-    int cell = NEIGHBOUR[state.player.cell][direction];
-    while (cell != NOWHERE && !has(stops, cell)) cell = NEIGHBOUR[cell][direction];
-    return cell != NOWHERE && has(pieces, cell) ? cell : NOWHERE;
+    CellSet pieces = state.occupied();
+    CellSet ahead = up_to_first(pieces | state.cells.blocks, state.player.cell, direction);
+    return ahead & pieces ? first(ahead & pieces) : NOWHERE;
 }
 
 // Walks to the neighbour; returns whether a data siphon was picked up there.

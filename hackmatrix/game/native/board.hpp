@@ -40,6 +40,7 @@ struct Geometry {
     CellSet neighbours[CELLS];                // the 2 to 4 neighbours on the board
     CellSet cross[CELLS];                     // the cell and its neighbours
     CellSet around[CELLS];                    // the up to 8 adjacent cells, diagonals included
+    CellSet ray[CELLS][NUM_DIRECTIONS];       // the cells from the next one to the edge
     CellSet row[SIZE], col[SIZE];             // the cells of each row and column
 };
 
@@ -56,6 +57,8 @@ constexpr Geometry geometry() {
             int to = inside ? to_row * SIZE + to_col : NOWHERE;
             made.neighbour[cell][d] = to;
             if (inside) made.neighbours[cell] |= of(to);
+            for (; on_board(to_row, to_col); to_row += ROWS[d], to_col += COLS[d])
+                made.ray[cell][d] |= of(to_row * SIZE + to_col);
         }
         made.cross[cell] = made.neighbours[cell] | of(cell);
         for (int r = row(cell) - 1; r <= row(cell) + 1; r++)
@@ -79,6 +82,14 @@ constexpr CellSet spread(CellSet cells) {
     CellSet up_down = cells << SIZE | cells >> SIZE;
     CellSet left = (cells & ~BOARD.col[0]) >> 1, right = (cells & ~BOARD.col[SIZE - 1]) << 1;
     return (up_down | left | right) & ALL_CELLS;
+}
+
+// The cells from a cell on in a direction, up to the first of some stops or the edge.
+constexpr CellSet up_to_first(CellSet stops, int cell, int direction) {
+    CellSet ray = BOARD.ray[cell][direction], hit = ray & stops;
+    if (!hit) return ray;
+    bool ascending = ROWS[direction] + COLS[direction] > 0;
+    return ray & (ascending ? (hit & -hit) * 2 - 1 : ~CellSet{0} << (63 - __builtin_clzll(hit)));
 }
 
 }  // namespace hackmatrix

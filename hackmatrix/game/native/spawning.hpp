@@ -7,13 +7,8 @@ namespace hackmatrix {
 // Cells in the player's row or column with no enemy and no block between.
 inline CellSet line_of_fire(const State& state) {
     CellSet stops = state.cells.blocks | state.enemies.cells(), line = 0;
-    for (int direction = 0; direction < NUM_DIRECTIONS; direction++) {
-        int cell = NEIGHBOUR[state.player.cell][direction];
-        while (cell != NOWHERE) {
-            line |= of(cell);
-            cell = has(stops, cell) ? NOWHERE : NEIGHBOUR[cell][direction];
-        }
-    }
+    for (int direction = 0; direction < NUM_DIRECTIONS; direction++)
+        line |= up_to_first(stops, state.player.cell, direction);
     return line;
 }
 

@@ -64,9 +64,9 @@ struct Board {
 
     // The cell of what an attack from a cell strikes, or `NOWHERE`.
     int target(int cell, int direction) const {
-        do cell = NEIGHBOUR[cell][direction];
-        while (cell != NOWHERE && has(open(), cell));
-        return cell != NOWHERE && has(enemies | transmissions, cell) ? cell : NOWHERE;
+        CellSet pieces = enemies | transmissions;
+        CellSet struck = up_to_first(pieces | blocks, cell, direction) & pieces;
+        return struck ? first(struck) : NOWHERE;
     }
 
     // Whether a direction is a valid action on a cell.
@@ -184,10 +184,8 @@ inline void of_directions(const Seen& seen, CellSet reached, Tactical& to) {
         to.go_open[d] = size(NEIGHBOURS[standing] & ~board.blocks);
         to.go_safe_cells[d] = size(CROSS[standing] & board.open() & ~reached);
         for (int side = 0; side < NUM_DIRECTIONS; side++) {
-            int cell = NEIGHBOUR[standing][side];
-            while (cell != NOWHERE && !has(board.blocks | board.enemies, cell))
-                cell = NEIGHBOUR[cell][side];
-            to.go_lines[d] += cell != NOWHERE && has(board.enemies, cell);
+            CellSet line = up_to_first(board.blocks | board.enemies, standing, side);
+            to.go_lines[d] += (line & board.enemies) != 0;
         }
         fewest = std::min(fewest, hits);
     }

@@ -37,7 +37,7 @@ class Differences(NamedTuple):
 
 
 NAMES = {
-    "actions": Differences("", "Effect", "the engine returns a tuple"),
+    "actions": Differences("", "Effect ways", "a tuple; all directions at once"),
     "combat": Differences(
         "destroy",
         "remove_dead destroy_transmission destroy_all_on",
