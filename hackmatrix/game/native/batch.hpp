@@ -64,8 +64,8 @@ inline void step_game(EnvState& env, SavedPositions& saved, int action, const Se
     int32_t parts[NUM_PARTS], gained = 0;
     bool completed = step(game, saved, action, parts);
     uint8_t* observation = to.observation + i * RECORD_SIZE;
-    observe(game, observation);
-    std::memcpy(to.final_observation + i * RECORD_SIZE, observation, RECORD_SIZE);
+    uint8_t* final_observation = to.final_observation + i * RECORD_SIZE;
+    observe(game, final_observation);
     for (int part = 0; part < NUM_PARTS; part++) {
         gained += parts[part];
         to.reward_parts[i * NUM_PARTS + part] = static_cast<float>(parts[part]) * UNIT;
@@ -91,24 +91,57 @@ inline void step_game(EnvState& env, SavedPositions& saved, int action, const Se
     if (settings.auto_reset && (terminated || truncated)) {
         begin_game(env, game.dice.stream, game.dice.episode + 1);
         observe(game, observation);
+    } else {
+        std::memcpy(observation, final_observation, RECORD_SIZE);
     }
     to.mask[i] = valid_actions(game);
 }
 
-// Does some work for each of n games, on several threads.
+// Does some work for blocks of n games, from one to the one before another, on several threads.
 template <class Work>
-void for_each_game(size_t games, int threads, Work work) {
-    constexpr size_t block = 64;  // dealt out at a time
+void for_each_block(size_t games, int threads, Work work) {
+    constexpr size_t block = 64;
     std::atomic<size_t> next{0};
     auto play = [&] {
         for (size_t start; (start = next.fetch_add(block)) < games;)
-            for (size_t i = start; i < std::min(start + block, games); i++) work(i);
+            work(start, std::min(start + block, games));
     };
     std::vector<std::thread> others;
     int needed = static_cast<int>(std::min<size_t>(games / block, threads));
     for (int thread = 1; thread < needed; thread++) others.emplace_back(play);
     play();
     for (std::thread& other : others) other.join();
+}
+
+template <class Work>
+void for_each_game(size_t games, int threads, Work work) {
+    for_each_block(games, threads, [&](size_t i, size_t end) {
+        for (; i < end; i++) work(i);
+    });
+}
+
+// Asks the memory for the parts of a position that are always needed.
+inline void fetch(const Position& position) {
+    constexpr size_t line = 64, common = 320;  // bytes: numbers, cells and the first enemies
+    for (size_t at = 0; at < common; at += line)
+        __builtin_prefetch(reinterpret_cast<const char*>(&position) + at, 1);
+    __builtin_prefetch(&position.transmissions, 1);
+}
+
+// Takes an action in each game.
+inline void step_games(EnvState* env, SavedPositions* saved, const int32_t* actions, size_t games,
+                       int threads, const Settings& settings, const Results& to) {
+    for_each_block(games, threads, [&](size_t i, size_t end) {
+        for (; i < end; i++) {
+            // Games lie far apart: without asking ahead, waiting took a quarter of the time.
+            if (i + 2 < end) {
+                fetch(env[i + 2].game);
+                __builtin_prefetch(&env[i + 2].game.dice, 1);
+                fetch(saved[i + 1].positions[next_saved(env[i + 1].game)]);
+            }
+            step_game(env[i], saved[i], actions[i], settings, to, i);
+        }
+    });
 }
 
 }  // namespace hackmatrix

@@ -62,7 +62,7 @@ void tactical_games(nb::object records, nb::object numbers, int threads) {
                   [=](size_t i) { to[i] = tactical_numbers(record + i * RECORD_SIZE); });
 }
 
-void step_games(nb::object states, nb::object saved, nb::object actions, int max_episode_steps,
+void step_of(nb::object states, nb::object saved, nb::object actions, int max_episode_steps,
                 bool auto_reset, bool progress, int threads, nb::args results) {
     size_t games = nb::len(states);
     EnvState* env = structs<EnvState>(states, games);
@@ -87,9 +87,7 @@ void step_games(nb::object states, nb::object saved, nb::object actions, int max
     };
     Results to = results_at(at);
     nb::gil_scoped_release released;
-    for_each_game(games, threads, [=](size_t i) {
-        step_game(env[i], positions[i], action[i], settings, to, i);
-    });
+    step_games(env, positions, action, games, threads, settings, to);
 }
 
 nb::object plain(double number) { return nb::float_(number); }
@@ -148,6 +146,6 @@ NB_MODULE(_native, module) {
 #endif
     module.def("reset", reset_games);
     module.def("observe", observe_games);
-    module.def("step", step_games);
+    module.def("step", step_of);
     module.def("tactical", tactical_games);
 }

@@ -19,9 +19,12 @@ inline void snapshot(const Position& from, Position& to) {
     to.transmissions.assign(from.transmissions);
 }
 
+// The place of the position that is saved next.
+inline int next_saved(const State& state) { return (state.newest_saved + 1) % MAX_SAVED_STATES; }
+
 // Saves the position; only the newest 4 are kept.
 inline void save(State& state, SavedPositions& saved) {
-    state.newest_saved = (state.newest_saved + 1) % MAX_SAVED_STATES;
+    state.newest_saved = next_saved(state);
     state.saved = std::min(state.saved + 1, MAX_SAVED_STATES);
     snapshot(state, saved.positions[state.newest_saved]);
 }

@@ -47,7 +47,7 @@ ffi::Error observe_games(Bytes states, Made observation, ffi::ResultBuffer<ffi::
     return ffi::Error::Success();
 }
 
-ffi::Error step_games(Bytes states, Bytes saved, ffi::Buffer<ffi::S32> actions, Made new_states,
+ffi::Error step_of(Bytes states, Bytes saved, ffi::Buffer<ffi::S32> actions, Made new_states,
                       Made new_saved, ffi::RemainingRets results, int32_t max_episode_steps,
                       bool auto_reset, bool progress, int32_t threads) {
     EnvState* env = continued<EnvState>(states, new_states);
@@ -57,9 +57,8 @@ ffi::Error step_games(Bytes states, Bytes saved, ffi::Buffer<ffi::S32> actions, 
         at[i] = (*results.get<ffi::AnyBuffer>(i).value()).untyped_data();
     Settings settings{max_episode_steps, auto_reset, progress};
     Results to = results_at(at);
-    for_each_game(actions.element_count(), threads, [&](size_t i) {
-        step_game(env[i], positions[i], actions.typed_data()[i], settings, to, i);
-    });
+    step_games(env, positions, actions.typed_data(), actions.element_count(), threads, settings,
+               to);
     return ffi::Error::Success();
 }
 
@@ -89,7 +88,7 @@ XLA_FFI_DEFINE_HANDLER(on_tactical, tactical_games,
                            .Arg<Bytes>()
                            .Ret<ffi::Buffer<ffi::S8>>()
                            .Attr<int32_t>("threads"));
-XLA_FFI_DEFINE_HANDLER(on_step, step_games,
+XLA_FFI_DEFINE_HANDLER(on_step, step_of,
                        ffi::Ffi::Bind()
                            .Arg<Bytes>()
                            .Arg<Bytes>()
