@@ -19,7 +19,7 @@ struct EnvState {
 };
 
 struct Settings {
-    int max_episode_steps;  // actions after which an episode is truncated; 0 for no limit
+    int max_episode_steps;  // actions after which an episode is truncated
     bool auto_reset;        // whether the next game of the stream starts when one ends
     bool progress;          // whether the reward is `progress`
 };
@@ -38,18 +38,6 @@ struct Results {
     int32_t *stage, *score, *programs_owned;
     bool* won;
 };
-
-// The results in as many arrays, in this order.
-inline Results results_at(void* const* at) {
-    auto next = [&at] { return *at++; };
-    auto flags = [&next] { return static_cast<bool*>(next()); };
-    auto floats = [&next] { return static_cast<float*>(next()); };
-    auto ints = [&next] { return static_cast<int32_t*>(next()); };
-    auto bytes = [&next] { return static_cast<uint8_t*>(next()); };
-    auto words = [&next] { return static_cast<uint32_t*>(next()); };
-    return {bytes(), words(), floats(), flags(), flags(), floats(), bytes(),
-            floats(), ints(), flags(), ints(), ints(), ints(), flags()};
-}
 
 inline void begin_game(EnvState& env, uint32_t stream, uint32_t episode) {
     env = {new_game(stream, episode), 0, 0};
@@ -72,9 +60,8 @@ inline void step_game(EnvState& env, SavedPositions& saved, int action, const Se
     }
     env.episode_return += gained;
     env.episode_length += was_running;
-    int limit = settings.max_episode_steps;
     bool terminated = game.over != RUNNING;
-    bool truncated = !terminated && limit && env.episode_length >= limit;
+    bool truncated = !terminated && env.episode_length >= settings.max_episode_steps;
     to.reward[i] = settings.progress ? progress(before, game.player, completed,
                                                 was_running && game.over == WON,
                                                 was_running && game.over == DIED)

@@ -10,6 +10,7 @@ from hackmatrix.game.rules.observation import RECORD_SIZE
 from hackmatrix.game.rules.rewards import REWARD_PARTS
 from hackmatrix.game.rules.tactical import TACTICAL_SIZE
 
+NO_LIMIT = 2**31 - 1
 Array = np.ndarray[Any, Any]
 
 
@@ -117,7 +118,7 @@ def step(
         _bytes(games.states),
         _bytes(games.saved),
         actions,
-        max_episode_steps or 0,
+        max_episode_steps or NO_LIMIT,
         auto_reset,
         reward == "progress",
         threads,

@@ -69,7 +69,7 @@ void step_of(nb::object states, nb::object saved, nb::object actions, int max_ep
     SavedPositions* positions = structs<SavedPositions>(saved, games);
     auto* action = rows<const int32_t>(actions, games);
     Settings settings{max_episode_steps, auto_reset, progress};
-    void* at[] = {
+    Results to{
         rows<uint8_t, RECORD_SIZE>(results[0], games),
         rows<uint32_t>(results[1], games),
         rows<float>(results[2], games),
@@ -85,7 +85,6 @@ void step_of(nb::object states, nb::object saved, nb::object actions, int max_ep
         rows<int32_t>(results[12], games),
         rows<bool>(results[13], games),
     };
-    Results to = results_at(at);
     nb::gil_scoped_release released;
     step_games(env, positions, action, games, threads, settings, to);
 }

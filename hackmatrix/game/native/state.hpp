@@ -58,7 +58,6 @@ struct List {
     const Piece* begin() const { return pieces; }
     const Piece* end() const { return pieces + count; }
     Piece& operator[](int place) { return pieces[place]; }
-    const Piece& operator[](int place) const { return pieces[place]; }
 
     void append(const Piece& piece) { pieces[count++] = piece; }
 

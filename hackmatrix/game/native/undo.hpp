@@ -1,6 +1,5 @@
 // Section 8, UNDO: saves and restores positions.
 #pragma once
-#include <cstddef>
 #include <cstring>
 
 #include "state.hpp"

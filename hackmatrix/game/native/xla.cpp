@@ -26,6 +26,18 @@ Struct* continued(Bytes& from, Made& to) {
     return structs<Struct>(*to);
 }
 
+// The results in as many arrays, in this order.
+Results results_at(void* const* at) {
+    auto next = [&at] { return *at++; };
+    auto flags = [&next] { return static_cast<bool*>(next()); };
+    auto floats = [&next] { return static_cast<float*>(next()); };
+    auto ints = [&next] { return static_cast<int32_t*>(next()); };
+    auto bytes = [&next] { return static_cast<uint8_t*>(next()); };
+    auto words = [&next] { return static_cast<uint32_t*>(next()); };
+    return {bytes(), words(), floats(), flags(), flags(), floats(), bytes(),
+            floats(), ints(), flags(), ints(), ints(), ints(), flags()};
+}
+
 ffi::Error reset_games(ffi::Buffer<ffi::U32> streams, ffi::Buffer<ffi::U32> episodes, Made states,
                        Made saved, int32_t threads) {
     size_t games = streams.element_count();

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.game.native import _native
-from hackmatrix.game.native.batch import Step, empty_step
+from hackmatrix.game.native.batch import NO_LIMIT, Step, empty_step
 from hackmatrix.game.native.layout import ENV_STATE, SAVED_POSITIONS
 from hackmatrix.game.rules.observation import RECORD_SIZE
 from hackmatrix.game.rules.tactical import TACTICAL_SIZE
@@ -58,7 +58,7 @@ def step(
     states, saved, *made = call(
         *games,
         actions,
-        max_episode_steps=np.int32(max_episode_steps or 0),
+        max_episode_steps=np.int32(max_episode_steps or NO_LIMIT),
         auto_reset=auto_reset,
         progress=reward == "progress",
         threads=np.int32(threads),

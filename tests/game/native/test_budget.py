@@ -6,7 +6,7 @@ from pathlib import Path
 from hackmatrix.game import native
 
 FOLDER = Path(native.__file__).parent
-RULES = 1_500  # of the game and its batches
+GAME = 1_500  # its rules, and batches of games
 FACES = 300  # for NumPy and XLA
 TACTICAL = 450  # the layout
 
@@ -18,6 +18,6 @@ def lines(names: Iterable[str]) -> int:
 def test_lines() -> None:
     faces, tactical = {"numpy.cpp", "xla.cpp", "xla.hpp"}, {"tactical.hpp"}
     files = {path.name for path in (*FOLDER.glob("*.hpp"), *FOLDER.glob("*.cpp"))}
-    assert lines(files - faces - tactical) <= RULES
+    assert lines(files - faces - tactical) <= GAME
     assert lines(faces) <= FACES
     assert lines(tactical) <= TACTICAL
