@@ -94,7 +94,7 @@ void for_each_block(size_t games, int threads, Work work) {
             work(start, std::min(start + block, games));
     };
     std::vector<std::thread> others;
-    int needed = static_cast<int>(std::min<size_t>(games / block, threads));
+    int needed = std::min(static_cast<int>(games / block), threads);
     for (int thread = 1; thread < needed; thread++) others.emplace_back(play);
     play();
     for (std::thread& other : others) other.join();

@@ -1,5 +1,8 @@
 """Steps as the environment takes them: results, restarts and limits, beside those of JAX."""
 
+import subprocess
+import sys
+
 import native_and_jax
 import numpy as np
 import pytest
@@ -95,3 +98,16 @@ def test_arrays_of_another_number_of_games_are_refused() -> None:
         batch.step(games, np.zeros(4, np.int32), out=batch.empty_step(5))
     with pytest.raises(TypeError):
         batch.step(games, np.zeros(4, np.float32))
+
+
+def test_jax_is_not_needed() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['jax'] = None\n"
+        "import numpy as np\n"
+        "from hackmatrix.game.native import batch, conversion\n"
+        "games = batch.reset(np.arange(4), np.zeros(4))\n"
+        "batch.step(games, np.zeros(4, np.int32))\n"
+        "conversion.state_to_engine(games, 0)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
