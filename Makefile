@@ -53,10 +53,11 @@ lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest
 
 clean:  ## remove .venv and caches; runs stay
 	rm -rf .venv .venv-bench .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -f hackmatrix/game/native/*.so
 	find benchmarks hackmatrix tests -name __pycache__ -exec rm -rf {} +
 
 # Written last, so that an interrupted setup is not taken for a finished one.
-$(READY): pyproject.toml requirements.lock
+$(READY): pyproject.toml requirements.lock hatch_build.py $(wildcard hackmatrix/game/native/*.?pp)
 	@rm -f $@
 	@.ci/setup $(PYTHON)
 	@touch $@

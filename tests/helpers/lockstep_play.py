@@ -1,4 +1,4 @@
-"""Plays the same games in both engines, a batch at a time, and compares all after each action.
+"""Plays the same games in two engines, a batch at a time, and compares all after each action.
 
 No tolerance anywhere: complete states (saved ones and dice included), masks, compact observations
 and integer reward parts are equal, or the game is shown as text with the first difference.
@@ -8,13 +8,12 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
 from jax_games import GAMES, begin, masks, observations, parts_of, step
 
-from hackmatrix.environments.hackmatrix import EnvState
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.movement import exit_distances
 from hackmatrix.game.engine.state import Ending, Event, Position, State
@@ -82,25 +81,72 @@ def undo_in_chains() -> Policy:
     return policy
 
 
-def play(states: Sequence[State], policy: Policy, rng: random.Random, steps: int) -> Counter[str]:
-    """Play games from these states in both engines; returns what was covered.
+class Batch(Protocol):
+    """Games under way in an engine under test; those that have ended stay as they are."""
+
+    name: str
+
+    def __init__(self, states: Sequence[State]) -> None: ...
+
+    def states(self) -> list[State]:
+        """The games, converted."""
+
+    def masks(self) -> list[int]:
+        """The valid actions of each game as bits."""
+
+    def observations(self) -> np.ndarray:
+        """uint8[N, RECORD_SIZE]."""
+
+    def step(self, actions: Sequence[int]) -> np.ndarray:
+        """Takes an action in each game; int32[N, 15], the parts in units of 0.005."""
+
+
+class JaxBatch:
+    name = "jax"
+
+    def __init__(self, states: Sequence[State]) -> None:
+        assert len(states) == GAMES
+        self._convert = Conversion()
+        self._games = begin(list(states))
+        self._seen = observations(self._games)
+
+    def states(self) -> list[State]:
+        return self._convert(self._games.game)
+
+    def masks(self) -> list[int]:
+        return np.asarray(masks(self._games)).tolist()
+
+    def observations(self) -> np.ndarray:
+        return np.asarray(self._seen)
+
+    def step(self, actions: Sequence[int]) -> np.ndarray:
+        stepped = step(self._games, np.array(actions))
+        self._games, self._seen = stepped.state, stepped.observation
+        return parts_of(stepped.info)
+
+
+def play(
+    states: Sequence[State],
+    policy: Policy,
+    rng: random.Random,
+    steps: int,
+    engine: type[Batch] = JaxBatch,
+) -> Counter[str]:
+    """Play games from these states in the Python engine and another; returns what was covered.
 
     Raises:
         AssertionError: the engines differ.
     """
-    assert len(states) == GAMES
     games = [Game(state) for state in states]
-    covered: Counter[str] = Counter(games=GAMES)
-    convert = Conversion()
-    chains = [0] * GAMES
-    batched = begin(states)
-    seen = observations(batched)
+    covered: Counter[str] = Counter(games=len(games))
+    chains = [0] * len(games)
+    batch = engine(states)
     for _ in range(steps):
-        _compare(games, convert(batched.game), batched, seen)
+        before = _compared(games, batch)
         if all(game.state.over for game in games):
             break
         chosen = []
-        parts = np.zeros((GAMES, len(REWARD_PARTS)), np.int32)
+        parts = np.zeros((len(games), len(REWARD_PARTS)), np.int32)
         for i, game in enumerate(games):
             valid = game.valid_actions()
             action = policy(rng, game, valid) if valid else rng.randrange(len(ACTION_NAMES))
@@ -112,13 +158,11 @@ def play(states: Sequence[State], policy: Policy, rng: random.Random, steps: int
             parts[i] = list(outcome.parts.values())
             _count_after(covered, game, action, parts[i], outcome.stage_completed)
             chains[i] = _chain(covered, chains[i], action)
-        stepped = step(batched, np.array(chosen))
-        made = parts_of(stepped.info)
+        made = batch.step(chosen)
         for i in np.nonzero((made != parts).any(axis=1))[0]:
-            before = state_to_text(convert(batched.game)[i])
             got = dict(zip(REWARD_PARTS, made[i].tolist(), strict=True))
-            raise AssertionError(f"{before}{ACTION_NAMES[chosen[i]]}: {parts[i]} but {got}")
-        batched, seen = stepped.state, stepped.observation
+            action = ACTION_NAMES[chosen[i]]
+            raise AssertionError(f"{state_to_text(before[i])}{action}: {parts[i]} but {got}")
     return covered
 
 
@@ -164,17 +208,20 @@ class Conversion:
         return state
 
 
-def _compare(
-    games: list[Game], states: list[State], batched: EnvState, observed: jax.Array
-) -> None:
-    bits = np.asarray(masks(batched)).tolist()
-    seen = np.asarray(observed)
+def _compared(games: list[Game], batch: Batch) -> list[State]:
+    """The states of the batch, which are those of the games."""
+    seen, states, bits = batch.observations(), batch.states(), batch.masks()
     for i, game in enumerate(games):
         difference = first_difference(_plain(game.state), _plain(states[i]))
-        assert difference is None, f"{state_to_text(game.state)}python, then jax: {difference}"
+        assert difference is None, f"{_shown(game)}python, then {batch.name}: {difference}"
         mask = sum(1 << action for action in game.valid_actions())
-        assert mask == bits[i], f"{state_to_text(game.state)}{mask ^ bits[i]:b}"
-        assert game.observation() == seen[i].tobytes(), state_to_text(game.state)
+        assert mask == bits[i], f"{_shown(game)}{batch.name}: {mask ^ bits[i]:b}"
+        assert game.observation() == seen[i].tobytes(), f"{_shown(game)}{batch.name}"
+    return states
+
+
+def _shown(game: Game) -> str:
+    return state_to_text(game.state)
 
 
 def _plain(state: State) -> State:

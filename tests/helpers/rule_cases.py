@@ -14,6 +14,7 @@ import jax
 import jax_games
 import numpy as np
 
+from hackmatrix.game import native
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.saving import state_from_dict, state_to_dict
 from hackmatrix.game.engine.text import drawing, read_fact, state_from_text, state_to_text
@@ -99,7 +100,38 @@ def _at(games: Any, place: int) -> Data:
     return state_to_dict(state_to_engine(jax.tree.map(lambda x: x[place], games)))
 
 
+class NativePlay:
+    def __init__(self, data: Data) -> None:
+        self.games = native_games.begin([state_from_dict(data)])
+
+    def valid_actions(self) -> list[int]:
+        return native_games.valid_actions(self.games)[0]
+
+    def step(self, action: int) -> tuple[Data, Parts, list[int]]:
+        parts = native_games.step(self.games, [action])[0]
+        parts_by_name = dict(zip(REWARD_PARTS, parts, strict=True))
+        return _native_at(self.games, 0), parts_by_name, self.valid_actions()
+
+
+class NativeEngine:
+    def from_dict(self, data: Data) -> Play:
+        return NativePlay(data)
+
+    def after(self, states: Sequence[Data], action: int) -> list[Data]:
+        games = native_games.begin([state_from_dict(data) for data in states])
+        native_games.step(games, [action] * len(states))
+        return [_native_at(games, place) for place in range(len(states))]
+
+
+def _native_at(games: Any, place: int) -> Data:
+    return state_to_dict(native_games.state_of(games, place))
+
+
 ENGINES: dict[str, type[Engine]] = {"python": PythonEngine, "jax": JaxEngine}
+if native.available:
+    import native_games
+
+    ENGINES["native"] = NativeEngine
 
 
 @dataclass(frozen=True)

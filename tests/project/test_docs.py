@@ -106,11 +106,15 @@ def test_the_observation_is_documented_as_it_is(table: Callable[[], str]) -> Non
 def test_what_a_new_program_takes_is_in_contributing() -> None:
     """Every file that names one of the programs with an effect of its own."""
     package = ROOT / "hackmatrix"
-    naming = re.compile(r'ProgramId\.HACK\b|"HACK"|^    HACK = ', re.M)
+    naming = {
+        "*.py": re.compile(r'ProgramId\.HACK\b|"HACK"|^    HACK = ', re.M),
+        "*.hpp": re.compile(r"\bHACK\b"),
+    }
     files = {
         str(file.relative_to(package))
-        for file in package.rglob("*.py")
-        if naming.search(file.read_text())
+        for pattern, name in naming.items()
+        for file in package.rglob(pattern)
+        if name.search(file.read_text())
     }
     text = (ROOT / "CONTRIBUTING.md").read_text()
     rows = re.search(r"^\| a program of the game .*\n(\| - .*\n)*", text, re.M)

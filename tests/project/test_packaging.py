@@ -75,7 +75,8 @@ def files_of_wheel() -> set[str]:
 
 def test_the_wheel_holds_the_package_alone() -> None:
     files = files_of_wheel()
-    package = {str(path.relative_to(ROOT)) for path in (ROOT / "hackmatrix").rglob("*.py")}
+    modules = [*(ROOT / "hackmatrix").rglob("*.py"), *(ROOT / "hackmatrix").rglob("*.pyi")]
+    package = {str(path.relative_to(ROOT)) for path in modules}
     folders = ["ui/page/static", "ui/page/exported", "ui/monitor/static", "ui/web/static"]
     page = {
         str(path.relative_to(ROOT))

@@ -4,21 +4,18 @@ Whoever knows a rule in one engine finds it under the same name in the other. Th
 exceptions, each with its reason; one that is no longer needed fails too.
 """
 
-import ast
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from mirrored import PACKAGE, public_names
 
-import hackmatrix
 from hackmatrix.game.engine import reward as engine_reward
 from hackmatrix.game.engine import state as engine
 from hackmatrix.game.jaxgame import reward as jax_reward
 from hackmatrix.game.jaxgame import state as jaxgame
-
-PACKAGE = Path(hackmatrix.__file__).parent
 
 ENGINE_FILES = {  # for people
     "events.py": "what happened, for whoever draws it",
@@ -130,23 +127,6 @@ FIELDS: list[tuple[Any, Any, str, str, str]] = [
 
 def files(folder: str) -> set[str]:
     return {path.name for path in (PACKAGE / folder).glob("*.py")}
-
-
-def public_names(path: Path) -> set[str]:
-    """Names without an underscore that a file defines at its top level."""
-
-    def defined() -> Iterator[str]:
-        for node in ast.parse(path.read_text()).body:
-            match node:
-                case ast.FunctionDef() | ast.ClassDef():
-                    yield node.name
-                case ast.Assign():
-                    targets = (name for target in node.targets for name in ast.walk(target))
-                    yield from (name.id for name in targets if isinstance(name, ast.Name))
-                case ast.AnnAssign(target=ast.Name(id=name)):
-                    yield name
-
-    return {name for name in defined() if not name.startswith("_")}
 
 
 def test_the_engines_have_the_same_files() -> None:

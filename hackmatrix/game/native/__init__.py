@@ -1,0 +1,24 @@
+"""The game in C++ for CPUs: the files of `engine/`, without JAX and without waiting for a compiler.
+
+`docs/native-engine.md` says how it is laid out. It is left out where no C++ compiler was there at
+the installation, and on processors older than those it is built for: `available` tells.
+"""
+
+import platform
+from importlib.util import find_spec
+from pathlib import Path
+
+_NEEDED = {"avx2", "bmi2", "fma"}  # of x86-64-v3, for which `hatch_build.py` compiles
+_PROCESSOR = Path("/proc/cpuinfo")
+
+
+def _processor_will_do() -> bool:
+    """Whether the processor has all that the module may use."""
+    if platform.machine() not in ("x86_64", "AMD64") or not _PROCESSOR.exists():
+        return True
+    with _PROCESSOR.open() as facts:
+        flags = next((line for line in facts if line.startswith("flags")), "")
+    return set(flags.split()) >= _NEEDED
+
+
+available = find_spec("hackmatrix.game.native._native") is not None and _processor_will_do()

@@ -1,0 +1,24 @@
+from typing import Any
+
+import numpy as np
+
+STATE_SIZE: int
+SAVED_SIZE: int
+RULES: dict[str, Any]  # the constants of `rules.hpp` by name
+XLA_HANDLERS: dict[str, Any]  # custom calls by name; missing where it was built without JAX
+
+_Array = np.ndarray[Any, Any]
+
+def reset(states: _Array, streams: _Array, episodes: _Array, threads: int) -> None: ...
+def observe(states: _Array, observation: _Array, mask: _Array, threads: int) -> None: ...
+def tactical(records: _Array, numbers: _Array, threads: int) -> None: ...
+def step(
+    states: _Array,
+    saved: _Array,
+    actions: _Array,
+    max_episode_steps: int,
+    auto_reset: bool,
+    progress: bool,
+    threads: int,
+    *results: _Array,
+) -> None: ...

@@ -1,0 +1,138 @@
+"""Converts a game of the native engine to one of `game/engine/` and back."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from hackmatrix.game.engine import state as engine
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.native.batch import Games, empty_games
+from hackmatrix.game.native.layout import CELL_NUMBERS, CELL_SETS, NAMES
+from hackmatrix.game.rules.board import CELLS, Content
+from hackmatrix.game.rules.enemies import EnemyType
+from hackmatrix.game.rules.programs import MAX_SAVED_STATES
+
+_ENDINGS = (None, *engine.Ending)  # by the number of `Ending` in `state.hpp`
+_NUMBERS = ("turn", "show", "calm", "atk_uses")
+_FACTS = ("stage", "interval", "next_task", "pending", "exit", "step")
+
+
+def state_to_engine(games: Games, place: int) -> engine.State:
+    """One of the games as a state of the Python engine."""
+    state, saved = games.states[place]["game"], games.saved[place]["positions"]
+    exit, newest = int(state["exit"]), int(state["newest_saved"])
+    ages = reversed(range(int(state["saved"])))
+    return engine.State(
+        **_position_to_engine(state["position"], exit),
+        **_plain(state, _FACTS),
+        dice=Dice(**_plain(state["dice"], NAMES["dice"])),
+        saved=[
+            engine.Position(**_position_to_engine(saved[(newest - age) % MAX_SAVED_STATES], exit))
+            for age in ages
+        ],
+        over=_ENDINGS[state["over"]],
+    )
+
+
+def _plain(struct: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: struct[name].item() for name in names}
+
+
+def _pieces(pieces: Any, names: Iterable[str]) -> list[dict[str, Any]]:
+    listed = pieces["pieces"][: pieces["count"]].tolist()
+    facts = [dict(zip(names, values, strict=True)) for values in listed]
+    return [each | {"type": EnemyType(each["type"])} for each in facts]
+
+
+def _position_to_engine(position: Any, exit: int) -> dict[str, Any]:
+    return {
+        "player": engine.Player(**_plain(position["player"], NAMES["player"])),
+        "cells": _cells_to_engine(position["cells"], exit),
+        "enemies": [
+            engine.Enemy(**facts) for facts in _pieces(position["enemies"], NAMES["enemy"])
+        ],
+        "transmissions": [
+            engine.Transmission(**facts)
+            for facts in _pieces(position["transmissions"], NAMES["transmission"])
+        ],
+        "owned": position["acquired"][: position["owned"].item().bit_count()].tolist(),
+        **_plain(position, _NUMBERS),
+    }
+
+
+def _cells_to_engine(cells: Any, exit: int) -> list[engine.Cell]:
+    sets, numbers = _plain(cells, CELL_SETS), {n: cells[n].tolist() for n in CELL_NUMBERS}
+    board = []
+    for index in range(CELLS):
+        marks = {name: bool(word >> index & 1) for name, word in sets.items()}
+        is_data, value = marks["data"], numbers["value"][index]
+        cell = engine.Cell(
+            _content(marks, index == exit),
+            siphoned=marks["siphoned"],
+            center=marks["center"],
+            points=value if is_data else 0,
+            program=0 if is_data else value,
+            holds_data=is_data and marks["questions"],
+            **{name: numbers[name][index] for name in ("credits", "energy", "spawn")},
+        )
+        board.append(cell)
+    return board
+
+
+def _content(marks: dict[str, bool], is_exit: bool) -> Content:
+    if marks["questions"]:
+        return Content.QUESTION
+    if marks["blocks"]:
+        return Content.DATA if marks["data"] else Content.PROGRAM
+    if is_exit:
+        return Content.EXIT
+    return Content.SIPHON if marks["siphons"] else Content.EMPTY
+
+
+def games_from_engine(states: list[engine.State]) -> Games:
+    """Games from states of the Python engine; return and length of their episodes are 0."""
+    games = empty_games(len(states))
+    for place, state in enumerate(states):
+        made = games.states[place]["game"]
+        _write_position(made["position"], state)
+        _write(made, state, _FACTS)
+        _write(made["dice"], state.dice, NAMES["dice"])
+        made["over"] = _ENDINGS.index(state.over)
+        made["saved"] = len(state.saved)
+        made["newest_saved"] = (len(state.saved) - 1) % MAX_SAVED_STATES
+        for i, position in enumerate(state.saved):
+            _write_position(games.saved[place]["positions"][i], position)
+    return games
+
+
+def _write(struct: Any, source: object, names: Iterable[str]) -> None:
+    for name in names:
+        struct[name] = getattr(source, name)
+
+
+def _write_position(made: Any, position: engine.Position) -> None:
+    _write(made["player"], position.player, NAMES["player"])
+    _write(made, position, _NUMBERS)
+    made["owned"] = sum(1 << number for number in position.owned)
+    made["acquired"][: len(position.owned)] = position.owned
+    _write_cells(made["cells"], position.cells)
+    for name, names in (("enemies", NAMES["enemy"]), ("transmissions", NAMES["transmission"])):
+        pieces = getattr(position, name)
+        made[name]["count"] = len(pieces)
+        for place, piece in enumerate(pieces):
+            _write(made[name]["pieces"][place], piece, names)
+
+
+def _write_cells(made: Any, cells: list[engine.Cell]) -> None:
+    members: dict[str, list[bool]] = {
+        "blocks": [cell.is_block for cell in cells],
+        "data": [cell.is_data for cell in cells],
+        "questions": [cell.content == Content.QUESTION for cell in cells],
+        "siphons": [cell.content == Content.SIPHON for cell in cells],
+        "siphoned": [cell.siphoned for cell in cells],
+        "center": [cell.center for cell in cells],
+    }
+    for name, flags in members.items():
+        made[name] = sum(1 << cell for cell, flag in enumerate(flags) if flag)
+    for name in ("credits", "energy", "spawn"):
+        made[name] = [getattr(cell, name) for cell in cells]
+    made["value"] = [cell.points if cell.is_data else cell.program for cell in cells]

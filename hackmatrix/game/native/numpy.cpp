@@ -1,0 +1,150 @@
+// The face for Python: batches of games in NumPy arrays.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "batch.hpp"
+#include "tactical.hpp"
+#include "xla.hpp"
+
+namespace nb = nanobind;
+using namespace hackmatrix;
+
+namespace {
+
+// The data of a NumPy array of this type, with a row of WIDTH for each game (0: just a number).
+template <class T, int WIDTH = 0>
+T* rows(nb::handle array, size_t games) {
+    using Shape = std::conditional_t<WIDTH == 0, nb::shape<-1>, nb::shape<-1, WIDTH>>;
+    nb::ndarray<T, Shape, nb::c_contig, nb::device::cpu> found;
+    if (!nb::try_cast(array, found, false))
+        throw nb::type_error("an array is of another type or shape, or not contiguous");
+    if (found.shape(0) != games)
+        throw nb::value_error("all arrays must have as many rows as there are games");
+    return found.data();
+}
+
+// Structs in an array of their bytes, uint8[games, size].
+template <class Struct>
+Struct* structs(nb::handle array, size_t games) {
+    uint8_t* bytes = rows<uint8_t, sizeof(Struct)>(array, games);
+    if (reinterpret_cast<uintptr_t>(bytes) % alignof(Struct))
+        throw nb::value_error("the states must be aligned to 8 bytes");
+    return reinterpret_cast<Struct*>(bytes);
+}
+
+void reset_games(nb::object states, nb::object streams, nb::object episodes, int threads) {
+    size_t games = nb::len(states);
+    EnvState* env = structs<EnvState>(states, games);
+    auto* stream = rows<const uint32_t>(streams, games);
+    auto* episode = rows<const uint32_t>(episodes, games);
+    nb::gil_scoped_release released;
+    for_each_game(games, threads, [=](size_t i) { begin_game(env[i], stream[i], episode[i]); });
+}
+
+void observe_games(nb::object states, nb::object observations, nb::object masks, int threads) {
+    size_t games = nb::len(states);
+    const EnvState* env = structs<EnvState>(states, games);
+    uint8_t* observation = rows<uint8_t, RECORD_SIZE>(observations, games);
+    uint32_t* mask = rows<uint32_t>(masks, games);
+    nb::gil_scoped_release released;
+    for_each_game(games, threads, [=](size_t i) {
+        observe(env[i].game, observation + i * RECORD_SIZE);
+        mask[i] = valid_actions(env[i].game);
+    });
+}
+
+void tactical_games(nb::object records, nb::object numbers, int threads) {
+    size_t games = nb::len(records);
+    auto* record = rows<const uint8_t, RECORD_SIZE>(records, games);
+    auto* to = reinterpret_cast<Tactical*>(rows<int8_t, TACTICAL_SIZE>(numbers, games));
+    nb::gil_scoped_release released;
+    for_each_game(games, threads,
+                  [=](size_t i) { to[i] = tactical_numbers(record + i * RECORD_SIZE); });
+}
+
+void step_of(nb::object states, nb::object saved, nb::object actions, int max_episode_steps,
+                bool auto_reset, bool progress, int threads, nb::args results) {
+    size_t games = nb::len(states);
+    EnvState* env = structs<EnvState>(states, games);
+    SavedPositions* positions = structs<SavedPositions>(saved, games);
+    auto* action = rows<const int32_t>(actions, games);
+    Settings settings{max_episode_steps, auto_reset, progress};
+    Results to{
+        rows<uint8_t, RECORD_SIZE>(results[0], games),
+        rows<uint32_t>(results[1], games),
+        rows<float>(results[2], games),
+        rows<bool>(results[3], games),
+        rows<bool>(results[4], games),
+        rows<float, NUM_PARTS>(results[5], games),
+        rows<uint8_t, RECORD_SIZE>(results[6], games),
+        rows<float>(results[7], games),
+        rows<int32_t>(results[8], games),
+        rows<bool>(results[9], games),
+        rows<int32_t>(results[10], games),
+        rows<int32_t>(results[11], games),
+        rows<int32_t>(results[12], games),
+        rows<bool>(results[13], games),
+    };
+    nb::gil_scoped_release released;
+    step_games(env, positions, action, games, threads, settings, to);
+}
+
+nb::object plain(double number) { return nb::float_(number); }
+nb::object plain(int number) { return nb::int_(number); }
+nb::object plain(Program program) {
+    return nb::make_tuple(program.credits, program.energy, program.spawn);
+}
+template <class Value, size_t LENGTH>
+nb::object plain(const Value (&values)[LENGTH]) {
+    nb::list made;
+    for (auto& value : values) made.append(plain(value));
+    return made;
+}
+
+// The constants of `rules.hpp`, for the test that compares them with `hackmatrix/game/rules`.
+nb::dict rules() {
+    nb::dict made;
+#define ADD(name) made[#name] = plain(name);
+#define ADD4(a, b, c, d) ADD(a) ADD(b) ADD(c) ADD(d)
+    ADD4(SIZE, CELLS, CORNERS, LIMIT)
+    ADD4(NUM_DIRECTIONS, ROWS, COLS, EXIT)
+    ADD4(ENEMY_TYPES, MAX_ENEMIES, ENEMY_HP, STEPS_PER_TURN)
+    ADD4(SIPHON, FIRST_PROGRAM, NUM_ACTIONS, PROGRAMS)
+    ADD4(MAX_SAVED_STATES, EXCH_ENERGY, DELAY_TURNS, MAX_ATK_USES)
+    ADD4(HACK, WARP_TARGET, CRYPTOG, MOST_STEPS)
+    ADD4(LAST_STAGE, PLAYER_HP, FIRST_INTERVAL, STAGE_INTERVAL)
+    ADD4(MIN_INTERVAL, SIPHON_DELAY, MIN_BLOCKS, MAX_BLOCKS)
+    ADD4(MAX_POINTS, LAYOUT_TRIES, QUESTION_CHANCES, AMOUNT_CHANCES)
+    ADD4(START_BONUSES, SCHEDULED_SPAWN, FIRST_PENDING_SPAWN, FIRST_STAGE_SPAWN)
+    ADD4(LAYOUT_STRIDE, UNIT, NUM_PARTS, STAGE_COMPLETION)
+    ADD4(DEATH, STEP_PENALTY, SCORE_GAIN, KILL)
+    ADD4(DATA_SIPHON_GAIN, DISTANCE, VICTORY, VICTORY_SCORE)
+    ADD4(RESOURCE_GAIN, RESOURCE_HOLDING, DAMAGE, HP_RECOVERY)
+    ADD4(SIPHON_QUALITY, PROGRAM_WASTE, SIPHON_DEATH, STAGE_PAID)
+    ADD4(WIN_PAID, DEATH_COST, HP_WORTH, SIPHON_WORTH)
+    ADD4(RESOURCE_WORTH, MAX_SIPHONS, HOARD, MAX_TURNS)
+    ADD4(MAX_SEEN, MAX_DISTANCE, NUMBERS, RECORD_SIZE)
+    ADD4(FAR, MAX_HITS, MAX_COUNT, MAX_SPAWNS)
+    ADD4(RINGS, LARGEST_WORTH, NO_WORTH, HOARDS)
+    ADD4(WINDOW, STRIKES, CREDIT_WORTH, ENERGY_WORTH)
+    ADD4(SPAWN_WORTH, STEP_WORTH, QUESTION_WORTH, PROGRAM_WORTH)
+    ADD(TACTICAL_SIZE)
+    return made;
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+    module.attr("STATE_SIZE") = sizeof(EnvState);
+    module.attr("SAVED_SIZE") = sizeof(SavedPositions);
+    module.attr("RULES") = rules();
+#ifdef WITH_XLA
+    nb::dict handlers;
+    for (auto [name, handler] : xla_handlers()) handlers[name] = nb::capsule(handler);
+    module.attr("XLA_HANDLERS") = handlers;
+#endif
+    module.def("reset", reset_games);
+    module.def("observe", observe_games);
+    module.def("step", step_of);
+    module.def("tactical", tactical_games);
+}
