@@ -61,7 +61,11 @@ NAMES = {
     "siphoning": Differences("", "take Yield yield_at", "private in the engine"),
     "stage": Differences("", "Layout", "a list in the engine"),
     "state": Differences("Cell empty_board", "Cells List", "cells as sets, lists of fixed size"),
-    "undo": Differences("", "SavedPositions next_saved", "they lie apart from the state"),
+    "undo": Differences(
+        "copied",
+        "SavedPositions next_saved",
+        "they lie apart from the state, which is plain memory",
+    ),
 }
 
 
