@@ -42,7 +42,7 @@ def test_what_trackers_cost(
     figures = figures_of(capsys, trackers.main, *argv)
     assert (figures["timesteps"], figures["rows"]) == (2560, 2)
     (board,) = figures["trackers"].values()
-    assert 0 < board["told"] < 0.01
+    assert 0 < board["blocked"] < 0.01
     assert 0 < board["row"] < 0.1
     a_second = board["row"] * figures["rows"] / figures["seconds"] + board["idle"]
     assert board["share"] == pytest.approx(a_second / figures["cores"])

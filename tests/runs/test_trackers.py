@@ -13,7 +13,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from hackmatrix.environments.hackmatrix.metric_table import METRICS
-from hackmatrix.runs.trackers import TrackedRun, Trackers, background, trackers
+from hackmatrix.runs.trackers import TrackedRun, Trackers, background, fan_out
 from hackmatrix.runs.trackers.tracker import Tracker, Unavailable
 
 Said = list[str]
@@ -297,7 +297,7 @@ def test_a_tracker_of_ones_own_is_a_line_in_the_table(
             self.told.append(run.folder.name)
             made.append(self)
 
-    monkeypatch.setitem(trackers.TRACKERS, "own", Own)
+    monkeypatch.setitem(fan_out.TRACKERS, "own", Own)
     config = {"tensorboard": False, "wandb": False}
     with Trackers.open(TrackedRun(tmp_path / "run", config), print) as all_of_them:
         all_of_them.log(1, 1, {"a": 1.0})
