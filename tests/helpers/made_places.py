@@ -230,7 +230,7 @@ def params_of_the_original() -> dict[str, object]:
 
 
 def copy_of_the_repository(folder: Path) -> Path:
-    """The files that git tracks or would track, as they are."""
+    """The files that git tracks or would track, and the native engine as it is built."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -238,7 +238,8 @@ def copy_of_the_repository(folder: Path) -> Path:
         capture_output=True,
         text=True,
     )
-    for name in listed.stdout.splitlines():
+    built = [str(path.relative_to(ROOT)) for path in ROOT.glob("hackmatrix/game/native/*.so")]
+    for name in [*listed.stdout.splitlines(), *built]:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)

@@ -5,11 +5,12 @@ of the processor's time, which says more on a machine that has other work.
 """
 
 import argparse
+import sys
 import time
 
 import numpy as np
 
-from hackmatrix.game.native import batch
+from hackmatrix.game.native import available
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 
 
@@ -22,6 +23,8 @@ def random_actions(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def speed(games: int, steps: int, threads: int) -> tuple[float, float]:
     """Steps a second of random play, and steps in a second of the processor's time."""
+    from hackmatrix.game.native import batch
+
     rng = np.random.default_rng(0)
     words = np.arange(games, dtype=np.uint32)
     played = batch.reset(words, np.zeros_like(words), threads=threads)
@@ -41,15 +44,20 @@ def _clocks() -> np.ndarray:
     return np.array([time.perf_counter(), time.process_time()])
 
 
-def main() -> None:
+def main() -> int:
     """Measures with the number of games, steps and threads asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=4096)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--threads", type=int, default=1)
-    by_clock, by_processor = speed(**vars(parser.parse_args()))
+    options = parser.parse_args()
+    if not available:
+        print("the native engine was left out: see docs/native-engine.md", file=sys.stderr)
+        return 2
+    by_clock, by_processor = speed(**vars(options))
     print(f"{by_clock:,.0f} steps/s, {by_processor:,.0f} in a second of the processor's time")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
