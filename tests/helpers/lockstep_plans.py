@@ -1,4 +1,4 @@
-"""What lockstep plays: starts and policies that together reach every rule."""
+"""Plans of lockstep games: starts and policies that together reach every rule."""
 
 import random
 from collections import Counter
