@@ -19,7 +19,7 @@ from hackmatrix.game.jaxgame.conversion import state_from_engine
 from hackmatrix.game.rules.rewards import UNIT
 
 GAMES = 128
-ENV = hackmatrix.make(auto_reset=False, reward="progress")
+ENV = hackmatrix.make(auto_reset=False, reward="progress", engine="jax")
 
 _step = jax.jit(jax.vmap(ENV.step, (None, 0, 0)))
 masks = jax.jit(jax.vmap(ENV.action_bits))

@@ -64,7 +64,7 @@ class Searcher(NamedTuple):
 
         def imagine(observations: Array, number: Array) -> EnvState:
             dice = Dice(words, number, jnp.zeros_like(words))
-            games = imagined(observations, memory, dice)
+            games = self.env.games.from_state(imagined(observations, memory, dice))
             return EnvState(games, episode_return=zero, episode_length=zero)
 
         def step(states: EnvState, actions: Array) -> tuple[Array, EnvState, Array, Array]:

@@ -1,19 +1,12 @@
 """All devices with equal shares of the games; on CPU every core is a device."""
 
 import contextlib
-import os
 
 import jax
 from jax.sharding import Mesh
 
 from hackmatrix.core.devices.mesh import mesh_of
-
-
-def num_cores() -> int:
-    """Number of processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not on macOS or Windows
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+from hackmatrix.core.processes.cores import num_cores
 
 
 def use_all_cores() -> None:

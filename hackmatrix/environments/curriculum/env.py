@@ -17,8 +17,6 @@ from hackmatrix.environments.hackmatrix.over_games import over_games
 from hackmatrix.environments.interface.environment import Environment, Levels, Step, StepRecord
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.environments.wrappers import Wrapper
-from hackmatrix.game.jaxgame import undo
-from hackmatrix.game.jaxgame.state import State
 
 Array = jax.Array
 
@@ -38,7 +36,7 @@ class CurriculumState(NamedTuple):
     """A game, and where it began."""
 
     env_state: EnvState
-    entered: State  # the game as it entered its stage, without rows
+    entered: Any  # the game as it entered its stage, without what UNDO restores
     first_stage: Array  # int32, 1..8
     began_at: Array  # int32, the level by whose start the game began; -1: as another one
     level: Array  # int32, the level of the next start, from 0
@@ -59,7 +57,13 @@ class CurriculumEnv(Wrapper):
         super().__init__(env)
         advances = [level.advance or Advance("stages_cleared", np.inf) for level in levels]
         self._by_wins = np.array([advance.result == "win_rate" for advance in advances])
-        self._begin = over_games(starts.begin, _begin_results, levels=levels)
+        self._begin = over_games(
+            starts.begin,
+            _begin_results,
+            kept=env.games.IS_TRACED,
+            levels=levels,
+            engine=env.engine,
+        )
         self.levels = Levels(
             result="curriculum/result",
             first=first,
@@ -93,26 +97,26 @@ class CurriculumEnv(Wrapper):
         """The first game of a stream, by the start of the first level."""
         yes, no = jnp.bool_(True), jnp.bool_(False)
         level = jnp.int32(self.levels.first)
-        entered = undo.without_rows(state.game)
+        entered = self.env.games.without_saved(state.game)
         return self._next(observation, state, entered, yes, no, level)
 
     def _next(
         self,
         observation: Array,
         env_state: EnvState,
-        entered: State,
+        entered: Any,
         due: Array,
         lost: Array,
         level: Array,
     ) -> tuple[Array, CurriculumState]:
         """Replaces a real game that has just begun, if it is due."""
-        rows = env_state.game.saved.rows
-        started = Started(undo.without_rows(env_state.game), observation, jnp.bool_(False))
+        games = self.env.games
+        started = Started(games.without_saved(env_state.game), observation, jnp.bool_(False))
         game, observation, at_level = self._begin(started, entered, due, lost, level)
         return observation, CurriculumState(
-            env_state=replace(env_state, game=undo.with_rows(game, rows)),
+            env_state=replace(env_state, game=games.with_saved(game, of=env_state.game)),
             entered=game,
-            first_stage=game.stage,
+            first_stage=games.stage(game),
             began_at=jnp.where(at_level, level, -1),
             level=level,
         )
@@ -126,7 +130,8 @@ class CurriculumEnv(Wrapper):
         observation, begun = self._next(
             observation, env_state, state.entered, ended, terminated & ~info["won"], state.level
         )
-        advanced = ended | (env_state.game.stage > state.env_state.game.stage)
+        stage = self.env.games.stage
+        advanced = ended | (stage(env_state.game) > stage(state.env_state.game))
         after = CurriculumState(
             env_state=begun.env_state,
             entered=jax.tree.map(

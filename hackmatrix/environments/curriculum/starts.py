@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.environments.curriculum.levels import Level
+from hackmatrix.environments.hackmatrix.engines import engine_of
 from hackmatrix.game.jaxgame import batch, planes
 from hackmatrix.game.jaxgame.bitboard import NOBODY, Set32, TransmissionSet, nth_bit
 from hackmatrix.game.jaxgame.control_flow import repeat, select, where
@@ -44,38 +45,42 @@ class _Site(IntEnum):
 class Started(NamedTuple):
     """A game at the start of an episode."""
 
-    game: State  # without rows
+    game: Any  # as its engine has it, without what UNDO restores
     observation: Array  # uint8[RECORD_SIZE]
     at_level: Array  # bool, begun by the start of a level; else a real game, or a lost one again
 
 
 def begin(
     started: Started,
-    entered: State,
+    entered: Any,
     due: Array,
     lost: Array,
     level: Array,
     *,
     levels: tuple[Level, ...],
+    engine: str,
 ) -> Started:
     """Gives new games the starts of their levels.
 
     Args:
         started: n games, of which those that are due are real games that have just begun.
-        entered: the games before them, as they entered their last stage, without rows.
+        entered: the games before them, as they entered their last stage.
         due: bool[n].
         lost: bool[n], whether the game before was lost.
         level: int32[n], from 0.
         levels: the levels.
+        engine: the games' engine.
     """
+    games = engine_of(engine)
 
-    def some(old: Started, entered: State, lost: Array, level: Array) -> Started:
-        dice = old.game.dice
+    def some(old: Started, entered: Any, lost: Array, level: Array) -> Started:
+        new, entered = games.to_state(old.game), games.to_state(entered)
+        dice = new.dice
         retries = lost & _chance(dice, _Site.RETRY, _each(levels, "retry")[level])
         at_level = ~retries & _chance(dice, _Site.SHARE, _each(levels, "share")[level])
-        game = select(at_level, _start(old.game, level, levels), old.game)
-        game = select(retries, replace(entered, dice=dice), game)
-        return Started(game, batch.observations(game), at_level)
+        state = select(at_level, _start(new, level, levels), new)
+        game = games.from_state(select(retries, replace(entered, dice=dice), state))
+        return Started(game, games.observe(game), at_level)
 
     begun: Started = batch.for_few(due, some, started, entered, lost, level)
     return begun

@@ -1,5 +1,7 @@
 """The public environment: the gymnax step signature, an action mask, and features on demand."""
 
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -8,24 +10,24 @@ import numpy as np
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.hackmatrix import training_reward
+from hackmatrix.environments.hackmatrix.engines import ENGINES, Engine, engine_of
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.hackmatrix.metric_table import METRICS
 from hackmatrix.environments.hackmatrix.over_games import over_games
 from hackmatrix.environments.hackmatrix.report_columns import report
 from hackmatrix.environments.hackmatrix.step_metrics import measure
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec
-from hackmatrix.game.foresight.jax_layout import tactical_numbers
-from hackmatrix.game.jaxgame import actions, batch, observation, text
+from hackmatrix.game.engine import state as engine_state
+from hackmatrix.game.engine import text
+from hackmatrix.game.jaxgame import observation
 from hackmatrix.game.jaxgame.feature_rows import FeatureRows
-from hackmatrix.game.jaxgame.game import new_game
-from hackmatrix.game.jaxgame.state import Ending
+from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.board import LIMIT
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
 from hackmatrix.game.rules.programs import PROGRAMS
-from hackmatrix.game.rules.rewards import REWARD_PARTS, UNIT
+from hackmatrix.game.rules.rewards import REWARD_PARTS
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.tactical import SCALES, TACTICAL_SIZE
 from hackmatrix.game.rules.training_reward import REWARDS
@@ -80,6 +82,7 @@ class HackMatrixEnv:
         max_episode_steps: int | None = None,
         auto_reset: bool = True,
         reward: str = "game",
+        engine: str = "auto",
     ) -> None:
         """Creates the environment.
 
@@ -88,9 +91,12 @@ class HackMatrixEnv:
             max_episode_steps: actions after which an episode is truncated; None for no limit.
             auto_reset: whether `step` starts the next game when one ends.
             reward: "game", or "progress" (`training_reward.py`), with which agents learn better.
+            engine: "jax", "native" (on CPUs), "python" (the slow one that one reads), or "auto":
+                native on CPUs if it is there, else JAX. They differ in speed and in how they keep a
+                state, not in any result.
 
         Raises:
-            UserError: no such layout, or a limit below 1.
+            UserError: no such layout, reward or engine, or a limit below 1.
         """
         if observation not in FEATURE_SIZE:
             known = ", ".join(FEATURE_SIZE)
@@ -99,37 +105,55 @@ class HackMatrixEnv:
             raise UserError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
         if reward not in REWARDS:
             raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
+        if engine not in ENGINES:
+            raise UserError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
         self.layout = observation
         self.reward = reward
         self.max_episode_steps = max_episode_steps
         self.auto_reset = auto_reset
         self.feature_size = FEATURE_SIZE[observation]
+        self.engine = engine
         if observation == "tactical":
-            self.feature_integers = TacticalIntegers()
+            self.feature_integers = TacticalIntegers(engine)
         else:
             self.feature_rows = FeatureRows(observation)
-        self._new_games = over_games(_new_games, _new_game_results)
-        self._step = over_games(
-            _step_games,
-            _step_results,
-            max_episode_steps=max_episode_steps,
-            auto_reset=auto_reset,
-            progress=reward == "progress",
-        )
-        self._observe = over_games(_observe_games, _observe_results)
 
     def __repr__(self) -> str:
         return (
             f"hackmatrix.make({self.id!r}, observation={self.layout!r}, "
             f"max_episode_steps={self.max_episode_steps}, auto_reset={self.auto_reset}, "
-            f"reward={self.reward!r})"
+            f"reward={self.reward!r}, engine={self.engine!r})"
         )
+
+    @cached_property
+    def games(self) -> Engine:
+        """The engine; it is chosen when it is needed, as until then JAX may be told its devices."""
+        return engine_of(self.engine)
+
+    @cached_property
+    def _new_games(self) -> Any:
+        results = partial(_new_game_results, self.games)
+        return over_games(self.games.new_games, results, kept=self.games.IS_TRACED)
+
+    @cached_property
+    def _step(self) -> Any:
+        return over_games(
+            self.games.step,
+            _step_results,
+            kept=self.games.IS_TRACED,
+            max_episode_steps=self.max_episode_steps,
+            auto_reset=self.auto_reset,
+            progress=self.reward == "progress",
+        )
+
+    @cached_property
+    def _observe(self) -> Any:
+        return over_games(self.games.observe, _observe_results, kept=self.games.IS_TRACED)
 
     @property
     def spec(self) -> StepSpec:
         """Shapes, dtypes and bounds of the values that `step` returns; of the state no bounds."""
-        word = jax.ShapeDtypeStruct((), jnp.uint32)
-        _, state = _new_game_results(word, word)
+        _, state = _new_game_results(self.games, None, None)
         return StepSpec(_OBSERVATION, state, _REAL, _FLAG, _FLAG, dict(_INFO))
 
     def reset(self, key: jax.Array) -> tuple[jax.Array, EnvState]:
@@ -169,7 +193,8 @@ class HackMatrixEnv:
 
     def observe(self, state: EnvState) -> jax.Array:
         """uint8[RECORD_SIZE]: the observation of a state, such as one from `from_text`."""
-        return self._observe(state)
+        observation: jax.Array = self._observe(state.game)
+        return observation
 
     def action_mask(self, state: EnvState) -> jax.Array:
         """bool[28]: the valid actions."""
@@ -178,7 +203,7 @@ class HackMatrixEnv:
     def action_bits(self, state: EnvState) -> jax.Array:
         """uint32: the mask as bits, bit a for action a."""
         _check_one_game("action_mask", state)
-        return actions.valid_actions(state.game)
+        return self.games.action_bits(state.game)
 
     def features(self, observation_: jax.Array) -> jax.Array:
         """float32[feature_size]: the features of one observation."""
@@ -192,7 +217,7 @@ class HackMatrixEnv:
         Raises:
             ValueError: there are several games in the state.
         """
-        return text.state_to_text(state.game)
+        return text.state_to_text(state.to_engine())
 
     def from_text(self, position: str) -> EnvState:
         """Reads the state of one game from text, written by `to_text` or by hand.
@@ -202,8 +227,27 @@ class HackMatrixEnv:
         Raises:
             IllegalStateError: the state is not legal; the message names the line or the field.
         """
+        return self.from_engine(text.state_from_text(position))
+
+    def from_engine(self, state: engine_state.State) -> EnvState:
+        """The state of one game, from that of the Python engine; return and length start at 0."""
         zero = jnp.int32(0)
-        return EnvState(text.state_from_text(position), episode_return=zero, episode_length=zero)
+        return EnvState(self.games.from_engine(state), episode_return=zero, episode_length=zero)
+
+    def portable(self, tree: Any) -> Any:
+        """A tree with the games in it as a file keeps them: as the JAX engine has them."""
+        return _converted(tree, self.games.Game, self.games.to_state)
+
+    def from_portable(self, tree: Any) -> Any:
+        """A tree with the games in it as this environment has them."""
+        return _converted(tree, State, self.games.from_state)
+
+
+def _converted(tree: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
+    def is_game(x: Any) -> bool:
+        return isinstance(x, kind)
+
+    return jax.tree.map(lambda x: convert(x) if is_game(x) else x, tree, is_leaf=is_game)
 
 
 class TacticalIntegers:
@@ -211,8 +255,13 @@ class TacticalIntegers:
 
     scales = np.array(SCALES, np.float32)
 
-    def __init__(self) -> None:
-        self._numbers = over_games(tactical_numbers, _tactical_results)
+    def __init__(self, engine: str) -> None:
+        self._engine_name = engine
+
+    @cached_property
+    def _numbers(self) -> Any:
+        engine = engine_of(self._engine_name)
+        return over_games(engine.tactical_numbers, _tactical_results, kept=engine.IS_TRACED)
 
     def __call__(self, observation_: jax.Array) -> jax.Array:
         """int8[TACTICAL_SIZE] of one observation."""
@@ -224,75 +273,18 @@ def _check_one_game(function: str, state: Any) -> None:
     """`jax.vmap` shows one game; whoever forgets it gets a line instead of a broadcasting error."""
     if not isinstance(state, EnvState):
         raise UserError(f"{function} takes an EnvState, got {type(state).__name__}")
-    if games := jnp.shape(state.game.over):
+    if games := jnp.shape(state.episode_length):
         count = " x ".join(map(str, games))
         raise UserError(f"{function} takes one game, got {count}: jax.vmap(env.{function})")
 
 
-def _new_games(stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvState]:
-    game, observations = batch.new_games(stream, episode)
-    zero = jnp.zeros(stream.shape, jnp.int32)
-    return observations, EnvState(game=game, episode_return=zero, episode_length=zero)
+# --- what the engines return for one game, for `over_games` ---------------------------------
 
 
-def _step_games(
-    state: EnvState,
-    action: jax.Array,
-    *,
-    max_episode_steps: int | None,
-    auto_reset: bool,
-    progress: bool,
-) -> tuple[Any, ...]:
-    was_running = state.game.over == Ending.RUNNING
-    length = state.episode_length + was_running
-    stops = None if max_episode_steps is None else length >= max_episode_steps
-    before = state.game.player
-    game, done = batch.step(state.game, action, stops, auto_reset)
-    terminated = done.over != Ending.RUNNING
-    truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
-    ends = terminated | truncated
-    restarted = ends & auto_reset
-    gained = jnp.sum(done.parts, axis=1)
-    episode_return = state.episode_return + gained
-    info = {
-        "reward_parts": done.parts * jnp.float32(UNIT),
-        "final_observation": done.final_observation,
-        "episode_return": episode_return * jnp.float32(UNIT),
-        "episode_length": length,
-        "episode_done": ends,
-        "stage": done.stage,
-        "score": done.score,
-        "programs_owned": done.programs_owned,
-        "won": done.over == Ending.WON,
-    }
-    new_state = EnvState(
-        game=game,
-        episode_return=jnp.where(restarted, 0, episode_return),
-        episode_length=jnp.where(restarted, 0, length),
-    )
-    reward = gained * jnp.float32(UNIT)
-    if progress:
-        reward = training_reward.progress(
-            before,
-            done.final_observation,
-            done.stage_completed,
-            was_running & (done.over == Ending.WON),
-            was_running & (done.over == Ending.DIED),
-        )
-    return done.observation, new_state, reward, terminated, truncated, info
-
-
-def _observe_games(state: EnvState) -> jax.Array:
-    return batch.observations(state.game)
-
-
-# --- what the functions above return for one game, for `over_games` ------------------------
-
-
-def _new_game_results(stream: Any, episode: Any) -> Any:
+def _new_game_results(engine: Engine, stream: Any, episode: Any) -> Any:
+    del stream, episode
     number: Any = jax.ShapeDtypeStruct((), jnp.int32)
-    game = jax.eval_shape(new_game, stream, episode)
-    state = EnvState(game=game, episode_return=number, episode_length=number)
+    state = EnvState(engine.one_game(), episode_return=number, episode_length=number)
     return _struct(_OBSERVATION), state
 
 
@@ -302,8 +294,8 @@ def _step_results(state: Any, action: Any) -> Any:
     return _struct(_OBSERVATION), state, real, flag, flag, jax.tree.map(_struct, _INFO)
 
 
-def _observe_results(state: Any) -> Any:
-    del state
+def _observe_results(game: Any) -> Any:
+    del game
     return _struct(_OBSERVATION)
 
 

@@ -14,7 +14,11 @@ from hackmatrix.core.compiled.kept_programs import kept_program
 
 
 def over_games(
-    rule: Callable[..., Any], results: Callable[..., Any], **settings: Hashable
+    rule: Callable[..., Any],
+    results: Callable[..., Any],
+    *,
+    kept: bool = True,
+    **settings: Hashable,
 ) -> Callable[..., Any]:
     """Makes a function of n games callable for one game, such that `jax.vmap` of it calls `rule`.
 
@@ -27,6 +31,7 @@ def over_games(
             of arrays with a leading axis of games.
         results: returns the result for one game as a tree of `jax.ShapeDtypeStruct`, from
             arguments of the same kind.
+        kept: whether its program is worth keeping.
         settings: keyword arguments of the rule, whose text says all that they hold.
     """
 
@@ -36,7 +41,12 @@ def over_games(
         made, made_tree = jax.tree.flatten(results(*jax.tree.unflatten(tree, shapes)))
         batch = [x[None] for x in leaves]
         out = _over_games.bind(
-            *batch, rule=rule, settings=tuple(settings.items()), tree=tree, results=tuple(made)
+            *batch,
+            rule=rule,
+            settings=tuple(settings.items()),
+            tree=tree,
+            results=tuple(made),
+            kept=kept,
         )
         return jax.tree.unflatten(made_tree, [x[0] for x in out])
 
@@ -48,9 +58,9 @@ _over_games.multiple_results = True
 
 
 def _play(
-    *leaves: jax.Array, rule: Callable[..., Any], settings: Any, tree: Any, results: Any
+    *leaves: jax.Array, rule: Callable[..., Any], settings: Any, tree: Any, results: Any, kept: bool
 ) -> list[jax.Array]:
-    del results
+    del results, kept
     return jax.tree.leaves(rule(*jax.tree.unflatten(tree, leaves), **dict(settings)))
 
 
@@ -69,10 +79,15 @@ def _play_mapped(leaves: Any, axes: Any, **params: Any) -> tuple[list[jax.Array]
     return [x.reshape(size, -1, *x.shape[1:]) for x in out], [0] * len(out)
 
 
-def _name(rule: Callable[..., Any], settings: Any, tree: Any, results: Any) -> str | None:
-    """Says which program it is; None if it is not made from the source of this package alone."""
+def _name(
+    rule: Callable[..., Any], settings: Any, tree: Any, results: Any, kept: bool
+) -> str | None:
+    """Says which program it is; None if it is not to be kept.
+
+    Nor is one that is not made from the source of this package alone.
+    """
     del results
-    if not rule.__module__.startswith("hackmatrix.") or "<" in rule.__qualname__:
+    if not kept or not rule.__module__.startswith("hackmatrix.") or "<" in rule.__qualname__:
         return None
     return f"{rule.__module__}.{rule.__qualname__}{settings}{tree}"
 
@@ -87,7 +102,7 @@ def _lower(context: mlir.LoweringRuleContext, *leaves: Any, **params: Any) -> An
 
 
 _over_games.def_impl(
-    jax.jit(_over_games.bind, static_argnames=("rule", "settings", "tree", "results"))
+    jax.jit(_over_games.bind, static_argnames=("rule", "settings", "tree", "results", "kept"))
 )
 _over_games.def_abstract_eval(_result_avals)
 batching.primitive_batchers[_over_games] = _play_mapped

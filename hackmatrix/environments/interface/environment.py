@@ -140,6 +140,11 @@ class OptionalMembers(NamedTuple):
     reset_task: Callable[[Array, Array], tuple[PyTree, PyTree]] | None = None
     feature_owners: np.ndarray | None = None
 
+    # A tree with its states as they are kept in files, from one with them as it plays them, and
+    # back; an environment lacks both if it plays them as they are.
+    portable: Callable[[PyTree], PyTree] | None = None
+    from_portable: Callable[[PyTree], PyTree] | None = None
+
     feature_rows: FeatureRows | None = None  # read on CPU, where features are mostly zeros
     feature_integers: FeatureIntegers | None = None  # stored by rollouts in place of observations
     layout: str = ""  # of HackMatrix's features

@@ -24,11 +24,12 @@ def random_actions(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def speed(games: int, steps: int, threads: int) -> tuple[float, float]:
     """Steps a second of random play, and steps in a second of the processor's time."""
     from hackmatrix.game.native import batch
+    from hackmatrix.game.native.layout import empty_step
 
     rng = np.random.default_rng(0)
     words = np.arange(games, dtype=np.uint32)
     played = batch.reset(words, np.zeros_like(words), threads=threads)
-    out = batch.empty_step(games)
+    out = empty_step(games)
     out.mask[:] = batch.observe(played, threads=threads)[1]
     passed = np.zeros(2)
     for _ in range(steps):

@@ -11,11 +11,12 @@
 
 namespace hackmatrix {
 
-// A game, and return and length of its episode.
-struct EnvState {
-    State game;
-    int32_t episode_return;  // in units of 0.005
-    int32_t episode_length;  // actions taken
+// Games under way: arrays with a place for each.
+struct Games {
+    State* states;
+    SavedPositions* saved;
+    int32_t* episode_return;  // in units of 0.005
+    int32_t* episode_length;  // actions taken
 };
 
 struct Settings {
@@ -39,18 +40,15 @@ struct Results {
     bool* won;
 };
 
-inline void begin_game(EnvState& env, uint32_t stream, uint32_t episode) {
-    env = {new_game(stream, episode), 0, 0};
-}
-
 // Takes an action in one game and starts the next one where that is due.
-inline void step_game(EnvState& env, SavedPositions& saved, int action, const Settings& settings,
-                      const Results& to, size_t i) {
-    State& game = env.game;
+inline void step_game(const Games& games, int action, const Settings& settings, const Results& to,
+                      size_t i) {
+    State& game = games.states[i];
+    int32_t &episode_return = games.episode_return[i], &episode_length = games.episode_length[i];
     bool was_running = game.over == RUNNING;
     Player before = game.player;
     int32_t parts[NUM_PARTS], gained = 0;
-    bool completed = step(game, saved, action, parts);
+    bool completed = step(game, games.saved[i], action, parts);
     uint8_t* observation = to.observation + i * RECORD_SIZE;
     uint8_t* final_observation = to.final_observation + i * RECORD_SIZE;
     observe(game, final_observation);
@@ -58,25 +56,26 @@ inline void step_game(EnvState& env, SavedPositions& saved, int action, const Se
         gained += parts[part];
         to.reward_parts[i * NUM_PARTS + part] = static_cast<float>(parts[part]) * UNIT;
     }
-    env.episode_return += gained;
-    env.episode_length += was_running;
+    episode_return += gained;
+    episode_length += was_running;
     bool terminated = game.over != RUNNING;
-    bool truncated = !terminated && env.episode_length >= settings.max_episode_steps;
+    bool truncated = !terminated && episode_length >= settings.max_episode_steps;
     to.reward[i] = settings.progress ? progress(before, game.player, completed,
                                                 was_running && game.over == WON,
                                                 was_running && game.over == DIED)
                                      : static_cast<float>(gained) * UNIT;
     to.terminated[i] = terminated;
     to.truncated[i] = truncated;
-    to.episode_return[i] = static_cast<float>(env.episode_return) * UNIT;
-    to.episode_length[i] = env.episode_length;
+    to.episode_return[i] = static_cast<float>(episode_return) * UNIT;
+    to.episode_length[i] = episode_length;
     to.episode_done[i] = terminated || truncated;
     to.stage[i] = game.stage;
     to.score[i] = game.player.score;
     to.programs_owned[i] = size(game.owned);
     to.won[i] = game.over == WON;
     if (settings.auto_reset && (terminated || truncated)) {
-        begin_game(env, game.dice.stream, game.dice.episode + 1);
+        game = new_game(game.dice.stream, game.dice.episode + 1);
+        episode_return = episode_length = 0;
         observe(game, observation);
     } else {
         std::memcpy(observation, final_observation, RECORD_SIZE);
@@ -116,17 +115,17 @@ inline void fetch(const Position& position) {
 }
 
 // Takes an action in each game.
-inline void step_games(EnvState* env, SavedPositions* saved, const int32_t* actions, size_t games,
-                       int threads, const Settings& settings, const Results& to) {
-    for_each_block(games, threads, [&](size_t i, size_t end) {
+inline void step_games(const Games& games, const int32_t* actions, size_t count, int threads,
+                       const Settings& settings, const Results& to) {
+    for_each_block(count, threads, [&](size_t i, size_t end) {
         for (; i < end; i++) {
             // Games lie far apart: without asking ahead, waiting took a quarter of the time.
             if (i + 2 < end) {
-                fetch(env[i + 2].game);
-                __builtin_prefetch(&env[i + 2].game.dice, 1);
-                fetch(saved[i + 1].positions[next_saved(env[i + 1].game)]);
+                fetch(games.states[i + 2]);
+                __builtin_prefetch(&games.states[i + 2].dice, 1);
+                fetch(games.saved[i + 1].positions[next_saved(games.states[i + 1])]);
             }
-            step_game(env[i], saved[i], actions[i], settings, to, i);
+            step_game(games, actions[i], settings, to, i);
         }
     });
 }

@@ -1,72 +1,16 @@
 """Batches of games of the native engine, in NumPy arrays."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hackmatrix.game.native import _native
-from hackmatrix.game.native.layout import ENV_STATE, SAVED_POSITIONS
-from hackmatrix.game.rules.observation import RECORD_SIZE
-from hackmatrix.game.rules.rewards import REWARD_PARTS
-from hackmatrix.game.rules.tactical import TACTICAL_SIZE
+from hackmatrix.game.native.layout import Games, Step, empty_games, empty_step
+from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
+from hackmatrix.game.rules.tactical import SCALES, TACTICAL_SIZE
 
-NO_LIMIT = 2**31 - 1
 Array = np.ndarray[Any, Any]
-
-
-class Games(NamedTuple):
-    """N games. Only `reset`, `step` and `conversion.py` write into these arrays."""
-
-    states: Array  # ENV_STATE[N]
-    saved: Array  # SAVED_POSITIONS[N], positions that UNDO can restore
-
-
-class Step(NamedTuple):
-    """Results of one step of N games, those of `HackMatrixEnv.step` and the mask."""
-
-    observation: Array  # uint8[N, RECORD_SIZE]
-    mask: Array  # uint32[N], the valid actions, bit a for action a
-    reward: Array  # float32[N]
-    terminated: Array  # bool[N]
-    truncated: Array  # bool[N]
-    reward_parts: Array  # float32[N, 15]
-    final_observation: Array  # uint8[N, RECORD_SIZE], before a restart
-    episode_return: Array  # float32[N]
-    episode_length: Array  # int32[N]
-    episode_done: Array  # bool[N]
-    stage: Array  # int32[N]
-    score: Array  # int32[N]
-    programs_owned: Array  # int32[N]
-    won: Array  # bool[N]
-
-
-def empty_games(number: int) -> Games:
-    """Room for games."""
-    return Games(np.zeros(number, ENV_STATE), np.zeros(number, SAVED_POSITIONS))
-
-
-def empty_step(games: int) -> Step:
-    """Room for the results of a step."""
-
-    def each(dtype: type, *shape: int) -> Array:
-        return np.zeros((games, *shape), dtype)
-
-    return Step(
-        observation=each(np.uint8, RECORD_SIZE),
-        mask=each(np.uint32),
-        reward=each(np.float32),
-        terminated=each(np.bool_),
-        truncated=each(np.bool_),
-        reward_parts=each(np.float32, len(REWARD_PARTS)),
-        final_observation=each(np.uint8, RECORD_SIZE),
-        episode_return=each(np.float32),
-        episode_length=each(np.int32),
-        episode_done=each(np.bool_),
-        stage=each(np.int32),
-        score=each(np.int32),
-        programs_owned=each(np.int32),
-        won=each(np.bool_),
-    )
+NO_LIMIT = 2**31 - 1
 
 
 def reset(streams: Array, episodes: Array, *, threads: int = 1) -> Games:
@@ -90,6 +34,15 @@ def tactical_numbers(records: Array, *, threads: int = 1) -> Array:
     numbers = np.zeros((len(records), TACTICAL_SIZE), np.int8)
     _native.tactical(records, numbers, threads)
     return numbers
+
+
+def features(records: Array, layout: str, *, threads: int = 1) -> Array:
+    """float32[N, 1545], [N, 1946] or [N, 432]: the features of observations, by layout."""
+    if layout == "tactical":
+        return tactical_numbers(records, threads=threads) * np.array(SCALES, np.float32)
+    made = np.empty((len(records), FEATURE_SIZE[layout]), np.float32)
+    _native.features(records, made, layout == "full", threads)
+    return made
 
 
 def step(
@@ -117,6 +70,8 @@ def step(
     _native.step(
         _bytes(games.states),
         _bytes(games.saved),
+        games.episode_return,
+        games.episode_length,
         actions,
         max_episode_steps or NO_LIMIT,
         auto_reset,

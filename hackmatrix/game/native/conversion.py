@@ -3,10 +3,20 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from hackmatrix.game.engine import state as engine
 from hackmatrix.game.engine.dice import Dice
-from hackmatrix.game.native.batch import Games, empty_games
-from hackmatrix.game.native.layout import CELL_NUMBERS, CELL_SETS, NAMES
+from hackmatrix.game.native.layout import (
+    CELL_NUMBERS,
+    CELL_SETS,
+    NAMES,
+    SAVED_POSITIONS,
+    STATE,
+    Array,
+    Games,
+    empty_games,
+)
 from hackmatrix.game.rules.board import CELLS, Content
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import MAX_SAVED_STATES
@@ -18,7 +28,7 @@ _FACTS = ("stage", "interval", "next_task", "pending", "exit", "step")
 
 def state_to_engine(games: Games, place: int) -> engine.State:
     """One of the games as a state of the Python engine."""
-    state, saved = games.states[place]["game"], games.saved[place]["positions"]
+    state, saved = games.states[place], games.saved[place]["positions"]
     exit, newest = int(state["exit"]), int(state["newest_saved"])
     ages = reversed(range(int(state["saved"])))
     return engine.State(
@@ -31,6 +41,12 @@ def state_to_engine(games: Games, place: int) -> engine.State:
         ],
         over=_ENDINGS[state["over"]],
     )
+
+
+def game_to_engine(state: Array, saved: Array) -> engine.State:
+    """A game in the bytes uint8[size] of its structs as a state of the Python engine."""
+    number = np.zeros(1, np.int32)
+    return state_to_engine(Games(state.view(STATE), saved.view(SAVED_POSITIONS), number, number), 0)
 
 
 def _plain(struct: Any, names: Iterable[str]) -> dict[str, Any]:
@@ -92,7 +108,7 @@ def games_from_engine(states: list[engine.State]) -> Games:
     """Games from states of the Python engine; return and length of their episodes are 0."""
     games = empty_games(len(states))
     for place, state in enumerate(states):
-        made = games.states[place]["game"]
+        made = games.states[place]
         _write_position(made["position"], state)
         _write(made, state, _FACTS)
         _write(made["dice"], state.dice, NAMES["dice"])

@@ -1,10 +1,16 @@
-"""The states of the native engine as NumPy sees them: the structs of `state.hpp`, by field."""
+"""The arrays of the native engine: the structs of `state.hpp` by field, and results of steps."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.enemies import MAX_ENEMIES
+from hackmatrix.game.rules.observation import RECORD_SIZE
 from hackmatrix.game.rules.programs import MAX_SAVED_STATES, PROGRAMS
+from hackmatrix.game.rules.rewards import REWARD_PARTS
+
+Array = np.ndarray[Any, Any]
 
 
 def _struct(*fields: tuple[str, object] | tuple[str, object, int]) -> np.dtype[np.void]:
@@ -67,7 +73,6 @@ STATE = _struct(
     ("saved", "u1"),
     ("newest_saved", "u1"),
 )
-ENV_STATE = _struct(("game", STATE), ("episode_return", "i4"), ("episode_length", "i4"))
 SAVED_POSITIONS = _struct(("positions", POSITION, MAX_SAVED_STATES))
 
 NAMES: dict[str, tuple[str, ...]] = {  # of the fields of these structs
@@ -76,3 +81,61 @@ NAMES: dict[str, tuple[str, ...]] = {  # of the fields of these structs
     "transmission": TRANSMISSION.names or (),
     "dice": DICE.names or (),
 }
+
+
+class Games(NamedTuple):
+    """N games. Only `batch.py` and `conversion.py` write into these arrays."""
+
+    states: Array  # STATE[N]
+    saved: Array  # SAVED_POSITIONS[N], positions that UNDO can restore
+    episode_return: Array  # int32[N], in units of 0.005
+    episode_length: Array  # int32[N], actions taken
+
+
+class Step(NamedTuple):
+    """Results of one step of N games, those of `HackMatrixEnv.step` and the mask."""
+
+    observation: Array  # uint8[N, RECORD_SIZE]
+    mask: Array  # uint32[N], the valid actions, bit a for action a
+    reward: Array  # float32[N]
+    terminated: Array  # bool[N]
+    truncated: Array  # bool[N]
+    reward_parts: Array  # float32[N, 15]
+    final_observation: Array  # uint8[N, RECORD_SIZE], before a restart
+    episode_return: Array  # float32[N]
+    episode_length: Array  # int32[N]
+    episode_done: Array  # bool[N]
+    stage: Array  # int32[N]
+    score: Array  # int32[N]
+    programs_owned: Array  # int32[N]
+    won: Array  # bool[N]
+
+
+def empty_games(number: int) -> Games:
+    """Room for games."""
+    returns, lengths = np.zeros(number, np.int32), np.zeros(number, np.int32)
+    return Games(np.zeros(number, STATE), np.zeros(number, SAVED_POSITIONS), returns, lengths)
+
+
+def empty_step(games: int) -> Step:
+    """Room for the results of a step."""
+
+    def each(dtype: type, *shape: int) -> Array:
+        return np.zeros((games, *shape), dtype)
+
+    return Step(
+        observation=each(np.uint8, RECORD_SIZE),
+        mask=each(np.uint32),
+        reward=each(np.float32),
+        terminated=each(np.bool_),
+        truncated=each(np.bool_),
+        reward_parts=each(np.float32, len(REWARD_PARTS)),
+        final_observation=each(np.uint8, RECORD_SIZE),
+        episode_return=each(np.float32),
+        episode_length=each(np.int32),
+        episode_done=each(np.bool_),
+        stage=each(np.int32),
+        score=each(np.int32),
+        programs_owned=each(np.int32),
+        won=each(np.bool_),
+    )

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 
 #include "batch.hpp"
+#include "features.hpp"
 #include "tactical.hpp"
 #include "xla.hpp"
 
@@ -34,22 +35,22 @@ Struct* structs(nb::handle array, size_t games) {
 
 void reset_games(nb::object states, nb::object streams, nb::object episodes, int threads) {
     size_t games = nb::len(states);
-    EnvState* env = structs<EnvState>(states, games);
+    State* state = structs<State>(states, games);
     auto* stream = rows<const uint32_t>(streams, games);
     auto* episode = rows<const uint32_t>(episodes, games);
     nb::gil_scoped_release released;
-    for_each_game(games, threads, [=](size_t i) { begin_game(env[i], stream[i], episode[i]); });
+    for_each_game(games, threads, [=](size_t i) { state[i] = new_game(stream[i], episode[i]); });
 }
 
 void observe_games(nb::object states, nb::object observations, nb::object masks, int threads) {
     size_t games = nb::len(states);
-    const EnvState* env = structs<EnvState>(states, games);
+    const State* state = structs<State>(states, games);
     uint8_t* observation = rows<uint8_t, RECORD_SIZE>(observations, games);
     uint32_t* mask = rows<uint32_t>(masks, games);
     nb::gil_scoped_release released;
     for_each_game(games, threads, [=](size_t i) {
-        observe(env[i].game, observation + i * RECORD_SIZE);
-        mask[i] = valid_actions(env[i].game);
+        observe(state[i], observation + i * RECORD_SIZE);
+        mask[i] = valid_actions(state[i]);
     });
 }
 
@@ -62,11 +63,22 @@ void tactical_games(nb::object records, nb::object numbers, int threads) {
                   [=](size_t i) { to[i] = tactical_numbers(record + i * RECORD_SIZE); });
 }
 
-void step_of(nb::object states, nb::object saved, nb::object actions, int max_episode_steps,
-                bool auto_reset, bool progress, int threads, nb::args results) {
+void features_of(nb::object records, nb::object made, bool full, int threads) {
+    size_t games = nb::len(records);
+    auto* record = rows<const uint8_t, RECORD_SIZE>(records, games);
+    int size = full ? FULL_SIZE : CLASSIC_SIZE;
+    float* to = full ? rows<float, FULL_SIZE>(made, games) : rows<float, CLASSIC_SIZE>(made, games);
+    nb::gil_scoped_release released;
+    for_each_game(games, threads,
+                  [=](size_t i) { features(record + i * RECORD_SIZE, full, to + i * size); });
+}
+
+void step_of(nb::object states, nb::object saved, nb::object returns, nb::object lengths,
+             nb::object actions, int max_episode_steps, bool auto_reset, bool progress, int threads,
+             nb::args results) {
     size_t games = nb::len(states);
-    EnvState* env = structs<EnvState>(states, games);
-    SavedPositions* positions = structs<SavedPositions>(saved, games);
+    Games played{structs<State>(states, games), structs<SavedPositions>(saved, games),
+                 rows<int32_t>(returns, games), rows<int32_t>(lengths, games)};
     auto* action = rows<const int32_t>(actions, games);
     Settings settings{max_episode_steps, auto_reset, progress};
     Results to{
@@ -86,7 +98,7 @@ void step_of(nb::object states, nb::object saved, nb::object actions, int max_ep
         rows<bool>(results[13], games),
     };
     nb::gil_scoped_release released;
-    step_games(env, positions, action, games, threads, settings, to);
+    step_games(played, action, games, threads, settings, to);
 }
 
 nb::object plain(double number) { return nb::float_(number); }
@@ -135,7 +147,7 @@ nb::dict rules() {
 }  // namespace
 
 NB_MODULE(_native, module) {
-    module.attr("STATE_SIZE") = sizeof(EnvState);
+    module.attr("STATE_SIZE") = sizeof(State);
     module.attr("SAVED_SIZE") = sizeof(SavedPositions);
     module.attr("RULES") = rules();
 #ifdef WITH_XLA
@@ -147,4 +159,5 @@ NB_MODULE(_native, module) {
     module.def("observe", observe_games);
     module.def("step", step_of);
     module.def("tactical", tactical_games);
+    module.def("features", features_of);
 }

@@ -84,34 +84,30 @@ struct Board {
 };
 
 // What the player sees.
-struct Seen {
-    const uint8_t* record;
+struct Seen : Record {
     int cell, hp, credits, energy, siphons, attack;
     uint32_t owned;
     Board board;
     CellSet kinds[ENEMY_TYPES], stunned;
     uint8_t enemy_hp[CELLS];
 
-    int byte(int place) const { return record[NUMBERS + place]; }
-    int number(int place) const { return byte(place) | byte(place + 1) << 8; }
-
     // The cells whose byte of a plane has a bit.
-    CellSet cells(int plane, int bit) const {
+    CellSet cells(int first, int bit) const {
         CellSet found = 0;
-        for (int c = 0; c < CELLS; c++) found |= CellSet(record[plane + c] >> bit & 1) << c;
+        for (int c = 0; c < CELLS; c++) found |= CellSet(plane(first, c) >> bit & 1) << c;
         return found;
     }
 
-    explicit Seen(const uint8_t* record) : record(record), board{}, kinds{} {
-        cell = byte(0);
-        hp = byte(1);
-        credits = number(6);
-        energy = number(8);
-        siphons = number(10);
-        attack = number(12);
-        owned = static_cast<uint32_t>(number(24) | byte(26) << 16);
+    explicit Seen(const uint8_t* record) : Record{record}, board{}, kinds{} {
+        cell = byte(NumberAt::cell);
+        hp = byte(NumberAt::hp);
+        credits = number(NumberAt::credits);
+        energy = number(NumberAt::energy);
+        siphons = number(NumberAt::siphons);
+        attack = number(NumberAt::attack);
+        owned = Record::owned();
         for (int c = 0; c < CELLS; c++) {
-            int enemy = record[ENEMY_PLANE + c];
+            int enemy = plane(ENEMY_PLANE, c);
             if (enemy & 7) kinds[(enemy & 7) - 1] |= of(c);
             enemy_hp[c] = enemy >> 3 & 3;
         }
@@ -158,8 +154,8 @@ inline void of_directions(const Seen& seen, CellSet reached, Tactical& to) {
         to.go_valid[d] = 1;
         if (target == NOWHERE) {
             to.go_walks[d] = 1;
-            to.go_siphon[d] = seen.record[CELL_PLANE + ahead] >> 4 & 1;
-            to.go_exit[d] = seen.record[CELL_PLANE + ahead] >> 5 & 1;
+            to.go_siphon[d] = seen.plane(CELL_PLANE, ahead) >> 4 & 1;
+            to.go_exit[d] = seen.plane(CELL_PLANE, ahead) >> 5 & 1;
             standing = ahead;
         } else if (has(board.transmissions, target)) {
             to.go_transmission[d] = 1;
@@ -325,17 +321,17 @@ struct Takings {
 };
 
 inline Takings takings_of(const Seen& seen, int cell) {
-    int content = seen.record[CELL_PLANE + cell], resource = seen.record[RESOURCE_PLANE + cell];
+    int content = seen.plane(CELL_PLANE, cell), resource = seen.plane(RESOURCE_PLANE, cell);
     Takings made{};
     if (content >> 2 & 1) return made;
-    int block = content & 3, value = seen.record[VALUE_PLANE + cell];
+    int block = content & 3, value = seen.plane(VALUE_PLANE, cell);
     if (block == EMPTY) {
         made.credits = resource & 3;
         made.energy = resource >> 2 & 3;
     } else if (block == QUESTION) {
         made.questions = 1;
     } else {
-        made.spawns = std::min<int>(seen.record[SPAWN_PLANE + cell], MAX_SPAWNS);
+        made.spawns = std::min<int>(seen.plane(SPAWN_PLANE, cell), MAX_SPAWNS);
         made.programs = block == PROGRAM && !(seen.owned >> value & 1);
     }
     made.worth = CREDIT_WORTH * made.credits + ENERGY_WORTH * made.energy +
@@ -360,7 +356,7 @@ inline void of_siphoning(const Seen& seen, Tactical& to) {
         best_worth = worth;
     }
     Ways to_best(of(best), blocks);
-    auto to_exit = [&](int cell) { return seen.record[RESOURCE_PLANE + cell] >> 4; };
+    auto to_exit = [&](int cell) { return seen.plane(RESOURCE_PLANE, cell) >> 4; };
     for (int d = 0; d < NUM_DIRECTIONS; d++) {
         int ahead = NEIGHBOUR[here][d];
         if (ahead == NOWHERE || has(blocks, ahead)) continue;
@@ -373,7 +369,7 @@ inline void of_siphoning(const Seen& seen, Tactical& to) {
         if (!takings[cell].programs) continue;
         int least = FAR;
         for (int from : each(CROSS[cell])) least = std::min<int>(least, way.at[from]);
-        to.program_near[seen.record[VALUE_PLANE + cell]] = FAR - least;
+        to.program_near[seen.plane(VALUE_PLANE, cell)] = FAR - least;
     }
     auto halved = [](int worth) { return std::clamp(worth >> 1, -LARGEST_WORTH, LARGEST_WORTH); };
     to.here_credits = own.credits;
@@ -406,12 +402,12 @@ inline void of_numbers(const Seen& seen, Tactical& to) {
     to.hidden = count(seen.cells(ENEMY_PLANE, 7));
     to.transmissions = count(seen.board.transmissions);
     to.empty_of_pieces = !(seen.board.enemies | seen.board.transmissions);
-    int stage = seen.byte(2), turn = seen.number(16);
+    int stage = seen.byte(NumberAt::stage), turn = seen.number(NumberAt::turn);
     for (int i = 0; i < PLAYER_HP; i++) to.hp[i] = seen.hp == i + 1;
     for (int i = 0; i < 3; i++) {
         to.siphons[i] = seen.siphons >= i + 1;
         to.attack[i] = seen.attack >= i + 2;
-        to.flags[i] = seen.byte(3) >> i & 1;
+        to.flags[i] = seen.byte(NumberAt::flags) >> i & 1;
     }
     to.credits = std::min(seen.credits, 60);
     to.energy = std::min(seen.energy, 60);
@@ -421,11 +417,11 @@ inline void of_numbers(const Seen& seen, Tactical& to) {
     }
     for (int i = 0; i < LAST_STAGE; i++) to.stage[i] = stage == i + 1;
     to.turn = std::min(turn, 80);
-    to.until_task = std::clamp(seen.number(18) - turn, -1, 24);
-    to.interval = std::min(seen.number(20), 24);
-    to.pending = std::min(seen.number(22), 18);
-    to.saved = seen.byte(5);
-    to.atk_uses = seen.byte(4);
+    to.until_task = std::clamp(seen.number(NumberAt::next_task) - turn, -1, 24);
+    to.interval = std::min(seen.number(NumberAt::interval), 24);
+    to.pending = std::min(seen.number(NumberAt::pending), 18);
+    to.saved = seen.byte(NumberAt::saved);
+    to.atk_uses = seen.byte(NumberAt::atk_uses);
     to.line[row(seen.cell)] = 1;
     to.line[SIZE + col(seen.cell)] = 1;
 }

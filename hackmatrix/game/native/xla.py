@@ -1,73 +1,128 @@
 """Batches of games of the native engine inside compiled programs of JAX, on CPUs."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.game.engine import state as engine
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.jaxgame import undo
+from hackmatrix.game.jaxgame.conversion import state_from_engine
+from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.native import _native
-from hackmatrix.game.native.batch import NO_LIMIT, Step, empty_step
-from hackmatrix.game.native.layout import ENV_STATE, SAVED_POSITIONS
+from hackmatrix.game.native.batch import NO_LIMIT
+from hackmatrix.game.native.layout import SAVED_POSITIONS, STATE, Step, empty_step
 from hackmatrix.game.rules.observation import RECORD_SIZE
+from hackmatrix.game.rules.programs import MAX_SAVED_STATES
 from hackmatrix.game.rules.tactical import TACTICAL_SIZE
+
+_ANY_STATE = state_from_engine(engine.State(player=engine.Player(0), dice=Dice(0, 0, 0), exit=0))
+_LEAVES, _TREE = jax.tree.flatten(undo.without_rows(_ANY_STATE))
+_WORDS_SAVED = _ANY_STATE.saved.rows.shape[-1]
 
 
 class Games(NamedTuple):
-    """N games, as bytes."""
+    """N games, or one without the leading axis."""
 
-    states: jax.Array  # uint8[N, size of ENV_STATE]
-    saved: jax.Array  # uint8[N, size of SAVED_POSITIONS]
+    states: jax.Array  # uint8[N, size of STATE]
+    saved: jax.Array | tuple[()]  # uint8[N, size of SAVED_POSITIONS]; () for games without UNDO
+    mask: jax.Array  # uint32[N], the valid actions, bit a for action a
 
 
-def reset(streams: jax.Array, episodes: jax.Array, *, threads: int = 1) -> Games:
+class Stepped(NamedTuple):
+    """N games after a step, the return and length of their episodes, and its results."""
+
+    games: Games
+    episode_return: jax.Array  # int32[N], in units of 0.005
+    episode_length: jax.Array  # int32[N]
+    step: Step
+
+
+def reset(streams: jax.Array, episodes: jax.Array) -> Games:
     """Starts games by stream and episode, uint32[N] each."""
-    call = _call("reset", _games(streams.size))
-    return Games(*call(streams, episodes, threads=np.int32(threads)))
+    return Games(*_call("reset", _games(streams.size))(streams, episodes))
 
 
-def observe(games: Games, *, threads: int = 1) -> tuple[jax.Array, jax.Array]:
-    """The observations uint8[N, RECORD_SIZE], and the masks uint32[N] as bits."""
-    number = games.states.shape[0]
-    call = _call("observe", (_rows(number, RECORD_SIZE), _rows(number, dtype=jnp.uint32)))
-    observation, mask = call(games.states, threads=np.int32(threads))
-    return observation, mask
+def observe(games: Games) -> jax.Array:
+    """uint8[N, RECORD_SIZE]: the observations."""
+    records: jax.Array = _call("observe", _rows(len(games.mask), RECORD_SIZE))(games.states)
+    return records
 
 
-def tactical_numbers(records: jax.Array, *, threads: int = 1) -> jax.Array:
+def tactical_numbers(records: jax.Array) -> jax.Array:
     """int8[N, TACTICAL_SIZE]: the integers of the layout `tactical`, of observations."""
-    call = _call("tactical", _rows(records.shape[0], TACTICAL_SIZE, dtype=jnp.int8))
-    numbers: jax.Array = call(records, threads=np.int32(threads))
+    call = _call("tactical", _rows(len(records), TACTICAL_SIZE, dtype=jnp.int8))
+    numbers: jax.Array = call(records)
     return numbers
 
 
 def step(
     games: Games,
+    episode_return: jax.Array,
+    episode_length: jax.Array,
     actions: jax.Array,
     *,
     max_episode_steps: int | None = None,
     auto_reset: bool = True,
-    reward: str = "game",
-    threads: int = 1,
-) -> tuple[Games, Step]:
+    progress: bool = False,
+) -> Stepped:
     """Takes an action int32[N] in each game; the settings are those of `batch.step`."""
-    number = games.states.shape[0]
-    results = tuple(_rows(number, *x.shape[1:], dtype=x.dtype) for x in empty_step(1))
-    call = _call("step", (*_games(number), *results), aliases={0: 0, 1: 1})
-    states, saved, *made = call(
-        *games,
+    number = actions.size
+    of_states, of_saved, _ = _games(number)
+    counts = (_rows(number, dtype=jnp.int32),) * 2
+    of_step = (_rows(number, *x.shape[1:], dtype=x.dtype) for x in empty_step(1))
+    call = _call("step", (of_states, of_saved, *counts, *of_step), aliases={i: i for i in range(4)})
+    states, saved, episode_return, episode_length, *made = call(
+        games.states,
+        games.saved,
+        episode_return,
+        episode_length,
         actions,
         max_episode_steps=np.int32(max_episode_steps or NO_LIMIT),
         auto_reset=auto_reset,
-        progress=reward == "progress",
-        threads=np.int32(threads),
+        progress=progress,
     )
-    return Games(states, saved), Step(*made)
+    results = Step(*made)
+    mask: Any = results.mask
+    return Stepped(Games(states, saved, mask), episode_return, episode_length, results)
+
+
+def state_of(games: Games) -> State:
+    """The games as the JAX engine has them; without rows, if the games are without saved ones."""
+    number = games.mask.size
+    words = _call("state_words", _rows(number, len(_LEAVES), dtype=jnp.uint32))(games.states)
+    leaves = [word.astype(leaf.dtype) for word, leaf in zip(words.T, _LEAVES, strict=True)]
+    state = jax.tree.unflatten(_TREE, leaves)
+    if isinstance(games.saved, tuple):
+        return state
+    rows = _rows(number, MAX_SAVED_STATES, _WORDS_SAVED, dtype=jnp.uint32)
+    return undo.with_rows(state, _call("saved_words", rows)(games.saved))
+
+
+def games_of(state: State) -> Games:
+    """Games of the JAX engine; without saved ones, if the state is without rows."""
+    rows: Any = state.saved.rows
+    of_states, of_saved, _ = _games(state.over.size)
+    leaves = jax.tree.leaves(undo.without_rows(state))
+    words = jnp.stack([leaf.astype(jnp.uint32) for leaf in leaves], axis=1)
+    states = _call("states", of_states)(words)
+    saved = () if isinstance(rows, tuple) else _call("saved", of_saved)(rows)
+    return with_masks(states, saved)
+
+
+def with_masks(states: jax.Array, saved: jax.Array | tuple[()]) -> Games:
+    """Games from their bytes."""
+    *_, of_masks = _games(len(states))
+    return Games(states, saved, _call("masks", of_masks)(states))
 
 
 def _games(number: int) -> tuple[jax.ShapeDtypeStruct, ...]:
-    return tuple(_rows(number, struct.itemsize) for struct in (ENV_STATE, SAVED_POSITIONS))
+    bytes_of = (_rows(number, struct.itemsize) for struct in (STATE, SAVED_POSITIONS))
+    return *bytes_of, _rows(number, dtype=jnp.uint32)
 
 
 def _rows(number: int, *shape: int, dtype: Any = jnp.uint8) -> jax.ShapeDtypeStruct:
@@ -75,8 +130,11 @@ def _rows(number: int, *shape: int, dtype: Any = jnp.uint8) -> jax.ShapeDtypeStr
 
 
 def _call(name: str, results: Any, aliases: dict[int, int] | None = None) -> Any:
+    """The custom call; the devices of this process share the cores."""
     _register()
-    return jax.ffi.ffi_call(f"hackmatrix_{name}", results, input_output_aliases=aliases)
+    threads = max(1, num_cores() // jax.local_device_count("cpu"))
+    call = jax.ffi.ffi_call(f"hackmatrix_{name}", results, input_output_aliases=aliases)
+    return partial(call, threads=np.int32(threads))
 
 
 @cache

@@ -1,12 +1,10 @@
-"""Many games at once as a vector environment of Gymnasium, played by the JAX engine."""
+"""Many games at once as a vector environment of Gymnasium, in the native engine or in JAX."""
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
-import jax
-import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError
@@ -15,109 +13,27 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
-from hackmatrix.core.devices.mesh import SHARDED, on_devices
-from hackmatrix.core.devices.shares import devices_for, use_all_cores
 from hackmatrix.core.errors import UserError
-from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
+from hackmatrix.game import native
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
-from hackmatrix.game.rules.observation import FEATURE_SIZE
+from hackmatrix.game.rules.training_reward import REWARDS
+from hackmatrix.integrations.gymnasium.batches import Batch, Settings
 from hackmatrix.integrations.gymnasium.observation_spaces import space_of, split
 
-Array = jax.Array
 Masks = NDArray[np.bool_]
 
 
-class _Games(NamedTuple):
-    """The games between two steps, on the devices."""
+@lru_cache(maxsize=16)
+def _batch_of(settings: Settings) -> Batch:
+    """Plays the games; what JAX compiles for it is compiled once for all that are alike."""
+    if native.available:
+        from hackmatrix.integrations.gymnasium.native_batch import NativeBatch
 
-    state: EnvState
-    record: Array  # uint8[N, RECORD_SIZE]
-    waiting: Array  # bool[N], the game is over, and the next step begins another
+        return NativeBatch(settings)
+    from hackmatrix.integrations.gymnasium.jax_batch import JaxBatch
 
-
-class _Step(NamedTuple):
-    """The results of a step, of each game."""
-
-    observation: Array
-    final_observation: Array | None
-    mask: Array  # bool[N, 28]
-    reward: Array
-    terminated: Array
-    truncated: Array
-    facts: dict[str, Array]
-
-
-class _Programs:
-    """The programs of an environment, compiled once for all of a process that are alike."""
-
-    def __init__(
-        self,
-        num_envs: int,
-        observation: str,
-        max_episode_steps: int | None,
-        mode: AutoresetMode,
-        reward: str,
-    ) -> None:
-        """See `GameVectorEnv`; the first call of each program compiles or loads it."""
-        use_all_cores()
-        enable_compilation_cache()
-        self._observation, self._mode = observation, mode
-        self._tells_final = mode == AutoresetMode.SAME_STEP
-        self._env = HackMatrixEnv(
-            observation=observation if observation in FEATURE_SIZE else "classic",
-            max_episode_steps=max_episode_steps,
-            auto_reset=mode != AutoresetMode.DISABLED,
-            reward=reward,
-        )
-        mesh = devices_for(num_envs)
-        self.begin = on_devices(self._begin_games, mesh, SHARDED, SHARDED)
-        self.play = on_devices(self._play_games, mesh, SHARDED, SHARDED, donate_argnums=0)
-        self.replace = on_devices(_chosen, mesh, SHARDED, SHARDED)
-        self.observed = jax.jit(self._shown)
-
-    def _shown(self, records: Array) -> Array:
-        return records if self._observation == "compact" else jax.vmap(self._env.features)(records)
-
-    def _begin_games(self, streams: Array) -> tuple[_Games, Array, Array]:
-        zero = jnp.zeros_like(streams)
-        records, state = jax.vmap(self._env.reset_game)(streams, zero)
-        games = _Games(state, records, jnp.zeros(streams.shape, bool))
-        return games, jax.vmap(self._env.action_mask)(state), self._shown(records)
-
-    def _play_games(self, games: _Games, actions: Array) -> tuple[_Games, _Step]:
-        records, state, reward, terminated, truncated, info = jax.vmap(
-            self._env.step, in_axes=(None, 0, 0)
-        )(None, games.state, actions)
-        final = info.pop("final_observation")
-        del info["episode_done"]
-        shown, waiting = records, games.waiting
-        if self._mode == AutoresetMode.NEXT_STEP:
-            state, records = _chosen(waiting, (games.state, games.record), (state, records))
-            info, (reward, terminated, truncated) = _chosen(
-                waiting,
-                jax.tree.map(jnp.zeros_like, (info, (reward, terminated, truncated))),
-                (info, (reward, terminated, truncated)),
-            )
-            shown = _chosen(terminated | truncated, final, records)
-            waiting = terminated | truncated
-        mask = jax.vmap(self._env.action_mask)(state)
-        if not self._tells_final:  # where no action counts, a player may choose any
-            mask |= (terminated | truncated)[:, None]
-        step = _Step(
-            observation=self._shown(shown),
-            final_observation=self._shown(final) if self._tells_final else shown,
-            mask=mask,
-            reward=reward,
-            terminated=terminated,
-            truncated=truncated,
-            facts=info,
-        )
-        return _Games(state, records, waiting), step
-
-
-_programs = lru_cache(maxsize=16)(_Programs)
+    return JaxBatch(settings)
 
 
 class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -173,25 +89,31 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.num_envs = num_envs
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise UserError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
+        if reward not in REWARDS:
+            raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
         self.single_observation_space = space_of(observation)
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._layout = observation
-        self._made_with = (num_envs, observation, max_episode_steps, self.autoreset_mode, reward)
-        self._programs = _programs(*self._made_with)
-        self._games: _Games | None = None
+        self._settings = Settings(
+            num_envs, observation, max_episode_steps, self.autoreset_mode, reward
+        )
+        self._batch = _batch_of(self._settings)
+        self._games: Any = None
         self._masks: Masks = np.zeros((num_envs, NUM_ACTIONS), np.bool_)
         self._over = np.zeros(num_envs, np.bool_)
         self._each = [_OneGame(self, number) for number in range(num_envs)]
 
     def __getstate__(self) -> dict[str, Any]:
-        games = jax.tree.map(np.array, self._games)  # the next step gives up the arrays of JAX
-        return self.__dict__ | {"_games": games, "_programs": None}
+        games = None if self._games is None else self._batch.stored(self._games)
+        return self.__dict__ | {"_games": games, "_batch": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._programs = _programs(*self._made_with)
+        self._batch = _batch_of(self._settings)
 
     def reset(
         self,
@@ -214,21 +136,18 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._check_open("reset")
         if unknown := [str(name) for name in options or {} if name != "reset_mask"]:
             raise UserError(f"reset has the option reset_mask alone, got {', '.join(unknown)}")
-        begun, masks, observations = self._programs.begin(self._streams(seed))
+        begun = self._batch.begin(self._streams(seed))
         chosen = (options or {}).get("reset_mask")
         if chosen is not None and self._games is not None:
             chosen = np.asarray(chosen, np.bool_)
             if chosen.shape != (self.num_envs,):
                 raise UserError(f"reset_mask must be bool[{self.num_envs}], got {chosen.shape}")
-            begun, masks = self._programs.replace(
-                chosen, (begun, masks), (self._games, self._masks)
-            )
-            observations = self._programs.observed(begun.record)
+            begun = self._batch.replace(chosen, begun, self._games, self._masks)
             self._over &= ~chosen
         else:
             self._over[:] = False
-        self._games, self._masks = begun, np.array(masks)
-        return self._arranged(np.array(observations)), {"action_mask": self._masks.copy()}
+        self._games, self._masks = begun.games, begun.mask
+        return self._arranged(begun.observation), {"action_mask": self._masks.copy()}
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Takes an action in each game; see `gymnasium.vector.VectorEnv.step`.
@@ -251,17 +170,15 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._over.any():
             number = int(self._over.sum())
             raise UserError(f"{number} games have ended: reset them, see options of `reset`")
-        self._games, taken = self._programs.play(self._games, actions.astype(np.int32))
-        # Copies, as nobody may write to JAX's own memory.
-        step = jax.tree.map(np.array, taken._replace(final_observation=None))
+        self._games, step = self._batch.play(self._games, actions.astype(np.int32))
         ended = step.terminated | step.truncated
         self._masks = step.mask
         infos: dict[str, Any] = {"action_mask": step.mask.copy(), **step.facts}
-        if self.autoreset_mode == AutoresetMode.SAME_STEP and ended.any():
-            last = self._arranged(np.array(taken.final_observation))
+        if step.final_observation is not None:
+            last = self._arranged(step.final_observation)
             final = np.full(self.num_envs, None, object)
             for i in np.flatnonzero(ended):
-                final[i] = jax.tree.map(lambda of_all, i=i: of_all[i], last)
+                final[i] = {k: x[i] for k, x in last.items()} if isinstance(last, dict) else last[i]
             facts = step.facts | {f"_{name}": ended for name in step.facts}
             infos |= {"final_obs": final, "_final_obs": ended}
             infos |= {"final_info": facts, "_final_info": ended}
@@ -351,12 +268,3 @@ class _OneGame:
     def action_masks(self) -> Masks:
         """bool[28], the valid actions; all after the end of the game."""
         return self._games._masks[self._number].copy()
-
-
-def _chosen(chosen: Array, these: Any, others: Any) -> Any:
-    """For each game the values of `these` where it is chosen, else of `others`."""
-
-    def choose(this: Array, other: Array) -> Array:
-        return jnp.where(chosen.reshape(-1, *[1] * (this.ndim - 1)), this, other)
-
-    return jax.tree.map(choose, these, others)

@@ -122,6 +122,10 @@ class Trainer:
         self._gather = jax.jit(
             lambda games: games, out_shardings=mesh.shardings(self.mesh, mesh.REPLICATED)
         )
+        self._portable, self._from_portable = (
+            mesh.on_devices(convert or _same, self.mesh, specs.games, specs.games)
+            for convert in (self._members.portable, self._members.from_portable)
+        )
 
     def init(self, seed: int, update: int = 0) -> TrainState:
         """The state of a run that starts at this update: fresh params, new games.
@@ -172,9 +176,12 @@ class Trainer:
         nothing = mesh.put(nothing, self._shardings.sums)
         return dataclasses.replace(state, sums=nothing), state.sums
 
-    def state_shape(self) -> TrainState:
-        """Shapes, dtypes and shardings of a training state."""
+    def state_shape(self, *, portable: bool = False) -> TrainState:
+        """Shapes, dtypes and shardings of a training state, or of what `gathered` makes of one."""
         shapes = jax.eval_shape(self._init, jnp.uint32(0), jnp.int32(0))
+        if portable:
+            games = jax.eval_shape(self._portable, shapes.games)
+            shapes = dataclasses.replace(shapes, games=games)
         return jax.tree.map(
             lambda sharding, part: jax.tree.map(
                 lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), part
@@ -184,15 +191,19 @@ class Trainer:
         )
 
     def on_devices(self, state: TrainState) -> TrainState:
-        """Puts a state of NumPy arrays on the devices, with the shardings that `run` expects."""
+        """Puts a gathered state on the devices, with the shardings that `run` expects."""
         put: TrainState = mesh.put(state, self._shardings)
-        return put
+        return dataclasses.replace(put, games=self._from_portable(put.games))
 
     def gathered(self, state: TrainState) -> TrainState:
-        """The state with all games where this process can read them; all processes call it."""
-        if not self.mesh.is_multi_process:
-            return state
-        return dataclasses.replace(state, games=mesh.local(self._gather(state.games)))
+        """The state for a file, with all games where this process can read them.
+
+        All processes call it.
+        """
+        games = self._portable(state.games)
+        if self.mesh.is_multi_process:
+            games = mesh.local(self._gather(games))
+        return dataclasses.replace(state, games=games)
 
     def network_params(self, state: TrainState) -> PyTree:
         """The params with the feature normalisation folded in: the network reads raw features."""
@@ -349,6 +360,10 @@ def _check_config(env: Environment, network: Network, config: PPOConfig) -> None
             "a recurrent network learns from whole games: --num-minibatches "
             f"{config.num_minibatches} must divide --num-envs {config.num_envs}"
         )
+
+
+def _same(games: Games) -> Games:
+    return games
 
 
 def _network_params(state: TrainState) -> Any:

@@ -105,7 +105,7 @@ def _of_checkpoint(
         arrays = new | kept
     seeds = np.array(trainer.agents, np.uint32)
     arrays["seed"] = seeds.reshape(arrays["seed"].shape)
-    state = state_of(trainer.state_shape(), arrays, checkpoint.path)
+    state = state_of(trainer.state_shape(portable=True), arrays, checkpoint.path)
     return LoopState(trainer.on_devices(state), facts.update, facts.last_logged)
 
 

@@ -149,7 +149,7 @@ def _done(trainer: Trainer, state: Any, order: Order) -> Any:
         seed, update = values
         return trainer.init(seed, update) if update else trainer.start(seed)
     if name == _Step.RESTORE:
-        return trainer.on_devices(_shared(trainer, trainer.state_shape()))
+        return trainer.on_devices(_shared(trainer, trainer.state_shape(portable=True)))
     if name == _Step.RUN:
         return trainer.run(state, *values)
     if name == _Step.SUMS:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hackmatrix.core.devices.shares import num_cores
+from hackmatrix.core.processes.cores import num_cores
 
 
 def settings_for(platform: str, num_devices: int) -> dict[str, Any]:

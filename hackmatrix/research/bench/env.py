@@ -176,7 +176,7 @@ class EnvBench:
         self._starts = None
         if self._positions:
             rich = self._share - self._first_rich
-            self._starts = load(self._positions, self._carry.state, rich)
+            self._starts = load(self._env, self._positions, self._carry.state, rich)
         record = PartitionSpec(None, *SHARDED)
         outputs = _Run(carry=SHARDED, sums=REPLICATED, record=record)  # type: ignore[arg-type]
         self._timed = on_devices(

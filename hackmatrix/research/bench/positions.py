@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.environments.hackmatrix import EnvState
+from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.stage import begin_stage
 from hackmatrix.game.engine.state import Enemy, State
-from hackmatrix.game.jaxgame.conversion import state_from_engine
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -56,17 +55,19 @@ def crowded_position(number: int, stage: int, enemies: int) -> State:
     return state
 
 
-def load(positions: Sequence[State], like: EnvState, games: int) -> EnvState:
+def load(env: HackMatrixEnv, positions: Sequence[State], like: EnvState, games: int) -> EnvState:
     """The positions, repeated in turn, as the states of `games` games.
 
     Args:
+        env: the environment.
         positions: states of the Python engine.
         like: states of the environment; supply the fields that are not part of the game.
         games: number of games.
     """
     turns = np.arange(games) % len(positions)
     loaded = jax.tree.map(
-        lambda *leaves: jnp.asarray(np.stack(leaves)[turns]), *map(state_from_engine, positions)
+        lambda *leaves: jnp.asarray(np.stack(leaves)[turns]),
+        *map(env.games.from_engine, positions),
     )
     rest = jax.tree.map(lambda leaf: jnp.array(leaf[:games], copy=True), like)
     return dataclasses.replace(rest, game=loaded)

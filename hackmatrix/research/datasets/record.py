@@ -14,12 +14,13 @@ import numpy as np
 
 from hackmatrix.agents.roster.batch_players import player_of
 from hackmatrix.agents.roster.names import AgentName
+from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.research.datasets.jax_replay import data_environment, finals_of, rewards_of
 from hackmatrix.research.datasets.python_replay import play_plain
 from hackmatrix.research.datasets.shard import Shard
 from hackmatrix.research.evaluation.games import Games, Limits
-from hackmatrix.research.evaluation.plain_games import PlainGame, cores, on_all_cores
+from hackmatrix.research.evaluation.plain_games import PlainGame, on_all_cores
 from hackmatrix.research.evaluation.seeding import DATA
 
 _GAMES_A_PLACE = 16  # more waste less time at the end of a shard, and take more memory
@@ -80,7 +81,7 @@ def record(agent: AgentName, env: str, limits: Limits, *, greedy: bool = False) 
 
 def _in_threads(play: Callable[[int], Shard], firsts: range) -> Iterator[Shard]:
     """The shards of games, in order; on CPU several at a time, a core each."""
-    workers = cores() if jax.default_backend() == "cpu" else 1
+    workers = num_cores() if jax.default_backend() == "cpu" else 1
     pool = ThreadPoolExecutor(workers)
     under_way: deque[Future[Shard]] = deque()
     try:

@@ -12,6 +12,7 @@ from multiprocessing import get_context, parent_process
 from typing import NamedTuple, TypeVar
 
 from hackmatrix.agents.roster.built_in import BUILT_IN
+from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.research.evaluation.accounts import Account, account
@@ -70,7 +71,7 @@ def on_all_cores(function: Callable[[_Job], _Result], jobs: Sequence[_Job]) -> l
     """The results of a function for many jobs, in processes if there are enough jobs for them."""
     if len(jobs) < 2 * _WORTH_A_PROCESS:
         return [function(job) for job in jobs]
-    processes = min(cores(), len(jobs) // _WORTH_A_PROCESS)
+    processes = min(num_cores(), len(jobs) // _WORTH_A_PROCESS)
     # Not forked: this process may have threads of JAX.
     executor = ProcessPoolExecutor(processes, get_context("spawn"), _depend_on_parent)
     try:
@@ -94,10 +95,3 @@ def _end_with_parent() -> None:
     assert parent is not None
     parent.join()
     os._exit(1)
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # Linux: those that this process may use
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

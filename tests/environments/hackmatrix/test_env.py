@@ -14,6 +14,7 @@ import pytest
 import hackmatrix
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
 from hackmatrix.environments.interface.spaces import StepSpec
+from hackmatrix.game import native
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.fields import IllegalStateError
 from hackmatrix.game.foresight.features import features
@@ -53,9 +54,15 @@ def stacked(trees: list[Any]) -> Any:
     return jax.tree.map(lambda *x: jnp.stack(x), *trees)
 
 
-@pytest.fixture(scope="module")
-def env() -> HackMatrixEnv:
-    return hackmatrix.make("HackMatrix-v1", max_episode_steps=LIMIT)
+@pytest.fixture(
+    scope="module",
+    params=[
+        "jax",
+        pytest.param("native", marks=pytest.mark.skipif(not native.available, reason="left out")),
+    ],
+)
+def env(request: Any) -> HackMatrixEnv:
+    return hackmatrix.make("HackMatrix-v1", max_episode_steps=LIMIT, engine=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -102,20 +109,21 @@ def test_every_step_of_random_games_is_as_the_spec_says(
     assert ended > GAMES
 
 
-def test_owned_programs_are_counted(env: HackMatrixEnv, step: Any, started: Any) -> None:
-    _, state = started
-    owned = jnp.arange(GAMES, dtype=jnp.uint32)  # sets of programs
-    state = dataclasses.replace(state, game=dataclasses.replace(state.game, owned=owned))
-    *_, info = step(state, first_valid(env, state))
-    assert info["programs_owned"].tolist() == [number.bit_count() for number in range(GAMES)]
+def test_owned_programs_are_counted(env: HackMatrixEnv, step: Any) -> None:
+    states = [Game.new(stream).state for stream in range(GAMES)]
+    for number, state in enumerate(states):
+        state.owned = list(range(number))
+    games = stacked([env.from_engine(state) for state in states])
+    *_, info = step(games, first_valid(env, games))
+    assert info["programs_owned"].tolist() == list(range(GAMES))
 
 
 def test_the_key_makes_a_stream_without_the_evaluation_bit(env: HackMatrixEnv) -> None:
     keys = jax.random.split(jax.random.key(3), GAMES)
     _, state = jax.vmap(env.reset)(keys)
-    streams = np.asarray(state.game.dice.stream)
-    assert (streams >> 31 == 0).all()
-    assert len(set(streams.tolist())) == GAMES
+    streams = [one(state, i).to_engine().dice.stream for i in range(GAMES)]
+    assert max(streams) < 2**31
+    assert len(set(streams)) == GAMES
 
 
 def test_an_episode_that_ends_makes_way_for_the_next_of_its_stream(
@@ -131,7 +139,8 @@ def test_an_episode_that_ends_makes_way_for_the_next_of_its_stream(
     assert info["final_observation"][3].tolist() == before[3].tolist()
     assert observation[3].tobytes() == Game.new(3, 1).observation()
     assert info["final_observation"][4].tolist() == observation[4].tolist()
-    assert state.game.dice.episode.tolist() == [i == 3 for i in range(GAMES)]
+    episodes = [one(state, i).to_engine().dice.episode for i in range(GAMES)]
+    assert episodes == [i == 3 for i in range(GAMES)]
     assert (int(state.episode_length[3]), int(state.episode_return[3])) == (0, 0)
     assert (int(info["episode_length"][3]), int(state.episode_length[4])) == (1, 1)
 
@@ -216,8 +225,8 @@ def test_a_step_keeps_shapes_and_dtypes_so_that_it_is_compiled_once(
 
 
 @pytest.mark.parametrize("layout", ["classic", "full"])
-def test_features_agree_with_the_python_engine(step: Any, layout: str) -> None:
-    env = hackmatrix.make(observation=layout)
+def test_features_agree_with_the_python_engine(env: HackMatrixEnv, step: Any, layout: str) -> None:
+    env = hackmatrix.make(observation=layout, engine=env.engine)
     observation, state = start(env)
     features_of = jax.jit(jax.vmap(env.features))
     for _ in range(4):
@@ -334,7 +343,7 @@ def test_what_is_no_state_of_a_game_can_be_shown_too(
 
 def test_notebooks_show_the_picture_of_one_game(played: EnvState) -> None:
     picture = hackmatrix.draw(one(played, 2))
-    assert picture == hackmatrix.draw(state_to_engine(one(played.game, 2)))
+    assert picture == hackmatrix.draw(one(played, 2).to_engine())
     assert one(played, 2)._repr_html_() == picture
     assert played._repr_html_() is None
     assert jax.eval_shape(lambda: one(played, 2))._repr_html_() is None
@@ -344,7 +353,7 @@ def test_the_environment_is_shown_as_it_is_made() -> None:
     env = hackmatrix.make(observation="classic", max_episode_steps=7)
     assert repr(env) == (
         "hackmatrix.make('HackMatrix-v1', observation='classic', max_episode_steps=7, "
-        "auto_reset=True, reward='game')"
+        "auto_reset=True, reward='game', engine='auto')"
     )
 
 

@@ -41,10 +41,8 @@ int main(int, char** argv) {
     int games = std::atoi(argv[1]);
     uint64_t steps = 0, wins = 0, sum = 0;
     for (int game = 0; game < games; game++) {
-        EnvState env;
+        State state = new_game(uint32_t(game), 0);
         SavedPositions saved{};
-        begin_game(env, uint32_t(game), 0);
-        State& state = env.game;
         state.transmissions.count = 0;
         if (game % 4) fill(state);
         while (state.over == RUNNING && below(500)) {

@@ -54,7 +54,7 @@ def test_a_limit_truncates(auto_reset: bool) -> None:
         assert (stepped.truncated == (number == 3)).all()
         assert (stepped.episode_done == stepped.truncated).all()
         assert (stepped.episode_length == number).all()
-    episodes = games.states["game"]["dice"]["episode"]
+    episodes = games.states["dice"]["episode"]
     assert (episodes == int(auto_reset)).all()
 
 

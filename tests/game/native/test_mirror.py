@@ -22,6 +22,8 @@ ENGINE_FILES = {  # for people
 NATIVE_FILES = {
     "batch": "many games at once, as the environment steps them",
     "board": "of `rules/`: the geometry, and sets of cells as bits",
+    "features": "of `foresight/`: the layouts `classic` and `full`",
+    "jax_state": "to and from the words of the JAX engine",
     "rules": "of `rules/`: the numbers",
     "tactical": "of `foresight/`: the layout `tactical`",
     "xla": "the handlers that `xla.cpp` gives to the module",
@@ -53,7 +55,7 @@ NAMES = {
     "observation": Differences(
         "observe_saved player_features owned_features cell_features extra_cell_features "
         "extra_features",
-        "Flags observe_cells observe_pieces",
+        "Flags Record observe_cells observe_pieces",
         "the record is made plane by plane; features are made by whoever reads it",
     ),
     "programs": Differences("pay", "any_spawn_left sign", "two lines of `run`"),

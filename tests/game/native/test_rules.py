@@ -129,5 +129,5 @@ def test_question_blocks_are_the_first_of_the_chances() -> None:
 
 
 def test_sizes_of_the_structs() -> None:
-    assert layout.ENV_STATE.itemsize == _native.STATE_SIZE
+    assert layout.STATE.itemsize == _native.STATE_SIZE
     assert layout.SAVED_POSITIONS.itemsize == _native.SAVED_SIZE

@@ -60,7 +60,7 @@ def test_the_same_of_any_legal_state(states: list[dict]) -> None:
 
 def test_the_same_in_a_compiled_program() -> None:
     records = np.frombuffer(b"".join(played(random.Random(2), 2)), np.uint8).reshape(12, -1)
-    got = jax.jit(lambda records: xla.tactical_numbers(records, threads=2))(records)
+    got = jax.jit(xla.tactical_numbers)(records)
     np.testing.assert_array_equal(got, batch.tactical_numbers(records))
 
 

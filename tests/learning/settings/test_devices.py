@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from paths import HELPERS
 
-from hackmatrix.core.devices.shares import num_cores
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
 

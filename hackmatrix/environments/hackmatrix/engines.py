@@ -1,0 +1,88 @@
+"""The engines that can play the environment's games."""
+
+import importlib
+from functools import cache
+from typing import Any, Protocol
+
+import jax
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.hackmatrix.env_state import EnvState
+from hackmatrix.game import native
+from hackmatrix.game.engine import state as engine
+from hackmatrix.game.jaxgame.state import State
+
+Array = jax.Array
+
+ENGINES = ("auto", "native", "jax", "python")
+
+
+class Engine(Protocol):
+    """An engine for batches of N games inside compiled programs."""
+
+    Game: type  # how it keeps games
+    IS_TRACED: bool  # whether JAX traces and compiles its rules, for seconds
+
+    def new_games(self, stream: Array, episode: Array) -> tuple[Array, EnvState]:
+        """Starts N games; returns observations and states."""
+
+    def step(
+        self,
+        state: EnvState,
+        action: Array,
+        *,
+        max_episode_steps: int | None,
+        auto_reset: bool,
+        progress: bool,
+    ) -> tuple[Any, ...]:
+        """Takes an action in each of N games; returns what `HackMatrixEnv.step` does."""
+
+    def observe(self, games: Any) -> Array:
+        """uint8[N, RECORD_SIZE]: the observations of N games."""
+
+    def tactical_numbers(self, records: Array) -> Array:
+        """int8[N, TACTICAL_SIZE]: the integers of the layout `tactical`, of observations."""
+
+    def action_bits(self, game: Any) -> Array:
+        """uint32: the valid actions of one game."""
+
+    def one_game(self) -> Any:
+        """The shapes and dtypes of a game."""
+
+    def from_engine(self, state: engine.State) -> Any:
+        """One game, from a state of the Python engine."""
+
+    def without_saved(self, game: Any) -> Any:
+        """The game without what UNDO restores, for code that only keeps it."""
+
+    def with_saved(self, game: Any, of: Any) -> Any:
+        """The game with what UNDO restores in another."""
+
+    def stage(self, game: Any) -> Array:
+        """int32, 1..8."""
+
+    def from_state(self, game: State) -> Any:
+        """Games with any leading axes, from those of the JAX engine."""
+
+    def to_state(self, game: Any) -> State:
+        """The games as the JAX engine has them."""
+
+
+@cache
+def engine_of(name: str) -> Engine:
+    """The engine of this name; "auto" is the native one on CPUs, if it is there, else JAX's.
+
+    Raises:
+        UserError: the native engine was left out at the installation, or JAX is on an accelerator.
+    """
+    on_cpu = jax.default_backend() == "cpu"
+    if name == "auto":
+        name = "native" if native.available and on_cpu else "jax"
+    if name == "native" and not native.available:
+        raise UserError(
+            "engine=native: it was left out at the installation; see docs/native-engine.md"
+        )
+    if name == "native" and not on_cpu:
+        raise UserError(f"engine=native plays on CPUs, and JAX is on {jax.default_backend()}")
+    module: Any = importlib.import_module(f"hackmatrix.environments.hackmatrix.{name}_games")
+    return module

@@ -1,0 +1,138 @@
+// A game as the words of the JAX engine's `State`, in the order of its leaves, and back.
+#pragma once
+#include "undo.hpp"
+
+namespace hackmatrix {
+
+constexpr int SET32 = 1, SET36 = 2;  // words of a set: 32 places in one, 18 places in each of two
+
+// Takes a game from words; `number`, `cells` and `planes` are those of `ToWords`.
+struct FromWords {
+    const uint32_t* next;
+
+    template <class Number>
+    void number(Number& to) {
+        to = static_cast<Number>(*next++);
+    }
+    template <int WORDS = SET36>
+    void cells(CellSet& to) {
+        to = *next++;
+        if (WORDS == SET36) to |= CellSet{*next++} << CELLS / 2;
+    }
+    template <int WORDS, class At>
+    void planes(int bits, int places, At at) {
+        for (int place = 0; place < places; place++) at(place) = 0;
+        for (int bit = 0; bit < bits; bit++) {
+            CellSet plane;
+            cells<WORDS>(plane);
+            for (int place = 0; place < places; place++)
+                at(place) = at(place) | (plane >> place & 1) << bit;
+        }
+    }
+};
+
+// Writes a game into words: a number as one, a set as one or two, a number of each place as the
+// sets of places that have each of its bits.
+struct ToWords {
+    uint32_t* next;
+
+    template <class Number>
+    void number(const Number& from) {
+        *next++ = static_cast<uint32_t>(from);
+    }
+    template <int WORDS = SET36>
+    void cells(CellSet from) {
+        constexpr CellSet low = WORDS == SET36 ? of(CELLS / 2) - 1 : ~uint32_t{0};
+        *next++ = static_cast<uint32_t>(from & low);
+        if (WORDS == SET36) *next++ = static_cast<uint32_t>(from >> CELLS / 2);
+    }
+    template <int WORDS, class At>
+    void planes(int bits, int places, At at) {
+        for (int bit = 0; bit < bits; bit++) {
+            CellSet plane = 0;
+            for (int place = 0; place < places; place++)
+                plane |= CellSet(at(place) >> bit & 1) << place;
+            cells<WORDS>(plane);
+        }
+    }
+};
+
+// The planes of rows, then those of columns, of as many cells.
+template <int WORDS, class Words, class At>
+void coordinates(Words& words, int places, At at) {
+    uint8_t rows[CELLS], cols[CELLS];
+    for (int i = 0; i < places; i++) rows[i] = row(at(i)), cols[i] = col(at(i));
+    words.template planes<WORDS>(3, places, [&](int i) -> uint8_t& { return rows[i]; });
+    words.template planes<WORDS>(3, places, [&](int i) -> uint8_t& { return cols[i]; });
+    for (int i = 0; i < places; i++) at(i) = rows[i] * SIZE + cols[i];
+}
+
+// One fact of all pieces of a list.
+#define EACH(list, fact) [&](int i) -> auto& { return position.list[i].fact; }
+
+template <class Words>
+void exchange(Words& words, Position& position) {
+    Player& player = position.player;
+    words.number(player.cell);
+    words.number(player.hp);
+    for (int16_t* number : {&player.credits, &player.energy, &player.siphons, &player.attack,
+                            &player.score})
+        words.number(*number);
+    Cells& cells = position.cells;
+    for (CellSet* set : {&cells.blocks, &cells.data, &cells.questions, &cells.siphons,
+                         &cells.siphoned, &cells.center})
+        words.cells(*set);
+    auto of_cells = [&](uint8_t* numbers, int bits) {
+        words.template planes<SET36>(bits, CELLS, [=](int i) -> uint8_t& { return numbers[i]; });
+    };
+    of_cells(cells.credits, 2);
+    of_cells(cells.energy, 2);
+    of_cells(cells.value, 5);
+    of_cells(cells.spawn, 7);
+    words.number(position.enemies.count);
+    int enemies = position.enemies.count;
+    coordinates<SET32>(words, enemies, EACH(enemies, cell));
+    words.template planes<SET32>(2, enemies, EACH(enemies, type));
+    words.template planes<SET32>(2, enemies, EACH(enemies, hp));
+    words.template planes<SET32>(7, enemies, EACH(enemies, disabled));
+    words.template planes<SET32>(1, enemies, EACH(enemies, stunned));
+    words.template planes<SET32>(1, enemies, EACH(enemies, from_schedule));
+    words.template planes<SET32>(1, enemies, EACH(enemies, from_siphon));
+    coordinates<SET32>(words, enemies, EACH(enemies, last));
+    words.number(position.transmissions.count);
+    int coming = position.transmissions.count;
+    coordinates<SET36>(words, coming, EACH(transmissions, cell));
+    words.template planes<SET36>(15, coming, EACH(transmissions, turns));
+    words.template planes<SET36>(2, coming, EACH(transmissions, type));
+    words.template planes<SET36>(1, coming, EACH(transmissions, from_schedule));
+    words.template planes<SET36>(1, coming, EACH(transmissions, from_siphon));
+    words.number(position.owned);
+    words.template planes<SET32>(5, size(position.owned),
+                                 [&](int i) -> uint8_t& { return position.acquired[i]; });
+    words.number(position.turn);
+    words.number(position.show);
+    words.number(position.calm);
+    words.number(position.atk_uses);
+}
+
+#undef EACH
+
+template <class Words>
+void exchange(Words& words, State& state) {
+    exchange(words, static_cast<Position&>(state));
+    for (uint32_t* word : {&state.dice.stream, &state.dice.episode, &state.dice.clock})
+        words.number(*word);
+    words.number(state.exit);
+    words.number(state.stage);
+    for (int16_t* number : {&state.interval, &state.next_task, &state.pending})
+        words.number(*number);
+    words.number(state.step);
+    CellSet enemies_at = state.enemies.cells(), transmissions_at = state.transmissions.cells();
+    words.cells(enemies_at);
+    words.cells(transmissions_at);
+    words.number(state.saved);
+    words.number(state.newest_saved);
+    words.number(state.over);
+}
+
+}  // namespace hackmatrix

@@ -1,0 +1,121 @@
+"""A batch of games for a vector environment, played by the JAX engine."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+from hackmatrix.core.devices.mesh import SHARDED, on_devices
+from hackmatrix.core.devices.shares import devices_for, use_all_cores
+from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
+from hackmatrix.game.rules.observation import FEATURE_SIZE
+from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
+
+Array = jax.Array
+
+
+class _Games(NamedTuple):
+    """The games between two steps, on the devices."""
+
+    state: EnvState
+    record: Array  # uint8[N, RECORD_SIZE]
+    waiting: Array  # bool[N], the game is over, and the next step begins another
+
+
+class JaxBatch:
+    """Plays N games; see `batches.Batch`. The first call of each program compiles or loads it."""
+
+    def __init__(self, settings: Settings) -> None:
+        use_all_cores()
+        enable_compilation_cache()
+        num_envs, self._observation, max_episode_steps, self._mode, reward = settings
+        self._tells_final = self._mode == AutoresetMode.SAME_STEP
+        self._env = HackMatrixEnv(
+            observation=self._observation if self._observation in FEATURE_SIZE else "classic",
+            max_episode_steps=max_episode_steps,
+            auto_reset=self._mode != AutoresetMode.DISABLED,
+            reward=reward,
+        )
+        mesh = devices_for(num_envs)
+        self._begin = on_devices(self._begin_games, mesh, SHARDED, SHARDED)
+        self._play = on_devices(self._play_games, mesh, SHARDED, SHARDED, donate_argnums=0)
+        self._replace = on_devices(_chosen, mesh, SHARDED, SHARDED)
+        self._observed = jax.jit(self._shown)
+
+    def begin(self, streams: NDArray[np.uint32]) -> Begun:
+        """Begins the first game of each stream."""
+        games, mask, observation = self._begin(streams)
+        return Begun(games, np.array(mask), np.array(observation))
+
+    def replace(
+        self, chosen: NDArray[np.bool_], begun: Begun, games: _Games, mask: NDArray[np.bool_]
+    ) -> Begun:
+        """The games, of which those that are chosen have just begun."""
+        both, masks = self._replace(chosen, begun[:2], (games, mask))
+        return Begun(both, np.array(masks), np.array(self._observed(both.record)))
+
+    def play(self, games: _Games, actions: NDArray[np.int32]) -> tuple[_Games, Step]:
+        """Takes an action in each game; `games` is used up."""
+        after, taken = self._play(games, actions)
+        # Copies, as nobody may write to JAX's own memory.
+        step: Step = jax.tree.map(np.array, taken._replace(final_observation=None))
+        if self._tells_final and (step.terminated | step.truncated).any():
+            step = step._replace(final_observation=np.array(taken.final_observation))
+        return after, step
+
+    def stored(self, games: _Games) -> _Games:
+        """The games in arrays that can be pickled, and that no step changes."""
+        stored: _Games = jax.tree.map(np.array, games)
+        return stored
+
+    def _shown(self, records: Array) -> Array:
+        return records if self._observation == "compact" else jax.vmap(self._env.features)(records)
+
+    def _begin_games(self, streams: Array) -> tuple[_Games, Array, Array]:
+        zero = jnp.zeros_like(streams)
+        records, state = jax.vmap(self._env.reset_game)(streams, zero)
+        games = _Games(state, records, jnp.zeros(streams.shape, bool))
+        return games, jax.vmap(self._env.action_mask)(state), self._shown(records)
+
+    def _play_games(self, games: _Games, actions: Array) -> tuple[_Games, Any]:
+        records, state, reward, terminated, truncated, info = jax.vmap(
+            self._env.step, in_axes=(None, 0, 0)
+        )(None, games.state, actions)
+        final = info.pop("final_observation")
+        del info["episode_done"]
+        shown, waiting = records, games.waiting
+        if self._mode == AutoresetMode.NEXT_STEP:
+            state, records = _chosen(waiting, (games.state, games.record), (state, records))
+            info, (reward, terminated, truncated) = _chosen(
+                waiting,
+                jax.tree.map(jnp.zeros_like, (info, (reward, terminated, truncated))),
+                (info, (reward, terminated, truncated)),
+            )
+            shown = _chosen(terminated | truncated, final, records)
+            waiting = terminated | truncated
+        mask = jax.vmap(self._env.action_mask)(state)
+        if not self._tells_final:  # where no action counts, a player may choose any
+            mask |= (terminated | truncated)[:, None]
+        results: dict[str, Any] = dict(
+            observation=self._shown(shown),
+            final_observation=self._shown(final) if self._tells_final else shown,
+            mask=mask,
+            reward=reward,
+            terminated=terminated,
+            truncated=truncated,
+            facts=info,
+        )
+        return _Games(state, records, waiting), Step(**results)
+
+
+def _chosen(chosen: Array, these: Any, others: Any) -> Any:
+    """For each game the values of `these` where it is chosen, else of `others`."""
+
+    def choose(this: Array, other: Array) -> Array:
+        return jnp.where(chosen.reshape(-1, *[1] * (this.ndim - 1)), this, other)
+
+    return jax.tree.map(choose, these, others)

@@ -1,0 +1,115 @@
+"""A batch of games for a vector environment, played by the native engine in NumPy arrays."""
+
+from typing import NamedTuple
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.game.native import batch
+from hackmatrix.game.native.layout import Array, Games
+from hackmatrix.game.native.layout import Step as Results
+from hackmatrix.game.rules.actions import NUM_ACTIONS
+from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
+
+_FACTS = tuple(
+    ["reward_parts", "episode_return", "episode_length", "stage", "score", "programs_owned", "won"]
+)
+
+
+class _Played(NamedTuple):
+    """The games between two steps."""
+
+    games: Games
+    waiting: Array  # int[K], the games that are over; the next step begins what is in their places
+
+
+class NativeBatch:
+    """Plays N games; see `batches.Batch`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._threads = num_cores()
+
+    def begin(self, streams: NDArray[np.uint32]) -> Begun:
+        """Begins the first game of each stream."""
+        games = batch.reset(streams, np.zeros_like(streams), threads=self._threads)
+        return self._begun(games, _nobody())
+
+    def replace(
+        self, chosen: NDArray[np.bool_], begun: Begun, games: _Played, mask: Array
+    ) -> Begun:
+        """The games, of which those that are chosen have just begun."""
+        del mask
+        for of_all, new in zip(games.games, begun.games.games, strict=True):
+            of_all[chosen] = new[chosen]
+        return self._begun(games.games, games.waiting[~chosen[games.waiting]])
+
+    def _begun(self, games: Games, waiting: Array) -> Begun:
+        records, mask = batch.observe(games, threads=self._threads)
+        return Begun(_Played(games, waiting), _flags(mask), self._shown(records))
+
+    def play(self, games: _Played, actions: NDArray[np.int32]) -> tuple[_Played, Step]:
+        """Takes an action in each game; `games` is used up."""
+        mode, waiting = self._settings.mode, games.waiting
+        held = Games(*(x[waiting] for x in games.games))
+        made = batch.step(
+            games.games,
+            actions,
+            max_episode_steps=self._settings.max_episode_steps,
+            auto_reset=mode != AutoresetMode.DISABLED,
+            reward=self._settings.reward,
+            threads=self._threads,
+        )
+        if waiting.size:
+            _undone(made, games.games, waiting, held)
+        ended = np.flatnonzero(made.terminated | made.truncated)
+        mask, final = _flags(made.mask), None
+        if mode == AutoresetMode.SAME_STEP:
+            final = self._shown(made.final_observation) if ended.size else None
+        else:  # where no action counts, a player may choose any
+            mask[ended] = True
+            made.observation[ended] = made.final_observation[ended]
+        is_next = mode == AutoresetMode.NEXT_STEP
+        return _Played(games.games, ended if is_next else _nobody()), Step(
+            observation=self._shown(made.observation),
+            final_observation=final,
+            mask=mask,
+            reward=made.reward,
+            terminated=made.terminated,
+            truncated=made.truncated,
+            facts={name: getattr(made, name) for name in _FACTS},
+        )
+
+    def stored(self, games: _Played) -> _Played:
+        """The games in arrays that can be pickled, and that no step changes."""
+        return _Played(Games(*(x.copy() for x in games.games)), games.waiting)
+
+    def _shown(self, records: Array) -> Array:
+        layout = self._settings.observation
+        if layout == "compact":
+            return records
+        layout = "classic" if layout == "dict" else layout
+        return batch.features(records, layout, threads=self._threads)
+
+
+def _undone(made: Results, games: Games, places: Array, held: Games) -> None:
+    """Puts games back to what they were before a step, which then was that of their beginning."""
+    for of_all, old in zip(games, held, strict=True):
+        of_all[places] = old
+    observation, mask = batch.observe(held)
+    for of_all in made:
+        of_all[places] = 0
+    made.observation[places], made.mask[places] = observation, mask
+
+
+def _flags(mask: Array) -> NDArray[np.bool_]:
+    """bool[N, 28]: masks that are uint32[N], bit a for action a."""
+    of_bytes = mask.astype("<u4", copy=False).view(np.uint8).reshape(-1, 4)
+    bits = np.unpackbits(of_bytes, axis=1, count=NUM_ACTIONS, bitorder="little")
+    return bits.view(np.bool_)
+
+
+def _nobody() -> Array:
+    return np.zeros(0, np.intp)

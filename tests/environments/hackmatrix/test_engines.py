@@ -1,0 +1,147 @@
+"""The engines of the environment play the same games, and take up each other's."""
+
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hackmatrix
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.hackmatrix import HackMatrixEnv, engines
+from hackmatrix.environments.interface.spaces import StepSpec
+from hackmatrix.game import native
+from hackmatrix.game.jaxgame.state import State
+
+GAMES, STEPS = 16, 40
+SETTINGS = {"observation": "tactical", "max_episode_steps": 30, "reward": "progress"}
+
+needs_native = pytest.mark.skipif(not native.available, reason="the native engine was left out")
+pytestmark = needs_native
+
+
+def made(engine: str) -> HackMatrixEnv:
+    return hackmatrix.make(engine=engine, **SETTINGS)
+
+
+def played(env: HackMatrixEnv, state: Any, steps: int) -> tuple[Any, list[StepSpec]]:
+    """Plays actions, valid or not, that depend on the masks alone."""
+    step = jax.jit(jax.vmap(env.step, (None, 0, 0)))
+    rng, taken = np.random.default_rng(0), []
+    for _ in range(steps):
+        masks = np.asarray(jax.vmap(env.action_mask)(state))
+        actions = (rng.random(masks.shape) * (masks + 0.001)).argmax(axis=1)
+        taken.append(StepSpec(*step(None, state, actions)))
+        state = taken[-1].state
+    return state, taken
+
+
+def begun(env: HackMatrixEnv) -> tuple[Any, Any]:
+    streams = jnp.arange(GAMES, dtype=jnp.uint32)
+    observation, state = jax.vmap(env.reset_game, (0, None))(streams, jnp.uint32(3))
+    return observation, state
+
+
+@pytest.fixture(scope="module")
+def of_native() -> tuple[Any, list[StepSpec]]:
+    return played(made("native"), begun(made("native"))[1], STEPS)
+
+
+def game(state: Any, i: int) -> Any:
+    return jax.tree.map(lambda x: x[i], state)
+
+
+@pytest.mark.parametrize("engine", ["jax", "python"])
+def test_every_result_is_the_same(engine: str, of_native: Any) -> None:
+    env, (last, steps) = made(engine), of_native
+    np.testing.assert_array_equal(begun(env)[0], begun(made("native"))[0])
+    after, others = played(env, begun(env)[1], STEPS)
+    for ours, theirs in zip(steps, others, strict=True):
+        ours, theirs = (x._replace(state=x.state.episode_return) for x in (ours, theirs))
+        if engine == "python":  # rounds a sum once
+            np.testing.assert_allclose(ours.reward, theirs.reward, rtol=1e-6, atol=1e-6)
+            ours = ours._replace(reward=theirs.reward)
+        jax.tree.map(np.testing.assert_array_equal, ours, theirs)
+    for i in range(GAMES):
+        assert game(last, i).to_engine() == game(after, i).to_engine()
+    assert sum(int(step.truncated.sum()) for step in steps) > 2
+    assert sum(int(step.terminated.sum()) for step in steps) > 2
+    records = steps[-1].observation
+    numbers = jax.vmap(env.feature_integers)(records)
+    np.testing.assert_array_equal(numbers, jax.vmap(made("native").feature_integers)(records))
+
+
+def test_games_are_taken_up_by_another_engine(of_native: Any) -> None:
+    """From a file, as the JAX engine has them; UNDO leads to the same places."""
+    native_env, jax_env, (last, _) = made("native"), made("jax"), of_native
+    stored = jax.jit(native_env.portable)({"games": last, "other": jnp.arange(3)})
+    assert isinstance(stored["games"].game, State)
+    assert stored["other"].tolist() == [0, 1, 2]
+    again = jax.jit(native_env.from_portable)(stored)
+    jax.tree.map(np.testing.assert_array_equal, jax_env.portable(stored), stored)
+    for i in range(GAMES):
+        wanted = game(last, i).to_engine()
+        assert game(stored["games"], i).to_engine() == wanted
+        assert game(again["games"], i).to_engine() == wanted
+        assert game(jax_env.from_portable(stored)["games"], i).to_engine() == wanted
+    assert max(len(game(last, i).to_engine().saved) for i in range(GAMES)) == 4
+    grid = jax.tree.map(lambda x: x.reshape(2, 8, *x.shape[1:]), last)
+    back = native_env.from_portable(native_env.portable(grid))
+    np.testing.assert_array_equal(back.game.mask.ravel(), last.game.mask)
+    ours, theirs = (played(native_env, state, 10)[1] for state in (last, again["games"]))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one.observation, other.observation)
+
+
+def test_the_native_engine_is_chosen_on_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    engines.engine_of.cache_clear()
+    assert engines.engine_of("auto") is engines.engine_of("native")
+    engines.engine_of.cache_clear()
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    assert engines.engine_of("auto") is engines.engine_of("jax")
+    with pytest.raises(UserError, match="engine=native plays on CPUs, and JAX is on tpu"):
+        engines.engine_of("native")
+    monkeypatch.undo()
+    engines.engine_of.cache_clear()
+    monkeypatch.setattr(native, "available", False)
+    assert engines.engine_of("auto") is engines.engine_of("jax")
+    with pytest.raises(UserError, match="engine=native: it was left out at the installation"):
+        engines.engine_of("native")
+    engines.engine_of.cache_clear()
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(UserError, match="engine must be one of auto, native, jax, python, got 'x'"):
+        hackmatrix.make(engine="x")
+
+
+def test_a_step_compiles_no_rule_of_the_game() -> None:
+    """The program is a custom call and little else."""
+    env = made("native")
+    _, state = begun(env)
+    step = jax.jit(jax.vmap(env.step, (None, 0, 0)))
+    text = step.lower(None, state, jnp.zeros(GAMES, jnp.int32)).compile().as_text() or ""
+    assert "hackmatrix_step" in text
+    assert text.count("fusion(") < 10
+
+
+def test_both_devices_of_a_machine_play() -> None:
+    """A real process with two devices, each of which plays its share."""
+    code = (
+        "import jax, numpy as np, hackmatrix\n"
+        "jax.config.update('jax_num_cpu_devices', 2)\n"
+        "from hackmatrix.core.devices.mesh import SHARDED, mesh_of, on_devices\n"
+        "env = hackmatrix.make(engine='native')\n"
+        "def play(streams):\n"
+        "    _, state = jax.vmap(env.reset_game, (0, None))(streams, 0)\n"
+        "    step = jax.vmap(env.step, (None, 0, None))\n"
+        "    return step(None, step(None, state, 2)[1], 0)[0]\n"
+        "streams = np.arange(64, dtype=np.uint32)\n"
+        "shared = on_devices(play, mesh_of(jax.devices()), SHARDED, SHARDED)(streams)\n"
+        "assert len(shared.sharding.device_set) == 2\n"
+        "np.testing.assert_array_equal(shared, jax.jit(play)(streams))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
