@@ -112,7 +112,7 @@ def _traced_in_place(leaves: Any, axes: Any, **params: Any) -> Any:
 
 
 def _env(options: ProfileOptions) -> Work:
-    bench = EnvBench(options.num_envs, options.num_steps, options.play)
+    bench = EnvBench(options.num_envs, options.num_steps, options.play, engine="jax")
     return bench.repeat, bench.program()
 
 

@@ -20,6 +20,7 @@ ENGINES = ("auto", "native", "jax", "python")
 class Engine(Protocol):
     """An engine for batches of N games inside compiled programs."""
 
+    NAME: str
     Game: type  # how it keeps games
     IS_TRACED: bool  # whether JAX traces and compiles its rules, for seconds
 

@@ -20,6 +20,7 @@ Array = jax.Array
 __all__ = ["tactical_numbers"]
 
 Game = State
+NAME = "jax"
 IS_TRACED = True
 
 

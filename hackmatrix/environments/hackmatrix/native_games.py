@@ -19,6 +19,7 @@ Array = jax.Array
 __all__ = ["tactical_numbers"]
 
 Game = Games
+NAME = "native"
 IS_TRACED = False
 _FIELDS: Any = STATE.fields
 _STAGE = _FIELDS["stage"][1]  # its byte

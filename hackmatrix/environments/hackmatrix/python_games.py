@@ -50,6 +50,7 @@ __all__ = [
     "without_saved",
 ]
 
+NAME = "python"
 IS_TRACED = False
 
 _WORD = jax.ShapeDtypeStruct((), jnp.uint32)
@@ -160,7 +161,7 @@ def _bits(games: State) -> Array:
     return words
 
 
-action_bits = over_games(_bits, lambda game: _WORD, kept=False)
+action_bits = over_games(_bits, lambda _: _WORD, kept=False)
 
 
 def _game(game: State) -> PythonGame:

@@ -100,15 +100,15 @@ class JaxBatch:
         mask = jax.vmap(self._env.action_mask)(state)
         if not self._tells_final:  # where no action counts, a player may choose any
             mask |= (terminated | truncated)[:, None]
-        results: dict[str, Any] = dict(
-            observation=self._shown(shown),
-            final_observation=self._shown(final) if self._tells_final else shown,
-            mask=mask,
-            reward=reward,
-            terminated=terminated,
-            truncated=truncated,
-            facts=info,
-        )
+        results: dict[str, Any] = {
+            "observation": self._shown(shown),
+            "final_observation": self._shown(final) if self._tells_final else shown,
+            "mask": mask,
+            "reward": reward,
+            "terminated": terminated,
+            "truncated": truncated,
+            "facts": info,
+        }
         return _Games(state, records, waiting), Step(**results)
 
 

@@ -13,8 +13,14 @@ from hackmatrix.game.native.layout import Step as Results
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
 
-_FACTS = tuple(
-    ["reward_parts", "episode_return", "episode_length", "stage", "score", "programs_owned", "won"]
+_FACTS = (
+    "reward_parts",
+    "episode_return",
+    "episode_length",
+    "stage",
+    "score",
+    "programs_owned",
+    "won",
 )
 
 

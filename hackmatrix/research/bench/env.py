@@ -51,6 +51,7 @@ class Speed:
     num_steps: int
     play: str
     observation: str
+    engine: str
     rates: list[float]  # steps/s of each repeat
     episodes: int  # number that ended in all repeats
     seen: Seen  # totals over the replayed games
@@ -69,6 +70,7 @@ class Speed:
             "num_steps": self.num_steps,
             "play": self.play,
             "observation": self.observation,
+            "engine": self.engine,
             "repeats": len(self.rates),
             "median": median,
             "min": min(self.rates),
@@ -90,7 +92,7 @@ class Speed:
         return (
             f"{figures['median']:,.0f} env steps/s (median of {figures['repeats']}; "
             f"{figures['min']:,.0f} to {figures['max']:,.0f}): {self.num_envs:,} games, "
-            f"{self.play} play, {self.observation} observation, "
+            f"{self.play} play, {self.observation} observation, {self.engine} engine, "
             f"{figures['devices']} x {figures['device']}, "
             f"jax {figures['versions']['jax']}\n"
             f"a game lasts {figures['mean_episode_length']:.1f} steps; "
@@ -108,7 +110,13 @@ def measure(options: EnvOptions) -> Speed:
         ReplayError: the Python engine plays the timed games differently.
     """
     use_all_cores()
-    bench = EnvBench(options.num_envs, options.num_steps, options.play, options.observation)
+    bench = EnvBench(
+        options.num_envs,
+        options.num_steps,
+        options.play,
+        options.observation,
+        engine=options.engine,
+    )
     for _ in range(options.repeats):
         bench.repeat()
     return bench.result()
@@ -145,6 +153,8 @@ class EnvBench:
         play: str = "random",
         observation: str = "compact",
         positions: list[State] | None = None,
+        *,
+        engine: str = "auto",
     ) -> None:
         """Starts the games and runs them once to compile.
 
@@ -155,11 +165,12 @@ class EnvBench:
             observation: "compact", or "features", which computes the float features at each step.
             positions: start all games from these instead, play at random, and reset them
                 every few steps.
+            engine: see `HackMatrixEnv`.
         """
         self.num_envs, self.num_steps = num_envs, num_steps
         self.play, self.observation = play, observation
         self.rates: list[float] = []
-        self._env = hackmatrix.make()
+        self._env = hackmatrix.make(engine=engine)
         mesh = devices_for(num_envs)
         self._share = num_envs // mesh.size  # games of a device
         self._walkers = self._share // 2 if play == "harder" else 0
@@ -226,7 +237,8 @@ class EnvBench:
         record = Record(*(np.concatenate(part)[:, ::every] for part in parts))
         seen = replay(record, [self._start_of(int(game)) for game in sample])
         self._check_features(sample, np.asarray(record.observation[-1]))
-        settings = self.num_envs, self.num_steps, self.play, self.observation
+        engine = self._env.games.NAME
+        settings = self.num_envs, self.num_steps, self.play, self.observation, engine
         return Speed(*settings, self.rates, self._episodes, seen)
 
     def _start_of(self, game: int) -> Start:

@@ -36,6 +36,9 @@ class EnvOptions(Options):
     observation: Literal["compact", "features"] = option(
         "compact", "what each step makes: the record alone, or its float features too"
     )
+    engine: Literal["auto", "native", "jax"] = option(
+        "auto", "who plays the games; auto is native on CPUs where it was built"
+    )
 
 
 @dataclass(frozen=True)
