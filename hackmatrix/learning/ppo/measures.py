@@ -1,6 +1,7 @@
 """Metrics accumulated on the device: a total and a weight for each metric, float32[2].
 
-A metric that nothing measures keeps the weight 0.
+A metric that nothing measures keeps the weight 0. Those of all metrics are the rows of one array,
+as each array of a loop is a kernel to compile and to run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from hackmatrix.core.devices import mesh
 from hackmatrix.environments.interface.environment import (
@@ -19,7 +21,7 @@ from hackmatrix.environments.interface.metric import Metric, Over
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, measured_on_device
 
 Array = jax.Array
-Measures = dict[str, Array]
+Measures = dict[str, Any]  # float32[2] by name, of some metrics
 
 
 def metrics_of(env: Environment) -> tuple[Metric, ...]:
@@ -27,34 +29,37 @@ def metrics_of(env: Environment) -> tuple[Metric, ...]:
     return (*LEARNER_METRICS, *optional_members(env).metrics)
 
 
-def zero_sums(metrics: Sequence[Metric]) -> Measures:
-    """Totals and weights of 0 for every metric that is accumulated on the device."""
-    return {metric.name: jnp.zeros(2) for metric in measured_on_device(metrics)}
+def zero_sums(metrics: Sequence[Metric]) -> Array:
+    """float32[M, 2]: totals and weights of 0 for the M metrics that are measured on the device."""
+    return jnp.zeros((len(measured_on_device(metrics)), 2))
 
 
-def added(sums: Measures, measures: Measures, metrics: Sequence[Metric]) -> Measures:
+def rows(measures: Mapping[str, Any], metrics: Sequence[Metric]) -> Array:
+    """float32[M, 2]: the measures by the order of the metrics."""
+    nothing = jnp.zeros(2)
+    return jnp.stack([measures.get(m.name, nothing) for m in measured_on_device(metrics)])
+
+
+def by_name(rows: Any, metrics: Sequence[Metric]) -> Measures:
+    """The measures of rows [..., M, 2]."""
+    return {m.name: rows[..., i, :] for i, m in enumerate(measured_on_device(metrics))}
+
+
+def added(sums: Array, rows: Array, metrics: Sequence[Metric]) -> Array:
     """`sums` with the measures of further steps added."""
-    highest = _highest(metrics)
-    return sums | {
-        name: (jnp.maximum if name in highest else jnp.add)(sums[name], new)
-        for name, new in measures.items()
-    }
+    return jnp.where(_highest(metrics), jnp.maximum(sums, rows), sums + rows)
 
 
-def over_time(measures: Measures, metrics: Sequence[Metric]) -> Measures:
-    """Reduces the measures of T steps, [T, 2], to [2]."""
-    highest = _highest(metrics)
-    return {
-        name: (jnp.max if name in highest else jnp.sum)(steps, axis=0)
-        for name, steps in measures.items()
-    }
+def over_time(steps: Array, metrics: Sequence[Metric]) -> Array:
+    """Reduces the measures of T steps, [T, M, 2], to [M, 2]."""
+    return jnp.where(_highest(metrics), jnp.max(steps, axis=0), jnp.sum(steps, axis=0))
 
 
-def over_devices(measures: Measures, metrics: Sequence[Metric]) -> Measures:
+def over_devices(rows: Array, metrics: Sequence[Metric]) -> Array:
     """Reduces the measures over all devices; call inside `on_devices`."""
-    highest = {name: measures[name] for name in _highest(metrics) if name in measures}
-    summed = {name: values for name, values in measures.items() if name not in highest}
-    return mesh.psum(summed) | mesh.pmax(highest)
+    highest = _highest(metrics)
+    reduced: Array = jnp.where(highest, mesh.pmax(rows), mesh.psum(rows))
+    return reduced
 
 
 def of_update(values: Mapping[str, Array]) -> Measures:
@@ -104,5 +109,7 @@ def of_step(env: Environment, step: StepRecord, returns: Array, lengths: Array) 
     return measures
 
 
-def _highest(metrics: Sequence[Metric]) -> set[str]:
-    return {metric.name for metric in metrics if metric.over is Over.HIGHEST}
+def _highest(metrics: Sequence[Metric]) -> np.ndarray:
+    """bool[M, 1]: the metrics of which the highest is kept, not the sum."""
+    kinds = [metric.over is Over.HIGHEST for metric in measured_on_device(metrics)]
+    return np.array(kinds).reshape(-1, 1)

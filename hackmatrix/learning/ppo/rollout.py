@@ -66,7 +66,7 @@ class Rollout(struct.PyTreeNode):
     first_carry: PyTree  # of the network before the first step, leading axis N
     last_value: Array  # float32[N], of the observation after the last step
     sum_of_squares: Array  # float32[] or [K], of the discounted returns of all steps
-    measures: measures.Measures
+    measures: Array  # float32[M, 2], see `measures.py`
     tasks: Array | None = None  # float32[N, K], see `tasks.py`
 
 
@@ -134,7 +134,7 @@ class _Step(NamedTuple):
 
     transition: Transition
     sum_of_squares: Array
-    measures: measures.Measures
+    measures: Array
 
 
 def _step(
@@ -192,7 +192,9 @@ def _step(
         ended=ended,
         info=info,
     )
-    measured = measures.of_step(env, record, returns, lengths)
+    measured = measures.rows(
+        measures.of_step(env, record, returns, lengths), measures.metrics_of(env)
+    )
     return after, _Step(transition, summed(discounted**2, tasks), measured)
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import jax
@@ -29,6 +30,7 @@ from hackmatrix.learning.ppo.reward_scale import RewardScale
 from hackmatrix.learning.ppo.rollout import Games, Rollout, new_games, play
 from hackmatrix.learning.ppo.setup import Task
 from hackmatrix.learning.ppo.tasks import number_of_tasks
+from hackmatrix.learning.reporting.metrics import measured_on_device
 
 Array = jax.Array
 
@@ -47,7 +49,7 @@ class TrainState(struct.PyTreeNode):
     feature_scale: FeatureScale | None  # None: features are not normalised
     progress: LevelProgress | None  # None: the environment has no levels
     games: Games
-    sums: measures.Measures  # metrics since the last `take_sums`
+    sums: Any  # float32[M, 2], metrics since the last `take_sums`; of a gathered state, by name
     anomaly: Array  # int32[3], the first one found
 
 
@@ -169,19 +171,20 @@ class Trainer:
             self._kept.make("run", lowered)
 
     def take_sums(self, state: TrainState) -> tuple[TrainState, measures.Measures]:
-        """The metrics accumulated so far, and the state with these sums set to zero."""
-        nothing = measures.zero_sums(self.metrics)
-        if (count := len(self.agents)) > 1:
-            nothing = {name: jnp.broadcast_to(x, (count, *x.shape)) for name, x in nothing.items()}
-        nothing = mesh.put(nothing, self._shardings.sums)
-        return dataclasses.replace(state, sums=nothing), state.sums
+        """The state with sums of zero, and the sums, NumPy arrays; waits for them."""
+        nothing = mesh.put(np.zeros(state.sums.shape, np.float32), self._shardings.sums)
+        return dataclasses.replace(state, sums=nothing), self._sums_by_name(state)
+
+    def _sums_by_name(self, state: TrainState) -> measures.Measures:
+        return measures.by_name(np.asarray(mesh.local(state.sums)), self.metrics)
 
     def state_shape(self, *, portable: bool = False) -> TrainState:
         """Shapes, dtypes and shardings of a training state, or of what `gathered` makes of one."""
         shapes = jax.eval_shape(self._init, jnp.uint32(0), jnp.int32(0))
         if portable:
             games = jax.eval_shape(self._portable, shapes.games)
-            shapes = dataclasses.replace(shapes, games=games)
+            sums: Any = jax.eval_shape(partial(measures.by_name, metrics=self.metrics), shapes.sums)
+            shapes = dataclasses.replace(shapes, games=games, sums=sums)
         return jax.tree.map(
             lambda sharding, part: jax.tree.map(
                 lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), part
@@ -192,7 +195,9 @@ class Trainer:
 
     def on_devices(self, state: TrainState) -> TrainState:
         """Puts a gathered state on the devices, with the shardings that `run` expects."""
-        put: TrainState = mesh.put(state, self._shardings)
+        each = measured_on_device(self.metrics)
+        sums: Any = np.stack([np.asarray(state.sums[metric.name]) for metric in each], axis=-2)
+        put = mesh.put(dataclasses.replace(state, sums=sums), self._shardings)
         return dataclasses.replace(put, games=self._from_portable(put.games))
 
     def gathered(self, state: TrainState) -> TrainState:
@@ -203,7 +208,7 @@ class Trainer:
         games = self._portable(state.games)
         if self.mesh.is_multi_process:
             games = mesh.local(self._gather(games))
-        return dataclasses.replace(state, games=games)
+        return dataclasses.replace(state, games=games, sums=self._sums_by_name(state))
 
     def network_params(self, state: TrainState) -> PyTree:
         """The params with the feature normalisation folded in: the network reads raw features."""
@@ -288,7 +293,8 @@ class Trainer:
             network_params,
         )
         measured = measures.over_devices(rollout.measures, self.metrics)
-        measured |= measures.of_update(learned.scalars | {"reward_scale": jnp.mean(deviation)})
+        scalars = measures.of_update(learned.scalars | {"reward_scale": jnp.mean(deviation)})
+        measured += measures.rows(scalars, self.metrics)  # of which the rollout measures none
         return TrainState(
             seed=state.seed,
             update=state.update + 1,
@@ -310,12 +316,10 @@ class Trainer:
         at_levels = jax.vmap(at_level, (0, None))
         return games.replace(env_state=at_levels(games.env_state, state.progress.level))
 
-    def _advanced(
-        self, progress: LevelProgress | None, measured: measures.Measures
-    ) -> LevelProgress | None:
+    def _advanced(self, progress: LevelProgress | None, measured: Array) -> LevelProgress | None:
         if progress is None or (levels := self._members.levels) is None:
             return None
-        return progress.updated(levels, measured[levels.result])
+        return progress.updated(levels, measures.by_name(measured, self.metrics)[levels.result])
 
     def _steps(self, rollout: Rollout) -> int | Array:
         """Steps of the rollout on all devices; float32[K] where they are of K tasks."""

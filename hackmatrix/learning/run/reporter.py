@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import jax
 import numpy as np
 
 from hackmatrix.environments.interface.metric import Severity
@@ -104,7 +103,7 @@ class Reporter:
             timing: timing of the calls since the last row.
         """
         config = self._config
-        agents = seeds.split(jax.device_get(sums), len(self._seeds))
+        agents = seeds.split(sums, len(self._seeds))
         row = joined([summarise(agent, self._metrics) for agent in agents], self._seeds)
         steps = timing.updates * config.batch_size * len(self._seeds)
         row["train/steps_per_second"] = steps / timing.seconds

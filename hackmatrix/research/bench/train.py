@@ -112,7 +112,7 @@ def measure(options: TrainOptions) -> Training:
         state, seconds = _timed(trainer.run, state, 1)
         rates.append(config.ppo.batch_size / seconds)
         product_rates.append(product())
-    row = summarise(jax.device_get(state.sums), trainer.metrics)
+    row = summarise(trainer.take_sums(state)[1], trainer.metrics)
     scalars = {name: row[f"train/{name}"] for name in _SCALARS}
     return Training(config, compile_seconds, rates, product_rates, scalars)
 

@@ -70,7 +70,7 @@ def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None
 
 
 def test_sums_become_means_and_nothing_becomes_none() -> None:
-    row = summarise(measures.zero_sums(ALL), ALL)
+    row = summarise(measures.by_name(measures.zero_sums(ALL), ALL), ALL)
     assert set(row) == {m.name for m in measured_on_device(ALL)} | {"train/num_episodes"}
     assert row.pop("train/num_episodes") == 0
     assert all(value is None for value in row.values())
@@ -78,7 +78,7 @@ def test_sums_become_means_and_nothing_becomes_none() -> None:
 
 @pytest.mark.parametrize("name", ["train/entropy", "stats/siphon_first_chance_frac"])
 def test_sums_without_a_measured_metric_are_an_error(name: str) -> None:
-    sums = measures.zero_sums(ALL)
+    sums = measures.by_name(measures.zero_sums(ALL), ALL)
     del sums[name]
     with pytest.raises(KeyError, match=name):
         summarise(sums, ALL)
@@ -105,9 +105,9 @@ def test_steps_of_hackmatrix_are_measured_by_name() -> None:
         info=info,
     )
     returns, lengths = jnp.array([5.0, 100.0, 7.0]), jnp.array([3, 90, 5])
-    measured = measures.of_step(hackmatrix.make(), step, returns, lengths)
+    measured = measures.rows(measures.of_step(hackmatrix.make(), step, returns, lengths), ALL)
     twice = measures.added(measures.added(measures.zero_sums(ALL), measured, ALL), measured, ALL)
-    row = summarise(twice, ALL)
+    row = summarise(measures.by_name(twice, ALL), ALL)
     assert row["reward/kills"] == pytest.approx(0.3)
     assert row["reward/victory"] == 0
     assert row["train/mean_reward"] == pytest.approx(0.3)
@@ -127,9 +127,11 @@ def test_steps_of_hackmatrix_are_measured_by_name() -> None:
 
 
 def test_the_highest_is_kept_over_time() -> None:
-    steps = {"stats/highest_stage": jnp.array([[2.0, 1.0], [5.0, 3.0], [0.0, 0.0]])}
-    total = measures.added(measures.zero_sums(ALL), measures.over_time(steps, ALL), ALL)
-    assert summarise(total, ALL)["stats/highest_stage"] == 5
+    of_steps = ([2.0, 1.0], [5.0, 3.0], [0.0, 0.0])
+    steps = [measures.rows({"stats/highest_stage": jnp.array(x)}, ALL) for x in of_steps]
+    reached = measures.over_time(jnp.stack(steps), ALL)
+    total = measures.added(measures.zero_sums(ALL), reached, ALL)
+    assert summarise(measures.by_name(total, ALL), ALL)["stats/highest_stage"] == 5
 
 
 def test_a_limit_itself_is_healthy() -> None:
