@@ -4,11 +4,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.experimental.layout import Layout, with_layout_constraint
 
 from hackmatrix.environments.hackmatrix import training_reward
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.game.engine import state as engine
-from hackmatrix.game.foresight.jax_layout import tactical_numbers
+from hackmatrix.game.foresight import jax_layout
 from hackmatrix.game.jaxgame import actions, batch, undo
 from hackmatrix.game.jaxgame.conversion import state_from_engine
 from hackmatrix.game.jaxgame.game import new_game
@@ -16,8 +17,6 @@ from hackmatrix.game.jaxgame.state import Ending, State
 from hackmatrix.game.rules.rewards import UNIT
 
 Array = jax.Array
-
-__all__ = ["tactical_numbers"]
 
 Game = State
 NAME = "jax"
@@ -82,6 +81,13 @@ def step(
 def observe(games: State) -> Array:
     """uint8[N, RECORD_SIZE]: the observations of N games."""
     return batch.observations(games)
+
+
+def tactical_numbers(records: Array) -> Array:
+    """int8[N, TACTICAL_SIZE]: the integers of the layout `tactical`, of observations."""
+    # Game by game, as the native engine writes them: in another layout the network's products add
+    # in another order, and params differ in their last bits.
+    return with_layout_constraint(jax_layout.tactical_numbers(records), Layout((0, 1)))
 
 
 def action_bits(game: State) -> Array:

@@ -1,6 +1,7 @@
 // Section 12, continued: the float features of a compact record (`rules/observation.py`).
 #pragma once
-#include "observation.hpp"
+#include "board.hpp"
+#include "record.hpp"
 
 namespace hackmatrix {
 

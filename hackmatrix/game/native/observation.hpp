@@ -7,16 +7,6 @@
 
 namespace hackmatrix {
 
-// A compact record, read.
-struct Record {
-    const uint8_t* bytes;
-
-    int plane(int first, int cell) const { return bytes[first + cell]; }
-    int byte(int place) const { return bytes[NUMBERS + place]; }
-    int number(int place) const { return byte(place) | byte(place + 1) << 8; }
-    uint32_t owned() const { return uint32_t(number(NumberAt::owned) | byte(NumberAt::owned + 2) << 16); }
-};
-
 // A byte for each cell, 1 for the members of a set (and for four places beyond the board).
 struct Flags {
     uint8_t at[CELLS + 4];

@@ -76,11 +76,5 @@ constexpr int MAX_SIPHONS = 3, HOARD = 20;
 constexpr int MAX_TURNS = 4, MAX_SEEN = 3, MAX_DISTANCE = 10;
 constexpr int ENEMY_PLANE = 0, TRANSMISSION_PLANE = 36, CELL_PLANE = 72, RESOURCE_PLANE = 108;
 constexpr int VALUE_PLANE = 144, SPAWN_PLANE = 180, NUMBERS = 216, RECORD_SIZE = 244;
-struct NumberAt {  // bytes after the planes
-    enum {
-        cell, hp, stage, flags, atk_uses, saved, credits, energy = 8, siphons = 10, attack = 12,
-        score = 14, turn = 16, next_task = 18, interval = 20, pending = 22, owned = 24
-    };
-};
 
 }  // namespace hackmatrix

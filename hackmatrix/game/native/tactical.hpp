@@ -1,7 +1,8 @@
 // Section 12, continued: the layout `tactical`, from a compact record (`game/foresight`).
 #pragma once
-#include "observation.hpp"
+#include "movement.hpp"
 #include "programs.hpp"
+#include "record.hpp"
 
 namespace hackmatrix {
 

@@ -1,12 +1,10 @@
 """Starts of a curriculum: what the levels say, legal, and games of the rules from there on."""
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax_games
 import numpy as np
 import pytest
 from jax_games import GAMES
@@ -18,17 +16,13 @@ from hackmatrix.environments.curriculum import starts
 from hackmatrix.environments.curriculum.env import CurriculumEnv, with_curriculum
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.environments.curriculum.starts import Started
-from hackmatrix.environments.hackmatrix import HackMatrixEnv
+from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
 from hackmatrix.environments.hackmatrix.over_games import over_games
-from hackmatrix.environments.interface.spaces import StepSpec
 from hackmatrix.environments.registry import make
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.saving import state_from_dict, state_to_dict
 from hackmatrix.game.engine.stage import begin_stage
 from hackmatrix.game.engine.state import State
-from hackmatrix.game.jaxgame import undo
-from hackmatrix.game.jaxgame.control_flow import select
-from hackmatrix.game.jaxgame.conversion import state_to_engine
 
 RICH, LATER, HALF, AGAIN, FIRST, LAST = range(6)
 ADVANCE = {"advance": {"stages_cleared": 1}}
@@ -45,7 +39,8 @@ CURRICULUM = Curriculum.of(
     ]
 )
 STREAMS = np.arange(GAMES, dtype=np.uint32)
-new_games = jax.vmap(hackmatrix.make().reset_game)  # not compiled: all share what it calls
+ENV = hackmatrix.make()
+new_games = jax.vmap(ENV.reset_game)
 LEVEL = np.arange(GAMES) % FIRST
 
 
@@ -55,23 +50,32 @@ def begun() -> tuple[Started, Any]:
 
     observation, new = new_games(STREAMS, STREAMS * 0 + 1)
     _, before = new_games(STREAMS + 1000, STREAMS * 0)
-    games = undo.without_rows(new.game), undo.without_rows(before.game)
+    games = ENV.games.without_saved(new.game), ENV.games.without_saved(before.game)
     nowhere, everywhere = np.zeros(GAMES, bool), np.ones(GAMES, bool)
-    begin = over_games(starts.begin, lambda started, *_: started, levels=CURRICULUM.levels)
+    begin = over_games(
+        starts.begin,
+        lambda started, *_: started,
+        kept=False,
+        levels=CURRICULUM.levels,
+        engine="auto",
+    )
     made = jax.vmap(begin)(
         Started(games[0], observation, nowhere), games[1], everywhere, LEVEL == AGAIN, LEVEL
     )
-    game, entered = (undo.with_rows(g, new.game.saved.rows) for g in (made.game, games[1]))
-    return jax.tree.map(np.asarray, (made._replace(game=game), entered))
+    return jax.tree.map(np.asarray, (made, games[1]))
 
 
-def of_game(tree: Any, i: int) -> Any:
-    return jax.tree.map(lambda x: x[i], tree)
+def engine_states(env: CurriculumEnv | HackMatrixEnv, games: Any) -> list[State]:
+    """States of the Python engine; nothing is saved in them."""
+    zero = np.zeros(GAMES, np.int32)
+    saved = env.games.with_saved(games, new_games(STREAMS, STREAMS)[1].game)
+    batch = jax.tree.map(np.asarray, EnvState(saved, zero, zero))
+    return [jax.tree.map(lambda x, i=i: x[i], batch).to_engine() for i in range(GAMES)]
 
 
 @pytest.fixture(scope="module")
 def states(begun: tuple[Started, Any]) -> list[State]:
-    return [state_to_engine(of_game(begun[0].game, i)) for i in range(GAMES)]
+    return engine_states(ENV, begun[0].game)
 
 
 def real(i: int, stage: int = 1) -> State:
@@ -123,7 +127,8 @@ def test_the_others_of_a_share_are_real_games(
 def test_a_lost_game_begins_its_stage_again_with_other_dice(
     begun: tuple[Started, Any], states: list[State]
 ) -> None:
-    made, entered = begun
+    made, before_them = begun
+    entered = engine_states(ENV, before_them)
     again = [int(i) for i in np.nonzero(LEVEL == AGAIN)[0]]
     retried = [i for i in again if not made.at_level[i]]
     assert 0.25 < len(retried) / len(again) < 0.75
@@ -131,7 +136,7 @@ def test_a_lost_game_begins_its_stage_again_with_other_dice(
         if i not in retried:
             assert state_to_dict(states[i]) == state_to_dict(real(i))
             continue
-        before = state_to_engine(of_game(entered, i))
+        before = entered[i]
         assert states[i].dice != before.dice
         assert (states[i].dice.stream, states[i].dice.episode) == (STREAMS[i], 1)
         before.dice = states[i].dice
@@ -154,60 +159,24 @@ def test_only_hackmatrix_has_these_levels() -> None:
         with_curriculum(make("CartPole-v1"), CURRICULUM)
 
 
-class Stepped(HackMatrixEnv):
-    """HackMatrix whose step has been taken, by games that another one follows when they end."""
-
-    def __init__(self, stepped: StepSpec, new: tuple[Any, Any]) -> None:
-        super().__init__()
-        self.stepped, self.new = stepped, new
-
-    def step(self, *_: Any) -> Any:
-        observation, state, *others = self.stepped
-        return *select(self.stepped.terminated, self.new, (observation, state)), *others
-
-
-def step_in_the_shared_batch(_: CurriculumEnv) -> Callable[..., Any]:
-    """The environment's step around one that need not be compiled anew."""
-
-    @jax.jit
-    @jax.vmap
-    def rest(state: Any, action: Any, stepped: StepSpec, new: Any) -> Any:
-        around = with_curriculum(Stepped(stepped, new), CURRICULUM)
-        return around.step(jax.random.key(0), state, action)
-
-    def step(state: Any, action: np.ndarray) -> Any:
-        dice = state.env_state.game.dice
-        new = new_games(dice.stream, dice.episode + 1)
-        return rest(state, action, jax_games.step(state.env_state, action), new)
-
-    return step
-
-
-def whole_step(env: CurriculumEnv) -> Callable[..., Any]:
-    step = jax.jit(jax.vmap(env.step, (None, 0, 0)))
-    return lambda state, action: step(None, state, action)
-
-
-@pytest.mark.parametrize(
-    "stepper", [step_in_the_shared_batch, pytest.param(whole_step, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("engine", ["auto", pytest.param("jax", marks=pytest.mark.slow)])
 def test_games_begin_at_the_level_of_the_state_and_count_where_they_began_there(
-    stepper: Any,
+    engine: str,
 ) -> None:
     """Random games: each that ends is followed by a start of the level, and told in `info`."""
-    env = with_curriculum(hackmatrix.make(), CURRICULUM, start_level=FIRST + 1)
+    env = with_curriculum(hackmatrix.make(engine=engine), CURRICULUM, start_level=FIRST + 1)
     assert isinstance(env, CurriculumEnv)
-    step, masks = stepper(env), jax.jit(jax.vmap(env.action_mask))
+    step, masks = jax.jit(jax.vmap(env.step, (None, 0, 0))), jax.jit(jax.vmap(env.action_mask))
     keys = jax.random.split(jax.random.key(1), GAMES)
     _, state = jax.vmap(env.reset)(keys)
-    assert set(np.asarray(state.env_state.game.stage).tolist()) == {4, 5, 6}
+    assert {game.stage for game in engine_states(env, state.env_state.game)} == {4, 5, 6}
     rng, ended_at, retried = np.random.default_rng(0), {FIRST: 0, LAST: 0}, 0
     for t in range(60):
         if t == 25:
             state = jax.vmap(env.at_level, (0, None))(state, jnp.int32(LAST))
         mask = np.asarray(masks(state))
         action = (mask * rng.random(mask.shape)).argmax(axis=1)
-        before, (_, state, _, terminated, _, info) = state, step(state, action)
+        before, (_, state, _, terminated, _, info) = state, step(None, state, action)
         ended, now = np.asarray(terminated), jax.tree.map(np.asarray, state)
         level = FIRST if t < 25 else LAST
         assert (np.asarray(info["level"]) == level + 1).all()
@@ -219,11 +188,13 @@ def test_games_begin_at_the_level_of_the_state_and_count_where_they_began_there(
         begun = now.began_at[ended] == level
         first = now.first_stage[ended]
         assert set(first[begun].tolist()) <= ({8} if level == LAST else {4, 5, 6})
-        np.testing.assert_array_equal(first, now.env_state.game.stage[ended])
+        games = engine_states(env, state.env_state.game)
+        assert first.tolist() == [games[i].stage for i in np.flatnonzero(ended)]
         np.testing.assert_array_equal(now.env_state.episode_length[ended], 0)
         again = ended & (now.began_at == -1)
         retried += again.sum()
-        last_blocks = np.asarray(before.entered.cells.blocks.low)[again]
-        np.testing.assert_array_equal(now.env_state.game.cells.blocks.low[again], last_blocks)
+        entered = engine_states(env, before.entered)
+        for i in np.flatnonzero(again):
+            assert games[i].cells == entered[i].cells
     assert min(ended_at.values()) > 20
     assert retried > 10

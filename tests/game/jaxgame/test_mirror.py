@@ -23,6 +23,7 @@ ENGINE_FILES = {  # for people
     "replay.py": "which game it is, and what was done in it",
     "saving.py": "writing and reading JSON",
     "training_reward.py": "the JAX one belongs to the environment, which learners see",
+    "text.py": "positions as a person writes them",
 }
 JAX_FILES = {  # for arrays
     "batch.py": "many games at once",
@@ -88,11 +89,6 @@ NAMES = {
     ),
     "threats.py": Differences(
         "of_directions of_window", "of_actions", "programs need the directions after them"
-    ),
-    "text.py": Differences(
-        "drawing read_fact",
-        "has_values",
-        "the JAX engine writes and reads by the other's functions",
     ),
     "undo.py": Differences(
         "copied",

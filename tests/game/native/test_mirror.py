@@ -24,6 +24,7 @@ NATIVE_FILES = {
     "board": "of `rules/`: the geometry, and sets of cells as bits",
     "features": "of `foresight/`: the layouts `classic` and `full`",
     "jax_state": "to and from the words of the JAX engine",
+    "record": "reads what `observation.hpp` makes",
     "rules": "of `rules/`: the numbers",
     "tactical": "of `foresight/`: the layout `tactical`",
     "xla": "the handlers that `xla.cpp` gives to the module",
@@ -55,7 +56,7 @@ NAMES = {
     "observation": Differences(
         "observe_saved player_features owned_features cell_features extra_cell_features "
         "extra_features",
-        "Flags Record observe_cells observe_pieces",
+        "Flags observe_cells observe_pieces",
         "the record is made plane by plane; features are made by whoever reads it",
     ),
     "programs": Differences("pay", "any_spawn_left sign", "two lines of `run`"),

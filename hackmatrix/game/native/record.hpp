@@ -1,0 +1,24 @@
+// Section 12, continued: reads a compact record (`rules/observation.py`).
+#pragma once
+#include "rules.hpp"
+
+namespace hackmatrix {
+
+struct NumberAt {  // bytes after the planes
+    enum {
+        cell, hp, stage, flags, atk_uses, saved, credits, energy = 8, siphons = 10, attack = 12,
+        score = 14, turn = 16, next_task = 18, interval = 20, pending = 22, owned = 24
+    };
+};
+
+// A compact record, read.
+struct Record {
+    const uint8_t* bytes;
+
+    int plane(int first, int cell) const { return bytes[first + cell]; }
+    int byte(int place) const { return bytes[NUMBERS + place]; }
+    int number(int place) const { return byte(place) | byte(place + 1) << 8; }
+    uint32_t owned() const { return uint32_t(number(NumberAt::owned) | byte(NumberAt::owned + 2) << 16); }
+};
+
+}  // namespace hackmatrix
