@@ -29,6 +29,7 @@ from hackmatrix.core.files import open_no_link, write_atomically
 
 _PACKAGE = Path(__file__).parents[2]
 _LIBRARIES = ("jax", "jaxlib", "numpy")
+_READ_BY_THE_SAME_JAX = (export.DisabledSafetyCheck.custom_call("LayoutConstraint"),)
 
 T = TypeVar("T")
 
@@ -65,7 +66,10 @@ def kept_program(
         return function
     program = read(key, lambda content: export.deserialize(bytearray(content)))
     if program is None:
-        exported = export.export(jax.jit(function), platforms=[platform])(*shapes)
+        make = export.export(
+            jax.jit(function), platforms=[platform], disabled_checks=_READ_BY_THE_SAME_JAX
+        )
+        exported = make(*shapes)
         content = bytes(exported.serialize())
         write(key, content)
         # As the next process will find it: JAX's cache tells programs apart by their bytes.

@@ -130,6 +130,10 @@ class HackMatrixEnv:
         """The engine; it is chosen when it is needed, as until then JAX may be told its devices."""
         return engine_of(self.engine)
 
+    def engine_name(self) -> str:
+        """The engine that plays: "native", "jax" or "python"."""
+        return self.games.NAME
+
     @cached_property
     def _new_games(self) -> Any:
         results = partial(_new_game_results, self.games)

@@ -148,6 +148,7 @@ class OptionalMembers(NamedTuple):
     feature_rows: FeatureRows | None = None  # read on CPU, where features are mostly zeros
     feature_integers: FeatureIntegers | None = None  # stored by rollouts in place of observations
     layout: str = ""  # of HackMatrix's features
+    engine_name: Callable[[], str] = str  # who plays its games inside compiled programs
 
 
 def optional_members(env: Environment) -> OptionalMembers:

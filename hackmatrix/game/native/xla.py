@@ -1,6 +1,6 @@
 """Batches of games of the native engine inside compiled programs of JAX, on CPUs."""
 
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -23,6 +23,9 @@ from hackmatrix.game.rules.tactical import TACTICAL_SIZE
 _ANY_STATE = state_from_engine(engine.State(player=engine.Player(0), dice=Dice(0, 0, 0), exit=0))
 _LEAVES, _TREE = jax.tree.flatten(undo.without_rows(_ANY_STATE))
 _WORDS_SAVED = _ANY_STATE.saved.rows.shape[-1]
+
+for _name, _handler in _native.XLA_HANDLERS.items():
+    jax.ffi.register_ffi_target(f"hackmatrix_{_name}", _handler, platform="cpu")
 
 
 class Games(NamedTuple):
@@ -131,13 +134,6 @@ def _rows(number: int, *shape: int, dtype: Any = jnp.uint8) -> jax.ShapeDtypeStr
 
 def _call(name: str, results: Any, aliases: dict[int, int] | None = None) -> Any:
     """The custom call; the devices of this process share the cores."""
-    _register()
     threads = max(1, num_cores() // jax.local_device_count("cpu"))
     call = jax.ffi.ffi_call(f"hackmatrix_{name}", results, input_output_aliases=aliases)
     return partial(call, threads=np.int32(threads))
-
-
-@cache
-def _register() -> None:
-    for name, handler in _native.XLA_HANDLERS.items():
-        jax.ffi.register_ffi_target(f"hackmatrix_{name}", handler, platform="cpu")

@@ -18,7 +18,11 @@ import jax
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.core.processes.team import Team
 from hackmatrix.core.version import ENVIRONMENT_ID, __version__
-from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.interface.environment import (
+    Environment,
+    PyTree,
+    optional_members,
+)
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.ppo import seeds
 from hackmatrix.learning.ppo.config import Course
@@ -241,7 +245,9 @@ def _trainer(
     team: Team | None,
     is_ours: bool,
 ) -> Trainer:
-    kept_as = f"a run of {config.compiled}" if is_ours and team is None else None
+    kept_as = (
+        config.kept_as(optional_members(env).engine_name()) if is_ours and team is None else None
+    )
     return (Trainer if team is None else partial(LeadingTrainer, team))(
         env,
         config.ppo,

@@ -169,6 +169,10 @@ class TrainConfig:
         settings = self.flat()
         return {name: settings[name] for name in sorted(OPTIONS) if OPTIONS[name].compiled}
 
+    def kept_as(self, engine: str) -> str:
+        """A name for the executables of a run whose games this engine plays."""
+        return f"a run of {self.compiled} in {engine}"
+
     @property
     def num_groups(self) -> int:
         """Number of groups of games that are shuffled separately; see `PPOConfig`."""

@@ -135,10 +135,8 @@ def update() -> None:
     from hackmatrix.learning.ppo.trainer import Trainer
     from hackmatrix.learning.settings.config import TrainConfig
 
-    config = TrainConfig()
-    trainer = Trainer(
-        hackmatrix.make(), config.ppo, config.network, kept_as=f"a run of {config.compiled}"
-    )
+    config, env = TrainConfig(), hackmatrix.make()
+    trainer = Trainer(env, config.ppo, config.network, kept_as=config.kept_as(env.engine_name()))
     jax.block_until_ready(trainer.run(trainer.start(0), 1))
 
 

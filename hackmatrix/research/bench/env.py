@@ -237,7 +237,7 @@ class EnvBench:
         record = Record(*(np.concatenate(part)[:, ::every] for part in parts))
         seen = replay(record, [self._start_of(int(game)) for game in sample])
         self._check_features(sample, np.asarray(record.observation[-1]))
-        engine = self._env.games.NAME
+        engine = self._env.engine_name()
         settings = self.num_envs, self.num_steps, self.play, self.observation, engine
         return Speed(*settings, self.rates, self._episodes, seen)
 

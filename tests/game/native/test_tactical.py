@@ -16,6 +16,7 @@ from hackmatrix.game import native
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.saving import state_from_dict
+from hackmatrix.game.foresight.features import features
 from hackmatrix.game.foresight.python_layout import tactical_numbers
 from hackmatrix.game.native import batch, xla
 from hackmatrix.game.rules.tactical import GROUPS, START
@@ -75,3 +76,15 @@ def test_the_struct_has_the_groups_in_order() -> None:
         for name in re.sub(r"^\s*\w+ ", "", line).rstrip(";").split(",")
     ]
     assert fields == [group.name for group in GROUPS]
+
+
+@pytest.mark.parametrize("layout", ["classic", "full"])
+def test_features_are_those_of_the_python_engine(layout: str) -> None:
+    """To the last bit: both divide with one rounding."""
+    records = played(random.Random(5), 8)
+    made = batch.features(
+        np.frombuffer(b"".join(records), np.uint8).reshape(len(records), -1), layout
+    )
+    expected = np.array([features(record, layout) for record in records], np.float32)
+    np.testing.assert_array_equal(made, expected)
+    assert len(records) > 20

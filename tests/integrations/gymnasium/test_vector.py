@@ -2,9 +2,12 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 from gymnasium.error import ClosedEnvironmentError
@@ -19,10 +22,17 @@ from gymnasium.wrappers.vector import (
 
 import hackmatrix.integrations.gymnasium
 from hackmatrix.core.errors import UserError
+from hackmatrix.game import native
 from hackmatrix.game.engine import Game
 from hackmatrix.integrations.gymnasium.backends import PythonBackend
+from hackmatrix.integrations.gymnasium.batches import Settings, Step
 from hackmatrix.integrations.gymnasium.game import GameEnv
+from hackmatrix.integrations.gymnasium.jax_batch import JaxBatch
 
+if native.available:
+    from hackmatrix.integrations.gymnasium.native_batch import NativeBatch
+
+needs_native = pytest.mark.skipif(not native.available, reason="the native engine was left out")
 ID = hackmatrix.ENVIRONMENT_ID
 GAMES = 4
 
@@ -42,7 +52,7 @@ def choose(rng: np.random.Generator, masks: Any) -> Any:
 
 
 class NextEpisode(PythonBackend):
-    """As the JAX engine goes on: the game of a stream again is the next one of that stream."""
+    """As many games go on: the game of a stream again is the next one of that stream."""
 
     episode, stream = -1, -1
 
@@ -353,3 +363,56 @@ def test_seeds_of_each_game() -> None:
     assert env._streams([7, None, np.int64(9), None]).tolist() == [7, drawn[0], 9, drawn[1]]
     assert env._streams(np.array([1, 2, 3, 2**31 + 4])).tolist() == [1, 2, 3, 4]
     assert max(env._streams(None)) < 2**31
+
+
+@needs_native
+def test_jax_is_not_needed() -> None:
+    """In a process that can't import it."""
+    code = (
+        "import sys\n"
+        "sys.modules['jax'] = None\n"
+        "import gymnasium, numpy as np, hackmatrix\n"
+        "for observation in ('dict', 'compact', 'full', 'tactical'):\n"
+        "    env = gymnasium.make_vec('HackMatrix-v1', num_envs=4, observation=observation)\n"
+        "    env.reset(seed=0)\n"
+        "    env.step(np.zeros(4, np.int64))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@needs_native
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize("observation", ["dict", "compact", "full", "tactical"])
+def test_both_engines_return_the_same(mode: AutoresetMode, observation: str) -> None:
+    settings = Settings(6, observation, 12, mode, "game")
+    batches = NativeBatch(settings), JaxBatch(settings)
+    streams = np.arange(6, dtype=np.uint32)
+    begun = [batch.begin(streams) for batch in batches]
+    assert_same(begun[0][1:], begun[1][1:])
+    games, mask = [each.games for each in begun], begun[0].mask
+    rng, ended = np.random.default_rng(0), 0
+    for _ in range(30):
+        actions = (rng.random(mask.shape) * (mask + 0.01)).argmax(axis=1).astype(np.int32)
+        played = [batch.play(each, actions) for batch, each in zip(batches, games, strict=True)]
+        games, mask = [each for each, _ in played], played[0][1].mask
+        steps = [step for _, step in played]
+        if mode == AutoresetMode.SAME_STEP and (over := ended_in(steps[0])).any():
+            assert_same(*(step.final_observation[over] for step in steps))
+        assert_same(*(step._replace(final_observation=None) for step in steps))
+        if (over := ended_in(steps[0])).any():
+            ended += 1
+            if mode == AutoresetMode.DISABLED:
+                new = [batch.begin(streams + ended) for batch in batches]
+                both = zip(batches, new, games, strict=True)
+                begun = [b.replace(over, each, old, mask) for b, each, old in both]
+                assert_same(begun[0][1:], begun[1][1:])
+                games, mask = [each.games for each in begun], begun[0].mask
+    assert ended > 2
+
+
+def ended_in(step: Step) -> np.ndarray:
+    return step.terminated | step.truncated
+
+
+def assert_same(ours: Any, theirs: Any) -> None:
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), ours, theirs)
