@@ -55,9 +55,8 @@ class FakeBench:
 
     def result(self, games: int = 64) -> Speed:
         seen = Seen(steps=games, enemies=games * self.enemies)
-        return Speed(
-            self.num_envs, self.num_steps, self.play, self.observation, self.rates, 1, seen
-        )
+        settings = self.num_envs, self.num_steps, self.play, self.observation, "native"
+        return Speed(*settings, self.rates, 1, seen)
 
 
 @pytest.fixture

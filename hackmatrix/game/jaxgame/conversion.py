@@ -123,7 +123,7 @@ def _cells_to_engine(cells: Cells, exit: int) -> list[engine.Cell]:
         is_program = marks["blocks"] and not is_data
         board.append(
             engine.Cell(
-                _content(marks, index == exit),
+                Content.of_marks(marks, is_exit=index == exit),
                 credits=numbers["credits"][index],
                 energy=numbers["energy"][index],
                 siphoned=marks["siphoned"],
@@ -139,16 +139,6 @@ def _cells_to_engine(cells: Cells, exit: int) -> list[engine.Cell]:
 
 def _vars(tree: Any) -> dict[str, Any]:
     return {f.name: getattr(tree, f.name) for f in fields(tree)}
-
-
-def _content(marks: dict[str, bool], is_exit: bool) -> Content:
-    if marks["questions"]:
-        return Content.QUESTION
-    if marks["blocks"]:
-        return Content.DATA if marks["data"] else Content.PROGRAM
-    if is_exit:
-        return Content.EXIT
-    return Content.SIPHON if marks["siphons"] else Content.EMPTY
 
 
 def state_from_engine(state: engine.State) -> State:

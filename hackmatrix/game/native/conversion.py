@@ -82,7 +82,7 @@ def _cells_to_engine(cells: Any, exit: int) -> list[engine.Cell]:
         marks = {name: bool(word >> index & 1) for name, word in sets.items()}
         is_data, value = marks["data"], numbers["value"][index]
         cell = engine.Cell(
-            _content(marks, index == exit),
+            Content.of_marks(marks, is_exit=index == exit),
             siphoned=marks["siphoned"],
             center=marks["center"],
             points=value if is_data else 0,
@@ -92,16 +92,6 @@ def _cells_to_engine(cells: Any, exit: int) -> list[engine.Cell]:
         )
         board.append(cell)
     return board
-
-
-def _content(marks: dict[str, bool], is_exit: bool) -> Content:
-    if marks["questions"]:
-        return Content.QUESTION
-    if marks["blocks"]:
-        return Content.DATA if marks["data"] else Content.PROGRAM
-    if is_exit:
-        return Content.EXIT
-    return Content.SIPHON if marks["siphons"] else Content.EMPTY
 
 
 def games_from_engine(states: list[engine.State]) -> Games:

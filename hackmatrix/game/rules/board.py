@@ -10,6 +10,7 @@ A cell is its flat index `row * 6 + col`; row 0 is drawn at the bottom:
     row 0    0  1  2  3  4  5
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 SIZE = 6
@@ -33,6 +34,17 @@ class Content(IntEnum):
     QUESTION = 3
     SIPHON = 4
     EXIT = 5
+
+    @classmethod
+    def of_marks(cls, marks: Mapping[str, bool], *, is_exit: bool) -> "Content":
+        """The kind of a cell that is in these sets: `questions blocks data siphons`."""
+        if marks["questions"]:
+            return cls.QUESTION
+        if marks["blocks"]:
+            return cls.DATA if marks["data"] else cls.PROGRAM
+        if is_exit:
+            return cls.EXIT
+        return cls.SIPHON if marks["siphons"] else cls.EMPTY
 
 
 BLOCKS = (Content.DATA, Content.PROGRAM, Content.QUESTION)

@@ -51,7 +51,7 @@ def trainer() -> Trainer:
 @pytest.fixture(scope="module")
 def state(trainer: Trainer) -> dict[str, np.ndarray]:
     """After three updates."""
-    return arrays_of(trainer.run(trainer.init(0), 3))
+    return arrays_of(trainer.gathered(trainer.run(trainer.init(0), 3)))
 
 
 def test_the_tasks_take_turns_among_the_games(state: dict[str, np.ndarray]) -> None:
@@ -76,7 +76,7 @@ def test_features_are_normalised_for_each_task(state: dict[str, np.ndarray]) -> 
 def test_a_state_from_a_checkpoint_goes_on_bit_for_bit(
     trainer: Trainer, state: dict[str, np.ndarray]
 ) -> None:
-    restored = state_of(trainer.state_shape(), state, Path("there"))
+    restored = state_of(trainer.state_shape(portable=True), state, Path("there"))
     one = arrays_of(trainer.run(trainer.on_devices(restored), 2))
     other = arrays_of(trainer.run(trainer.init(0), 5))
     for name, array in other.items():

@@ -3,18 +3,22 @@
 import jax
 import pytest
 
+import hackmatrix
+from hackmatrix.game.rules.observation import RECORD_SIZE
+from hackmatrix.learning.ppo.measures import metrics_of
+from hackmatrix.learning.reporting.metrics import measured_on_device
 from hackmatrix.research.bench import memory
 from hackmatrix.research.bench.options import MemoryOptions, UpdateOptions, train_config
 
 
 def test_memory_counts_every_buffer_of_a_rollout() -> None:
     config = train_config(UpdateOptions(num_envs=8, num_steps=4))
-    record = 243
     # action, mask, log-probability, value, reward, two flags, final value, advantage
     numbers = 1 + 4 * 4 + 2 + 4 + 4
     after_last = 8 * 4  # values float32[8]
-    measures = memory._rollout_bytes(config) - 8 * 4 * (record + numbers) - after_last
-    assert 0 < measures < 500
+    metrics = measured_on_device(metrics_of(hackmatrix.make()))
+    measured = 8 * len(metrics) + 4  # and a sum of squares
+    assert memory._rollout_bytes(config) == 8 * 4 * (RECORD_SIZE + numbers) + after_last + measured
     large = memory._rollout_bytes(train_config(UpdateOptions())) / (2_048 * 128)
     assert large <= 400
 
