@@ -18,6 +18,7 @@ def step(
     saved: _Array,
     returns: _Array,
     lengths: _Array,
+    held: _Array,  # empty for none
     actions: _Array,
     max_episode_steps: int,
     auto_reset: bool,

@@ -17,6 +17,7 @@ struct Games {
     SavedPositions* saved;
     int32_t* episode_return;  // in units of 0.005
     int32_t* episode_length;  // actions taken
+    const bool* held;         // games that take no action now and are only observed; may be null
 };
 
 struct Settings {
@@ -39,6 +40,17 @@ struct Results {
     int32_t *stage, *score, *programs_owned;
     bool* won;
 };
+
+// Observes one game; what a step does is 0.
+inline void hold_game(const State& game, const Results& to, size_t i) {
+    observe(game, to.observation + i * RECORD_SIZE);
+    to.mask[i] = valid_actions(game);
+    to.reward[i] = to.episode_return[i] = 0;
+    to.terminated[i] = to.truncated[i] = to.episode_done[i] = to.won[i] = false;
+    std::fill_n(to.reward_parts + i * NUM_PARTS, NUM_PARTS, 0.0f);
+    std::fill_n(to.final_observation + i * RECORD_SIZE, RECORD_SIZE, 0);
+    to.episode_length[i] = to.stage[i] = to.score[i] = to.programs_owned[i] = 0;
+}
 
 // Takes an action in one game and starts the next one where that is due.
 inline void step_game(const Games& games, int action, const Settings& settings, const Results& to,
@@ -125,7 +137,10 @@ inline void step_games(const Games& games, const int32_t* actions, size_t count,
                 __builtin_prefetch(&games.states[i + 2].dice, 1);
                 fetch(games.saved[i + 1].positions[next_saved(games.states[i + 1])]);
             }
-            step_game(games, actions[i], settings, to, i);
+            if (games.held && games.held[i])
+                hold_game(games.states[i], to, i);
+            else
+                step_game(games, actions[i], settings, to, i);
         }
     });
 }

@@ -11,6 +11,7 @@ from hackmatrix.game.rules.tactical import SCALES, TACTICAL_SIZE
 
 Array = np.ndarray[Any, Any]
 NO_LIMIT = 2**31 - 1
+_NOBODY = np.zeros(0, np.bool_)
 
 
 def reset(streams: Array, episodes: Array, *, threads: int = 1) -> Games:
@@ -49,6 +50,7 @@ def step(
     games: Games,
     actions: Array,
     *,
+    held: Array | None = None,
     out: Step | None = None,
     max_episode_steps: int | None = None,
     auto_reset: bool = True,
@@ -60,6 +62,7 @@ def step(
     Args:
         games: N games.
         actions: int32[N]; one that is not valid ends the game.
+        held: bool[N], games that take no action and are only observed; their other results are 0.
         out: where the results go, of an earlier step of as many games; None for new arrays.
         max_episode_steps: actions after which an episode is truncated; None for no limit.
         auto_reset: whether the next game of its stream starts when one ends.
@@ -72,6 +75,7 @@ def step(
         _bytes(games.saved),
         games.episode_return,
         games.episode_length,
+        _NOBODY if held is None else held,
         actions,
         max_episode_steps or NO_LIMIT,
         auto_reset,

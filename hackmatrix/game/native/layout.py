@@ -118,10 +118,10 @@ def empty_games(number: int) -> Games:
 
 
 def empty_step(games: int) -> Step:
-    """Room for the results of a step."""
+    """Room for the results of a step, with any values."""
 
     def each(dtype: type, *shape: int) -> Array:
-        return np.zeros((games, *shape), dtype)
+        return np.empty((games, *shape), dtype)
 
     return Step(
         observation=each(np.uint8, RECORD_SIZE),

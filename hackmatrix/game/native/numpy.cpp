@@ -74,11 +74,12 @@ void features_of(nb::object records, nb::object made, bool full, int threads) {
 }
 
 void step_of(nb::object states, nb::object saved, nb::object returns, nb::object lengths,
-             nb::object actions, int max_episode_steps, bool auto_reset, bool progress, int threads,
+             nb::object held, nb::object actions, int max_episode_steps, bool auto_reset, bool progress, int threads,
              nb::args results) {
     size_t games = nb::len(states);
     Games played{structs<State>(states, games), structs<SavedPositions>(saved, games),
-                 rows<int32_t>(returns, games), rows<int32_t>(lengths, games)};
+                 rows<int32_t>(returns, games), rows<int32_t>(lengths, games),
+                 nb::len(held) ? rows<const bool>(held, games) : nullptr};
     auto* action = rows<const int32_t>(actions, games);
     Settings settings{max_episode_steps, auto_reset, progress};
     Results to{

@@ -69,7 +69,7 @@ ffi::Error step_of(Bytes states, Bytes saved, Ints returns, Ints lengths, Ints a
                    bool progress, int32_t threads) {
     Games games{continued<State>(states, new_states), continued<SavedPositions>(saved, new_saved),
                 continued<int32_t>(returns, new_returns),
-                continued<int32_t>(lengths, new_lengths)};
+                continued<int32_t>(lengths, new_lengths), nullptr};
     void* at[14];
     for (size_t i = 0; i < std::size(at); i++)
         at[i] = (*results.get<ffi::AnyBuffer>(i).value()).untyped_data();

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.game.native import batch
 from hackmatrix.game.native.layout import Array, Games
-from hackmatrix.game.native.layout import Step as Results
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
 
@@ -28,7 +27,7 @@ class _Played(NamedTuple):
     """The games between two steps."""
 
     games: Games
-    waiting: Array  # int[K], the games that are over; the next step begins what is in their places
+    waiting: Array  # bool[N], games that are over; the next step begins what is in their places
 
 
 class NativeBatch:
@@ -41,7 +40,7 @@ class NativeBatch:
     def begin(self, streams: NDArray[np.uint32]) -> Begun:
         """Begins the first game of each stream."""
         games = batch.reset(streams, np.zeros_like(streams), threads=self._threads)
-        return self._begun(games, _nobody())
+        return self._begun(games, np.zeros(len(streams), np.bool_))
 
     def replace(
         self, chosen: NDArray[np.bool_], begun: Begun, games: _Played, mask: Array
@@ -50,7 +49,7 @@ class NativeBatch:
         del mask
         for of_all, new in zip(games.games, begun.games.games, strict=True):
             of_all[chosen] = new[chosen]
-        return self._begun(games.games, games.waiting[~chosen[games.waiting]])
+        return self._begun(games.games, games.waiting & ~chosen)
 
     def _begun(self, games: Games, waiting: Array) -> Begun:
         records, mask = batch.observe(games, threads=self._threads)
@@ -58,27 +57,25 @@ class NativeBatch:
 
     def play(self, games: _Played, actions: NDArray[np.int32]) -> tuple[_Played, Step]:
         """Takes an action in each game; `games` is used up."""
-        mode, waiting = self._settings.mode, games.waiting
-        held = Games(*(x[waiting] for x in games.games))
+        mode = self._settings.mode
         made = batch.step(
             games.games,
             actions,
+            held=games.waiting,
             max_episode_steps=self._settings.max_episode_steps,
             auto_reset=mode != AutoresetMode.DISABLED,
             reward=self._settings.reward,
             threads=self._threads,
         )
-        if waiting.size:
-            _undone(made, games.games, waiting, held)
-        ended = np.flatnonzero(made.terminated | made.truncated)
+        over = made.terminated | made.truncated
+        ended = np.flatnonzero(over)
         mask, final = _flags(made.mask), None
         if mode == AutoresetMode.SAME_STEP:
             final = self._shown(made.final_observation) if ended.size else None
         else:  # where no action counts, a player may choose any
             mask[ended] = True
             made.observation[ended] = made.final_observation[ended]
-        is_next = mode == AutoresetMode.NEXT_STEP
-        return _Played(games.games, ended if is_next else _nobody()), Step(
+        return _Played(games.games, over & (mode == AutoresetMode.NEXT_STEP)), Step(
             observation=self._shown(made.observation),
             final_observation=final,
             mask=mask,
@@ -100,22 +97,8 @@ class NativeBatch:
         return batch.features(records, layout, threads=self._threads)
 
 
-def _undone(made: Results, games: Games, places: Array, held: Games) -> None:
-    """Puts games back to what they were before a step, which then was that of their beginning."""
-    for of_all, old in zip(games, held, strict=True):
-        of_all[places] = old
-    observation, mask = batch.observe(held)
-    for of_all in made:
-        of_all[places] = 0
-    made.observation[places], made.mask[places] = observation, mask
-
-
 def _flags(mask: Array) -> NDArray[np.bool_]:
     """bool[N, 28]: masks that are uint32[N], bit a for action a."""
     of_bytes = mask.astype("<u4", copy=False).view(np.uint8).reshape(-1, 4)
     bits = np.unpackbits(of_bytes, axis=1, count=NUM_ACTIONS, bitorder="little")
     return bits.view(np.bool_)
-
-
-def _nobody() -> Array:
-    return np.zeros(0, np.intp)

@@ -6,8 +6,8 @@ from pathlib import Path
 from hackmatrix.game import native
 
 FOLDER = Path(native.__file__).parent
-GAME = 1_500  # its rules, and batches of games
-FACES = 500  # for NumPy and XLA, and to and from the JAX engine
+GAME = 1_400  # its rules
+FACES = 650  # batches for NumPy and XLA, and to and from the JAX engine
 LAYOUTS = 570  # of features
 
 
@@ -16,7 +16,7 @@ def lines(names: Iterable[str]) -> int:
 
 
 def test_lines() -> None:
-    faces = {"numpy.cpp", "xla.cpp", "xla.hpp", "jax_state.hpp"}
+    faces = {"batch.hpp", "numpy.cpp", "xla.cpp", "xla.hpp", "jax_state.hpp"}
     layouts = {"record.hpp", "tactical.hpp", "features.hpp"}
     files = {path.name for path in (*FOLDER.glob("*.hpp"), *FOLDER.glob("*.cpp"))}
     assert lines(files - faces - layouts) <= GAME
