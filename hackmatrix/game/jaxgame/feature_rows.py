@@ -20,8 +20,9 @@ number of enemies on a cell, lines of fire, distances and the other numbers of t
 """
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +46,7 @@ from hackmatrix.game.rules.observation import (
     FIELD,
     PLAYER_FEATURES,
     CellBytes,
+    Channel,
     Field,
     channel_starts,
 )
@@ -135,45 +137,41 @@ def _in_order(by_code: dict[int, CellBytes]) -> list[CellBytes]:
     return [by_code[code] for code in range(1, max(by_code) + 1)]
 
 
+class _Table(NamedTuple):
+    """The table, and where its rows are."""
+
+    columns: np.ndarray
+    weights: np.ndarray
+    dense_columns: np.ndarray
+    first: np.ndarray  # int32[places, CELLS], the row of code 1 in each place of each cell
+
+
 class FeatureRows:
     """Splits records into table rows and a dense part, which together give `features`.
 
     The feature vector of a record is zero, plus `dense` at `dense_columns`, plus for each of its
-    `rows` r the values `weights[r]` at `columns[r]`. Row 0 adds nothing.
-
-    Attributes:
-        size: length of the feature vector.
-        columns: int32[R, J], features of a row; shorter rows are padded with column 0, weight 0.
-        weights: float32[R, J].
-        dense_columns: int32[D].
+    `rows` r the values `weights[r]` at `columns[r]`. Row 0 adds nothing. The table is made when it
+    is first needed.
     """
 
     def __init__(self, layout: str) -> None:
         self._full = layout == "full"
         self.size = FEATURE_SIZE[layout]
-        dense = _DENSE + (_EXTRA_DENSE if self._full else ())
-        self._dense_channels = [channel for channel in _CHANNELS if channel.name in dense]
-        numbers = [
-            [_cell_numbers(cell, self._full) for cell in place] for place in _examples(self._full)
-        ]
-        sizes = np.array([len(place) for place in numbers])
-        first = 1 + CELLS * np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        # The row of code 1 in each place of each cell.
-        self._first = (first[:, None] + sizes[:, None] * np.arange(CELLS)).astype(np.int32)
-        rows: list[dict[int, float]] = [{}]
-        for place in numbers:
-            for cell in range(CELLS):
-                rows += [{_column(c, cell): x for c, x in row.items()} for row in place]
-        width = max(len(row) for row in rows)
-        self.columns = np.zeros((len(rows), width), np.int32)
-        self.weights = np.zeros((len(rows), width), np.float32)
-        for i, row in enumerate(rows):
-            self.columns[i, : len(row)] = list(row)
-            self.weights[i, : len(row)] = list(row.values())
-        in_rows = np.unique(self.columns[self.weights != 0])
-        self.dense_columns = self._dense_columns()
-        both = np.concatenate([in_rows, self.dense_columns])
-        assert sorted(both) == list(range(self.size))
+
+    @property
+    def columns(self) -> np.ndarray:
+        """int32[R, J]: the features of a row; shorter rows are padded with column 0, weight 0."""
+        return _table(self._full).columns
+
+    @property
+    def weights(self) -> np.ndarray:
+        """float32[R, J]."""
+        return _table(self._full).weights
+
+    @property
+    def dense_columns(self) -> np.ndarray:
+        """int32[D]."""
+        return _table(self._full).dense_columns
 
     def __call__(self, record: jax.Array) -> tuple[jax.Array, jax.Array]:
         """`dense` float32[D] and `rows` int32[144] of a record uint8[RECORD_SIZE]."""
@@ -187,23 +185,52 @@ class FeatureRows:
                 transmission_code(cells, self._full),
             ]
         )
-        rows = jnp.where(codes > 0, self._first - 1 + codes, 0).reshape(-1)
+        rows = jnp.where(codes > 0, _table(self._full).first - 1 + codes, 0).reshape(-1)
         return self._dense(record, cells), rows.astype(jnp.int32)
 
     def _dense(self, record: jax.Array, cells: CellBytes) -> jax.Array:
-        parts = [scaled(channel, cells.field(channel.name)) for channel in self._dense_channels]
+        channels = _dense_channels(self._full)
+        parts = [scaled(channel, cells.field(channel.name)) for channel in channels]
         parts += [player_features(record), owned_features(record)]
         if self._full:
             parts += [extra_features(record)]
         return jnp.concatenate([part.astype(jnp.float32) for part in parts])
 
-    def _dense_columns(self) -> np.ndarray:
-        cells = np.arange(CELLS)
-        columns = [_column(_PLACE[channel.name], cells) for channel in self._dense_channels]
-        columns += [np.arange(_FIRST_CELL)]
-        if self._full:
-            columns += [np.arange(CLASSIC_SIZE + CELLS * EXTRA_CELL_FEATURES, FEATURE_SIZE["full"])]
-        return np.concatenate(columns).astype(np.int32)
+
+@cache
+def _table(full: bool) -> _Table:
+    numbers = [[_cell_numbers(cell, full) for cell in place] for place in _examples(full)]
+    sizes = np.array([len(place) for place in numbers])
+    first = 1 + CELLS * np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    rows: list[dict[int, float]] = [{}]
+    for place in numbers:
+        for cell in range(CELLS):
+            rows += [{_column(c, cell): x for c, x in row.items()} for row in place]
+    width = max(len(row) for row in rows)
+    columns = np.zeros((len(rows), width), np.int32)
+    weights = np.zeros((len(rows), width), np.float32)
+    for i, row in enumerate(rows):
+        columns[i, : len(row)] = list(row)
+        weights[i, : len(row)] = list(row.values())
+    dense_columns = _dense_columns(full)
+    both = np.concatenate([np.unique(columns[weights != 0]), dense_columns])
+    assert sorted(both) == list(range(FEATURE_SIZE["full" if full else "classic"]))
+    by_cell = (first[:, None] + sizes[:, None] * np.arange(CELLS)).astype(np.int32)
+    return _Table(columns, weights, dense_columns, by_cell)
+
+
+def _dense_columns(full: bool) -> np.ndarray:
+    cells = np.arange(CELLS)
+    columns = [_column(_PLACE[channel.name], cells) for channel in _dense_channels(full)]
+    columns += [np.arange(_FIRST_CELL)]
+    if full:
+        columns += [np.arange(CLASSIC_SIZE + CELLS * EXTRA_CELL_FEATURES, FEATURE_SIZE["full"])]
+    return np.concatenate(columns).astype(np.int32)
+
+
+def _dense_channels(full: bool) -> list[Channel]:
+    names = _DENSE + (_EXTRA_DENSE if full else ())
+    return [channel for channel in _CHANNELS if channel.name in names]
 
 
 def _cell_numbers(cell: CellBytes, full: bool) -> dict[int, float]:
