@@ -1,4 +1,4 @@
-"""What a vector environment asks of the games that it plays, whichever engine plays them."""
+"""The face of the games of a vector environment, whichever engine plays them."""
 
 from typing import Any, NamedTuple, Protocol
 
