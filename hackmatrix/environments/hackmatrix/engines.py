@@ -76,10 +76,10 @@ def engine_of(name: str) -> Engine:
     Raises:
         UserError: the native engine was left out at the installation, or JAX is on an accelerator.
     """
-    on_cpu = jax.default_backend() == "cpu"
+    on_cpu, is_there = jax.default_backend() == "cpu", _native_is_there()
     if name == "auto":
-        name = "native" if native.available and on_cpu else "jax"
-    if name == "native" and not native.available:
+        name = "native" if is_there and on_cpu else "jax"
+    if name == "native" and not is_there:
         raise UserError(
             "engine=native: it was left out at the installation; see docs/native-engine.md"
         )
@@ -87,3 +87,12 @@ def engine_of(name: str) -> Engine:
         raise UserError(f"engine=native plays on CPUs, and JAX is on {jax.default_backend()}")
     module: Any = importlib.import_module(f"hackmatrix.environments.hackmatrix.{name}_games")
     return module
+
+
+def _native_is_there() -> bool:
+    """Whether the native engine was built, and with JAX's headers, which its custom calls need."""
+    if not native.available:
+        return False
+    from hackmatrix.game.native import _native
+
+    return hasattr(_native, "XLA_HANDLERS")

@@ -93,7 +93,7 @@ class HackMatrixEnv:
             reward: "game", or "progress" (`training_reward.py`), with which agents learn better.
             engine: "jax", "native" (on CPUs), "python" (the slow one that one reads), or "auto":
                 native on CPUs if it is there, else JAX. They differ in speed and in how they keep a
-                state, not in any result.
+                state, and in no result but the last bit of "progress" in Python.
 
         Raises:
             UserError: no such layout, reward or engine, or a limit below 1.

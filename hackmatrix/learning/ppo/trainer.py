@@ -125,7 +125,7 @@ class Trainer:
             lambda games: games, out_shardings=mesh.shardings(self.mesh, mesh.REPLICATED)
         )
         self._portable, self._from_portable = (
-            mesh.on_devices(convert or _same, self.mesh, specs.games, specs.games)
+            mesh.on_devices(convert, self.mesh, specs.games, specs.games) if convert else _same
             for convert in (self._members.portable, self._members.from_portable)
         )
 
