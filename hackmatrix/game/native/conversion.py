@@ -21,7 +21,7 @@ from hackmatrix.game.rules.board import CELLS, Content
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import MAX_SAVED_STATES
 
-_ENDINGS = (None, *engine.Ending)  # by the number of `Ending` in `state.hpp`
+ENDINGS = (None, *engine.Ending)  # by the number of `Ending` in `state.hpp`
 _NUMBERS = ("turn", "show", "calm", "atk_uses")
 _FACTS = ("stage", "interval", "next_task", "pending", "exit", "step")
 
@@ -39,7 +39,7 @@ def state_to_engine(games: Games, place: int) -> engine.State:
             engine.Position(**_position_to_engine(saved[(newest - age) % MAX_SAVED_STATES], exit))
             for age in ages
         ],
-        over=_ENDINGS[state["over"]],
+        over=ENDINGS[state["over"]],
     )
 
 
@@ -102,7 +102,7 @@ def games_from_engine(states: list[engine.State]) -> Games:
         _write_position(made["position"], state)
         _write(made, state, _FACTS)
         _write(made["dice"], state.dice, NAMES["dice"])
-        made["over"] = _ENDINGS.index(state.over)
+        made["over"] = ENDINGS.index(state.over)
         made["saved"] = len(state.saved)
         made["newest_saved"] = (len(state.saved) - 1) % MAX_SAVED_STATES
         for i, position in enumerate(state.saved):

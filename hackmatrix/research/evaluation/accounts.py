@@ -1,19 +1,33 @@
-"""The events of a game of HackMatrix, counted by the Python engine that plays it.
+"""The events of a game of HackMatrix, counted while it is played.
 
-A game that another engine played is played again from its actions, so the accounts of all players
-are made here. This module imports neither JAX nor NumPy: processes that play games start fast.
+This module imports neither JAX nor NumPy: processes that play games start fast.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
+from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.events import EventKind
-from hackmatrix.game.engine.game import Game, Outcome
+from hackmatrix.game.engine.game import Outcome, ends_turn, new_game, step
 from hackmatrix.game.engine.state import Ending, State
 from hackmatrix.game.rules import rewards
 from hackmatrix.game.rules.actions import SIPHON
 
 Choose = Callable[[State], int]
+
+
+class Holdings(NamedTuple):
+    """The numbers of a state that accounts are made of."""
+
+    stage: int
+    hp: int
+    siphons: int
+    credits: int
+    energy: int
+    points: int
+    programs: int  # owned
+    enemies: int
+    spawns: int  # that siphoning can still release on this board
 
 
 class Entry(NamedTuple):
@@ -85,121 +99,140 @@ class Account(NamedTuple):
 
 def account(stream: int, episode: int, choose: Choose, max_steps: int) -> Account:
     """Plays a game to its end, or until `max_steps` actions, and tells what happened."""
-    game = Game.new(stream, episode)
-    recorder = _Recorder(game.state)
-    while not game.state.over and len(recorder.actions) < max_steps:
-        action = choose(game.state)
-        recorder.before(game.state, action)
-        recorder.after(game.state, action, game.step(action))
-    return recorder.account(game.state)
+    state = new_game(Dice(stream, episode))
+    recorder, units = Recorder(holdings(state)), 0
+    while not state.over and len(recorder.actions) < max_steps:
+        action = choose(state)
+        outcome, death = take(state, action)
+        missed = outcome.parts["siphon_quality"] // rewards.SIPHON_QUALITY
+        recorder.note(action, holdings(state), outcome.stage_completed, missed, death)
+        units += sum(outcome.parts.values())
+    return recorder.account(state.over, units)
 
 
-class _Recorder:
+def take(state: State, action: int) -> tuple[Outcome, Death | None]:
+    """Takes an action, which changes the state, and tells how the player died by it."""
+    hp = state.player.hp
+    seen = {id(enemy) for enemy in state.enemies if state.sees(enemy)}
+    outcome = step(state, action)
+    if outcome.ending != Ending.DIED:
+        return outcome, None
+    hits = [event for event in outcome.events if event.kind == EventKind.HIT]
+    fatal = hits[hp - 1]
+    killers = [e for e in state.enemies_on(fatal.cell or 0) if e.type.name.lower() == fatal.piece]
+    return outcome, Death(
+        state.stage,
+        fatal.piece or "",
+        len(hits),
+        any(enemy.from_siphon for enemy in killers),
+        not any(id(enemy) in seen for enemy in killers),
+    )
+
+
+def holdings(state: State) -> Holdings:
+    """The numbers of a state that accounts are made of."""
+    player = state.player
+    return Holdings(
+        state.stage,
+        player.hp,
+        player.siphons,
+        player.credits,
+        player.energy,
+        player.score,
+        len(state.owned),
+        len(state.enemies),
+        sum(cell.spawn for cell in state.cells),
+    )
+
+
+class Recorder:
     """The account of a game so far."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, first: Holdings) -> None:
+        """Begins with the holdings before the first action."""
         self.actions = bytearray()
-        self.units = 0
-        self.stages: list[StageAccount] = []
-        self.siphonings: list[Siphoning] = []
-        self.chances = self.taken_at_once = 0
-        self.death: Death | None = None
+        self._now = first
+        self._stages: list[StageAccount] = []
+        self._siphonings: list[Siphoning] = []
+        self._chances = self._taken_at_once = 0
+        self._death: Death | None = None
         self._could_siphon = False
-        self._begin_stage(state)
+        self._begin_stage()
 
-    def _begin_stage(self, state: State) -> None:
-        player = state.player
-        self._entry = Entry(
-            player.hp, len(state.enemies), player.credits, player.energy, len(state.owned)
-        )
-        self._since = (len(self.actions), len(self.siphonings))
+    def _begin_stage(self) -> None:
+        now = self._now
+        self._entry = Entry(now.hp, now.enemies, now.credits, now.energy, now.programs)
+        self._since = (len(self.actions), len(self._siphonings))
         self._hits = 0
 
-    def before(self, state: State, action: int) -> None:
-        """Notes what the action will change."""
-        player = state.player
-        if action == SIPHON:
-            self._had = _holdings(state)
-        self._hp, self._stage = player.hp, state.stage
-        self._seen = {id(enemy) for enemy in state.enemies if state.sees(enemy)}
-        can_siphon = player.siphons > 0
+    def note(
+        self, action: int, after: Holdings, completed: bool, missed: int, death: Death | None
+    ) -> None:
+        """Notes an action.
+
+        Args:
+            action: the action.
+            after: the holdings after it.
+            completed: whether it completed a stage.
+            missed: credits and energy that siphoning at a better cell would have given.
+            death: how the player died by it, if so.
+        """
+        before, self._now = self._now, after
+        can_siphon = before.siphons > 0
         if can_siphon and not self._could_siphon:
-            self.chances += 1
-            self.taken_at_once += action == SIPHON
+            self._chances += 1
+            self._taken_at_once += action == SIPHON
         self._could_siphon = can_siphon
-
-    def after(self, state: State, action: int, outcome: Outcome) -> None:
-        """Notes what the action has changed."""
         self.actions.append(action)
-        self.units += sum(outcome.parts.values())
         if action == SIPHON:
-            self._siphoned(state, outcome)
-        hits = [event for event in outcome.events if event.kind == EventKind.HIT]
-        self._hits += len(hits)
-        if outcome.ending == Ending.DIED:
-            fatal = hits[self._hp - 1]
-            killers = [
-                e for e in state.enemies_on(fatal.cell or 0) if e.type.name.lower() == fatal.piece
-            ]
-            self.death = Death(
-                state.stage,
-                fatal.piece or "",
-                len(hits),
-                any(enemy.from_siphon for enemy in killers),
-                not any(id(enemy) in self._seen for enemy in killers),
-            )
-        if outcome.stage_completed:
-            self._end_stage(cleared=True)
-            self._begin_stage(state)
+            self._siphonings.append(_siphoning(before, after, missed))
+        if death is not None:
+            self._death = death
+            self._hits += death.hits
+        elif ends_turn(action) and not completed:  # only enemy turns cost hp
+            self._hits += before.hp - after.hp
+        if completed:
+            self._end_stage(before.stage, cleared=True)
+            self._begin_stage()
 
-    def _siphoned(self, state: State, outcome: Outcome) -> None:
-        had, has = self._had, _holdings(state)
-        missed = outcome.parts["siphon_quality"] // rewards.SIPHON_QUALITY
-        self.siphonings.append(
-            Siphoning(
-                credits=has.credits - had.credits,
-                energy=has.energy - had.energy,
-                points=has.points - had.points,
-                programs=has.programs - had.programs,
-                spawns=had.spawns - has.spawns,
-                missed=missed,
-            )
-        )
-
-    def _end_stage(self, *, cleared: bool) -> None:
+    def _end_stage(self, stage: int, *, cleared: bool) -> None:
         actions, siphonings = self._since
-        self.stages.append(
+        self._stages.append(
             StageAccount(
-                self._stage,
+                stage,
                 self._entry,
                 len(self.actions) - actions,
                 self._hits,
-                len(self.siphonings) - siphonings,
+                len(self._siphonings) - siphonings,
                 cleared,
             )
         )
 
-    def account(self, state: State) -> Account:
-        """The account of the whole game."""
-        if state.over != Ending.WON:
-            self._end_stage(cleared=False)
+    def account(self, ending: Ending | None, units: int) -> Account:
+        """The account of the whole game, by its ending and the sum of its rewards."""
+        now = self._now
+        if ending != Ending.WON:
+            self._end_stage(now.stage, cleared=False)
         return Account(
             bytes(self.actions),
-            state.over,
-            state.player.score,
-            len(state.owned),
-            self.units,
-            tuple(self.stages),
-            tuple(self.siphonings),
-            self.chances,
-            self.taken_at_once,
-            self.death,
+            ending,
+            now.points,
+            now.programs,
+            units,
+            tuple(self._stages),
+            tuple(self._siphonings),
+            self._chances,
+            self._taken_at_once,
+            self._death,
         )
 
 
-def _holdings(state: State) -> Siphoning:
-    """The player's numbers, and the spawns that are left on the board."""
-    player, spawns = state.player, sum(cell.spawn for cell in state.cells)
+def _siphoning(before: Holdings, after: Holdings, missed: int) -> Siphoning:
     return Siphoning(
-        player.credits, player.energy, player.score, len(state.owned), spawns, missed=0
+        credits=after.credits - before.credits,
+        energy=after.energy - before.energy,
+        points=after.points - before.points,
+        programs=after.programs - before.programs,
+        spawns=before.spawns - after.spawns,
+        missed=missed,
     )

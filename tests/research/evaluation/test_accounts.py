@@ -4,12 +4,13 @@ import random
 
 import pytest
 
+from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.programs import ProgramId
-from hackmatrix.research.evaluation import plain_games
+from hackmatrix.research.evaluation import accounts, plain_games
 from hackmatrix.research.evaluation.accounts import Account, Death, account
 from hackmatrix.research.evaluation.plain_games import PlainGame, Replay, played, replays
 
@@ -45,9 +46,20 @@ def test_an_account_adds_up() -> None:
     assert min(ended, cut_off, siphoned) > 5
 
 
-def test_a_replay_tells_the_same() -> None:
-    told = [at_random(episode) for episode in range(5)]
-    assert replays([Replay(0, i, each.actions) for i, each in enumerate(told)]) == told
+@pytest.mark.parametrize("in_c", [True, False])
+def test_a_replay_tells_the_same(in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if in_c and not native.available:
+        pytest.skip("the native engine was left out")
+    monkeypatch.setattr(native, "available", in_c)
+    episodes = range(80 if in_c else 5)
+    by_rule = [PlainGame("scripted", 0, i, 2_000) for i in range(6 if in_c else 1)]
+    told = [at_random(episode, 20 + 5 * episode) for episode in episodes] + played(by_rule)
+    numbers = [*episodes, *(game.number for game in by_rule)]
+    again = replays([Replay(0, i, each.actions) for i, each in zip(numbers, told, strict=True)])
+    assert again == told
+    if in_c:
+        assert {each.ending for each in told} == {"won", "died", None}
+        assert {stage.cleared for each in told for stage in each.stages} == {True, False}
 
 
 DYING = """\
@@ -75,7 +87,7 @@ enemy cryptog 3,2 hp 2 last 3,2
     ],
 )
 def test_the_last_hit_is_told(action: int, death: Death, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Game, "new", lambda *_: Game.from_text(DYING))
+    monkeypatch.setattr(accounts, "new_game", lambda _: Game.from_text(DYING).state)
     told = account(7, 0, lambda _: action, 10)
     assert told.death == death
     assert (told.ending, told.won, told.stages_cleared) == ("died", False, 0)
@@ -85,7 +97,7 @@ def test_who_comes_from_out_of_sight_is_told(monkeypatch: pytest.MonkeyPatch) ->
     hidden = DYING.replace("enemy virus 2,3 hp 2 from_siphon\n", "").replace(".v", "..")
     hidden = hidden.replace(".. .. .c .. .. ..", ".. .c .. .. .. ..")
     hidden = hidden.replace("3,2 hp 2 last 3,2", "3,1 hp 2 last 3,3")
-    monkeypatch.setattr(Game, "new", lambda *_: Game.from_text(hidden))
+    monkeypatch.setattr(accounts, "new_game", lambda _: Game.from_text(hidden).state)
     told = account(7, 0, lambda _: 2, 10)  # walks under it
     assert told.death == Death(3, "cryptog", 1, from_siphon=False, unseen=True)
 
@@ -104,3 +116,12 @@ def test_processes_play_the_same_games(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = played(games)
     monkeypatch.setattr(plain_games, "_WORTH_A_PROCESS", 2)
     assert played(games) == alone
+
+
+def test_healing_is_no_hit(monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = DYING.replace("credits 0 energy 0", "credits 9 energy 9").replace(
+        "owned\n", "owned RESET\n"
+    )
+    monkeypatch.setattr(accounts, "new_game", lambda _: Game.from_text(ready).state)
+    told = account(7, 0, lambda _: RESET, 1)
+    assert [stage.hits for stage in told.stages] == [0]

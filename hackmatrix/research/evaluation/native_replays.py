@@ -1,0 +1,76 @@
+"""Accounts of games that were played, from the native engine, which plays them again together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.game.engine.state import Ending
+from hackmatrix.game.native.batch import reset, step
+from hackmatrix.game.native.conversion import ENDINGS, state_to_engine
+from hackmatrix.game.native.layout import Games
+from hackmatrix.game.rules.rewards import REWARD_PARTS, SIPHON_QUALITY, UNIT
+from hackmatrix.research.evaluation.accounts import Account, Death, Holdings, Recorder, take
+
+Array = np.ndarray[Any, Any]
+
+_COMPLETION, _MISSED = map(REWARD_PARTS.index, ("stage_completion", "siphon_quality"))
+_DIED = ENDINGS.index(Ending.DIED)
+
+
+def native_replays(
+    streams: Sequence[int], episodes: Sequence[int], actions: Sequence[bytes]
+) -> list[Account]:
+    """The accounts of N games.
+
+    Args:
+        streams: of their dice.
+        episodes: their numbers in the streams.
+        actions: all that were taken in each game.
+    """
+    games, out = reset(np.array(streams), np.array(episodes)), None
+    recorders = list(map(Recorder, _holdings(games.states, slice(None))))
+    lengths = np.array([len(each) for each in actions])
+    for time in range(lengths.max()):
+        due = np.flatnonzero(time < lengths)
+        taken = np.zeros(len(actions), np.int32)
+        taken[due] = [actions[game][time] for game in due.tolist()]
+        before, held = games.states.copy(), time >= lengths
+        out = step(games, taken, held=held, out=out, auto_reset=False, threads=num_cores())
+        missed = np.rint(out.reward_parts[due, _MISSED] / (SIPHON_QUALITY * UNIT)).astype(int)
+        noted = zip(
+            due.tolist(),
+            taken[due].tolist(),
+            _holdings(games.states, due),
+            (out.reward_parts[due, _COMPLETION] > 0).tolist(),
+            missed.tolist(),
+            (games.states["over"][due] == _DIED).tolist(),
+            strict=True,
+        )
+        for game, action, *facts, died in noted:
+            death = _death(games, before, game, action) if died else None
+            recorders[game].note(action, *facts, death)
+    endings = [ENDINGS[number] for number in games.states["over"]]
+    ends = zip(recorders, endings, games.episode_return.tolist(), strict=True)
+    return [recorder.account(ending, units) for recorder, ending, units in ends]
+
+
+def _holdings(states: Array, places: Any) -> list[Holdings]:
+    position = states["position"]
+    player = position["player"]
+    columns = (
+        states["stage"],
+        *(player[name] for name in ("hp", "siphons", "credits", "energy", "score")),
+        np.bitwise_count(position["owned"]),
+        position["enemies"]["count"],
+        position["cells"]["spawn"].sum(axis=1, dtype=np.int32),
+    )
+    return list(map(Holdings, *(column[places].tolist() for column in columns)))
+
+
+def _death(games: Games, before: Array, game: int, action: int) -> Death | None:
+    """The death by an action, which the Python engine takes again: it tells who hit the player."""
+    states = before[game : game + 1]
+    states["saved"] = 0  # what UNDO restores has been written over, and plays no part
+    return take(state_to_engine(games._replace(states=states), 0), action)[1]
