@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hackmatrix.core.errors import UserError, in_words
+from hackmatrix.core.errors import UserError, in_words, linked
 from hackmatrix.core.streams import clean_output, discard_output, open_closed_streams
 from hackmatrix.core.version import __version__
 
@@ -87,7 +87,7 @@ def _exit_code(command: str, work: Callable[[], int]) -> int:
 
 def _complain(command: str, text: str) -> None:
     with contextlib.suppress(OSError):  # the terminal may be gone
-        print(f"{command}: error: {text}", file=sys.stderr)
+        print(f"{command}: error: {linked(text)}", file=sys.stderr)
 
 
 def _run(name: str, rest: list[str]) -> int:

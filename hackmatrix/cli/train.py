@@ -53,6 +53,15 @@ option is wrong, 75 when a bucket did not answer or another process of --distrib
 are to be started again, with --resume."""
 
 
+_COMMON = {
+    *("config", "list_configs", "print_config", "run_name", "output_dir", "resume"),
+    *("env", "observation", "reward", "num_envs", "seed", "num_seeds", "total_timesteps"),
+    *("num_steps", "lr", "gamma", "ent_coef", "architecture", "hidden_dim", "num_layers"),
+    *("device", "num_devices", "on_unhealthy", "eval_interval", "tensorboard", "wandb"),
+    *("save_interval_minutes", "checkpoint_dir"),
+}
+
+
 class Asked(NamedTuple):
     """A parsed command line."""
 
@@ -88,6 +97,7 @@ def parsed(argv: list[str]) -> Asked:
         command="hackmatrix train",
         purpose="Trains an agent by PPO, with checkpoints from which training can go on exactly.",
         example=_EXAMPLE,
+        common=_COMMON,
     )
     in_file = _in_file(given)
     places = places_of({**in_file, **flags}, given)
