@@ -10,6 +10,7 @@ from pathlib import Path
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
+from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.learning.settings.config import MAX_SEED
 
 _EXAMPLE = """\
@@ -97,5 +98,5 @@ def main(argv: list[str]) -> int:
     )
     with_config = f"--config {shlex.quote(str(options.config))} " if options.config else ""
     line = [*config.environment.code_flags, "--init-from", str(options.out)]
-    print(f"next        hackmatrix train {with_config}{shlex.join(line)}")
+    print(f"next        {typed_command()} train {with_config}{shlex.join(line)}")
     return 0

@@ -21,6 +21,7 @@ from hackmatrix.cli.train_bucket import (
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import options_of
 from hackmatrix.core.processes.supervisor import RESTART_ME, watched
+from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.environments.registry import check_code
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.learning.ppo.config import Course
@@ -266,11 +267,11 @@ def _summary(outcome: "Outcome", course: Course, config: TrainConfig) -> list[st
     following = []
     if outcome.params is not None:
         env = ["--env", config.environment.name] if config.environment.code_flags else []
-        following.append(shlex.join(["hackmatrix", "evaluate", str(outcome.params), *env]))
+        following.append(shlex.join([typed_command(), "evaluate", str(outcome.params), *env]))
     goes_on = outcome.end.value in ("signal", "anomaly") and outcome.updates < course.num_updates
     if goes_on and outcome.checkpoint is not None and not outcome.collapsed:
         words = ["--resume", str(outcome.run), *config.environment.code_flags]
-        following.append(shlex.join(["hackmatrix", "train", *words]))
+        following.append(shlex.join([typed_command(), "train", *words]))
     for label, command in zip(("next", ""), following, strict=False):
         lines.append(f"{label:<12}{command}")
     return lines

@@ -15,6 +15,7 @@ import yaml
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
+from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.settings.config import TrainConfig
@@ -187,7 +188,7 @@ def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]
         f"run         {run}",
         f"checkpoint  {run / 'checkpoints' / '4'}",
         f"params      {run / 'final_params.npz'}",
-        f"next        hackmatrix evaluate {run / 'final_params.npz'}",
+        f"next        {typed_command()} evaluate {run / 'final_params.npz'}",
     ]
     assert (run / "final_params.npz").exists()
 
