@@ -32,7 +32,7 @@ TOGETHER, STEPS, SECONDS = "one agent", "single, equal steps", "single, equal se
 class MultiTaskOptions(Options):
     """The options of the command."""
 
-    config: Path = option(Path("configs/multi_task.yaml"), "settings of the agent of all tasks")
+    config: Path = option(Path("multi_task"), "settings of the agent of all tasks")
     timesteps: int | None = option(
         None, "steps of the agent of all tasks; those of the file unless given", at_least=1
     )

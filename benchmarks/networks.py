@@ -29,7 +29,7 @@ from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import report_on
 
-CONFIG = Path("configs/best.yaml")
+CONFIG = Path("best")
 GAMES = 10  # seed of the games that the trained networks play
 TICKS = 10_000  # updates by which schedules are counted; they go by processor time
 

@@ -151,7 +151,8 @@ def train(env: str = "HackMatrix", /, **settings: Any) -> "Outcome":
     Args:
         env: the environment, or `module:function` for one of your own.
         settings: those of `hackmatrix.learning.settings.config.TrainConfig`, such as
-            `total_timesteps`, `num_envs`, `hidden_dim`, `seed` and `checkpoint_dir`.
+            `total_timesteps`, `num_envs`, `hidden_dim`, `seed` and `checkpoint_dir`. The others
+            are those of `--config best` for HackMatrix, else the defaults.
 
     Returns:
         How the run ended, and where its folder, checkpoint and params are.
@@ -164,8 +165,10 @@ def train(env: str = "HackMatrix", /, **settings: Any) -> "Outcome":
 
     need("jax", "flax")
     from hackmatrix.learning.run.loop import train
+    from hackmatrix.learning.settings.config_file import default_settings
     from hackmatrix.learning.settings.resolve import resolve
     from hackmatrix.research.evaluation.selection import make_evaluate
 
-    config, _ = resolve({"env": env, **settings})
+    given = {"env": env, **settings}
+    config, _ = resolve(given, default_settings(given))
     return train(config, make_evaluate=make_evaluate)

@@ -13,9 +13,9 @@ from hackmatrix.core.extras import need
 from hackmatrix.research.tuning.options import TuneOptions
 
 _EXAMPLE = """\
-  hackmatrix tune --config configs/cartpole_best.yaml --search-space space.yaml --num-trials 30
+  hackmatrix tune --config cartpole_best --search-space space.yaml --num-trials 30
       30 trials with Optuna's TPE; the same command goes on after a kill
-  hackmatrix tune --config configs/cartpole_best.yaml --search-space space.yaml --sampler random
+  hackmatrix tune --config cartpole_best --search-space space.yaml --sampler random
       random search beside it, in the same folder and the same report"""
 
 

@@ -11,7 +11,7 @@ from hackmatrix.core.errors import UserError
 # The extra that brings a module; `pyproject.toml` has the packages.
 EXTRAS = {
     **dict.fromkeys(
-        ("jax", "jaxlib", "flatbuffers", "flax", "optax", "orbax", "scipy", "tensorboardX"), "train"
+        ("jax", "jaxlib", "flatbuffers", "flax", "optax", "orbax", "tensorboardX"), "train"
     ),
     **dict.fromkeys(("google", "google_crc32c"), "bucket"),
     **dict.fromkeys(("gymnax", "six"), "classic"),

@@ -103,7 +103,7 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
     shown = set(re.findall(r"--[a-z-]+", result.stdout))
     missing = [flag for flag in (*FLAGS, *FURTHER) if flag not in shown]
     assert missing == []
-    assert "  hackmatrix train --num-envs 2048" in result.stdout
+    assert "  hackmatrix train --config quick --seed 1\n" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,7 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
         (["--resume", ""], "--resume must name a run's folder"),
         (["--resume", "x.npz"], "--resume x.npz: there is no such file"),
         (["--resume-run", ".."], "--resume-run must be 1 to 100 letters"),
+        (["--config", "bets"], "bets: no file, and no settings of this name; did you mean best?"),
         (["--rewind"], "--rewind needs --resume"),
         (["--checkpoint-dir", "gs://b/x"], "gs://b/x: must have the form gs://BUCKET/FOLDER"),
         (["--resume", "gs://"], "gs://: must have the form gs://BUCKET/FOLDER"),
@@ -141,7 +142,7 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
             ["--observation", "rgb"],
             "argument --observation: must be one of classic, full, tactical, got 'rgb'",
         ),
-        (["--num-envs", "10", "--num-steps", "3"], "--num-minibatches 4 must divide"),
+        (["--num-envs", "10", "--num-steps", "3"], "--num-minibatches 32 must divide"),
         (["--run-name", "../x"], "--run-name must be 1 to 100 letters"),
     ],
 )
@@ -218,7 +219,7 @@ def test_scaling_is_told_and_saved(
 ) -> None:
     monkeypatch.setattr("hackmatrix.learning.settings.batch_scaling.REFERENCE_BATCH", 32)
     argv = [*TINY, "--total-timesteps", "64", "--run-name", "x", "--lr", "0.001"]
-    assert train(argv) == 0
+    assert train([*argv, "--config", "original"]) == 0
     out = capsys.readouterr().out
     assert "scaled for the batch of 64: num_minibatches 4 -> 8\n" in out
     assert "scaled for the batch of 64: update_epochs 4 -> 2\n" in out

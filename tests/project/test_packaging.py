@@ -9,7 +9,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from paths import ROOT
+from paths import CONFIGS, ROOT
 
 from hackmatrix.core.extras import EXTRAS as MODULES
 
@@ -100,8 +100,11 @@ def test_the_wheel_holds_the_package_alone() -> None:
         for folder in folders
         for path in (ROOT / "hackmatrix" / folder).iterdir()
     }
+    configs = {str(path.relative_to(ROOT)) for path in CONFIGS.rglob("*.yaml")}
+    assert "hackmatrix/configs/best.yaml" in configs
     agent = {f"hackmatrix/agents/shipped/final_params.{kind}" for kind in ("npz", "json")}
-    assert files == package | page | agent | {"hackmatrix/py.typed", "hackmatrix_command.py"}
+    others = {"hackmatrix/py.typed", "hackmatrix_command.py"}
+    assert files == package | page | agent | configs | others
     assert "hackmatrix/research/bench/env.py" in files
     assert (ROOT / "benchmarks" / "peers.py").exists()  # and is not among them
 
