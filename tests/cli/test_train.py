@@ -15,6 +15,7 @@ import yaml
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
+from hackmatrix.cli.train import script
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.settings.config import TrainConfig
@@ -177,7 +178,8 @@ TINY = ["--num-envs=8", "--num-steps=8", "--hidden-dim=8", "--log-interval=2", "
 
 
 def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train([*TINY, "--total-timesteps", "2e2", "--run-suffix", "tiny"]) == 0
+    argv = [*TINY, "--config", "original", "--total-timesteps", "2e2", "--run-suffix", "tiny"]
+    assert train(argv) == 0
     (run,) = (grid / "checkpoints").iterdir()
     assert re.fullmatch(r"hackmatrix-jax-[a-z]{3}\d\d-\d\d-1-tiny", run.name)
     lines = capsys.readouterr().out.splitlines()
@@ -191,6 +193,35 @@ def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]
         f"next        hackmatrix evaluate {run / 'final_params.npz'}",
     ]
     assert (run / "final_params.npz").exists()
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    assert train([*argv, "--print-config"]) == 0
+    sections: dict[str, dict[str, Any]] = yaml.safe_load(capsys.readouterr().out)
+    return {name: value for section in sections.values() for name, value in section.items()}
+
+
+def test_the_best_settings_are_taken_where_none_are_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best = printed(capsys)
+    assert best == printed(capsys, "--config", "best")
+    assert (best["observation"], best["lr"]) == ("tactical", 1e-3)
+    assert printed(capsys, "--lr", "0.1") == best | {"lr": 0.1}
+    original = printed(capsys, "--config", "original")
+    assert (original["observation"], original["lr"]) == ("full", 2.5e-4)
+    assert printed(capsys, "--env", "CartPole-v1")["lr"] == 2.5e-4
+    monkeypatch.setattr(sys, "argv", ["train_purejaxrl.py", "--print-config"])
+    assert script("hackmatrix train") == 0
+    assert "  lr: 0.00025\n" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("grid")
+def test_a_resumed_run_keeps_its_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [*TINY, "--total-timesteps", "64", "--run-name", "x", "--config", "original"]
+    assert train(argv) == 0
+    capsys.readouterr()
+    assert printed(capsys, "--resume", "checkpoints/x")["lr"] == 2.5e-4
 
 
 @pytest.mark.usefixtures("grid")
@@ -208,6 +239,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(
         patched.setattr(Trainer, "run", interrupted)
         assert train([*TINY, "--total-timesteps", "256", "--run-name", "x"]) == 128 + signal.SIGTERM
     lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "settings of --config best; --list-configs names others"
     assert lines[-6] == "stopped after 2 updates, 128 steps"
     assert lines[-1] == "            hackmatrix train --resume checkpoints/x"
     assert train(["--resume", "checkpoints/x"]) == 0
