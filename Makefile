@@ -17,7 +17,7 @@ help:  ## list the targets
 setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
 train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
-	$(BIN)/hackmatrix train --config configs/cpu.yaml --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
+	$(BIN)/hackmatrix train --config quick --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
 	$(BIN)/hackmatrix evaluate random
 	$(BIN)/hackmatrix evaluate runs/$(RUN)
 
@@ -47,7 +47,7 @@ sb3: $(READY)  ## Stable-Baselines3 with torch for CPUs, into .venv; then its te
 	$(BIN)/pip install --editable '.[sb3]'
 
 lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest versions)
-	$(LOCK) --extra dev --output-file requirements.lock $(LOCK_FLAGS)
+	$(LOCK) --extra all --group dev --output-file requirements.lock $(LOCK_FLAGS)
 	$(LOCK) --extra bench --constraint requirements.lock --no-annotate \
 	    --output-file requirements-bench.lock $(LOCK_FLAGS)
 
