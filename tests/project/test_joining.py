@@ -1,7 +1,9 @@
 """What a stranger meets who wants to join: CI, forms, hooks, citation."""
 
 import re
+import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from paths import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HOME = PROJECT["urls"]["Homepage"]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -100,3 +103,13 @@ def test_the_changelog_has_this_version() -> None:
 def test_links_lead_somewhere(document: Path) -> None:
     targets = re.findall(r"\]\((?!http)([^)#]+)", document.read_text())
     assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_the_quickest_test_is_of_one_rule_in_one_engine() -> None:
+    (line,) = re.findall(r"^\.venv/bin/(pytest .*EXCH.*?)  #", CONTRIBUTING.read_text(), re.M)
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(line), "-v"], cwd=ROOT, capture_output=True, text=True
+    )
+    passed = re.findall(r"test_rule\[(\w+)-.*EXCH.* PASSED", done.stdout)
+    assert passed, done.stdout
+    assert {*passed} == {"python"}
