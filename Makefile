@@ -31,6 +31,10 @@ commands: $(READY)  ## each command of the documents once, as a user runs it, in
 slow: $(READY)  ## the full, long test suites
 	$(BIN)/pytest -m slow --override-ini "norecursedirs=.*"  # tests/commands too
 
+format: $(READY)  ## put style and format right
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
 lint: $(READY)  ## style, format and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -68,4 +72,4 @@ $(BENCH)/.ready: requirements-bench.lock
 	@SETUP_VENV=$(BENCH) SETUP_LOCK=requirements-bench.lock .ci/setup $(PYTHON)
 	@touch $@
 
-.PHONY: help setup train test commands slow lint bench classic sb3 lock clean
+.PHONY: help setup train test commands slow format lint bench classic sb3 lock clean

@@ -1,11 +1,13 @@
 """Builds the native engine beside its sources, for editable installs and wheels.
 
 Hatchling calls it; `python hatch_build.py` does the same by hand. Where no C++ compiler is there,
-or it fails, the engine is left out and everything else works.
+or it fails, the engine is left out and everything else works. It also makes the description of the
+package, which is the README with absolute links.
 """
 
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 ROOT = Path(__file__).parent
 SOURCES = ROOT / "hackmatrix" / "game" / "native"
@@ -40,6 +43,19 @@ class CustomBuildHook(BuildHookInterface[Any]):
             build_data["artifacts"].append(str(MODULE.relative_to(ROOT)))
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
+
+
+class Description(MetadataHookInterface):
+    """The README for readers who have no files beside it."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Hatchling's call before it writes the metadata."""
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        home, tag = metadata["urls"]["Homepage"], f"v{metadata['version']}"
+        # Pictures before links: both end alike, and what is absolute by then is left alone.
+        text = re.sub(r'(!\[[^]]*]\(|src=")(?!https?:)', rf"\1{home}/raw/{tag}/", text)
+        text = re.sub(r"(]\()(?!https?:|#)", rf"\1{home}/blob/{tag}/", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
 def built() -> bool:

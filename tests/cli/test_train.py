@@ -15,8 +15,8 @@ import yaml
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
-from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.cli.train import script
+from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.settings.config import TrainConfig

@@ -67,7 +67,7 @@ SLOW = re.compile(
     r".*(?:bench compile|make bench|tune --config hackmatrix|--search |@|analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|"
-    r"benchmarks\.(?:search|recipe|networks|multi_task|scaling --rep|weak|coverage|install_sizes))"
+    r"benchmarks\.(?:search|mutation|recipe|networks|multi_task|scaling --rep|weak|coverage|install_sizes))"
 )
 
 # The first that fits a line holds.
@@ -155,6 +155,8 @@ ROWS = [
     Row(r"python -m benchmarks.clients --train", "--train 128 --num-envs 4"),
     Row(r"python -m benchmarks.clients", "--num-envs 16 --num-steps 4 --repeats 1", "steps/s"),
     Row(r"python -m benchmarks.install_sizes", "--extras film", r"hackmatrix\[film\]"),
+    Row(r"python -m benchmarks.licences", prints=r"\| MIT \|"),
+    Row(r"python -m benchmarks.mutation", "--count 1", prints="killed"),
     Row(r"python -m benchmarks.learning", writes=("benchmarks/learning.svg",)),
     Row(r"python -m benchmarks.multi_task", "--timesteps 64 --num-seeds 1 --episodes 2"),
     Row(

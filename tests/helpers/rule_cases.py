@@ -5,21 +5,16 @@ A case says what changes; everything else must stay as it was. The dice are thos
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import jax
-import jax_games
-import numpy as np
-
 from hackmatrix.game import native
 from hackmatrix.game.engine import Game
-from hackmatrix.game.engine.saving import state_from_dict, state_to_dict
+from hackmatrix.game.engine.saving import state_from_dict
 from hackmatrix.game.engine.text import drawing, read_fact, state_from_text, state_to_text
-from hackmatrix.game.jaxgame.conversion import state_to_engine
-from hackmatrix.game.rules.actions import ACTION_NAMES, NUM_ACTIONS
+from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.game.rules.board import SIZE, Content
 from hackmatrix.game.rules.rewards import REWARD_PARTS, STEP
 
@@ -67,71 +62,22 @@ class PythonEngine:
         return [PythonPlay(data).step(action)[0] for data in states]
 
 
-class JaxPlay:
-    """The game at every place of the batch; the last place is the one that is looked at."""
+def _jax() -> Engine:
+    # Imported here, so that whoever runs the Python engine alone doesn't wait for JAX.
+    from jax_rule_engine import JaxEngine
 
-    def __init__(self, data: Data) -> None:
-        self.state = jax_games.begin([state_from_dict(data)])
-
-    def valid_actions(self) -> list[int]:
-        bits = int(jax_games.masks(self.state)[-1])
-        return [action for action in range(NUM_ACTIONS) if bits >> action & 1]
-
-    def step(self, action: int) -> tuple[Data, Parts, list[int]]:
-        stepped = jax_games.step(self.state, np.full(jax_games.GAMES, action))
-        self.state = stepped.state
-        parts = jax_games.parts_of(stepped.info)[-1].tolist()
-        parts_by_name = dict(zip(REWARD_PARTS, parts, strict=True))
-        return _at(jax.device_get(self.state.game), -1), parts_by_name, self.valid_actions()
+    return JaxEngine()
 
 
-class JaxEngine:
-    def from_dict(self, data: Data) -> Play:
-        return JaxPlay(data)
+def _native() -> Engine:
+    from native_rule_engine import NativeEngine
 
-    def after(self, states: Sequence[Data], action: int) -> list[Data]:
-        batch = jax_games.begin([state_from_dict(data) for data in states])
-        stepped = jax_games.step(batch, np.full(jax_games.GAMES, action))
-        games = jax.device_get(stepped.state.game)
-        return [_at(games, place) for place in range(len(states))]
+    return NativeEngine()
 
 
-def _at(games: Any, place: int) -> Data:
-    return state_to_dict(state_to_engine(jax.tree.map(lambda x: x[place], games)))
-
-
-class NativePlay:
-    def __init__(self, data: Data) -> None:
-        self.games = native_games.begin([state_from_dict(data)])
-
-    def valid_actions(self) -> list[int]:
-        return native_games.valid_actions(self.games)[0]
-
-    def step(self, action: int) -> tuple[Data, Parts, list[int]]:
-        parts = native_games.step(self.games, [action])[0]
-        parts_by_name = dict(zip(REWARD_PARTS, parts, strict=True))
-        return _native_at(self.games, 0), parts_by_name, self.valid_actions()
-
-
-class NativeEngine:
-    def from_dict(self, data: Data) -> Play:
-        return NativePlay(data)
-
-    def after(self, states: Sequence[Data], action: int) -> list[Data]:
-        games = native_games.begin([state_from_dict(data) for data in states])
-        native_games.step(games, [action] * len(states))
-        return [_native_at(games, place) for place in range(len(states))]
-
-
-def _native_at(games: Any, place: int) -> Data:
-    return state_to_dict(native_games.state_of(games, place))
-
-
-ENGINES: dict[str, type[Engine]] = {"python": PythonEngine, "jax": JaxEngine}
+ENGINES: dict[str, Callable[[], Engine]] = {"python": PythonEngine, "jax": _jax}
 if native.available:
-    import native_games
-
-    ENGINES["native"] = NativeEngine
+    ENGINES["native"] = _native
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,12 @@
 """The repository as others meet it: what its files name, what is locked, what CI runs."""
 
+import email
 import re
 import subprocess
+import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -179,3 +183,27 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     section = re.search(r"^## Test\n+```bash\n(.+?)\n```", readme, re.M)
     assert section is not None
     assert re.search(rf"^{section[1]}\b", (ROOT / ".ci" / "run").read_text(), re.M)
+
+
+@pytest.mark.slow
+def test_sources_and_wheel_describe_the_package_without_relative_links(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--directory"]
+    subprocess.run([*command, tmp_path, "--target", "sdist"], cwd=ROOT, check=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as sources:
+        sources.extractall(tmp_path, filter="data")
+    (unpacked,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    subprocess.run([*command, tmp_path, "--target", "wheel"], cwd=unpacked, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as files:
+        (place,) = (name for name in files.namelist() if name.endswith("/METADATA"))
+        facts = email.message_from_string(files.read(place).decode())
+    assert facts["Description-Content-Type"] == "text/markdown"
+    text = facts.get_payload()
+    assert isinstance(text, str)
+    targets = re.findall(r'(?:]\(|src=")([^)"]+)', text)
+    home = f"{PROJECT['urls']['Homepage']}/"
+    assert len(targets) > 20
+    assert [target for target in targets if not target.startswith(home)] == []
+    here = [re.sub(r"(?:raw|blob)/v[\d.]+/", "", target.removeprefix(home)) for target in targets]
+    assert [name for name in here if not (ROOT / name.partition("#")[0]).exists()] == []

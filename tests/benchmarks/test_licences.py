@@ -1,0 +1,69 @@
+"""`benchmarks.licences`: the licences of what the package needs."""
+
+import re
+import tomllib
+from email.message import Message
+from importlib.metadata import Distribution
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from paths import DOCS, ROOT
+
+from benchmarks.licences import ONLY_HERE, LicencesOptions, licence_of, measure
+
+
+class Stated(Distribution):
+    def __init__(self, **fields: str) -> None:
+        self.fields = Message()
+        for name, value in fields.items():
+            self.fields[name.replace("_", "-")] = value
+
+    @property
+    def metadata(self) -> Message:
+        return self.fields
+
+    def read_text(self, filename: str) -> None:
+        return None
+
+    def locate_file(self, path: str) -> str:
+        return path
+
+
+@pytest.mark.parametrize(
+    ("stated", "licence"),
+    [
+        (Stated(License_Expression="MIT OR Apache-2.0"), "MIT OR Apache-2.0"),
+        (Stated(License="Apache License, Version 2.0"), "Apache-2.0"),
+        (Stated(License="The MIT License (MIT)\n\nPermission is hereby granted"), "MIT"),
+        (
+            Stated(
+                License="Copyright (c) 2001\nAll rights reserved",
+                Classifier="License :: OSI Approved :: BSD License",
+            ),
+            "BSD License",
+        ),
+        (Stated(), "-"),
+        (None, "not installed here"),
+    ],
+)
+def test_a_licence_is_what_the_package_states(stated: Stated | None, licence: str) -> None:
+    assert licence_of(stated) == licence
+
+
+def test_the_document_has_every_package() -> None:
+    found = measure(LicencesOptions())
+    assert {"jax", "numpy", "scipy"} <= set(found.needed)
+    assert not {"pytest", "ruff", "mypy", "craftax"} & {*found.needed, *found.of_extras}
+    rows = re.findall(r"^\| .* \| (.*) \| (.*) \|$", (DOCS / "licences.md").read_text(), re.M)
+    listed = {name for row in rows for cell in row for name in cell.split(", ")}
+    assert {*found.needed, *found.of_extras} - listed == set()
+
+
+def test_every_direct_dependency_is_among_them() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    texts = [text for extra in {*extras} - {*ONLY_HERE} for text in extras[extra]]
+    named = {canonicalize_name(Requirement(text).name) for text in project["dependencies"] + texts}
+    found = measure(LicencesOptions())
+    assert named - {*found.needed, *found.of_extras} == set()

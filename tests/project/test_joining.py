@@ -1,0 +1,115 @@
+"""What a stranger meets who wants to join: CI, forms, hooks, citation."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from paths import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+HOME = PROJECT["urls"]["Homepage"]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    return [step for job in read(workflow)["jobs"].values() for step in job["steps"]]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_runs_jobs_on_known_machines(workflow: Path) -> None:
+    about = read(workflow)
+    # YAML 1.1 reads the key `on` as true.
+    assert {"name", True, "jobs"} <= set(about)
+    for job in about["jobs"].values():
+        several = "matrix.machine" in job["runs-on"]
+        machines = job["strategy"]["matrix"]["machine"] if several else [job["runs-on"]]
+        assert all(re.match(r"ubuntu-|macos-|windows-", machine) for machine in machines)
+    for step in steps(workflow):
+        assert ("uses" in step) != ("run" in step)
+        assert re.fullmatch(r"[\w-]+/[\w-]+@v\d[\d.]*", step.get("uses", "actions/x@v1"))
+
+
+def test_all_supported_pythons_are_checked() -> None:
+    jobs = read(ROOT / ".github" / "workflows" / "checks.yml")["jobs"]
+    versions = [text.rsplit(" ", 1)[1] for text in PROJECT["classifiers"] if "Python :: 3" in text]
+    assert jobs["all"]["strategy"]["matrix"]["python"] == versions
+    assert jobs["all"]["steps"][-1]["run"] == ".ci/run"
+
+
+def test_what_workflows_run_is_there_and_can_be_run() -> None:
+    commands = [step["run"] for workflow in WORKFLOWS for step in steps(workflow) if "run" in step]
+    ours = [command for command in commands if not command.startswith("pipx run ")]
+    assert ".ci/core" in ours
+    for command in ours:
+        assert (ROOT / command).stat().st_mode & 0o111, command
+        subprocess.run(["bash", "-n", ROOT / command], check=True)
+    named = re.findall(r"(?:^|\s)(tests/\S+)", (ROOT / ".ci" / "core").read_text())
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("form", ["bug", "wish"])
+def test_a_form_asks_questions(form: str) -> None:
+    about = read(ROOT / ".github" / "ISSUE_TEMPLATE" / f"{form}.yml")
+    assert about["name"]
+    assert about["description"]
+    questions = [part for part in about["body"] if part["type"] == "textarea"]
+    assert len({part["id"] for part in questions}) == len(about["body"])
+    assert any(part.get("validations", {}).get("required") for part in questions)
+
+
+def test_hooks_are_those_of_make_lint() -> None:
+    (local,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
+    assert local["repo"] == "local"
+    tools = {hook["entry"].split()[0].rsplit("/", 1)[1] for hook in local["hooks"]}
+    lint = re.search(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    assert lint
+    assert tools == set(re.findall(r"\$\(BIN\)/(\w+)", lint[1]))
+
+
+def test_the_citation_is_of_this_version() -> None:
+    about = read(ROOT / "CITATION.cff")
+    assert about["version"] == PROJECT["version"]
+    assert about["license"] == PROJECT["license"]
+    assert about["repository-code"] == HOME
+    assert about["authors"] == PROJECT["authors"]
+
+
+def test_the_home_is_the_same_everywhere() -> None:
+    files = [*ROOT.glob("*.md"), *ROOT.glob("*.cff"), *(ROOT / ".github").rglob("*.yml")]
+    named = {url for file in files for url in re.findall(r"https://[^\s)>]+", file.read_text())}
+    ours = [url for url in named if "hackmatrix" in url]
+    assert ours
+    assert [url for url in ours if not url.startswith(HOME)] == []
+
+
+def test_the_changelog_has_this_version() -> None:
+    (ours, *_) = re.findall(r"^## \[([\d.]+)]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert ours == PROJECT["version"]
+
+
+@pytest.mark.parametrize("document", sorted(ROOT.glob("*.md")), ids=lambda path: path.stem)
+def test_links_lead_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\((?!http)([^)#]+)", document.read_text())
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_the_quickest_test_is_of_one_rule_in_one_engine() -> None:
+    (line,) = re.findall(r"^\.venv/bin/(pytest .*EXCH.*?)  #", CONTRIBUTING.read_text(), re.M)
+    done = subprocess.run(
+        [sys.executable, "-m", *shlex.split(line), "-v"], cwd=ROOT, capture_output=True, text=True
+    )
+    passed = re.findall(r"test_rule\[(\w+)-.*EXCH.* PASSED", done.stdout)
+    assert passed, done.stdout
+    assert {*passed} == {"python"}
