@@ -40,6 +40,14 @@ lint: $(READY)  ## style, format and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+docs: $(READY)  ## the documentation as a site in build/site; with npm, the game is on it
+	rm -rf build/site build/game
+	@if command -v npm >/dev/null; then \
+	    npm install --silent --no-save --prefix build/npm pyodide && \
+	    $(BIN)/hackmatrix page --export build/game/play --pyodide build/npm/node_modules/pyodide; \
+	else echo "docs: npm is not installed, so the site is without the game"; fi
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/site
+
 bench: $(BENCH)/.ready  ## speed beside environments of other libraries, which go into .venv-bench
 	$(BENCH)/bin/python -m benchmarks.peers $(FLAGS)
 
@@ -72,4 +80,4 @@ $(BENCH)/.ready: requirements-bench.lock
 	@SETUP_VENV=$(BENCH) SETUP_LOCK=requirements-bench.lock .ci/setup $(PYTHON)
 	@touch $@
 
-.PHONY: help setup train test commands slow format lint bench classic sb3 lock clean
+.PHONY: help setup train test commands slow format lint docs bench classic sb3 lock clean

@@ -67,7 +67,8 @@ SLOW = re.compile(
     r".*(?:bench compile|make bench|tune --config hackmatrix|--search |@|analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|"
-    r"benchmarks\.(?:search|mutation|recipe|networks|multi_task|scaling --rep|weak|coverage|install_sizes))"
+    r"benchmarks\.(?:search|mutation|recipe|networks|multi_task|scaling --rep|weak|coverage|"
+    r"install_sizes|figures))"
 )
 
 # The first that fits a line holds.
