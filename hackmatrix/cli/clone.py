@@ -67,13 +67,13 @@ def main(argv: list[str]) -> int:
     from hackmatrix.runs.params import save_params
 
     check_new(options.out)
-    data = open_data_set(options.data)
     if options.config is None:  # as `hackmatrix train` would start from them
-        in_file = default_settings({"env": data.facts.environment})
+        in_file = default_settings({"env": open_data_set(options.data).facts.environment})
     else:
         in_file = read_config(options.config)
     config, _ = resolve({} if options.env is None else {"env": options.env}, in_file)
     check_code(config.environment.name, options.env, f"{options.config}: trains on")
+    data = open_data_set(options.data)
     enable_compilation_cache()
     began = time.monotonic()
     plan = Plan(**{name: getattr(options, name) for name in Plan._fields})

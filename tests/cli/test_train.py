@@ -96,7 +96,7 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
     code = (
         "import sys\n"
         "from hackmatrix.cli.train import main\n"
-        "try:\n    main(['--help'])\n"
+        "try:\n    main(['--help-all'])\n"
         "except SystemExit:\n    pass\n"
         "assert 'jax' not in sys.modules and 'numpy' not in sys.modules"
     )
@@ -242,7 +242,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "settings of --config best; --list-configs names others"
     assert lines[-6] == "stopped after 2 updates, 128 steps"
-    assert lines[-1] == "            hackmatrix train --resume checkpoints/x"
+    assert lines[-1] == f"            {typed_command()} train --resume checkpoints/x"
     assert train(["--resume", "checkpoints/x"]) == 0
     assert "done after 4 updates, 256 steps" in capsys.readouterr().out
 
@@ -310,7 +310,7 @@ def test_the_first_line_comes_at_once() -> None:
         "    print(text); sys.exit()\n"
         "Console.say = say\n"
         "from hackmatrix.cli.train import main\n"
-        "main([])"
+        "main(['--config', 'original'])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout.startswith("306 updates, 10,027,008 steps"), result.stderr
