@@ -17,7 +17,7 @@ help:  ## list the targets
 setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
 train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
-	$(BIN)/hackmatrix train --config configs/cpu.yaml --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
+	$(BIN)/hackmatrix train --config quick --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
 	$(BIN)/hackmatrix evaluate random
 	$(BIN)/hackmatrix evaluate runs/$(RUN)
 
@@ -40,6 +40,14 @@ lint: $(READY)  ## style, format and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+docs: $(READY)  ## the documentation as a site in build/site; with npm, the game is on it
+	rm -rf build/site build/game
+	@if command -v npm >/dev/null; then \
+	    npm install --silent --no-save --prefix build/npm pyodide && \
+	    $(BIN)/hackmatrix page --export build/game/play --pyodide build/npm/node_modules/pyodide; \
+	else echo "docs: npm is not installed, so the site is without the game"; fi
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/site
+
 bench: $(BENCH)/.ready  ## speed beside environments of other libraries, which go into .venv-bench
 	$(BENCH)/bin/python -m benchmarks.peers $(FLAGS)
 
@@ -51,7 +59,7 @@ sb3: $(READY)  ## Stable-Baselines3 with torch for CPUs, into .venv; then its te
 	$(BIN)/pip install --editable '.[sb3]'
 
 lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest versions)
-	$(LOCK) --extra dev --output-file requirements.lock $(LOCK_FLAGS)
+	$(LOCK) --extra all --group dev --output-file requirements.lock $(LOCK_FLAGS)
 	$(LOCK) --extra bench --constraint requirements.lock --no-annotate \
 	    --output-file requirements-bench.lock $(LOCK_FLAGS)
 
@@ -72,4 +80,4 @@ $(BENCH)/.ready: requirements-bench.lock
 	@SETUP_VENV=$(BENCH) SETUP_LOCK=requirements-bench.lock .ci/setup $(PYTHON)
 	@touch $@
 
-.PHONY: help setup train test commands slow format lint bench classic sb3 lock clean
+.PHONY: help setup train test commands slow format lint docs bench classic sb3 lock clean

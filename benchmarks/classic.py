@@ -12,6 +12,7 @@ from benchmarks import plots
 from benchmarks.command import RESULTS, run_command
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core import machine
+from hackmatrix.core.configs import CONFIGS
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import option
 from hackmatrix.learning.reporting.alarms import RETURN
@@ -23,7 +24,7 @@ from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.bench.options import Options
-from hackmatrix.research.evaluation.games import Limits
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.ranking import reports_on
 from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import agent_folders
@@ -39,9 +40,7 @@ class ClassicOptions(Options):
     output: Path = option(RESULTS, "folder for the figures and the plot")
     num_seeds: int = option(10, "agents of each environment", at_least=2, at_most=1024)
     episodes: int = option(100, "games that each of them plays at the end", at_least=1)
-    configs: Path = option(
-        Path("configs"), f"folder of {', '.join(f'{name}.yaml' for name in _CONFIGS)}"
-    )
+    configs: Path = option(CONFIGS, f"folder of {', '.join(f'{name}.yaml' for name in _CONFIGS)}")
 
 
 class Published(NamedTuple):

@@ -61,7 +61,7 @@ def measure(options: LearningOptions) -> Curves:
         kept.write_text(json.dumps(curves) + "\n")
     curves = json.loads(kept.read_text())
     plot = options.out / "learning.svg"
-    panels_plot(plot, curves, FIGURES, title="configs/best.yaml, each line a seed")
+    panels_plot(plot, curves, FIGURES, title="settings `best`, each line a seed")
     return Curves(curves, plot)
 
 

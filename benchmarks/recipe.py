@@ -1,6 +1,6 @@
 """The gain of each setting of the recipe, over several seeds.
 
-`configs/cpu.yaml` has the settings of `configs/best.yaml` with a smaller batch, and sees wins after
+`quick` has the settings of `best` with a smaller batch, and sees wins after
 a tenth of the steps.
 """
 
@@ -26,12 +26,12 @@ from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.bench.options import Options
-from hackmatrix.research.evaluation.games import Limits
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.ranking import reports_on
 from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import agent_folders
 
-CONFIG = Path("configs/cpu.yaml")
+CONFIG = Path("quick")
 STAGE = "stats/mean_stage"
 GAMES = 10  # seed of the games that the trained agents play; runs choose by other ones
 
@@ -194,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         measure,
         RecipeOptions,
         argv,
-        purpose="Trains variations of configs/cpu.yaml over several seeds and compares them.",
+        purpose="Trains variations of the settings `quick` over several seeds and compares them.",
         example="--groups gamma,reward --steps 1000000",
     )
 

@@ -189,7 +189,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         TrackersOptions,
         argv,
         purpose="Measures the processor time that trackers take from a run.",
-        example="--config configs/cpu.yaml\n      processor time for the rows of such a run",
+        example="--config quick\n      processor time for the rows of such a run",
     )
 
 

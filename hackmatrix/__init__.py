@@ -58,10 +58,13 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
     Raises:
         ValueError: no environment has this id, it does not accept an option or its value, or one of
-            your own lacks a member of `hackmatrix.environments.interface.environment.Environment`.
+            your own lacks a member of `hackmatrix.environments.interface.environment.Environment`;
+            or JAX is not installed.
     """
+    from hackmatrix.core.extras import need
     from hackmatrix.environments import registry
 
+    need("jax")
     return registry.make(id, **options)
 
 
@@ -135,7 +138,7 @@ def evaluate(
     """
     from hackmatrix.agents.roster.names import check_environment, resolve
     from hackmatrix.research.evaluation.agents import agent_player
-    from hackmatrix.research.evaluation.games import Limits
+    from hackmatrix.research.evaluation.limits import Limits
 
     limits = Limits(episodes, seed, max_steps)
     check_environment([str(agent)], env)
@@ -148,7 +151,8 @@ def train(env: str = "HackMatrix", /, **settings: Any) -> "Outcome":
     Args:
         env: the environment, or `module:function` for one of your own.
         settings: those of `hackmatrix.learning.settings.config.TrainConfig`, such as
-            `total_timesteps`, `num_envs`, `hidden_dim`, `seed` and `checkpoint_dir`.
+            `total_timesteps`, `num_envs`, `hidden_dim`, `seed` and `checkpoint_dir`. The others
+            are those of `--config best` for HackMatrix, else the defaults.
 
     Returns:
         How the run ended, and where its folder, checkpoint and params are.
@@ -157,9 +161,14 @@ def train(env: str = "HackMatrix", /, **settings: Any) -> "Outcome":
         UserError: a setting is not valid or doesn't fit the device; nothing was changed.
         TypeError: there is no such setting.
     """
+    from hackmatrix.core.extras import need
+
+    need("jax", "flax")
     from hackmatrix.learning.run.loop import train
+    from hackmatrix.learning.settings.config_file import default_settings
     from hackmatrix.learning.settings.resolve import resolve
     from hackmatrix.research.evaluation.selection import make_evaluate
 
-    config, _ = resolve({"env": env, **settings})
+    given = {"env": env, **settings}
+    config, _ = resolve(given, default_settings(given))
     return train(config, make_evaluate=make_evaluate)

@@ -6,10 +6,11 @@ Errors are one line; for an unknown flag they suggest the most similar known one
 import argparse
 import dataclasses
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from hackmatrix.core.errors import UserError
+from hackmatrix.core.errors import UserError, linked
 from hackmatrix.core.options import Option, flag, options_of
 
 Options = TypeVar("Options")
@@ -45,22 +46,31 @@ def parse_given(
     command: str,
     purpose: str,
     example: str,
+    common: Collection[str] = (),
 ) -> list[dict[str, Any]]:
-    """Like `parse` for several tables of options: returns, for each, only those that were given."""
+    """Like `parse` for several tables of options: returns, for each, only those that were given.
+
+    If some options are `common`, `--help` shows only these, and `--help-all` shows all.
+    """
+    options = [option for table in tables for option in table.values()]
+    places = "".join(f" {_place(option)}" for option in options if option.positional)
     parser = _Parser(
         prog=command,
+        usage=f"{command} [OPTIONS]{places}",
         description=purpose,
-        epilog=f"example:\n{example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=linked(f"example:\n{example}"),
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
+    if common:
+        parser.add_argument("--help-all", action="help", help="show all options and exit")
+    shows_all = not common or "--help-all" in argv
     groups: dict[str | None, argparse._ActionsContainer] = {None: parser}
-    for table in tables:
-        for option in table.values():
-            if option.section not in groups:
-                groups[option.section] = parser.add_argument_group(option.section)
-            _add(groups[option.section], option)
+    for option in options:
+        if option.section not in groups:
+            groups[option.section] = parser.add_argument_group(option.section)
+        _add(groups[option.section], option, is_shown=shows_all or option.name in common)
     found = vars(parser.parse_args(list(argv))).items()
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in found}
     return [{name: given[name] for name in table if name in given} for table in tables]
@@ -102,8 +112,8 @@ def _halves(word: str, flags: list[str]) -> list[str]:
     return [name, value] if sign and name in flags else [word]
 
 
-def _add(parser: argparse._ActionsContainer, option: Option) -> None:
-    settings: dict[str, Any] = {"help": _help(option)}
+def _add(parser: argparse._ActionsContainer, option: Option, *, is_shown: bool) -> None:
+    settings: dict[str, Any] = {"help": _help(option) if is_shown else argparse.SUPPRESS}
     if option.kind is bool:
         # `--no-...` can turn off what a configuration file or the default turns on.
         switch = option.default or option.section is not None
@@ -114,7 +124,7 @@ def _add(parser: argparse._ActionsContainer, option: Option) -> None:
         settings["nargs"] = "+"
     if option.positional:
         if option.default is not dataclasses.MISSING:
-            settings["nargs"] = "*"
+            settings["nargs"] = "*" if option.repeated else "?"
         parser.add_argument(option.name, **settings)
         return
     if option.kind is not bool:
@@ -126,6 +136,12 @@ def _add(parser: argparse._ActionsContainer, option: Option) -> None:
     parser.add_argument(*flags, dest=option.name, **settings)
 
 
+def _place(option: Option) -> str:
+    """A positional argument as the usage shows it."""
+    name = f"{option.name.upper()}..." if option.repeated else option.name.upper()
+    return name if option.default is dataclasses.MISSING else f"[{name}]"
+
+
 def _help(option: Option) -> str:
     notes = [str(option.limits)] if option.limits else []
     if option.kind is bool:
@@ -133,7 +149,7 @@ def _help(option: Option) -> str:
     elif option.default not in (None, "", (), dataclasses.MISSING):
         notes.append(f"default {option.default}")
     text = f"{option.meaning} ({', '.join(notes)})" if notes else option.meaning
-    return text.replace("%", "%%")
+    return linked(text).replace("%", "%%")
 
 
 def _converter(option: Option) -> Callable[[str], Any]:
@@ -144,6 +160,13 @@ def _converter(option: Option) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return converted
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Wraps at spaces alone, so that an address can be copied."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hackmatrix.runs.storage.address import Address, is_address
+from hackmatrix.runs.storage.bucket import check_installed
 
 AnyPath = TypeVar("AnyPath", str, Path)
 
@@ -54,5 +55,6 @@ def local_newest(path: Path) -> Path:
 
 
 def _told(path: str | Path, fetch: Callable[[], Path]) -> Path:
+    check_installed(Address.of(path))
     print(f"fetching {Address.of(path)} ...", file=sys.stderr, flush=True)
     return fetch()

@@ -10,11 +10,12 @@ from pathlib import Path
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
+from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.learning.settings.config import MAX_SEED
 
 _EXAMPLE = """\
-  hackmatrix clone scripted-games cloned.npz --config configs/cpu.yaml
-  hackmatrix train --config configs/cpu.yaml --init-from cloned.npz
+  hackmatrix clone scripted-games cloned.npz --config quick
+  hackmatrix train --config quick --init-from cloned.npz
       learns the scripted player's actions, and starts a training from there"""
 
 
@@ -25,7 +26,9 @@ class CloneOptions:
     data: Path = option(dataclasses.MISSING, "folder of a data set")
     out: Path = option(dataclasses.MISSING, "new file of the params (.npz)")
     config: Path | None = option(
-        None, "settings of the run that will start from them: its network, observation, reward"
+        None,
+        "settings, by file or name, of the run that will start from them: network, observation, "
+        "reward. Those that `hackmatrix train` takes by itself unless given",
     )
     env: str | None = option(
         None, "environment of the data set, if it is code of your own (module:function)"
@@ -56,7 +59,7 @@ def main(argv: list[str]) -> int:
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.core.version import __version__
     from hackmatrix.environments.registry import check_code
-    from hackmatrix.learning.settings.config_file import read_config
+    from hackmatrix.learning.settings.config_file import default_settings, read_config
     from hackmatrix.learning.settings.resolve import resolve
     from hackmatrix.research.datasets.clone import Plan, clone
     from hackmatrix.research.datasets.folder import open_data_set
@@ -64,10 +67,13 @@ def main(argv: list[str]) -> int:
     from hackmatrix.runs.params import save_params
 
     check_new(options.out)
-    flags = {} if options.env is None else {"env": options.env}
-    config, _ = resolve(flags, read_config(options.config) if options.config else {})
-    check_code(config.environment.name, options.env, f"{options.config}: trains on")
     data = open_data_set(options.data)
+    if options.config is None:  # as `hackmatrix train` would start from them
+        in_file = default_settings({"env": data.facts.environment})
+    else:
+        in_file = read_config(options.config)
+    config, _ = resolve({} if options.env is None else {"env": options.env}, in_file)
+    check_code(config.environment.name, options.env, f"{options.config}: trains on")
     enable_compilation_cache()
     began = time.monotonic()
     plan = Plan(**{name: getattr(options, name) for name in Plan._fields})
@@ -97,5 +103,5 @@ def main(argv: list[str]) -> int:
     )
     with_config = f"--config {shlex.quote(str(options.config))} " if options.config else ""
     line = [*config.environment.code_flags, "--init-from", str(options.out)]
-    print(f"next        hackmatrix train {with_config}{shlex.join(line)}")
+    print(f"next        {typed_command()} train {with_config}{shlex.join(line)}")
     return 0

@@ -10,6 +10,7 @@ from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
+from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
@@ -82,5 +83,5 @@ def main(argv: list[str]) -> int:
         )
 
     teach(policy, plan, after)
-    print(f"next        hackmatrix evaluate {options.out}")
+    print(f"next        {typed_command()} evaluate {options.out}")
     return 0

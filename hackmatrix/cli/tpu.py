@@ -13,7 +13,7 @@ from hackmatrix.core.options import options_of
 from hackmatrix.learning.settings.config import OPTIONS
 from hackmatrix.learning.settings.train_options import TrainOptions
 
-_FILE = "configs/spot_tpu.yaml"
+_FILE = "my-tpu.yaml"
 
 
 def main(argv: list[str]) -> int:

@@ -18,31 +18,34 @@ from hackmatrix.cli.train_bucket import (
     named,
     places_of,
 )
+from hackmatrix.core.configs import CONFIGS, listed
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.options import options_of
 from hackmatrix.core.processes.supervisor import RESTART_ME, watched
+from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.environments.registry import check_code
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.reporting.config import ReportConfig
-from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.storage.bucket import Unreachable
 
 if TYPE_CHECKING:
     from hackmatrix.core.processes.team import Team
+    from hackmatrix.learning.reporting.console import Console
     from hackmatrix.learning.run.loop import Outcome
     from hackmatrix.learning.run.start import Start
 
 SIGNALLED = 128  # plus the signal's number, as in shells
 
 _EXAMPLE = """\
-  hackmatrix train --num-envs 2048 --total-timesteps 100_000_000 --run-suffix large
-      trains on 100 million actions in 2,048 games, with settings scaled for the large batch
-  hackmatrix train --config configs/cpu.yaml --seed 1
-      takes settings from a file; flags override it
-  hackmatrix train --config configs/cpu.yaml --init-from cloned.npz
+  hackmatrix train
+      trains an agent that wins, in half an hour on a core
+  hackmatrix train --config quick --seed 1
+      takes other settings, by a name of --list-configs or from a file; flags override them
+  hackmatrix train --config quick --init-from cloned.npz
       starts a new run from the params of a file
   hackmatrix train --resume checkpoints/my-run
       goes on from where the run was stopped or killed
@@ -51,6 +54,15 @@ Exits with 0 when the run is finished, 129, 130 or 143 when SIGHUP, Ctrl+C or SI
 checkpoint is saved), 1 when a critical alarm, a NaN or infinity or the disk ended it, 2 when an
 option is wrong, 75 when a bucket did not answer or another process of --distributed was lost: all
 are to be started again, with --resume."""
+
+
+_COMMON = {
+    *("config", "list_configs", "print_config", "run_name", "output_dir", "resume"),
+    *("env", "observation", "reward", "num_envs", "seed", "num_seeds", "total_timesteps"),
+    *("num_steps", "lr", "gamma", "ent_coef", "architecture", "hidden_dim", "num_layers"),
+    *("device", "num_devices", "on_unhealthy", "eval_interval", "tensorboard", "wandb"),
+    *("save_interval_minutes", "checkpoint_dir"),
+}
 
 
 class Asked(NamedTuple):
@@ -71,6 +83,9 @@ def main(argv: list[str]) -> int:
     """Runs the command."""
     asked = parsed(argv)
     options = asked.options
+    if options.list_configs:
+        print(f"{listed()}\n\nfiles in {CONFIGS}")
+        return 0
     if is_distributed(asked) and not options.print_config:
         return watched("hackmatrix.cli.distributed", argv, options.stall_timeout)
     return run(asked)
@@ -86,8 +101,10 @@ def parsed(argv: list[str]) -> Asked:
         [OPTIONS, options_of(TrainOptions)],
         argv,
         command="hackmatrix train",
-        purpose="Trains an agent by PPO, with checkpoints from which training can go on exactly.",
+        purpose="Trains an agent by PPO, with checkpoints from which training can go on exactly. "
+        "The defaults below are those of what the settings of --config leave out.",
         example=_EXAMPLE,
+        common=_COMMON,
     )
     in_file = _in_file(given)
     places = places_of({**in_file, **flags}, given)
@@ -134,6 +151,9 @@ def _print_config(asked: Asked) -> int:
 
 def _run(asked: Asked, team: "Team | None") -> int:
     """Trains, and mirrors the run if it goes to a bucket."""
+    need("jax", "flax")
+    from hackmatrix.learning.reporting.console import Console
+
     places, given = named(asked.places, asked.given)
     with leased(places) as lease:
         options = TrainOptions(**fetch_source(places, given))
@@ -143,8 +163,6 @@ def _run(asked: Asked, team: "Team | None") -> int:
         with Console() as console:
             for note in [*notes, _plan(config, course)]:
                 console.say(note)
-            if not asked.flags and options.config is None and start.is_beginning:
-                console.say("settings of the original; configs/best.yaml makes an agent that wins")
             with mirrored(places, lease, console, rewinds=options.rewind) as mirror:
                 outcome = _train(config, options, start, console, team)
         for line in _summary(outcome, course, config):
@@ -166,6 +184,7 @@ def _settle(
 ) -> tuple[TrainConfig, "Start", list[str]]:
     """The configuration, where the run starts, and notes on automatic choices."""
     from hackmatrix.learning.run.start import find_start
+    from hackmatrix.learning.settings.config_file import DEFAULT, default_settings
     from hackmatrix.learning.settings.resolve import resolve
 
     given = {**in_file, **flags}
@@ -177,8 +196,13 @@ def _settle(
         flags = flags | {"checkpoint_dir": start.run.parent}  # also if it has been moved
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
+    by_default = []
+    if start.is_beginning and options.config is None and not options.auto_tune:
+        in_file = default_settings(flags)
+        if in_file:
+            by_default = [f"settings of --config {DEFAULT}; --list-configs names others"]
     config, notes = resolve(flags, in_file, start.settings, auto_tune=options.auto_tune)
-    return config, start, notes
+    return config, start, by_default + notes
 
 
 def _check_code(config: TrainConfig, asked: Asked, options: TrainOptions) -> None:
@@ -202,7 +226,7 @@ def _train(
     config: TrainConfig,
     options: TrainOptions,
     start: "Start",
-    console: Console,
+    console: "Console",
     team: "Team | None",
 ) -> "Outcome":
     import jax
@@ -256,11 +280,11 @@ def _summary(outcome: "Outcome", course: Course, config: TrainConfig) -> list[st
     following = []
     if outcome.params is not None:
         env = ["--env", config.environment.name] if config.environment.code_flags else []
-        following.append(shlex.join(["hackmatrix", "evaluate", str(outcome.params), *env]))
+        following.append(shlex.join([typed_command(), "evaluate", str(outcome.params), *env]))
     goes_on = outcome.end.value in ("signal", "anomaly") and outcome.updates < course.num_updates
     if goes_on and outcome.checkpoint is not None and not outcome.collapsed:
         words = ["--resume", str(outcome.run), *config.environment.code_flags]
-        following.append(shlex.join(["hackmatrix", "train", *words]))
+        following.append(shlex.join([typed_command(), "train", *words]))
     for label, command in zip(("next", ""), following, strict=False):
         lines.append(f"{label:<12}{command}")
     return lines
@@ -275,3 +299,13 @@ def _exit_code(outcome: "Outcome") -> int:
     if outcome.signal is not None and outcome.end.value == "signal":
         return SIGNALLED + outcome.signal
     return 0 if outcome.end.value == "finished" and outcome.saved else FAILED
+
+
+def script(name: str) -> int:
+    """The script of the original, with its settings unless others are named."""
+    from hackmatrix.cli.main import exit_code
+
+    argv = sys.argv[1:]
+    if not any(word.startswith(("--config", "--resume")) for word in argv):
+        argv = ["--config", "original", *argv]
+    return exit_code(name, lambda: main(argv))

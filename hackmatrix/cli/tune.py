@@ -1,7 +1,6 @@
 """`hackmatrix tune`: searches for settings of training."""
 
 import contextlib
-import importlib.util
 import json
 import signal
 import sys
@@ -10,13 +9,13 @@ from collections.abc import Iterator
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.main import FAILED
-from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.research.tuning.options import TuneOptions
 
 _EXAMPLE = """\
-  hackmatrix tune --config configs/cartpole_best.yaml --search-space space.yaml --num-trials 30
+  hackmatrix tune --config cartpole_best --search-space space.yaml --num-trials 30
       30 trials with Optuna's TPE; the same command goes on after a kill
-  hackmatrix tune --config configs/cartpole_best.yaml --search-space space.yaml --sampler random
+  hackmatrix tune --config cartpole_best --search-space space.yaml --sampler random
       random search beside it, in the same folder and the same report"""
 
 
@@ -30,8 +29,7 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
         "writes the best settings as a file for `hackmatrix train --config`.",
         example=_EXAMPLE,
     )
-    if importlib.util.find_spec("optuna") is None:
-        raise UserError("needs Optuna: pip install 'hackmatrix[tune]'")
+    need("optuna", "jax")
     from hackmatrix.research.tuning.plan import plan_of
     from hackmatrix.research.tuning.results import Report
     from hackmatrix.research.tuning.retraining import best_of, retrain

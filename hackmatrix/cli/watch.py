@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.agents.roster.names import AN_AGENT, MAX_SIMULATIONS, SHIPPED, resolve
-from hackmatrix.cli.arguments import parse
+from hackmatrix.cli.arguments import in_places, parse
 from hackmatrix.cli.buckets import local, local_newest
 from hackmatrix.cli.play import PageOptions, show_page
 from hackmatrix.core.errors import UserError
@@ -22,7 +22,8 @@ class WatchOptions(PageOptions):
 
     agent: str | None = option(
         None,
-        f"the agent, also as first word without the flag: {AN_AGENT}. Or a saved game (.json)",
+        f"{AN_AGENT}. Or a saved game (.json). `shipped` unless given",
+        positional=True,
     )
     run: Path | None = option(None, "a run's folder: all its checkpoints can be asked")
     latest: bool = option(False, "the newest run in --checkpoint-dir")
@@ -47,11 +48,9 @@ class WatchOptions(PageOptions):
 
 def main(argv: list[str]) -> int:
     """Serves the page until Ctrl+C."""
-    if argv and not argv[0].startswith("-"):
-        argv = ["--agent", *argv]
     options = parse(
         WatchOptions,
-        argv,
+        in_places(argv, ["--agent"]),
         command="hackmatrix watch",
         purpose="Watch an agent play HackMatrix in your browser; step, look back, take over.",
         example="  hackmatrix watch checkpoints/my-run/final_params.npz\n"

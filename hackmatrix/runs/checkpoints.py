@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,7 +130,7 @@ def save_checkpoint(
         partial.rename(path)
         sync(folder)
     except OSError:
-        shutil.rmtree(partial, ignore_errors=True)
+        _remove_with_late_writes(partial)
         with contextlib.suppress(OSError):  # Orbax makes a folder anew that was moved away
             folder.rmdir()
             run.rmdir()
@@ -137,6 +138,14 @@ def save_checkpoint(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return path
+
+
+def _remove_with_late_writes(partial: Path) -> None:
+    """Removes what a failed save wrote; TensorStore's threads write on, and make folders anew."""
+    for _ in range(10):
+        shutil.rmtree(partial, ignore_errors=True)
+        time.sleep(0.05)
+    shutil.rmtree(partial, ignore_errors=True)
 
 
 def remove_partial(run: Path) -> None:

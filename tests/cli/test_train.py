@@ -15,6 +15,8 @@ import yaml
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
+from hackmatrix.cli.train import script
+from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.settings.config import TrainConfig
@@ -103,7 +105,7 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
     shown = set(re.findall(r"--[a-z-]+", result.stdout))
     missing = [flag for flag in (*FLAGS, *FURTHER) if flag not in shown]
     assert missing == []
-    assert "  hackmatrix train --num-envs 2048" in result.stdout
+    assert "  hackmatrix train --config quick --seed 1\n" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,7 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
         (["--resume", ""], "--resume must name a run's folder"),
         (["--resume", "x.npz"], "--resume x.npz: there is no such file"),
         (["--resume-run", ".."], "--resume-run must be 1 to 100 letters"),
+        (["--config", "bets"], "bets: no file, and no settings of this name; did you mean best?"),
         (["--rewind"], "--rewind needs --resume"),
         (["--checkpoint-dir", "gs://b/x"], "gs://b/x: must have the form gs://BUCKET/FOLDER"),
         (["--resume", "gs://"], "gs://: must have the form gs://BUCKET/FOLDER"),
@@ -141,7 +144,7 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
             ["--observation", "rgb"],
             "argument --observation: must be one of classic, full, tactical, got 'rgb'",
         ),
-        (["--num-envs", "10", "--num-steps", "3"], "--num-minibatches 4 must divide"),
+        (["--num-envs", "10", "--num-steps", "3"], "--num-minibatches 32 must divide"),
         (["--run-name", "../x"], "--run-name must be 1 to 100 letters"),
     ],
 )
@@ -176,7 +179,8 @@ TINY = ["--num-envs=8", "--num-steps=8", "--hidden-dim=8", "--log-interval=2", "
 
 
 def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train([*TINY, "--total-timesteps", "2e2", "--run-suffix", "tiny"]) == 0
+    argv = [*TINY, "--config", "original", "--total-timesteps", "2e2", "--run-suffix", "tiny"]
+    assert train(argv) == 0
     (run,) = (grid / "checkpoints").iterdir()
     assert re.fullmatch(r"hackmatrix-jax-[a-z]{3}\d\d-\d\d-1-tiny", run.name)
     lines = capsys.readouterr().out.splitlines()
@@ -187,9 +191,38 @@ def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]
         f"run         {run}",
         f"checkpoint  {run / 'checkpoints' / '4'}",
         f"params      {run / 'final_params.npz'}",
-        f"next        hackmatrix evaluate {run / 'final_params.npz'}",
+        f"next        {typed_command()} evaluate {run / 'final_params.npz'}",
     ]
     assert (run / "final_params.npz").exists()
+
+
+def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    assert train([*argv, "--print-config"]) == 0
+    sections: dict[str, dict[str, Any]] = yaml.safe_load(capsys.readouterr().out)
+    return {name: value for section in sections.values() for name, value in section.items()}
+
+
+def test_the_best_settings_are_taken_where_none_are_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    best = printed(capsys)
+    assert best == printed(capsys, "--config", "best")
+    assert (best["observation"], best["lr"]) == ("tactical", 1e-3)
+    assert printed(capsys, "--lr", "0.1") == best | {"lr": 0.1}
+    original = printed(capsys, "--config", "original")
+    assert (original["observation"], original["lr"]) == ("full", 2.5e-4)
+    assert printed(capsys, "--env", "CartPole-v1")["lr"] == 2.5e-4
+    monkeypatch.setattr(sys, "argv", ["train_purejaxrl.py", "--print-config"])
+    assert script("hackmatrix train") == 0
+    assert "  lr: 0.00025\n" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("grid")
+def test_a_resumed_run_keeps_its_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [*TINY, "--total-timesteps", "64", "--run-name", "x", "--config", "original"]
+    assert train(argv) == 0
+    capsys.readouterr()
+    assert printed(capsys, "--resume", "checkpoints/x")["lr"] == 2.5e-4
 
 
 @pytest.mark.usefixtures("grid")
@@ -207,6 +240,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(
         patched.setattr(Trainer, "run", interrupted)
         assert train([*TINY, "--total-timesteps", "256", "--run-name", "x"]) == 128 + signal.SIGTERM
     lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "settings of --config best; --list-configs names others"
     assert lines[-6] == "stopped after 2 updates, 128 steps"
     assert lines[-1] == "            hackmatrix train --resume checkpoints/x"
     assert train(["--resume", "checkpoints/x"]) == 0
@@ -218,7 +252,7 @@ def test_scaling_is_told_and_saved(
 ) -> None:
     monkeypatch.setattr("hackmatrix.learning.settings.batch_scaling.REFERENCE_BATCH", 32)
     argv = [*TINY, "--total-timesteps", "64", "--run-name", "x", "--lr", "0.001"]
-    assert train(argv) == 0
+    assert train([*argv, "--config", "original"]) == 0
     out = capsys.readouterr().out
     assert "scaled for the batch of 64: num_minibatches 4 -> 8\n" in out
     assert "scaled for the batch of 64: update_epochs 4 -> 2\n" in out

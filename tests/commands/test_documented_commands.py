@@ -29,10 +29,7 @@ from documented import covers, documented
 from fake_bucket import FakeBucket, served
 from made_places import Places, copy_of_the_repository, fake_gcloud
 from paths import ROOT
-
-from hackmatrix.cli.bench import BENCHMARKS
-from hackmatrix.cli.main import COMMANDS
-from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS
+from subcommands import subcommands
 
 TRAIN = (
     "--num-envs 4 --num-steps 4 --num-minibatches 1 --update-epochs 1 --total-timesteps 32 "
@@ -70,7 +67,8 @@ SLOW = re.compile(
     r".*(?:bench compile|make bench|tune --config hackmatrix|--search |@|analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|"
-    r"benchmarks\.(?:search|recipe|networks|multi_task|mutation|scaling --rep|weak|coverage))"
+    r"benchmarks\.(?:search|mutation|recipe|networks|multi_task|scaling --rep|weak|coverage|"
+    r"install_sizes|figures))"
 )
 
 # The first that fits a line holds.
@@ -83,6 +81,7 @@ ROWS = [
     Row(r"hackmatrix tpu export mig", writes=("group.sh",), prints=""),
     Row(r"hackmatrix tpu", prints="gcloud"),
     Row(r"hackmatrix train .*--print-config", prints=r"num_envs: 2048"),
+    Row(r"hackmatrix train --list-configs", prints=r"best +\S"),
     Row(r"hackmatrix train --auto-tune", TRAIN, prints="done after", writes=PARAMS),
     Row(r"hackmatrix train --resume \S+npz --run-name", TRAIN, "done after 2 updates", NEW_RUN),
     Row(r"hackmatrix train --resume \S+npz", TRAIN, "done after 2 updates", PARAMS),
@@ -156,6 +155,7 @@ ROWS = [
     Row(r"python -m benchmarks.bridge", "--steps 100 --repeats 1 --starts 1", "step"),
     Row(r"python -m benchmarks.clients --train", "--train 128 --num-envs 4"),
     Row(r"python -m benchmarks.clients", "--num-envs 16 --num-steps 4 --repeats 1", "steps/s"),
+    Row(r"python -m benchmarks.install_sizes", "--extras film", r"hackmatrix\[film\]"),
     Row(r"python -m benchmarks.licences", prints=r"\| MIT \|"),
     Row(r"python -m benchmarks.mutation", "--count 1", prints="killed"),
     Row(r"python -m benchmarks.learning", writes=("benchmarks/learning.svg",)),
@@ -245,22 +245,6 @@ def made_small(line: str, small: str) -> str:
     return end.sub(f" {small}" if small else "", line, count=1 + line.count(" & hackmatrix"))
 
 
-def subcommands() -> list[str]:
-    """All commands with their subcommands."""
-    inner = {
-        "bench": BENCHMARKS,
-        "tpu": SUBCOMMANDS,
-        "data": ("record", "verify", "export"),
-        "checkpoint": ("list", "verify", "convert"),
-        "sb3": ("train", "watch"),
-    }
-    return [
-        f"hackmatrix {name}{' ' * bool(sub)}{sub}"
-        for name in COMMANDS
-        for sub in inner.get(name, [""])
-    ]
-
-
 def targets() -> list[str]:
     """All targets of the Makefile."""
     return [
@@ -305,15 +289,9 @@ def test_what_the_documents_mention_is_run() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("name", [*subcommands(), *targets()])
+@pytest.mark.parametrize("name", [*(f"hackmatrix {name}" for name in subcommands()), *targets()])
 def test_every_subcommand_and_target_is_run(name: str) -> None:
     assert name in RUN_BY_CI or any(line == name or line.startswith(f"{name} ") for line in LINES)
-
-
-@pytest.fixture(scope="session")
-def places(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Places:
-    folder = tmp_path_factory.getbasetemp()
-    return Places(folder if worker_id == "master" else folder.parent, ROOT / ".cache" / "commands")
 
 
 def cases() -> Iterator[Any]:
@@ -354,7 +332,7 @@ class Run:
         self.row = row
         self.places = places
         self.folder = folder / "here"
-        if wheel and not re.search("configs/|docs/|tests/|frog:|/shipped/", line):
+        if wheel and not re.search("hackmatrix/configs/|docs/|tests/|frog:|/shipped/", line):
             self.folder.mkdir()
         else:
             copy_of_the_repository(self.folder)

@@ -8,8 +8,10 @@ from typing import Any, Literal
 import pytest
 
 from hackmatrix.cli.arguments import parse, parse_given
-from hackmatrix.core.errors import UserError
+from hackmatrix.cli.main import main
+from hackmatrix.core.errors import UserError, linked
 from hackmatrix.core.options import check, option, options_of
+from hackmatrix.core.version import REPOSITORY
 
 SHAPES = {"square": "a module", "circle": "another"}
 
@@ -115,6 +117,39 @@ def test_help_tells_defaults_ranges_and_choices(capsys: pytest.CaptureFixture[st
     ):
         assert text in out
     assert out.endswith("example: draw a draws a")
+
+
+def test_help_shows_the_common_options_alone_where_a_command_names_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = {}
+    for flag in ("--help", "--help-all"):
+        with pytest.raises(SystemExit, match="0"):
+            parse_given(
+                [options_of(Drawing)],
+                [flag],
+                command="draw",
+                purpose="Draws.",
+                example="  draw a",
+                common=["files", "color"],
+            )
+        shown[flag] = capsys.readouterr().out
+    assert shown["--help"].startswith("usage: draw [OPTIONS] FILES...\n")
+    assert "--help-all" in shown["--help"]
+    assert "--color" in shown["--help"]
+    assert "--shape" not in shown["--help"]
+    assert "--shape" in shown["--help-all"]
+
+
+def test_a_document_is_an_address_on_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    address = f"{REPOSITORY}/blob/main/docs/training.md"
+    assert address in capsys.readouterr().out.split()
+    assert linked("see docs/training.md") == f"see {address}"
 
 
 @pytest.mark.parametrize("value", [None, "blue"])

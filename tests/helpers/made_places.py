@@ -98,6 +98,22 @@ class Places:
         )
 
     @functools.cached_property
+    def core(self) -> Path:
+        """Where the commands are after `pip install` of the wheel alone, without any extra."""
+        return self.once("core", self._install_core) / "venv" / "bin"
+
+    def _install_core(self, folder: Path) -> None:
+        python, venv = ROOT / ".venv" / "bin" / "python", folder / "venv"
+        lines = (ROOT / "requirements.lock").read_text()
+        pins = re.findall(r"^(\w.*==.*) \\$", lines, re.M)
+        (folder / "versions.txt").write_text("\n".join(pins))
+        self.run(
+            folder,
+            f"{python} -m venv --without-pip {venv} && {python} -m pip --python {venv} install -q "
+            f"-c versions.txt {self.wheel.parent.parent}/*.whl",
+        )
+
+    @functools.cached_property
     def other_package(self) -> Path:
         """A folder with another package called `hackmatrix`."""
 
@@ -191,14 +207,14 @@ class Places:
         elif path.suffix == ".pkl":
             path.write_bytes(pickle.dumps(params_of_the_original()))
         elif path.name == "my-tpu.yaml":
-            text = (CONFIGS / "spot_tpu.yaml").read_text()
+            text = (CONFIGS / "tpu" / "spot_tpu.yaml").read_text()
             for theirs, ours in [("PROJECT", "project"), ("BUCKET", "bucket"), ("NAME", "name")]:
                 text = text.replace(f"YOUR-{theirs}", f"my-{ours}")
             path.write_text(text)
         elif path.name == "space.yaml":
             path.write_text("training: {learning_rate: [1.0e-3, 2.0e-3]}\n")
         elif path.name == "my.yaml" and "--init-from" in line:
-            shutil.copy(CONFIGS / "cpu.yaml", path)
+            shutil.copy(CONFIGS / "quick.yaml", path)
         elif path.name in ("my.yaml", "cartpole.yaml"):
             path.write_text(CARTPOLE)
         elif path.name == "hackmatrix-1m.yaml":
@@ -206,7 +222,7 @@ class Places:
         elif path.name == "game.json":
             shutil.copy(DOCS / "won.json", path)
         elif path.name == "position.txt":
-            text = (DOCS / "search.md").read_text()
+            text = (DOCS / "tree-search.md").read_text()
             found = re.search(r"^X\. .*?^owned COL$", text, re.M | re.S)
             assert found
             path.write_text(found[0] + "\n")

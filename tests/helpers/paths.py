@@ -6,5 +6,5 @@ ROOT = Path(__file__).parents[2]
 HELPERS = ROOT / "tests" / "helpers"
 DATA = ROOT / "tests" / "data"
 DOCS = ROOT / "docs"
-CONFIGS = ROOT / "configs"
+CONFIGS = ROOT / "hackmatrix" / "configs"
 FROG = ROOT / "examples" / "frog.py"

@@ -1,4 +1,4 @@
-"""The files in configs/."""
+"""The files of settings in the package."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 from paths import CONFIGS
 
+from hackmatrix.core.configs import CURRICULA, config_file, listed
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.config_file import read_config
+from hackmatrix.learning.settings.config_file import default_settings, read_config
 from hackmatrix.learning.settings.resolve import resolve
 
-RUNS = sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "spot_tpu")
+RUNS = sorted(CONFIGS.glob("*.yaml"))
+ALL = sorted(CONFIGS.rglob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
@@ -21,12 +25,30 @@ def test_every_file_is_a_configuration_that_says_what_to_expect(path: Path) -> N
     assert re.search(r"^# Takes: .{10,}", comment, re.MULTILINE)
 
 
-def test_the_default_is_the_default() -> None:
-    assert resolve({}, read_config(CONFIGS / "default.yaml"))[0] == TrainConfig()
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_every_file_begins_with_a_sentence(path: Path) -> None:
+    """`--list-configs` shows it beside the name."""
+    assert re.fullmatch(r"# [A-Z].*[.]", path.read_text().partition("\n")[0])
+
+
+@pytest.mark.parametrize("path", sorted(CURRICULA.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_curriculum_is_known_by_its_name(path: Path) -> None:
+    assert Curriculum.of(path.stem) == Curriculum.of(path)
+
+
+def test_the_original_is_the_default_of_every_flag() -> None:
+    assert resolve({}, read_config(CONFIGS / "original.yaml"))[0] == TrainConfig()
+
+
+def test_a_run_without_a_file_has_the_best_settings_where_they_are_for_its_environment() -> None:
+    assert default_settings({}) == default_settings({"env": "HackMatrix-v1"})
+    assert default_settings({}) == read_config(CONFIGS / "best.yaml")
+    assert default_settings({"env": "CartPole-v1"}) == {}
+    assert default_settings({"multi_task": True}) == {}
 
 
 def test_the_large_batch_is_scaled_as_the_original_found_best() -> None:
-    config, _ = resolve({}, read_config(CONFIGS / "large_batch.yaml"))
+    config, _ = resolve({"num_envs": 2048}, read_config(Path("original")))
     assert (config.ppo.num_minibatches, config.ppo.update_epochs, config.ppo.lr) == (32, 2, 6.25e-5)
 
 
@@ -34,3 +56,30 @@ def test_a_tpu_has_minibatches_of_the_same_size_on_each_chip() -> None:
     config, _ = resolve({}, read_config(CONFIGS / "tpu_v4_8.yaml"))
     assert config.run.tpu_cores == 4
     assert config.ppo.batch_size // config.ppo.num_minibatches // 4 == 8192
+
+
+def test_a_name_means_a_file_of_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config_file(Path("best")) == CONFIGS / "best.yaml"
+    assert config_file(Path("configs/best.yaml")) == CONFIGS / "best.yaml"
+    assert config_file(Path("best.yaml")) == Path("best.yaml")
+    Path("configs").mkdir()
+    for name in ("mine", "configs/best.yaml"):
+        Path(name).touch()
+        assert config_file(Path(name)) == Path(name)
+
+
+def test_an_unknown_name_is_told_with_the_nearest() -> None:
+    names = ", ".join(path.stem for path in RUNS)
+    with pytest.raises(UserError) as told:
+        config_file(Path("bets"))
+    said = "bets: no file, and no settings of this name"
+    assert str(told.value) == f"{said}; did you mean best? There are {names}"
+    with pytest.raises(UserError, match=f"of this name; there are {names}$"):
+        config_file(Path("xyzzy"))
+
+
+def test_the_list_has_a_line_for_each() -> None:
+    assert [line.split()[0] for line in listed().splitlines()] == [path.stem for path in RUNS]

@@ -13,9 +13,13 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from paths import ROOT
+from paths import CONFIGS, ROOT
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+from hackmatrix.core.extras import EXTRAS as MODULES
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 
 # Joined here, because this file is searched too.
 REGISTRIES = [
@@ -58,16 +62,29 @@ def lines_with(pattern: re.Pattern[str]) -> list[str]:
 LOCKS = {"dev": "requirements.lock", "bench": "requirements-bench.lock"}
 
 
+def with_its_own(texts: list[str]) -> list[Requirement]:
+    """Requirements, with those of the extras of this package that stand among them."""
+    found = []
+    for requirement in map(Requirement, texts):
+        own = requirement.name == "hackmatrix"
+        names = sorted(requirement.extras) if own else []
+        found += [one for name in names for one in with_its_own(EXTRAS[name])]
+        found += [] if own else [requirement]
+    return found
+
+
 def locked(extra: str) -> list[Requirement]:
     lines = (ROOT / LOCKS[extra]).read_text().splitlines()
     return [Requirement(line.rstrip(" \\")) for line in lines if re.match(r"\w", line)]
 
 
 def wanted() -> list[tuple[str, Requirement]]:
+    development = EXTRAS["all"] + PYPROJECT["dependency-groups"]["dev"]
+    groups = {"dev": development, "bench": EXTRAS["bench"]}
     return [
-        (extra, Requirement(text))
-        for extra in LOCKS
-        for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"][extra]
+        (lock, requirement)
+        for lock, texts in groups.items()
+        for requirement in with_its_own(PROJECT["dependencies"] + texts)
     ]
 
 
@@ -87,8 +104,11 @@ def test_the_wheel_holds_the_package_alone() -> None:
         for folder in folders
         for path in (ROOT / "hackmatrix" / folder).iterdir()
     }
+    configs = {str(path.relative_to(ROOT)) for path in CONFIGS.rglob("*.yaml")}
+    assert "hackmatrix/configs/best.yaml" in configs
     agent = {f"hackmatrix/agents/shipped/final_params.{kind}" for kind in ("npz", "json")}
-    assert files == package | page | agent | {"hackmatrix/py.typed", "hackmatrix_command.py"}
+    others = {"hackmatrix/py.typed", "hackmatrix_command.py"}
+    assert files == package | page | agent | configs | others
     assert "hackmatrix/research/bench/env.py" in files
     assert (ROOT / "benchmarks" / "peers.py").exists()  # and is not among them
 
@@ -97,6 +117,28 @@ def test_the_package_imports_no_benchmark_of_the_repository() -> None:
     imported = re.compile(r"^\s*(?:from|import) benchmarks\b", re.MULTILINE)
     for file in filter(lambda name: name.endswith(".py"), files_of_wheel()):
         assert not imported.search((ROOT / file).read_text()), file
+
+
+def test_the_extra_of_every_package_that_may_be_missing_brings_it() -> None:
+    """`pip install 'hackmatrix[EXTRA]'`, as an error says, ends that error."""
+    packages = {
+        **{module: module for module in MODULES},
+        "PIL": "pillow",
+        "google": "google-cloud-storage",
+        "orbax": "orbax-checkpoint",
+        # These come with another one.
+        "jaxlib": "jax",
+        "google_crc32c": "google-cloud-storage",
+        **dict.fromkeys(("stable_baselines3", "torch"), "sb3-contrib"),
+    }
+    for module, extra in MODULES.items():
+        brought = {canonicalize_name(each.name) for each in with_its_own(EXTRAS[extra])}
+        assert canonicalize_name(packages[module]) in brought, (module, extra)
+
+
+def test_all_is_every_extra_of_users_but_what_brings_torch() -> None:
+    (everything,) = map(Requirement, EXTRAS["all"])
+    assert everything.extras == EXTRAS.keys() - {"all", "bench", "sb3"}
 
 
 def test_no_file_names_a_package_registry() -> None:

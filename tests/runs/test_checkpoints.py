@@ -119,6 +119,29 @@ def test_a_save_that_fails_leaves_what_was_there(
     assert os.listdir(tmp_path / "checkpoints") == ["3"]
 
 
+def test_what_a_failed_save_still_writes_is_removed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late: list[threading.Thread] = []
+
+    def write(path: Path, _: Any) -> None:  # as TensorStore does when the folder is moved away
+        def go_on() -> None:
+            path.mkdir(parents=True)
+            (path / "manifest.ocdbt").touch()
+
+        late.append(threading.Timer(0.2, go_on))
+        late[0].start()
+        raise OSError(5, "NOT_FOUND")
+
+    monkeypatch.setattr(checkpoints, "write_arrays", write)
+    run = tmp_path / "run"
+    run.mkdir()
+    with pytest.raises(OSError, match="NOT_FOUND"):
+        save_checkpoint(run, {"a": np.zeros(2)}, facts_of(4))
+    late[0].join()
+    assert not run.exists()  # an empty one goes, as it may have been made anew
+
+
 def test_what_a_killed_save_left_is_no_checkpoint_and_goes(tmp_path: Path) -> None:
     save_checkpoint(tmp_path, ARRAYS, facts_of(3))
     left = tmp_path / "checkpoints" / ".saving-4-123"

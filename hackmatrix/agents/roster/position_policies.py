@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hackmatrix.agents.networks.architectures import ARCHITECTURES
 from hackmatrix.agents.roster.opinion import Agent, PolicyFunction, RecurrentPolicy
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.version import ENVIRONMENT_ID
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def _step(
 
 def _with_jax(policy: "Policy") -> Step:
     """Any network's answer, and its carry; JAX is loaded when it is first asked."""
+    need("jax", "flax")
 
     @cache
     def made() -> tuple[Callable[[Any, Any], Any], Any]:

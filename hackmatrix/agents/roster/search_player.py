@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hackmatrix.agents.roster.opinion import Agent, SearchingPolicy
 from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 
 if TYPE_CHECKING:
     from hackmatrix.agents.networks.policy import Policy
@@ -25,7 +26,12 @@ class Searching:
     """Makes the agent; whoever asks for it waits until the search is compiled."""
 
     def __init__(self, name: str, params: Path, simulations: int) -> None:
-        """Reads params, without JAX; raises `UserError` if they can't be searched with."""
+        """Reads params, without loading JAX.
+
+        Raises:
+            UserError: they can't be searched with, or JAX is not installed.
+        """
+        need("jax")
         from hackmatrix.agents.search.searchable import check_searchable
 
         self._name = name

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from hackmatrix.core.configs import CURRICULA, config_file
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import Range, convert
 from hackmatrix.core.yaml_file import read_yaml
@@ -78,7 +79,7 @@ class Curriculum:
 
     @classmethod
     def of(cls, setting: Any) -> Self:
-        """A curriculum from the name of its file, the list of its levels, or itself.
+        """A curriculum from the name or the path of its file, the list of its levels, or itself.
 
         Raises:
             UserError: the file can't be read; a name is unknown or a value not valid: the message
@@ -86,7 +87,9 @@ class Curriculum:
         """
         if isinstance(setting, cls):
             return setting
-        return cls._of_file(Path(setting)) if isinstance(setting, str | Path) else cls._of(setting)
+        if isinstance(setting, str | Path):
+            return cls._of_file(config_file(Path(setting), CURRICULA))
+        return cls._of(setting)
 
     @classmethod
     def _of(cls, setting: Any) -> Self:

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <cstddef>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -59,15 +60,14 @@ inline void step_game(const Games& games, int action, const Settings& settings, 
     int32_t &episode_return = games.episode_return[i], &episode_length = games.episode_length[i];
     bool was_running = game.over == RUNNING;
     Player before = game.player;
-    int32_t parts[NUM_PARTS], gained = 0;
+    int32_t parts[NUM_PARTS];
     bool completed = step(game, games.saved[i], action, parts);
+    int32_t gained = std::accumulate(parts, parts + NUM_PARTS, 0);
     uint8_t* observation = to.observation + i * RECORD_SIZE;
     uint8_t* final_observation = to.final_observation + i * RECORD_SIZE;
     observe(game, final_observation);
-    for (int part = 0; part < NUM_PARTS; part++) {
-        gained += parts[part];
-        to.reward_parts[i * NUM_PARTS + part] = static_cast<float>(parts[part]) * UNIT;
-    }
+    std::transform(parts, parts + NUM_PARTS, to.reward_parts + i * NUM_PARTS,
+                   [](int32_t part) { return static_cast<float>(part) * UNIT; });
     episode_return += gained;
     episode_length += was_running;
     bool terminated = game.over != RUNNING;

@@ -28,21 +28,24 @@ inline void land_transmissions(State& state) {
 }
 
 // An enemy hits the player if adjacent, else moves; returns whether it hit.
-inline bool act(State& state, Enemy& enemy) {
+inline bool act(State& state, Enemy& enemy, CellSet& occupied) {
     Player& player = state.player;
     if (has(NEIGHBOURS[enemy.cell], player.cell)) {
         player.hp = std::max(player.hp - 1, 0);
         return true;
     }
-    int to = next_cell(state, enemy);
-    if (to != enemy.cell && has(state.in_line(), to)) enemy.last = to;
+    int to = next_cell(state, enemy, occupied);
+    if (to == enemy.cell) return false;
+    if (has(state.in_line(), to)) enemy.last = to;
     enemy.cell = to;
+    occupied = state.occupied();
     return false;
 }
 
 // Two sub-steps; in each, the enemies that can act do so in a fresh random order.
 inline void move_enemies(State& state) {
     uint32_t done = 0;  // enemies that have hit, by place
+    CellSet occupied = state.occupied();
     for (int sub_step = 0; sub_step < MOST_STEPS; sub_step++) {
         uint32_t to_act = 0;
         for (int place = 0; place < state.enemies.count; place++) {
@@ -55,7 +58,7 @@ inline void move_enemies(State& state) {
             int index = sub_step * MAX_ENEMIES + drawn;
             int place = nth(to_act, state.dice.choose(ENEMY_ORDER, size(to_act), index));
             to_act &= ~(1u << place);
-            if (act(state, state.enemies[place])) done |= 1u << place;
+            if (act(state, state.enemies[place], occupied)) done |= 1u << place;
         }
     }
 }

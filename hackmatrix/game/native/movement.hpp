@@ -36,12 +36,12 @@ inline int first_step(int cell, int goal, CellSet blocked) {
 }
 
 // The cell that an enemy that does not hit moves to; its own if it has to stay.
-inline int next_cell(const State& state, const Enemy& enemy) {
+//
+// `occupied` are the cells of all pieces. The enemy's own is among them: a search from the player
+// ends next to it.
+inline int next_cell(const State& state, const Enemy& enemy, CellSet occupied) {
     int here = state.player.cell;
     CellSet walls = enemy.type == GLITCH ? 0 : state.cells.blocks;
-    CellSet occupied = state.transmissions.cells();
-    for (const Enemy& other : state.enemies)
-        if (&other != &enemy) occupied |= of(other.cell);
 
     int step = first_step(enemy.cell, here, walls | (occupied & ~of(here)));
     if (step != NOWHERE) return step;

@@ -49,7 +49,7 @@ PRESETS = {
             "policy_kwargs": {"net_arch": {"pi": [256, 256, 128], "vf": [256, 256, 128]}},
         }
     ),
-    "tactical": Preset(  # those of configs/cpu.yaml, for a run of 500,000 steps
+    "tactical": Preset(  # those of `hackmatrix train --config quick`, for a run of 500,000 steps
         {
             "learning_rate": 1e-3,
             "gamma": 0.998,

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any, NamedTuple
+
+from hackmatrix.core import student_t
 
 Row = dict[str, Any]
 
@@ -32,9 +34,8 @@ class Interval(NamedTuple):
         mean = fmean(values)
         if len(values) < 2:
             return cls(mean, -math.inf, math.inf)
-        from scipy.stats import sem, t  # slow import, and most runs have one agent
-
-        reach = float(t.ppf(0.975, len(values) - 1) * sem(values))
+        error = stdev(values) / math.sqrt(len(values))
+        reach = student_t.reach(0.95, len(values) - 1) * error
         low, high = possible or (min(values), max(values))
         return cls(mean, max(low, mean - reach), min(high, mean + reach))
 

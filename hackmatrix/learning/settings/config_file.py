@@ -11,14 +11,18 @@ from typing import Any
 
 import yaml
 
+from hackmatrix.core.configs import config_file
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import convert
+from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.core.yaml_file import mapping_of, read_yaml
+from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
 
 Settings = dict[str, Any]
 
+DEFAULT = "best"  # the settings of a new run without a file
 BATCH_SIZE = "batch_size"  # minibatch size; converted to num_minibatches when the batch is known
 
 _NAMES_IN_SECTION = {
@@ -68,8 +72,21 @@ _KNOWN = {**_FIELDS, **_OTHER_NAMES, **dict.fromkeys(_CONVERSIONS)}
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in _KNOWN))
 
 
+def default_settings(flags: Mapping[str, Any]) -> Settings:
+    """The settings of a new run without a file: those of `best`, which are made for HackMatrix.
+
+    Raises:
+        UserError: the flags name no environment.
+    """
+    is_another = environment_id(flags.get("env", ENVIRONMENT_ID)) != ENVIRONMENT_ID
+    return {} if is_another or flags.get("multi_task") else read_config(Path(DEFAULT))
+
+
 def read_config(path: Path) -> Settings:
     """Reads the settings in a file, by name, and `batch_size` if given.
+
+    Args:
+        path: of the file; or a name of `core/configs.py`, of one that comes with the package.
 
     Raises:
         UserError: the file can't be read or is not YAML of this form, a name is unknown or given
@@ -77,6 +94,7 @@ def read_config(path: Path) -> Settings:
     """
     settings: Settings = {}
     named: dict[str, str] = {}
+    path = config_file(path)
     for key, value in entries(path):
         try:
             found = converted(key, value)

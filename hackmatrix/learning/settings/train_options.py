@@ -14,7 +14,12 @@ _NUMBERS = ("num_processes", "process_id")
 class TrainOptions:
     """Where settings come from, the run's folder, what to resume, and diagnostics."""
 
-    config: Path | None = option(None, "settings from a YAML file; flags override it")
+    config: Path | None = option(
+        None,
+        "settings from a YAML file, or by a name of --list-configs; flags override it. A new run "
+        "of HackMatrix has those of `best` unless given",
+    )
+    list_configs: bool = option(False, "print the names of settings that --config takes, and exit")
     print_config: bool = option(False, "print the resolved settings as YAML and exit")
     auto_tune: bool = option(
         False, "choose the settings for this device that are not given, see docs/training.md"

@@ -10,6 +10,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from hackmatrix.core.files import write_atomically
+from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.research.tuning.plan import Plan, best_yaml
 from hackmatrix.research.tuning.plots import importances, plots
 from hackmatrix.research.tuning.retraining import DEFAULT, Fresh
@@ -90,7 +91,7 @@ class Report:
             lines.append(f"no winner did better with fresh seeds: {BEST} has the file's settings")
         if self.chosen is not None:
             best = shlex.quote(str(self.plan.folder / BEST))
-            lines.append(f"next    hackmatrix train --config {best}")
+            lines.append(f"next    {typed_command()} train --config {best}")
         return "\n".join(lines)
 
     def _best(self, name: str) -> str:

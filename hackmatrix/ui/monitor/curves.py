@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hackmatrix.core import student_t
 from hackmatrix.ui.monitor.columns import Numbers
 
 _NEGLIGIBLE = 1e-9  # weight of a row
@@ -100,8 +101,6 @@ def band(curves: Sequence[Curve]) -> Band | None:
     The interval stays within the curves, as what is beyond may be impossible. Curves with different
     x are interpolated. None where there is no such place.
     """
-    from scipy.special import stdtrit  # takes a while, and most runs have one seed
-
     start, end = max(curve.x[0] for curve in curves), min(curve.x[-1] for curve in curves)
     x = np.unique(np.concatenate([curve.x for curve in curves]))
     x = x[(x >= start) & (x <= end)]
@@ -110,7 +109,7 @@ def band(curves: Sequence[Curve]) -> Band | None:
     values = np.stack([np.interp(x, curve.x, curve.y) for curve in curves])
     mean = values.mean(axis=0)
     error = values.std(axis=0, ddof=1) / np.sqrt(len(curves))
-    reach = float(stdtrit(len(curves) - 1, 0.975)) * error
+    reach = student_t.reach(0.95, len(curves) - 1) * error
     low, high = values.min(axis=0), values.max(axis=0)  # as `reporting.rows.Interval` stays within
     return Band(x, mean, np.maximum(low, mean - reach), np.minimum(high, mean + reach))
 

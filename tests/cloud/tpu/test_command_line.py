@@ -294,7 +294,7 @@ def test_flags_override_the_file(file: Callable[..., str], called: Called) -> No
 
 def test_yaml_reads_dates_as_dates(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
-    text = (CONFIGS / "spot_tpu.yaml").read_text().replace("YOUR-PROJECT", "hack-matrix")
+    text = (CONFIGS / "tpu" / "spot_tpu.yaml").read_text().replace("YOUR-PROJECT", "hack-matrix")
     text = text.replace("YOUR-BUCKET", "my-bucket").replace("# end_date", "end_date")
     path.write_text(text)
     assert read_description(path, {}).end_date == "2026-12-31"

@@ -34,14 +34,14 @@ def test_every_command_line_is_understood(
     if line in OTHERS:
         return
     if line.startswith("cp "):
-        assert line == "cp configs/spot_tpu.yaml my-tpu.yaml"
+        assert line == "cp hackmatrix/configs/tpu/spot_tpu.yaml my-tpu.yaml"
         return
     program, name, *words = shlex.split(line.partition(" > ")[0])
     assert program == "hackmatrix"
     if name != "tpu":
         assert name in COMMANDS
         return
-    (tmp_path / "my-tpu.yaml").write_text((CONFIGS / "spot_tpu.yaml").read_text())
+    (tmp_path / "my-tpu.yaml").write_text((CONFIGS / "tpu" / "spot_tpu.yaml").read_text())
     at = words.index("--") if "--" in words else len(words)
     dry = [] if words[0] == "export" or "--dry-run" in words else ["--dry-run"]
     code = main(["tpu", *words[:at], *shlex.split(FLAGS), *dry, *words[at:]])

@@ -8,6 +8,7 @@ import yaml
 from paths import CONFIGS
 
 from hackmatrix.cli.main import main
+from hackmatrix.core.configs import CURRICULA
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.curriculum.levels import Advance, Curriculum, Level, Span
 from hackmatrix.learning.settings.config import TrainConfig
@@ -36,7 +37,7 @@ def test_a_level_is_the_real_game_but_for_what_it_says() -> None:
 
 
 def test_what_a_run_saves_is_read_back_as_it_was(tmp_path: Path) -> None:
-    curriculum = Curriculum.of(CONFIGS / "curriculum.yaml")
+    curriculum = Curriculum.of(CURRICULA / "curriculum.yaml")
     config = TrainConfig.of(curriculum=curriculum, curriculum_start_level=2)
     path = tmp_path / "config.yaml"
     path.write_text(dump_config(config))
@@ -46,20 +47,20 @@ def test_what_a_run_saves_is_read_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_configuration_may_hold_the_levels_or_name_their_file(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text(f"curriculum: {{levels: {CONFIGS / 'curriculum.yaml'}, start_level: 3}}")
+    path.write_text(f"curriculum: {{levels: {CURRICULA / 'curriculum.yaml'}, start_level: 3}}")
     config, _ = resolve({}, read_config(path))
-    assert config.environment.curriculum == Curriculum.of(CONFIGS / "curriculum.yaml")
+    assert config.environment.curriculum == Curriculum.of(CURRICULA / "curriculum.yaml")
     assert config.environment.curriculum_start_level == 3
 
 
 def test_the_command_of_the_documents(capsys: pytest.CaptureFixture[str]) -> None:
-    command = f"train --config {CONFIGS / 'best.yaml'} --curriculum {CONFIGS / 'curriculum.yaml'}"
+    command = f"train --config {CONFIGS / 'best.yaml'} --curriculum {CURRICULA / 'curriculum.yaml'}"
     assert main([*command.split(), "--curriculum-start-level", "1", "--print-config"]) == 0
     printed = yaml.safe_load(capsys.readouterr().out)
     assert printed["environment"]["observation"] == "tactical"
     assert printed["curriculum"]["start_level"] == 1
     shown = Curriculum.of(printed["curriculum"]["levels"])
-    assert shown == Curriculum.of(CONFIGS / "curriculum.yaml")
+    assert shown == Curriculum.of(CURRICULA / "curriculum.yaml")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_a_file_of_another_form_is_refused_in_one_line(
 def test_wrong_flags_are_one_line(
     flags: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = str(CONFIGS / "curriculum.yaml")
+    file = str(CURRICULA / "curriculum.yaml")
     assert main(["train", *flags.replace("FILE", file).split(), "--print-config"]) == 2
     printed = capsys.readouterr().err
     assert message in printed

@@ -56,7 +56,7 @@ NAMES = {
     "observation": Differences(
         "observe_saved player_features owned_features cell_features extra_cell_features "
         "extra_features",
-        "Flags observe_cells observe_pieces",
+        "Distances observe_cells observe_pieces",
         "the record is made plane by plane; features are made by whoever reads it",
     ),
     "programs": Differences("pay", "any_spawn_left sign", "two lines of `run`"),

@@ -230,7 +230,7 @@ def test_missing_packages_are_told() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 2
-    said = "sb3_contrib is not installed: pip install 'hackmatrix[sb3]' brings it"
+    said = "needs sb3_contrib: pip install 'hackmatrix[sb3]' (before it, `pip install torch"
     assert said in result.stderr
 
 
@@ -440,7 +440,7 @@ def test_on_the_jax_engine() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_preset_tactical_learns() -> None:
-    """A fifth of the 500,000 steps within which games are to clear 1.5 stages; random play 0.19."""
+    """A fifth of the 500,000 steps within which games are to clear 1.5 stages; random play 0.20."""
     flags = ["--preset", "tactical", "--timesteps", "100000", "--eval-freq", "0", "--no-wandb"]
     assert cli.main(["sb3", "train", *flags]) == 0
     rows = [json.loads(line) for line in (only("logs") / "metrics.jsonl").read_text().splitlines()]
