@@ -98,20 +98,19 @@ def licence_of(package: Distribution | None) -> str:
     """The licence that a package states, in the words of SPDX where they are known."""
     if package is None:
         return "not installed here"
-    about = package.metadata
-    classifiers = [
-        text.rsplit(" :: ", 1)[1]
-        for text in about.get_all("Classifier") or ()
-        if text.startswith("License :: OSI Approved :: ")
-    ]
-    stated = [about.get("License-Expression"), about.get("License"), *classifiers]
-    lines = [text.strip().splitlines()[0] for text in stated if text and text.strip()]
-    for line in lines:
+
+    def stated(field: str) -> list[str]:
+        values = package.metadata.get_all(field) or ()
+        return [value.strip().splitlines()[0] for value in values if value.strip()]
+
+    approved = "License :: OSI Approved :: "
+    named = [text.removeprefix(approved) for text in stated("Classifier") if approved in text]
+    for line in (*stated("License-Expression"), *stated("License"), *named):
         for same, name in SAME:
             if re.fullmatch(same, line, re.IGNORECASE):
                 return name
-    # Some have the whole text in the field, so what a classifier says comes before that.
-    return next(iter([*(about.get_all("License-Expression") or ()), *classifiers, *lines]), "-")
+    # `License` may be the whole text, so what a classifier says comes before it.
+    return next(iter((*stated("License-Expression"), *named, *stated("License"))), "-")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -49,7 +49,7 @@ TESTS = (
 )
 SECONDS = 90  # of the processor's time, until tests that hang are ended: they have failed
 
-OTHER: dict[type[ast.AST], type[ast.AST]] = {
+OTHER: dict[type[ast.AST], Any] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
     ast.Gt: ast.GtE,
