@@ -52,9 +52,11 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
     Args:
         id: one of `registered()`, or `module:function` for one of your own.
-        options: keyword arguments of the environment; for HackMatrix `observation` ("full",
-            "classic" or "tactical"), `reward` ("game" or "progress"), `max_episode_steps` and
-            `auto_reset`.
+        options: keyword arguments of the environment; for HackMatrix `observation`, what `reset`
+            and `step` return ("compact", uint8[244]; "classic", float32[1545]; "full",
+            float32[1946]; "tactical", float32[432]; "planes", float32[6, 6, 127]), `layout` (of
+            the features that `env.features` makes of compact observations), `reward` ("game" or
+            "progress"), `max_episode_steps`, `auto_reset` and `engine`.
 
     Raises:
         ValueError: no environment has this id, it does not accept an option or its value, or one of

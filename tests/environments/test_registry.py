@@ -99,7 +99,7 @@ def test_wrong_options_are_refused() -> None:
     )
     assert refusal("CartPole-v1", observation="full").startswith("environment CartPole-v1: is call")
     assert refusal("HackMatrix-v1", observation="pixels") == (
-        "observation must be one of classic, full, tactical, got 'pixels'"
+        "observation must be one of compact, classic, full, tactical, planes, got 'pixels'"
     )
     assert refusal("HackMatrix-v1", max_episode_steps=0).endswith("at least 1, got 0")
 

@@ -7,6 +7,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.environments.hackmatrix.observations import observations_of
 from hackmatrix.game.native import batch
 from hackmatrix.game.native.layout import Array, Games
 from hackmatrix.game.rules.actions import NUM_ACTIONS
@@ -91,10 +92,8 @@ class NativeBatch:
 
     def _shown(self, records: Array) -> Array:
         layout = self._settings.observation
-        if layout == "compact":
-            return records
         layout = "classic" if layout == "dict" else layout
-        return batch.features(records, layout, threads=self._threads)
+        return observations_of(records, layout, threads=self._threads)
 
 
 def _flags(mask: Array) -> NDArray[np.bool_]:

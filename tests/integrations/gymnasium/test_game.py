@@ -21,6 +21,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.game import GameOverError
 from hackmatrix.game.foresight.features import features
+from hackmatrix.game.rules.observation import CELL_FEATURES
 from hackmatrix.game.rules.tactical import GROUPS, START
 from hackmatrix.integrations.gymnasium.game import GameEnv
 from hackmatrix.integrations.gymnasium.observation_spaces import LAYOUTS, arranged, space_of
@@ -101,6 +102,7 @@ def test_observations_are_those_of_the_engine() -> None:
         shaped = seen["dict"]
         flat = [shaped["player"], shaped["programs"], shaped["grid"].reshape(-1)]
         assert np.concatenate(flat).tolist() == seen["classic"].tolist()
+        assert (seen["planes"][..., :CELL_FEATURES] == shaped["grid"]).all()
         valid = game.valid_actions()
         if not valid:
             break
