@@ -47,7 +47,7 @@ sb3: $(READY)  ## Stable-Baselines3 with torch for CPUs, into .venv; then its te
 	$(BIN)/pip install --editable '.[sb3]'
 
 lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest versions)
-	$(LOCK) --extra dev --output-file requirements.lock $(LOCK_FLAGS)
+	$(LOCK) --extra all --group dev --output-file requirements.lock $(LOCK_FLAGS)
 	$(LOCK) --extra bench --constraint requirements.lock --no-annotate \
 	    --output-file requirements-bench.lock $(LOCK_FLAGS)
 

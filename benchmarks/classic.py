@@ -23,7 +23,7 @@ from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.bench.options import Options
-from hackmatrix.research.evaluation.games import Limits
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.ranking import reports_on
 from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import agent_folders

@@ -21,7 +21,8 @@ from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config, with_num_minibatches
 from hackmatrix.research.bench.options import Options
-from hackmatrix.research.evaluation.games import Games, Limits
+from hackmatrix.research.evaluation.games import Games
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.text_table import aligned
 
 TOGETHER, STEPS, SECONDS = "one agent", "single, equal steps", "single, equal seconds"

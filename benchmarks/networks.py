@@ -18,13 +18,15 @@ from hackmatrix.core import machine
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import option
+from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.research.bench.options import Options
-from hackmatrix.research.evaluation.games import Limits, play
+from hackmatrix.research.evaluation.games import play
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import report_on
 
 CONFIG = Path("configs/best.yaml")
@@ -134,7 +136,7 @@ def _judged(trainer: Trainer, config: TrainConfig, params: Any, episodes: int) -
     env = make_environment(config.environment.env, config.environment.observation)
     player = network_player("", trainer.network, params, greedy=False)
     games = play(env, player, Limits(episodes, seed=GAMES))
-    means = report_on(env, games).means()
+    means = report_on(report_of(env, games), games).means()
     return {"stages": means["mean_stages_cleared"], "wins": means["win_rate"]}
 
 

@@ -142,7 +142,7 @@ def _browser() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright
     except ModuleNotFoundError:
-        raise UserError("needs playwright: pip install -e '.[dev]'") from None
+        raise UserError("needs playwright: `make setup` installs it") from None
     path = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
     if path is None:
         raise UserError(f"needs a browser on PATH: {', '.join(_BROWSERS)}")

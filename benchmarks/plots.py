@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 
 _INK, _OURS, _OTHERS = "#333333", "#2b6cb0", "#a0aec0"
 _SEVERAL = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5")  # of variations, the recipe first
@@ -13,10 +13,7 @@ _SEVERAL = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5")  # of variations, the re
 
 def require_matplotlib() -> None:
     """Raises `UserError` if matplotlib is missing, before a long measurement."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UserError("plots need matplotlib: pip install 'hackmatrix[bench]'") from None
+    need("matplotlib")
 
 
 def line_plot(

@@ -17,7 +17,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import option
 from hackmatrix.research.bench.options import Options
 from hackmatrix.research.evaluation.agents import agent_player
-from hackmatrix.research.evaluation.games import Limits
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.statistics import estimate
 
 # Wins of a search with a scripted player's prior and a fitted value, by simulations: of 10,000,

@@ -60,10 +60,13 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
     Raises:
         ValueError: no environment has this id, it does not accept an option or its value, or one of
-            your own lacks a member of `hackmatrix.environments.interface.environment.Environment`.
+            your own lacks a member of `hackmatrix.environments.interface.environment.Environment`;
+            or JAX is not installed.
     """
+    from hackmatrix.core.extras import need
     from hackmatrix.environments import registry
 
+    need("jax")
     return registry.make(id, **options)
 
 
@@ -137,7 +140,7 @@ def evaluate(
     """
     from hackmatrix.agents.roster.names import check_environment, resolve
     from hackmatrix.research.evaluation.agents import agent_player
-    from hackmatrix.research.evaluation.games import Limits
+    from hackmatrix.research.evaluation.limits import Limits
 
     limits = Limits(episodes, seed, max_steps)
     check_environment([str(agent)], env)
@@ -159,6 +162,9 @@ def train(env: str = "HackMatrix", /, **settings: Any) -> "Outcome":
         UserError: a setting is not valid or doesn't fit the device; nothing was changed.
         TypeError: there is no such setting.
     """
+    from hackmatrix.core.extras import need
+
+    need("jax", "flax")
     from hackmatrix.learning.run.loop import train
     from hackmatrix.learning.settings.resolve import resolve
     from hackmatrix.research.evaluation.selection import make_evaluate

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import importlib.util
 import json
 import signal
 import sys
@@ -17,7 +16,7 @@ from hackmatrix.agents.roster import names
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
-from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.options import check, option
 from hackmatrix.core.streams import below
 from hackmatrix.learning.settings.config import MAX_SEED
@@ -119,7 +118,7 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
     from hackmatrix.core.version import __version__
     from hackmatrix.research.datasets.folder import Facts, check_new, new_data_set
     from hackmatrix.research.datasets.record import record as recording_of
-    from hackmatrix.research.evaluation.games import Limits
+    from hackmatrix.research.evaluation.limits import Limits
 
     check_new(options.out)
     agent = names.resolve(options.agent, options.search, local)
@@ -242,8 +241,7 @@ def export(argv: list[str]) -> int:
         purpose="Writes the first games of a data set for Minari, with their observations.",
         example="  hackmatrix data export scripted-games hackmatrix/scripted-v0 --episodes 100",
     )
-    if importlib.util.find_spec("minari") is None:
-        raise UserError("needs Minari: pip install 'hackmatrix[minari]'")
+    need("minari")
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.integrations.minari_export import Limits
     from hackmatrix.integrations.minari_export import export as exported

@@ -20,7 +20,7 @@ from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
     from hackmatrix.research.evaluation.contest import Contest, Entrant
-    from hackmatrix.research.evaluation.games import Limits
+    from hackmatrix.research.evaluation.limits import Limits
     from hackmatrix.research.evaluation.ranking import Ranking
     from hackmatrix.research.evaluation.report import Report
 
@@ -131,13 +131,15 @@ def _evaluate(
     agents: Sequence[names.AgentName], options: EvaluateOptions
 ) -> "Report | Ranking | Contest":
     """The report on the agents' games."""
-    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.research.evaluation.contest import Contest
-    from hackmatrix.research.evaluation.games import Limits
     from hackmatrix.research.evaluation.html_report import write_page
+    from hackmatrix.research.evaluation.limits import Limits
     from hackmatrix.runs.params import agent_folders
 
-    enable_compilation_cache()
+    if not all(agent.plays_by_rule(options.env) for agent in agents):
+        from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+
+        enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
     run, alone = agents[0].params, len(agents) == 1 and agents[0].simulations is None
     if run and alone and not (options.forbid or options.report) and (found := agent_folders(run)):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hackmatrix.core.errors import UserError, in_words
+from hackmatrix.core.extras import missing
 from hackmatrix.core.streams import clean_output, discard_output, open_closed_streams
 from hackmatrix.core.version import __version__
 
@@ -59,8 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def exit_code(command: str, work: Callable[[], int]) -> int:
     """Runs a command and returns its exit code.
 
-    A `UserError` and an error of the file system become one line on stderr; Ctrl+C and a closed
-    pipe end the command quietly. No control characters are printed but by what draws.
+    A `UserError`, a missing package of an extra and an error of the file system become one line on
+    stderr; Ctrl+C and a closed pipe end the command quietly. No control characters are printed but
+    by what draws.
     """
     open_closed_streams()
     with clean_output():
@@ -74,6 +76,11 @@ def _exit_code(command: str, work: Callable[[], int]) -> int:
         return code
     except UserError as error:
         _complain(command, str(error))
+        return USAGE_ERROR
+    except ModuleNotFoundError as error:
+        if (how := missing(error.name)) is None:
+            raise
+        _complain(command, how)
         return USAGE_ERROR
     except KeyboardInterrupt:
         return INTERRUPTED

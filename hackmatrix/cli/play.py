@@ -79,7 +79,7 @@ def show_page(
         at_end: is called when it ends, so that no thread goes on waiting.
 
     Raises:
-        UserError: the address can't be used, or an extra (`page`, `terminal`) is not installed.
+        UserError: the address can't be used.
     """
     if options.terminal:
         try:
@@ -109,14 +109,10 @@ def serve_page(
         at_end: is called when it ends.
 
     Raises:
-        UserError: the address can't be used, or the extra `page` is not installed.
+        UserError: the address can't be used.
     """
-    try:
-        from hackmatrix.ui.web.server import bind, is_loopback, serve
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("hackmatrix"):
-            raise
-        raise UserError(f"the page needs {error.name}: pip install 'hackmatrix[page]'") from None
+    from hackmatrix.ui.web.server import bind, is_loopback, serve
+
     if not is_loopback(options.host) and not options.token:
         raise UserError(f"--host {options.host} lets other machines in: give a --token too")
     listening = bind(options.host, options.port)
@@ -138,10 +134,6 @@ def _terminal() -> "Callable[[Session, Callable[[], None]], None]":
     from hackmatrix.ui.terminal import keys
 
     keys.check_terminal()
-    try:
-        from hackmatrix.ui.terminal import app as tui
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("textual"):
-            raise
-        raise UserError("--terminal needs textual: pip install 'hackmatrix[terminal]'") from None
+    from hackmatrix.ui.terminal import app as tui
+
     return tui.run

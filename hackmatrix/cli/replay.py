@@ -19,7 +19,7 @@ class ReplayOptions:
 
     file: Path = option(dataclasses.MISSING, "a saved game (.json) of the page")
     gif: Path | None = option(None, "write an animation")
-    mp4: Path | None = option(None, "write a film (needs the extra `mp4`)")
+    mp4: Path | None = option(None, "write a film (films need the extra `film`)")
     svg: Path | None = option(None, "write a picture of one step")
     terminal: bool = option(False, "show it in the terminal")
     step: int | None = option(None, "the step that --svg shows; otherwise the last", at_least=0)
@@ -80,10 +80,8 @@ def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:
 
 
 def _write_films(replay: "Replay", options: ReplayOptions) -> None:
-    try:
-        from hackmatrix.ui.film.frames import frames, write_gif, write_mp4
-    except ModuleNotFoundError as error:
-        raise UserError(f"films need {error.name}: pip install 'hackmatrix[page]'") from None
+    from hackmatrix.ui.film.frames import frames, write_gif, write_mp4
+
     pictures = frames(replay, options.width, options.start)
     if options.gif is not None:
         write_gif(options.gif, pictures, 1 / options.speed)

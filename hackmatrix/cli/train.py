@@ -19,19 +19,20 @@ from hackmatrix.cli.train_bucket import (
     places_of,
 )
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.options import options_of
 from hackmatrix.core.processes.supervisor import RESTART_ME, watched
 from hackmatrix.environments.registry import check_code
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.reporting.config import ReportConfig
-from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.storage.bucket import Unreachable
 
 if TYPE_CHECKING:
     from hackmatrix.core.processes.team import Team
+    from hackmatrix.learning.reporting.console import Console
     from hackmatrix.learning.run.loop import Outcome
     from hackmatrix.learning.run.start import Start
 
@@ -134,6 +135,9 @@ def _print_config(asked: Asked) -> int:
 
 def _run(asked: Asked, team: "Team | None") -> int:
     """Trains, and mirrors the run if it goes to a bucket."""
+    need("jax", "flax")
+    from hackmatrix.learning.reporting.console import Console
+
     places, given = named(asked.places, asked.given)
     with leased(places) as lease:
         options = TrainOptions(**fetch_source(places, given))
@@ -202,7 +206,7 @@ def _train(
     config: TrainConfig,
     options: TrainOptions,
     start: "Start",
-    console: Console,
+    console: "Console",
     team: "Team | None",
 ) -> "Outcome":
     import jax

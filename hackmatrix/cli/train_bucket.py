@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.settings.config import DEFAULT_FOLDER
 from hackmatrix.runs.storage.address import Address, is_address
 from hackmatrix.runs.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing
 
 if TYPE_CHECKING:
+    from hackmatrix.learning.reporting.console import Console
     from hackmatrix.runs.buckets.lease import Lease
     from hackmatrix.runs.buckets.mirror import Mirror
 
@@ -165,7 +165,7 @@ def leased(places: Places) -> "Iterator[Lease | None]":
 
 @contextlib.contextmanager
 def mirrored(
-    places: Places, lease: "Lease | None", console: Console, *, rewinds: bool
+    places: Places, lease: "Lease | None", console: "Console", *, rewinds: bool
 ) -> "Iterator[Mirror | None]":
     """Context in which the run's folder is mirrored to its bucket, if it has one."""
     if places.target is None or places.folder is None or lease is None:

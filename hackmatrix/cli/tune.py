@@ -1,7 +1,6 @@
 """`hackmatrix tune`: searches for settings of training."""
 
 import contextlib
-import importlib.util
 import json
 import signal
 import sys
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.main import FAILED
-from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.research.tuning.options import TuneOptions
 
 _EXAMPLE = """\
@@ -30,8 +29,7 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
         "writes the best settings as a file for `hackmatrix train --config`.",
         example=_EXAMPLE,
     )
-    if importlib.util.find_spec("optuna") is None:
-        raise UserError("needs Optuna: pip install 'hackmatrix[tune]'")
+    need("optuna", "jax")
     from hackmatrix.research.tuning.plan import plan_of
     from hackmatrix.research.tuning.results import Report
     from hackmatrix.research.tuning.retraining import best_of, retrain

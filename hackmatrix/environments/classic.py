@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.environments.interface.environment import PyTree, Step
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, traced_spec
 
@@ -29,12 +29,9 @@ class ClassicControl:
         Raises:
             UserError: gymnax is not installed.
         """
-        try:
-            import gymnax
-        except ModuleNotFoundError:
-            raise UserError(
-                f'{name} comes with the extra "classic": pip install "hackmatrix[classic]"'
-            ) from None
+        need("gymnax")
+        import gymnax
+
         self.id = name
         self._env, params = gymnax.make(name)
         self.max_episode_steps: int = max_episode_steps or params.max_steps_in_episode

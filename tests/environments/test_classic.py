@@ -21,7 +21,8 @@ from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
-from hackmatrix.research.evaluation.games import Limits, play
+from hackmatrix.research.evaluation.games import play
+from hackmatrix.research.evaluation.limits import Limits
 
 Array = jax.Array
 

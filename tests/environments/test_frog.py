@@ -15,7 +15,8 @@ from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.research.evaluation.games import Limits, play
+from hackmatrix.research.evaluation.games import play
+from hackmatrix.research.evaluation.limits import Limits
 
 FROG = runpy.run_path(str(paths.FROG))
 Frog, Pond = FROG["Frog"], FROG["Pond"]

@@ -115,9 +115,7 @@ def test_one_of_your_own_gets_the_options() -> None:
 
 def test_without_gymnax_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gymnax", None)
-    assert refusal("CartPole-v1") == (
-        'CartPole-v1 comes with the extra "classic": pip install "hackmatrix[classic]"'
-    )
+    assert refusal("CartPole-v1") == "needs gymnax: pip install 'hackmatrix[classic]'"
 
 
 @pytest.mark.parametrize("name", CLASSIC_CONTROL)

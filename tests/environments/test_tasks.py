@@ -20,7 +20,8 @@ from hackmatrix.environments.tasks import MultiTask
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
-from hackmatrix.research.evaluation.games import Limits, play
+from hackmatrix.research.evaluation.games import play
+from hackmatrix.research.evaluation.limits import Limits
 
 TASKS = ("CartPole-v1", "MountainCar-v0")
 LIMIT = 7

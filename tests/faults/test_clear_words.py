@@ -19,6 +19,7 @@ from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import _summary
 from hackmatrix.core.errors import UserError
+from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.report import Column, PlayedGames
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
@@ -27,9 +28,10 @@ from hackmatrix.learning.run.loop import End, train
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.train_options import TrainOptions
-from hackmatrix.research.evaluation.games import Limits, play
+from hackmatrix.research.evaluation.games import play
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.ranking import Agent, Ranking
-from hackmatrix.research.evaluation.report import report_on
+from hackmatrix.research.evaluation.report import Report, report_on
 from hackmatrix.research.evaluation.selection import make_evaluate
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
@@ -156,6 +158,10 @@ def test_rewards_that_are_not_finite_are_one_line_and_strict_json(
     assert told["mean_length"] > 0
 
 
+def reported(env: Any, games: PlayedGames) -> Report:
+    return report_on(report_of(env, games), games)
+
+
 def games_of(returns: list[float]) -> PlayedGames:
     count = len(returns)
     return PlayedGames(
@@ -170,7 +176,7 @@ def games_of(returns: list[float]) -> PlayedGames:
 
 def test_an_agent_whose_score_is_nan_is_ranked_last() -> None:
     agents = [
-        Agent(seed, Path(f"seed_{seed}"), report_on(probes.Grid(), games_of(returns)))
+        Agent(seed, Path(f"seed_{seed}"), reported(probes.Grid(), games_of(returns)))
         for seed, returns in enumerate(([math.nan, 9.0], [1.0, 2.0], [3.0, 4.0]))
     ]
     assert [agent.seed for agent in Ranking(agents).agents] == [2, 1, 0]
@@ -181,7 +187,7 @@ def test_a_rate_that_is_0_for_every_agent_is_not_certain() -> None:
         def report(self, games: PlayedGames) -> list[Column]:
             return [Column("won", "win_rate", np.zeros(len(games.returns), bool))]
 
-    report = report_on(Winless(), games_of([0.0] * 500))
+    report = reported(Winless(), games_of([0.0] * 500))
     told = Ranking([Agent(seed, Path(f"seed_{seed}"), report) for seed in (0, 1)]).as_dict()
     low, high = told["win_rate_ci"]
     assert low == 0
@@ -228,7 +234,7 @@ def test_params_are_judged_on_other_games_than_those_that_chose_them(tmp_path: P
     judged, selected = (play(env, player, Limits(64, 0, first=first)) for first in (0, 2**30))
     assert judged.returns.tolist() != selected.returns.tolist()
     chosen = make_evaluate(env, network, config)(params)
-    assert chosen == report_on(env, selected).means()
+    assert chosen == reported(env, selected).means()
     tail = play(env, player, Limits(32, 0, first=32))
     np.testing.assert_array_equal(judged.returns[32:], tail.returns)
 

@@ -11,7 +11,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from paths import ROOT
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+from hackmatrix.core.extras import EXTRAS as MODULES
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 
 # Joined here, because this file is searched too.
 REGISTRIES = [
@@ -54,16 +58,29 @@ def lines_with(pattern: re.Pattern[str]) -> list[str]:
 LOCKS = {"dev": "requirements.lock", "bench": "requirements-bench.lock"}
 
 
+def with_its_own(texts: list[str]) -> list[Requirement]:
+    """Requirements, with those of the extras of this package that stand among them."""
+    found = []
+    for requirement in map(Requirement, texts):
+        own = requirement.name == "hackmatrix"
+        names = sorted(requirement.extras) if own else []
+        found += [one for name in names for one in with_its_own(EXTRAS[name])]
+        found += [] if own else [requirement]
+    return found
+
+
 def locked(extra: str) -> list[Requirement]:
     lines = (ROOT / LOCKS[extra]).read_text().splitlines()
     return [Requirement(line.rstrip(" \\")) for line in lines if re.match(r"\w", line)]
 
 
 def wanted() -> list[tuple[str, Requirement]]:
+    development = EXTRAS["all"] + PYPROJECT["dependency-groups"]["dev"]
+    groups = {"dev": development, "bench": EXTRAS["bench"]}
     return [
-        (extra, Requirement(text))
-        for extra in LOCKS
-        for text in PROJECT["dependencies"] + PROJECT["optional-dependencies"][extra]
+        (lock, requirement)
+        for lock, texts in groups.items()
+        for requirement in with_its_own(PROJECT["dependencies"] + texts)
     ]
 
 
@@ -93,6 +110,28 @@ def test_the_package_imports_no_benchmark_of_the_repository() -> None:
     imported = re.compile(r"^\s*(?:from|import) benchmarks\b", re.MULTILINE)
     for file in filter(lambda name: name.endswith(".py"), files_of_wheel()):
         assert not imported.search((ROOT / file).read_text()), file
+
+
+def test_the_extra_of_every_package_that_may_be_missing_brings_it() -> None:
+    """`pip install 'hackmatrix[EXTRA]'`, as an error says, ends that error."""
+    packages = {
+        **{module: module for module in MODULES},
+        "PIL": "pillow",
+        "google": "google-cloud-storage",
+        "orbax": "orbax-checkpoint",
+        # These come with another one.
+        "jaxlib": "jax",
+        "google_crc32c": "google-cloud-storage",
+        **dict.fromkeys(("stable_baselines3", "torch"), "sb3-contrib"),
+    }
+    for module, extra in MODULES.items():
+        brought = {canonicalize_name(each.name) for each in with_its_own(EXTRAS[extra])}
+        assert canonicalize_name(packages[module]) in brought, (module, extra)
+
+
+def test_all_is_every_extra_of_users_but_what_brings_torch() -> None:
+    (everything,) = map(Requirement, EXTRAS["all"])
+    assert everything.extras == EXTRAS.keys() - {"all", "bench", "sb3"}
 
 
 def test_no_file_names_a_package_registry() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from hackmatrix.agents.roster.opinion import Agent, PolicyFunction
+from hackmatrix.agents.roster.opinion import Agent, PolicyFunction, opinion
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.board import NEIGHBOUR
 from hackmatrix.game.rules.observation import FIELD, PLANE, number_of
@@ -24,7 +24,7 @@ class BuiltIn(NamedTuple):
     """A player by both faces."""
 
     policy: PolicyFunction  # of one position
-    choose: Choose | None  # in games of the Python engine; None where it plays in JAX
+    choose: Choose  # in games of the Python engine
 
 
 def exit_action(record: bytes, mask: Sequence[bool]) -> int:
@@ -40,12 +40,18 @@ def exit_action(record: bytes, mask: Sequence[bool]) -> int:
 
 
 def _exit(state: "State", forbidden: Collection[int]) -> int:
-    from hackmatrix.game.engine.actions import valid_actions
     from hackmatrix.game.engine.observation import observe
+
+    return exit_action(observe(state), _allowed(state, forbidden))
+
+
+def _allowed(state: "State", forbidden: Collection[int]) -> list[bool]:
+    """The valid actions without those that are forbidden, unless none would be left."""
+    from hackmatrix.game.engine.actions import valid_actions
 
     valid = valid_actions(state)
     allowed = {*valid} - {*forbidden} or valid
-    return exit_action(observe(state), [action in allowed for action in range(NUM_ACTIONS)])
+    return [action in allowed for action in range(NUM_ACTIONS)]
 
 
 def _scripted_action(record: bytes, mask: Sequence[bool]) -> int:
@@ -68,6 +74,15 @@ def _random(record: bytes, mask: Sequence[bool]) -> tuple[list[float], None]:
     return [0.0] * len(mask), None
 
 
+def _random_action(state: "State", forbidden: Collection[int]) -> int:
+    """The action that a session draws in the same position of the same game."""
+    from hackmatrix.game.engine.replay import GameId
+
+    game = GameId(state.dice.stream, state.dice.episode)
+    said = opinion(Agent("random", _random), b"", _allowed(state, forbidden))
+    return said.sample(game, state.dice.clock)
+
+
 def _certain(
     rule: Callable[[bytes, Sequence[bool]], int], record: bytes, mask: Sequence[bool]
 ) -> tuple[list[float], None]:
@@ -79,7 +94,7 @@ def _certain(
 BUILT_IN = {
     "scripted": BuiltIn(partial(_certain, _scripted_action), _scripted),
     "exit": BuiltIn(partial(_certain, exit_action), _exit),
-    "random": BuiltIn(_random, None),
+    "random": BuiltIn(_random, _random_action),
 }
 
 

@@ -47,10 +47,9 @@ class AgentName(NamedTuple):
         """A short name for the network in a file of its params."""
         return self.name if self.name == SHIPPED else file.stem
 
-    @property
-    def plays_by_rule(self) -> bool:
-        """Whether it plays games in the Python engine; all others play them in JAX."""
-        return self.params is None and BUILT_IN[self.name].choose is not None
+    def plays_by_rule(self, env: str) -> bool:
+        """Whether it plays games of an environment in the Python engine; others do so in JAX."""
+        return self.params is None and environment_id(env) == ENVIRONMENT_ID
 
 
 def resolve(text: str, search: int | None = None, fetched: Callable[[str], str] = str) -> AgentName:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PLACE = "/opt/hackmatrix"
 SESSION = "training"
 SECRETS = "hackmatrix.env"  # in the home folder
-EXTRAS = ("bucket", "wandb")  # of this package, beside what it always needs
+EXTRAS = ("train", "bucket", "wandb")  # of this package, beside what it always needs
 PYTHON_VERSION = "3.11"
 
 # -P: a folder `hackmatrix` where one logs in is not taken for the package.

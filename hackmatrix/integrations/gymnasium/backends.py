@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.state import Ending, State
@@ -165,6 +166,7 @@ class JaxBackend:
         self._make_programs()
 
     def _make_programs(self) -> None:
+        need("jax")
         import jax
 
         from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache

@@ -1,6 +1,5 @@
 """One game as an environment of Gymnasium."""
 
-import importlib.util
 import operator
 import sys
 from collections import Counter
@@ -13,6 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.streams import below
 from hackmatrix.game.drawing import draw, in_words
 from hackmatrix.game.engine.game import GameOverError
@@ -80,8 +80,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             known = ", ".join(self.metadata["render_modes"])
             raise UserError(f"render_mode must be one of {known}, got {render_mode!r}")
-        if render_mode == "rgb_array" and importlib.util.find_spec("PIL") is None:
-            raise UserError("render_mode 'rgb_array' needs pillow: pip install 'hackmatrix[gym]'")
+        if render_mode == "rgb_array":
+            need("PIL")
         if reward not in REWARDS:
             raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
         self.observation_space = space_of(observation)

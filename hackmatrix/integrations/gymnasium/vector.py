@@ -14,6 +14,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.game import native
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
@@ -31,6 +32,7 @@ def _batch_of(settings: Settings) -> Batch:
         from hackmatrix.integrations.gymnasium.native_batch import NativeBatch
 
         return NativeBatch(settings)
+    need("jax")
     from hackmatrix.integrations.gymnasium.jax_batch import JaxBatch
 
     return JaxBatch(settings)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.core.errors import UserError, in_words
+from hackmatrix.core.extras import need
 from hackmatrix.integrations.sb3.options import Sb3TrainOptions
-from hackmatrix.integrations.sb3.packages import packages
 from hackmatrix.learning.settings.config import MAX_SEED
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.names import check_word, next_name
@@ -33,10 +33,10 @@ def train(options: Sb3TrainOptions) -> int:
         UserError: a package is missing, the model to resume can't be used, its run is being
             trained by another process, or options don't fit.
     """
-    with packages():
-        from hackmatrix.integrations.sb3.callbacks import Progress, Stopping
-        from hackmatrix.integrations.sb3.history import History
-        from hackmatrix.integrations.sb3.model import model_of
+    need("sb3_contrib")
+    from hackmatrix.integrations.sb3.callbacks import Progress, Stopping
+    from hackmatrix.integrations.sb3.history import History
+    from hackmatrix.integrations.sb3.model import model_of
 
     with _environment(options) as env:
         model = model_of(options, env)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.integrations.sb3.options import WatchOptions
-from hackmatrix.integrations.sb3.packages import packages
 
 
 def watch(options: WatchOptions) -> int:
@@ -22,12 +22,13 @@ def watch(options: WatchOptions) -> int:
         where = f"no model in {options.model_dir}" if path is None else f"no model {path}"
         print(f"hackmatrix sb3 watch: error: {where}: train one first", file=sys.stderr)
         return 1
-    with packages():
-        from sb3_contrib import MaskablePPO
+    need("sb3_contrib")
+    from sb3_contrib import MaskablePPO
 
-        from hackmatrix.integrations.gymnasium.game import GameEnv
-        from hackmatrix.integrations.gymnasium.observation_spaces import layout_of
-        from hackmatrix.integrations.sb3.model import SCHEDULES, shown
+    from hackmatrix.integrations.gymnasium.game import GameEnv
+    from hackmatrix.integrations.gymnasium.observation_spaces import layout_of
+    from hackmatrix.integrations.sb3.model import SCHEDULES, shown
+
     try:
         model = MaskablePPO.load(path, custom_objects=SCHEDULES)
     except Exception as error:

@@ -19,7 +19,8 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.research.datasets.jax_replay import data_environment, finals_of, rewards_of
 from hackmatrix.research.datasets.python_replay import play_plain
 from hackmatrix.research.datasets.shard import Shard
-from hackmatrix.research.evaluation.games import Games, Limits
+from hackmatrix.research.evaluation.games import Games
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, on_all_cores
 from hackmatrix.research.evaluation.seeding import DATA
 
@@ -48,7 +49,7 @@ def record(agent: AgentName, env: str, limits: Limits, *, greedy: bool = False) 
     Raises:
         UserError: its params are damaged, or they do not fit.
     """
-    if agent.plays_by_rule:
+    if agent.plays_by_rule(env):
         return Recording(ENVIRONMENT_ID, _in_python(agent, limits))
     environment, _, player = player_of(agent, env, greedy=greedy)
     most = max(

@@ -1,23 +1,20 @@
-"""Games of an agent by its name, and the report on them."""
+"""Games of an agent by its name, and the report on them; JAX is loaded for those that need it."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from hackmatrix.agents.roster.batch_players import Seated, player_of
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.interface.environment import Environment, optional_members
+from hackmatrix.environments.hackmatrix.report_columns import report
 from hackmatrix.environments.interface.report import PlayedGames
-from hackmatrix.environments.registry import make_environment
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.research.evaluation.accounts import Account
 from hackmatrix.research.evaluation.findings import find
-from hackmatrix.research.evaluation.games import Games, Limits
-from hackmatrix.research.evaluation.plain_games import PlainGame, Replay, played, replays
+from hackmatrix.research.evaluation.limits import Limits
+from hackmatrix.research.evaluation.plain_games import PlainGame, played
 from hackmatrix.research.evaluation.report import Report, report_on
 
 Play = Callable[[Collection[int]], Report]  # plays without these actions
@@ -38,39 +35,13 @@ def agent_player(
     Raises:
         UserError: its params are damaged, or they do not fit.
     """
-    if agent.plays_by_rule:
+    if agent.plays_by_rule(env):
         return lambda forbidden: _in_python(agent, limits, forbidden)
     if forbids and agent.simulations is not None:
         raise UserError(f"{agent}: a search goes without --forbid")
-    seated = player_of(agent, env, greedy=greedy)
-    if forbids and not _is_hackmatrix(seated.env):
-        raise UserError(
-            f"--forbid goes with HackMatrix, whose programs it names; {agent} plays "
-            f"{seated.environment}"
-        )
-    return _in_jax(seated, limits)
+    from hackmatrix.research.evaluation.jax_agents import jax_player
 
-
-def _is_hackmatrix(env: Environment) -> bool:
-    return optional_members(env).id == ENVIRONMENT_ID
-
-
-def _in_jax(seated: Seated, limits: Limits) -> Play:
-    _, env, player = seated
-    if not _is_hackmatrix(env):
-        games = Games(env, player, limits)
-        return lambda forbidden: report_on(env, games.play(player.params, forbidden))
-    recorded = Games(env, player, limits, record=True)
-
-    def play(forbidden: Collection[int]) -> Report:
-        results = recorded.play_recorded(player.params, forbidden)
-        actions = results.actions_of_each()
-        accounts = replays(
-            [Replay(limits.seed, limits.first + i, each) for i, each in enumerate(actions)]
-        )
-        return report_on(env, results.games, find(accounts))
-
-    return play
+    return jax_player(agent, env, limits, greedy=greedy, forbids=forbids)
 
 
 def _in_python(agent: AgentName, limits: Limits, forbidden: Collection[int]) -> Report:
@@ -79,7 +50,8 @@ def _in_python(agent: AgentName, limits: Limits, forbidden: Collection[int]) -> 
     accounts = played(
         [PlainGame(agent.name, limits.seed, n, limits.max_steps, masked) for n in numbers]
     )
-    return report_on(make_environment(ENVIRONMENT_ID), _as_played(accounts), find(accounts))
+    games = _as_played(accounts)
+    return report_on(report(games), games, find(accounts))
 
 
 def _as_played(accounts: Sequence[Account]) -> PlayedGames:

@@ -18,9 +18,12 @@ import numpy as np
 from flax import struct
 
 from hackmatrix.agents.roster.batch_players import Player
+from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.game.jaxgame.batch import for_few
+from hackmatrix.research.evaluation.limits import Limits
+from hackmatrix.research.evaluation.report import Report, report_on
 from hackmatrix.research.evaluation.seeding import EVALUATION, Family
 
 Array = jax.Array
@@ -53,15 +56,6 @@ class _History(struct.PyTreeNode):
 
     actions: Array  # uint8[E, max_steps]
     rewards: Array | None  # float32[E, max_steps]; None if they are not kept
-
-
-class Limits(NamedTuple):
-    """Number of games, their seed, the steps after which they are cut off, and the first game."""
-
-    episodes: int = 1_000
-    seed: int = 0
-    max_steps: int = 2_000
-    first: int = 0
 
 
 def play(env: Environment, player: Player, limits: Limits) -> PlayedGames:
@@ -122,6 +116,15 @@ class Games:
             forbidden: actions that are masked wherever another one is valid.
         """
         return self._played(params, forbidden)[0]
+
+    def report(self, params: PyTree, forbidden: Collection[int] = ()) -> Report:
+        """Plays all games, as `play` does, and reports on them.
+
+        Raises:
+            UserError: the environment's `report` fails, or returns something else.
+        """
+        games = self.play(params, forbidden)
+        return report_on(report_of(self.env, games), games)
 
     def play_recorded(
         self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None

@@ -44,7 +44,6 @@ class PlainGame(NamedTuple):
     def choose(self) -> Callable[[State], int]:
         """The player's choice."""
         rule = BUILT_IN[self.player].choose
-        assert rule is not None, self.player
         return lambda state: rule(state, self.forbidden)
 
 

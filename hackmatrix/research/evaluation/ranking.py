@@ -10,8 +10,9 @@ import numpy as np
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.learning.reporting.joined_rows import Interval
-from hackmatrix.research.evaluation.games import Games, Limits
-from hackmatrix.research.evaluation.report import Report, report_on
+from hackmatrix.research.evaluation.games import Games
+from hackmatrix.research.evaluation.limits import Limits
+from hackmatrix.research.evaluation.report import Report
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
 from hackmatrix.research.evaluation.text_table import aligned
 
@@ -26,7 +27,7 @@ def reports_on(
     """
     env, network = policies[0].make(given)
     games = Games(env, network_player("", network, None, greedy=greedy), limits)
-    return [report_on(env, games.play(policy.params)) for policy in policies]
+    return [games.report(policy.params) for policy in policies]
 
 
 class Agent(NamedTuple):

@@ -1,11 +1,10 @@
 """The report of an evaluation: a table for people, a dictionary for programs."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hackmatrix.environments.checked_report import report_of
-from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
 from hackmatrix.research.evaluation.findings import Findings
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
@@ -56,18 +55,16 @@ class Report(NamedTuple):
         return "\n\n".join([lines, *(table.text() for table in tables)])
 
 
-def report_on(env: Environment, games: PlayedGames, findings: Findings | None = None) -> Report:
-    """The report on played games, with the columns and breakdowns of the environment's `report`.
+def report_on(
+    own: Sequence[Column | Breakdown], games: PlayedGames, findings: Findings | None = None
+) -> Report:
+    """The report on played games.
 
     Args:
-        env: the environment.
+        own: the environment's columns and breakdowns of them, as by `report_of`.
         games: at least one game.
         findings: what the accounts of the games say, if there are any.
-
-    Raises:
-        UserError: the environment's `report` fails, or returns something else.
     """
-    own = report_of(env, games)
     columns = [
         Column("return", "mean_return", games.returns),
         *(each for each in own if isinstance(each, Column)),

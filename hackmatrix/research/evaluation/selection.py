@@ -7,8 +7,9 @@ from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.learning.run.loop import Evaluate
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.research.evaluation.games import SELECTION, Games, Limits
-from hackmatrix.research.evaluation.report import Report, report_on
+from hackmatrix.research.evaluation.games import SELECTION, Games
+from hackmatrix.research.evaluation.limits import Limits
+from hackmatrix.research.evaluation.report import Report
 
 
 def make_evaluate(env: Environment, network: Network, config: TrainConfig) -> Evaluate:
@@ -29,4 +30,4 @@ def make_report(
     games = Games(
         env, player, Limits(config.report.eval_episodes, config.run.seed, first=SELECTION)
     )
-    return lambda params: report_on(env, games.play(params))
+    return games.report

@@ -1,6 +1,7 @@
 """Means with 95 % confidence intervals."""
 
 import math
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,22 +30,35 @@ def estimate(values: NDArray[Any]) -> Estimate:
     not been seen yet. For numbers it is the percentile bootstrap interval (Efron 1979); values that
     are all equal, a single one, and a mean that is not finite have an interval of length 0.
     """
-    from scipy import stats  # slow to import
-
     values = np.asarray(values)
     mean = float(values.mean(dtype=np.float64))
     if values.dtype == bool:
-        test = stats.binomtest(int(values.sum()), len(values))
-        return Estimate(mean, *map(float, test.proportion_ci(CONFIDENCE, method="wilson")))
+        return Estimate(mean, *_wilson(int(values.sum()), len(values)))
     if len(values) == 1 or not math.isfinite(mean):
         return Estimate(mean, mean, mean)
-    result = stats.bootstrap(
-        (values.astype(np.float64),),
-        np.mean,
-        method="percentile",
-        confidence_level=CONFIDENCE,
-        n_resamples=RESAMPLES,
-        batch=max(1, _DRAWN_AT_ONCE // len(values)),
-        rng=np.random.default_rng(0),
+    return Estimate(mean, *_bootstrap(values.astype(np.float64)))
+
+
+def _wilson(successes: int, trials: int) -> tuple[float, float]:
+    """The interval of a rate; its ends are exactly 0 or 1 where all outcomes are alike."""
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    whole = 2 * (trials + z**2)
+    centre = (2 * successes + z**2) / whole
+    reach = z / whole * math.sqrt(4 * successes * (trials - successes) / trials + z**2)
+    return (
+        0.0 if successes == 0 else centre - reach,
+        1.0 if successes == trials else centre + reach,
     )
-    return Estimate(mean, *map(float, result.confidence_interval))
+
+
+def _bootstrap(values: NDArray[np.float64]) -> tuple[float, float]:
+    """The interval between percentiles of the means of resamples."""
+    rng, count = np.random.default_rng(0), len(values)
+    at_once = max(1, _DRAWN_AT_ONCE // count)
+    means = [
+        values[rng.integers(0, count, (min(at_once, RESAMPLES - done), count))].mean(axis=1)
+        for done in range(0, RESAMPLES, at_once)
+    ]
+    outside = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(np.concatenate(means), [outside, 1 - outside])
+    return float(low), float(high)

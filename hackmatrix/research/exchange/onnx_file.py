@@ -12,8 +12,8 @@ import numpy as np
 
 from hackmatrix.agents.networks.cells_forward import EPSILON
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.files import write_atomically
-from hackmatrix.research.exchange.package import needed
 from hackmatrix.runs.params import Exported, exported, flat
 
 FEATURES, LOGITS, VALUE = "features", "logits", "value"
@@ -33,7 +33,7 @@ def write_onnx(path: Path, params: dict[str, Any], about: dict[str, Any]) -> Non
     Raises:
         UserError: the network is not `mlp`, or its params are not those of one.
     """
-    needed("onnx")
+    need("onnx")
     import onnx
 
     model = _model(path, params, about)
@@ -47,7 +47,7 @@ def read_onnx(path: Path) -> Exported:
     Raises:
         UserError: it can't be read, or holds something else.
     """
-    needed("onnx")
+    need("onnx")
     import onnx
 
     try:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.files import write_atomically
-from hackmatrix.research.exchange.package import needed
 from hackmatrix.runs.params import Exported, exported, flat
 
 _FACTS = "hackmatrix"  # the key of the facts
@@ -18,7 +18,7 @@ def read_safetensors(path: Path) -> Exported:
     Raises:
         UserError: it can't be read, or holds something else.
     """
-    needed("safetensors")
+    need("safetensors")
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -33,7 +33,7 @@ def read_safetensors(path: Path) -> Exported:
 
 def write_safetensors(path: Path, params: dict[str, Any], about: dict[str, Any]) -> None:
     """Writes params and their facts; see `hackmatrix.runs.params.save_params`."""
-    needed("safetensors")
+    need("safetensors")
     from safetensors.numpy import save
 
     write_atomically(path, save(dict(flat(params)), metadata={_FACTS: json.dumps(about)}))

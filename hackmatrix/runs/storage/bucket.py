@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import missing
 from hackmatrix.runs.storage.address import Address
 
 CREDENTIAL_SECONDS = 4.0  # the library itself looks for credentials for up to a minute
@@ -194,9 +195,7 @@ def check_installed(address: Address) -> None:
             warnings.simplefilter("ignore")  # of parts of grpc, which is not used here
             import google.cloud.storage  # noqa: F401
     except ImportError:
-        raise UserError(
-            f"{address}: needs google-cloud-storage: pip install 'hackmatrix[bucket]'"
-        ) from None
+        raise UserError(f"{address}: {missing('google')}") from None
 
 
 def _client(address: Address) -> Any:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from PIL import Image
 
-from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import write_atomically
 from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene
 from hackmatrix.game.drawing.pixels import raster
@@ -52,15 +51,9 @@ def write_gif(path: Path, pictures: list[Image.Image], seconds: float) -> None:
 
 
 def write_mp4(path: Path, pictures: Iterable[Image.Image], seconds: float) -> None:
-    """Writes a film, atomically.
+    """Writes a film, atomically."""
+    import imageio_ffmpeg
 
-    Raises:
-        UserError: the extra `mp4` is not installed.
-    """
-    try:
-        import imageio_ffmpeg
-    except ModuleNotFoundError:
-        raise UserError("--mp4 needs imageio-ffmpeg: pip install 'hackmatrix[mp4]'") from None
     partial = path.with_name(f".{path.stem}-{os.getpid()}.mp4")
     writer = None
     try:

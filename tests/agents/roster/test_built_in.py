@@ -1,6 +1,7 @@
 """Built-in players choose as they promise."""
 
 import random
+from collections import Counter
 
 from hackmatrix.agents.roster.built_in import BUILT_IN, exit_action
 from hackmatrix.agents.roster.names import resolve
@@ -32,8 +33,8 @@ def test_exit_goes_down_the_distances() -> None:
 
 
 def test_both_faces_of_a_rule_choose_alike() -> None:
-    """In games and asked of a position; `random` has one face here."""
-    rules = {name: each for name, each in BUILT_IN.items() if each.choose}
+    """In games and asked of a position; `random` goes by no rule."""
+    rules = {name: each for name, each in BUILT_IN.items() if name != "random"}
     assert sorted(rules) == ["exit", "scripted"]
     rng, asked = random.Random(0), 0
     for seed in range(6):
@@ -44,7 +45,6 @@ def test_both_faces_of_a_rule_choose_alike() -> None:
                 break
             mask = [action in valid for action in range(NUM_ACTIONS)]
             for name, rule in rules.items():
-                assert rule.choose is not None
                 said = opinion(Agent(name, rule.policy), game.observation(), mask)
                 assert (said.best, said.probabilities[said.best]) == (
                     rule.choose(game.state, ()),
@@ -59,15 +59,30 @@ def test_both_faces_of_a_rule_choose_alike() -> None:
 def test_exit_leaves_what_is_forbidden_where_it_can() -> None:
     state = Game.new(3).state
     rule = BUILT_IN["exit"].choose
-    assert rule is not None
     valid = set(Game(state).valid_actions())
     first = rule(state, ())
     assert rule(state, {first}) in valid - {first}
     assert rule(state, valid) == first
 
 
+def test_random_takes_each_valid_action_as_often_and_none_that_is_forbidden() -> None:
+    choose = BUILT_IN["random"].choose
+    taken, expected = Counter[int](), Counter[int]()
+    for stream in range(1_000):
+        state = Game.new(stream).state
+        valid = Game(state).valid_actions()
+        taken[choose(state, ())] += 1
+        for action in valid:
+            expected[action] += 1 / len(valid)
+    assert taken.keys() == expected.keys()
+    assert all(abs(taken[each] - mean) < 4 * mean**0.5 for each, mean in expected.items())
+    state = Game.new(3).state
+    some, *others = Game(state).valid_actions()
+    assert choose(state, others) == some
+
+
 def test_watching_is_playing_the_game_of_an_evaluation() -> None:
-    for name in ("scripted", "exit"):
+    for name in BUILT_IN:
         session = Session(GameId.read("e0.3"), cast(resolve(name)))
         while not session.tree.nodes[session.at].over:
             session.handle({"do": "agent", "steps": 100})

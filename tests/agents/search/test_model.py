@@ -23,7 +23,8 @@ from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.observation import number_of
-from hackmatrix.research.evaluation.games import Limits, play
+from hackmatrix.research.evaluation.games import play
+from hackmatrix.research.evaluation.limits import Limits
 
 NETWORK = NetworkConfig(hidden_dim=4, num_layers=1)
 RUN: dict[str, object] = {"normalize_rewards": False, "reward": "progress", "gamma": 0.998}

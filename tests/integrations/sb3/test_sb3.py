@@ -230,7 +230,7 @@ def test_missing_packages_are_told() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 2
-    said = "sb3_contrib is not installed: pip install 'hackmatrix[sb3]' brings it"
+    said = "needs sb3_contrib: pip install 'hackmatrix[sb3]' (before it, `pip install torch"
     assert said in result.stderr
 
 

@@ -26,8 +26,8 @@ from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, summarise
 from hackmatrix.learning.run.snapshots import arrays_of
 from hackmatrix.learning.settings.train_options import TrainOptions
-from hackmatrix.research.evaluation.games import Limits
 from hackmatrix.research.evaluation.games import play as play_games
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.runs.checkpoints import load_checkpoint
 
 CONFIG = PPOConfig(num_envs=32, num_steps=16, num_minibatches=2, lr=5e-3, gamma=0.9, ent_coef=0.0)

@@ -13,7 +13,8 @@ from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.roster.batch_players import network_player, random_player
 from hackmatrix.environments.interface.environment import Step
 from hackmatrix.environments.interface.report import PlayedGames
-from hackmatrix.research.evaluation.games import Limits, play
+from hackmatrix.research.evaluation.games import play
+from hackmatrix.research.evaluation.limits import Limits
 
 
 class Lengths(probes.Probe):

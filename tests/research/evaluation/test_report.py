@@ -8,6 +8,7 @@ import probe_environments as probes
 import pytest
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
 from hackmatrix.research.evaluation.report import report_on
 
@@ -25,7 +26,7 @@ def games(**changes: object) -> PlayedGames:
 
 
 def test_every_environment_has_return_length_and_games_cut_off() -> None:
-    report = report_on(probes.Grid(), games())
+    report = report_on(report_of(probes.Grid(), games()), games())
     told = json.loads(json.dumps(report.as_dict(), allow_nan=False))
     assert set(told) == {
         "episodes",
@@ -56,7 +57,7 @@ class Jumping(probes.Grid):
 
 
 def test_an_environment_adds_columns_and_breakdowns() -> None:
-    report = report_on(Jumping(), games())
+    report = report_on(report_of(Jumping(), games()), games())
     told = report.as_dict()
     assert told["mean_jumps"] == pytest.approx(4.25)
     assert told["jumps_ci"][0] < 4.25 < told["jumps_ci"][1]
@@ -89,5 +90,5 @@ def test_a_wrong_report_is_refused_in_one_line(told: Any, message: str) -> None:
             return told
 
     with pytest.raises(UserError, match=message) as raised:
-        report_on(Reporting(), games())
+        report_of(Reporting(), games())
     assert "\n" not in str(raised.value)

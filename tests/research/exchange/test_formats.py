@@ -1,5 +1,6 @@
 """Params go from format to format and stay as they are."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,6 @@ def test_what_can_not_be_converted_is_refused_in_one_line(
 def test_without_the_extra_its_name_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(UserError, match=r"needs onnx: pip install 'hackmatrix\[exchange\]'"):
         write_params(tmp_path / "agent.onnx", {}, {})

@@ -157,16 +157,3 @@ def test_wrong_arguments_are_one_line(
     message = capsys.readouterr().err
     assert words in message
     assert message.count("\n") == 1
-
-
-def test_without_its_packages_it_says_what_to_install() -> None:
-    code = """
-import sys
-sys.modules["websockets"] = None
-from hackmatrix.cli.main import main
-sys.exit(main(["play", "--port", "0", "--no-open"]))
-"""
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 2
-    assert result.stderr.endswith("pip install 'hackmatrix[page]'\n")
-    assert result.stderr.count("\n") == 1

@@ -197,7 +197,7 @@ def test_a_game_in_a_terminal() -> None:
 def test_without_textual_it_says_what_to_install() -> None:
     pid, terminal = on_a_terminal(WITHOUT_TEXTUAL + START)
     assert rest(terminal).decode().splitlines() == [
-        "hackmatrix play: error: --terminal needs textual: pip install 'hackmatrix[terminal]'"
+        "hackmatrix play: error: needs textual: pip install 'hackmatrix[terminal]'"
     ]
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
 

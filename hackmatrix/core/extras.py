@@ -1,0 +1,45 @@
+"""The extras of the package: packages that may be missing, and the line that says how to get one.
+
+Code imports them where it needs them. The command line turns the error of a missing one into that
+line; `need` raises it before something is begun that could not be finished.
+"""
+
+from importlib.util import find_spec
+
+from hackmatrix.core.errors import UserError
+
+# The extra that brings a module; `pyproject.toml` has the packages.
+EXTRAS = {
+    **dict.fromkeys(
+        ("jax", "jaxlib", "flatbuffers", "flax", "optax", "orbax", "scipy", "tensorboardX"), "train"
+    ),
+    **dict.fromkeys(("google", "google_crc32c"), "bucket"),
+    **dict.fromkeys(("gymnax", "six"), "classic"),
+    **dict.fromkeys(("onnx", "safetensors"), "exchange"),
+    **dict.fromkeys(("imageio_ffmpeg", "PIL"), "film"),
+    **dict.fromkeys(("sb3_contrib", "stable_baselines3", "torch"), "sb3"),
+    **dict.fromkeys(("rich", "textual"), "terminal"),
+    "matplotlib": "bench",
+    "minari": "minari",
+    "optuna": "tune",
+    "wandb": "wandb",
+}
+_NAMES = {"google": "google-cloud-storage", "imageio_ffmpeg": "imageio-ffmpeg", "PIL": "pillow"}
+_NOTES = {"sb3": " (before it, `pip install torch==2.13.0` where there is only a CPU)"}
+
+
+def missing(module: str | None) -> str | None:
+    """How to install the package that has a module; None if no extra of ours brings it."""
+    top = (module or "").partition(".")[0]
+    extra = EXTRAS.get(top)
+    if extra is None:
+        return None
+    name = _NAMES.get(top, top)
+    return f"needs {name}: pip install 'hackmatrix[{extra}]'{_NOTES.get(extra, '')}"
+
+
+def need(*modules: str) -> None:
+    """Raises `UserError` if one of these modules of extras is not installed."""
+    for module in modules:
+        if find_spec(module) is None:
+            raise UserError(missing(module) or f"needs {module}")
