@@ -60,9 +60,8 @@ def space_of(layout: str) -> spaces.Space[Any]:
             }
         )
     low, high = bounds_of(layout)
-    shape = SHAPES[layout]
-    each = (np.broadcast_to(bound, shape).copy() for bound in (low, high))
-    return spaces.Box(*each, dtype=low.dtype.type)
+    low, high = (np.broadcast_to(bound, SHAPES[layout]).copy() for bound in (low, high))
+    return spaces.Box(low, high, dtype=low.dtype.type)
 
 
 def layout_of(space: spaces.Space[Any]) -> str | None:

@@ -304,7 +304,7 @@ def test_how_long_a_process_may_take_can_be_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"observation": "rgb"}, "observation must be one of dict, classic, full, tactical, compa"),
+        ({"observation": "rgb"}, "observation must be one of dict, compact, classic, full"),
         ({"reward": "points"}, "reward must be one of game, progress, got 'points'"),
         ({"backend": "swift"}, "backend must be one of python, process, jax, got 'swift'"),
         ({"render_mode": "rgb"}, "render_mode must be one of human, ansi, rgb_array, svg, got"),
