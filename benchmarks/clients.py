@@ -45,7 +45,7 @@ class ClientsOptions(Options):
     num_envs: int = option(NUM_ENVS, "games of the vector environment", at_least=1)
     num_steps: int = option(40, "steps of each game in a repeat", at_least=1)
     repeats: int = option(5, "timed repeats", at_least=1)
-    observation: Literal["compact", "classic", "full", "dict"] = option(
+    observation: Literal["compact", "classic", "full", "tactical", "planes", "dict"] = option(
         "compact", "layout of the observations"
     )
     train: int = option(0, "measure trainings of this many steps instead", at_least=0)

@@ -5,12 +5,13 @@ Importing this package imports no JAX; `make` does.
 
 import importlib
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from hackmatrix.core.version import ENVIRONMENT_ID, __version__
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from hackmatrix.agents.networks.policy import Policy
     from hackmatrix.environments.hackmatrix import HackMatrixEnv
@@ -52,9 +53,11 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
 
     Args:
         id: one of `registered()`, or `module:function` for one of your own.
-        options: keyword arguments of the environment; for HackMatrix `observation` ("full",
-            "classic" or "tactical"), `reward` ("game" or "progress"), `max_episode_steps` and
-            `auto_reset`.
+        options: keyword arguments of the environment; for HackMatrix `observation`, what `reset`
+            and `step` return ("compact", uint8[244]; "classic", float32[1545]; "full",
+            float32[1946]; "tactical", float32[432]; "planes", float32[6, 6, 127]), `layout` (of
+            the features that `env.features` makes of compact observations), `reward` ("game" or
+            "progress"), `max_episode_steps`, `auto_reset` and `engine`.
 
     Raises:
         ValueError: no environment has this id, it does not accept an option or its value, or one of
@@ -92,9 +95,11 @@ def draw(state: Any, *, reveal: bool = False) -> str:
 
 
 def load_agent(agent: "str | Path" = "shipped") -> "Policy":
-    """A trained agent: params of a network, and what they were trained on.
+    """A trained agent, which is also a function of the form that `evaluate` plays with.
 
-    `load_agent(agent).make()` gives its environment and its network.
+    `agent(agent.params, observation, mask, key)` is its action in a game of
+    `hackmatrix.make(observation=agent.observation)`; `agent.make()` gives the environment and the
+    network as they were trained.
 
     Args:
         agent: a file of params, a run's folder, or "shipped", the agent of this package.
@@ -109,8 +114,10 @@ def load_agent(agent: "str | Path" = "shipped") -> "Policy":
 
 
 def evaluate(
-    agent: "str | Path" = "shipped",
+    agent: "str | Path | Policy | Callable[..., Any]" = "shipped",
     *,
+    params: Any = None,
+    observation: str = "compact",
     env: str = "HackMatrix",
     episodes: int = 1_000,
     seed: int = 0,
@@ -120,10 +127,21 @@ def evaluate(
 ) -> "Report":
     """Plays games of an agent, as `hackmatrix evaluate` does.
 
+    A function is an agent too. One of two arguments, `policy(observation, mask)`, gets NumPy arrays
+    of K games that are under way, [K, ...] and bool[K, 28], and returns their actions, int[K]; it
+    needs no JAX. One of four, `policy(params, observation, mask, key)`, is traced by JAX for a
+    single game, with mask bool[28] and a random key, and returns an action, int[]. An invalid
+    action ends a game of HackMatrix, which is then lost.
+
     Args:
         agent: "shipped", the agent of this package, a file of params, the folder of a run with one
-            agent, "random", "exit" or "scripted"; NAME@N searches, see `search`.
-        env: the environment that "random" plays, or that of params if it is code of your own.
+            agent, "random", "exit" or "scripted"; NAME@N searches, see `search`. Or what
+            `load_agent` returned, or a function.
+        params: a tree of arrays, for functions of four arguments.
+        observation: what functions are shown: "compact", "classic", "full", "tactical" or
+            "planes", as in `make`.
+        env: the environment that "random" and functions of four arguments play, or that of params
+            if it is code of your own.
         episodes: number of games.
         seed: the seed of the games, none of which is ever trained on.
         max_steps: actions after which a game is cut off.
@@ -131,44 +149,70 @@ def evaluate(
         search: simulations of a tree search before each action of a network; none without.
 
     Returns:
-        The means with their 95 % intervals: `report.means()`, `report.table()`.
+        The results with their 95 % intervals: `report.wins`, `report.stages` and `report.score`
+        have a mean, low and high; `report.table()` is what the command prints, and `report.games`
+        has a row for each game.
 
     Raises:
-        UserError: there is no such agent or environment, or they do not fit.
+        UserError: there is no such agent or environment, they do not fit, or what a function
+            returns is no action.
     """
     from hackmatrix.agents.roster.names import check_environment, resolve
+    from hackmatrix.core.errors import UserError
     from hackmatrix.research.evaluation.agents import agent_player
     from hackmatrix.research.evaluation.limits import Limits
 
+    if episodes < 1 or max_steps < 1 or not 0 <= seed < 2**31:
+        raise UserError("episodes and max_steps must be at least 1, seed 0 to 2147483647")
     limits = Limits(episodes, seed, max_steps)
+    if not isinstance(agent, str | Path):
+        from hackmatrix.research.evaluation.policies import function_report
+
+        return function_report(
+            agent, params, observation, env, limits, greedy=greedy, search=search
+        )
+    if params is not None:
+        raise UserError(f"{agent}: params go with a function of four arguments")
     check_environment([str(agent)], env)
     return agent_player(resolve(str(agent), search), env, limits, greedy=greedy)(())
 
 
-def train(env: str = "HackMatrix", /, **settings: Any) -> "Outcome":
+def train(
+    env: str | None = None, /, *, config: "str | Path | None" = None, **settings: Any
+) -> "Outcome":
     """Trains an agent, as `hackmatrix train` does, from the beginning.
 
+    `load_agent(outcome.run)` is the agent then, and `evaluate(outcome.run)` measures it.
+
     Args:
-        env: the environment, or `module:function` for one of your own.
+        env: the environment, "HackMatrix" unless given, or `module:function` for one of your own.
+        config: a name of `hackmatrix train --list-configs`, such as "quick", or a YAML file of
+            settings; those given here win.
         settings: those of `hackmatrix.learning.settings.config.TrainConfig`, such as
-            `total_timesteps`, `num_envs`, `hidden_dim`, `seed` and `checkpoint_dir`. The others
-            are those of `--config best` for HackMatrix, else the defaults.
+            `total_timesteps`, `num_envs`, `hidden_dim`, `seed` and `checkpoint_dir`. Without
+            `config` the others are those of "best" for HackMatrix, else the defaults.
 
     Returns:
         How the run ended, and where its folder, checkpoint and params are.
 
     Raises:
-        UserError: a setting is not valid or doesn't fit the device; nothing was changed.
+        UserError: a setting is not valid or doesn't fit the device, or the file can't be read;
+            nothing was changed.
         TypeError: there is no such setting.
     """
     from hackmatrix.core.extras import need
 
     need("jax", "flax")
+    from hackmatrix.environments.registry import check_code
     from hackmatrix.learning.run.loop import train
-    from hackmatrix.learning.settings.config_file import default_settings
+    from hackmatrix.learning.settings.config_file import default_settings, read_config
     from hackmatrix.learning.settings.resolve import resolve
     from hackmatrix.research.evaluation.selection import make_evaluate
 
-    given = {"env": env, **settings}
-    config, _ = resolve(given, default_settings(given))
-    return train(config, make_evaluate=make_evaluate)
+    given = settings if env is None else {"env": env, **settings}
+    in_file = default_settings(given) if config is None else read_config(Path(config))
+    resolved, _ = resolve(given, in_file)
+    if config is not None:
+        named = resolved.environment.name
+        check_code(named, env, f"{config}: trains on", f"train({named!r}, ...)")
+    return train(resolved, make_evaluate=make_evaluate)

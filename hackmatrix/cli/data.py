@@ -89,7 +89,7 @@ class ExportOptions:
     observation: str = option(
         "dict",
         "layout of HackMatrix's observations, as of its Gymnasium environment",
-        choices=("dict", "classic", "full", "compact"),
+        choices=("dict", "compact", "classic", "full", "tactical", "planes"),
     )
     env: str | None = option(None, _OWN)
 

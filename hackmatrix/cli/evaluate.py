@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,6 +62,7 @@ class EvaluateOptions:
     search: int | None = option(None, names.SEARCH, at_least=1, at_most=names.MAX_SIMULATIONS)
     json: bool = option(False, "print one JSON object")
     report: Path | None = option(None, "write a page with plots to this file (.html)")
+    games: Path | None = option(None, "write a row for each game to this file (.csv)")
 
     def __post_init__(self) -> None:
         check(self)
@@ -68,10 +70,20 @@ class EvaluateOptions:
         if self.forbid is not None and len(self.agents) > 1:
             raise UserError("--forbid goes with one agent")
         forbidden_programs(self.forbid)
-        if self.report is not None and self.report.suffix != ".html":
-            raise UserError(f"--report {self.report}: must end in .html")
-        if self.report is not None and not self.report.parent.is_dir():
-            raise UserError(f"--report {self.report}: there is no folder {self.report.parent}")
+        _check_file("--report", self.report, ".html")
+        _check_file("--games", self.games, ".csv")
+
+
+def _check_file(flag: str, file: Path | None, suffix: str) -> None:
+    """Checks before any game is played that its results will find a place."""
+    if file is None:
+        return
+    if file.suffix != suffix:
+        raise UserError(f"{flag} {file}: must end in {suffix}")
+    if not file.parent.is_dir():
+        raise UserError(f"{flag} {file}: there is no folder {file.parent}")
+    if file.is_dir() or not os.access(file.parent, os.W_OK):
+        raise UserError(f"{flag} {file}: can't be written there")
 
 
 def forbidden_programs(listed: str | None) -> list[str]:
@@ -132,6 +144,7 @@ def _evaluate(
 ) -> "Report | Ranking | Contest":
     """The report on the agents' games."""
     from hackmatrix.research.evaluation.contest import Contest
+    from hackmatrix.research.evaluation.game_rows import write_rows
     from hackmatrix.research.evaluation.html_report import write_page
     from hackmatrix.research.evaluation.limits import Limits
     from hackmatrix.runs.params import agent_folders
@@ -142,11 +155,14 @@ def _evaluate(
         enable_compilation_cache()
     limits = Limits(options.episodes, options.seed, options.max_steps)
     run, alone = agents[0].params, len(agents) == 1 and agents[0].simulations is None
-    if run and alone and not (options.forbid or options.report) and (found := agent_folders(run)):
+    as_one = options.forbid or options.report or options.games
+    if run and alone and not as_one and (found := agent_folders(run)):
         return _ranking(found, limits, options)
     entrants = _entrants(agents, options, limits)
     if options.report is not None:
         write_page(options.report, entrants, options.seed)
+    if options.games is not None:
+        write_rows(options.games, [(name, report.games) for name, report in entrants])
     return entrants[0].report if len(entrants) == 1 else Contest(entrants)
 
 

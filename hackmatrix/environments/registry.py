@@ -139,7 +139,8 @@ def make_environment(
 
     Args:
         name: see `environment_id`.
-        observation: layout of HackMatrix's features; ignored by others.
+        observation: layout of the features that networks read of HackMatrix's compact observations;
+            ignored by others.
         reward: reward of HackMatrix, "game" or "progress"; ignored by others.
         max_episode_steps: number of actions after which an episode is truncated; None for the
             environment's default limit.
@@ -159,7 +160,7 @@ def make_environment(
     if max_episode_steps is not None:
         options["max_episode_steps"] = max_episode_steps
     if known == ENVIRONMENT_ID:
-        options["observation"] = observation
+        options["layout"] = observation
         options["reward"] = reward
     return make(name, **options)
 

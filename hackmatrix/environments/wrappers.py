@@ -230,8 +230,8 @@ class EnvParams:
 class GymnaxSignature(Wrapper):
     """The signature of gymnax: `params` at each call, spaces as methods, `default_params`.
 
-    Programs written for gymnax use observations as network input, so wrap HackMatrix in
-    `FloatObservations` first.
+    Programs written for gymnax use observations as network input, so make HackMatrix with float
+    ones, such as `observation="full"`.
     """
 
     @property

@@ -1,5 +1,6 @@
 """The command `hackmatrix evaluate`: refusals, the table and the JSON."""
 
+import csv
 import json
 import re
 import sys
@@ -62,6 +63,8 @@ def saved(folder: Path, features: int, actions: int = 28, **about: object) -> st
         ),
         (["random", "--report", "page.pdf"], "--report page.pdf: must end in .html"),
         (["random", "--report", "no/page.html"], "--report no/page.html: there is no folder no"),
+        (["random", "--games", "games.txt"], "--games games.txt: must end in .csv"),
+        (["random", "--games", "no/games.csv"], "--games no/games.csv: there is no folder no"),
         (["missing.npz"], "missing.npz: no such file"),
         (
             ["random", "--episodes", "0"],
@@ -83,6 +86,48 @@ def test_wrong_arguments_are_one_line_and_exit_2(
     error = capsys.readouterr().err
     assert error.startswith(f"hackmatrix evaluate: error: {message}")
     assert error.count("\n") == 1
+
+
+def test_a_row_for_each_game_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "games.csv"
+    short = ["--episodes", "5", "--max-steps", "30", "--seed", "2", "--json"]
+    assert main(["evaluate", "exit", "scripted", *short, "--games", str(file)]) == 0
+    agents = json.loads(capsys.readouterr().out)["agents"]
+    with file.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["agent"] for row in rows] == ["exit"] * 5 + ["scripted"] * 5
+    assert [(row["game"], row["seed"]) for row in rows] == [(str(n), "2") for n in range(5)] * 2
+    columns = {"mean_return": "return", "mean_stages_cleared": "stages", "win_rate": "won"}
+    for agent in agents:
+        own = [row for row in rows if row["agent"] == agent["agent"]]
+        for key, name in columns.items():
+            mean = sum(float(row[name]) for row in own) / len(own)
+            assert mean == pytest.approx(agent[key], rel=1e-5), (agent["agent"], key)
+        assert sum(row["ending"] == "cut_off" for row in own) == agent["truncated"]
+
+
+def test_a_file_that_cannot_be_written_is_told_before_any_game(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "games.csv").mkdir()
+    place = tmp_path / "games.csv"
+    assert main(["evaluate", "scripted", "--games", str(place)]) == 2
+    error = capsys.readouterr().err
+    assert error == f"hackmatrix evaluate: error: --games {place}: can't be written there\n"
+
+
+def test_a_disk_that_is_full_leaves_the_rows_of_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    file = tmp_path / "games.csv"
+    file.write_text("older")
+    monkeypatch.setattr("hackmatrix.research.evaluation.game_rows.write_atomically", full)
+    assert main(["evaluate", "exit", "--episodes", "2", "--games", str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"hackmatrix evaluate: error: --games {file}: ")
+    assert file.read_text() == "older"
 
 
 def test_files_of_other_environments_are_refused(

@@ -107,6 +107,7 @@ ROWS = [
     ),
     Row(r"hackmatrix evaluate .*--search", f"{PLAY} --search 2", prints="win rate"),
     Row(r"hackmatrix evaluate .*--report", PLAY, prints="win rate", writes=("page.html",)),
+    Row(r"hackmatrix evaluate .*--games", PLAY, prints="win rate", writes=("games.csv",)),
     Row(r"hackmatrix evaluate .*--forbid", f"{PLAY} --forbid ROW,RESET", prints="RESET"),
     Row(r"hackmatrix evaluate", PLAY, prints=r"(?:return|all|scripted) +[+-]?\d"),
     Row(r"hackmatrix compare .*--plot", writes=("curves.svg",)),

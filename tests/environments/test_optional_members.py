@@ -29,7 +29,7 @@ def test_an_environment_with_the_required_members_alone_has_the_defaults() -> No
 
 
 def test_members_are_those_of_the_environment() -> None:
-    env = hackmatrix.make(observation="classic", max_episode_steps=9)
+    env = hackmatrix.make(layout="classic", max_episode_steps=9)
     found = optional_members(env)
     assert (found.id, found.layout, found.max_episode_steps) == (env.id, "classic", 9)
     assert (found.feature_rows, found.feature_integers) == (env.feature_rows, None)

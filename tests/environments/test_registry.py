@@ -93,13 +93,13 @@ def test_unknown_names_are_told_the_nearest_and_all_known_ones(name: str, hint: 
 
 
 def test_wrong_options_are_refused() -> None:
-    assert refusal("HackMatrix-v1", layout="full") == (
-        "environment HackMatrix-v1: is called with layout='full': got an unexpected keyword "
-        "argument 'layout'"
+    assert refusal("HackMatrix-v1", colour="red") == (
+        "environment HackMatrix-v1: is called with colour='red': got an unexpected keyword "
+        "argument 'colour'"
     )
     assert refusal("CartPole-v1", observation="full").startswith("environment CartPole-v1: is call")
     assert refusal("HackMatrix-v1", observation="pixels") == (
-        "observation must be one of classic, full, tactical, got 'pixels'"
+        "observation must be one of compact, classic, full, tactical, planes, got 'pixels'"
     )
     assert refusal("HackMatrix-v1", max_episode_steps=0).endswith("at least 1, got 0")
 

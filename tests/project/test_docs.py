@@ -135,9 +135,10 @@ def test_sizes_of_observations_are_documented_as_they_are() -> None:
         "environment.md": [
             f"`Box` of uint8[{record}]",
             f"`final_observation` | uint8[{record}]",
-            f'`"classic"`, {classic} numbers',
-            f'`"full"`, {full}, everything',
-            f'`"tactical"`, {tactical_size} that',
+            f"`compact`, uint8[{record}]",
+            f"`classic`, float32[{classic}]",
+            f"`full`, float32[{full}], everything",
+            f"`tactical`, float32[{tactical_size}], what",
             f"`classic` has {classic}",
             f"`full` has these and {full - classic} more",
             f"`tactical` has {tactical_size} that",

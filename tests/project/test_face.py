@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 import hackmatrix
@@ -45,9 +47,30 @@ def test_an_agent_is_trained_loaded_and_evaluated(tmp_path: Path) -> None:
     assert (outcome.timesteps, outcome.run.parent) == (64, tmp_path)
     agent = hackmatrix.load_agent(outcome.run)
     assert agent.environment == "CartPole-v1"
+    seen = jnp.zeros(4)
+    action = agent(agent.params, seen, jnp.ones(2, bool), jax.random.key(0))
+    assert int(action) in (0, 1)
     report = hackmatrix.evaluate(outcome.run, episodes=4, max_steps=50)
     assert report.episodes == 4
     assert report.means()["mean_return"] >= 8
+
+
+def test_settings_come_from_a_file_and_those_given_win(tmp_path: Path) -> None:
+    file = tmp_path / "my.yaml"
+    file.write_text(
+        "env: CartPole-v1\nnum_envs: 2\nnum_steps: 8\nnum_minibatches: 1\nhidden_dim: 8\n"
+        "total_timesteps: 64\ntensorboard: false\n"
+    )
+    outcome = hackmatrix.train(
+        config=file, total_timesteps=32, checkpoint_dir=tmp_path / "runs", wandb=False
+    )
+    assert outcome.timesteps == 32
+    assert hackmatrix.load_agent(outcome.run).environment == "CartPole-v1"
+    file.write_text("env: frog:Frog\n")
+    with pytest.raises(UserError, match=r"my.yaml: trains on frog:Frog, code that runs only if"):
+        hackmatrix.train(config=file)
+    with pytest.raises(UserError, match=r"no.yaml"):
+        hackmatrix.train(config="no.yaml")
 
 
 def test_without_a_path_it_is_the_agent_of_the_package() -> None:

@@ -5,15 +5,17 @@ JAX is loaded when the network is made, not before.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.registry import check_code, make_environment
+from hackmatrix.environments.registry import check_code, make, make_environment
 from hackmatrix.game.rules.observation import FEATURE_SIZE
 from hackmatrix.runs.params import Exported, load_params
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from hackmatrix.environments.interface.environment import Environment
 
 
-class Policy(NamedTuple):
+@dataclass(frozen=True, eq=False)  # `jax.jit` tells functions apart by identity
+class Policy:
     """Params of a network, and what is needed to rebuild the network."""
 
     path: Path
@@ -52,6 +55,36 @@ class Policy(NamedTuple):
         self.check_shapes(shapes_by_name(jax.eval_shape(network.init, jax.random.key(0))))
         return env, network
 
+    def __call__(self, params: Any, observation: Any, mask: Any, key: Any) -> Any:
+        """An action of one game, sampled, in the form that `hackmatrix.evaluate` plays with.
+
+        Args:
+            params: those of this policy, or others of its network.
+            observation: of `hackmatrix.make(observation=self.observation)`; of another environment
+                than HackMatrix its own.
+            mask: bool[A], the valid actions.
+            key: a JAX random key.
+
+        Returns:
+            int32[], a valid action.
+
+        Raises:
+            UserError: the network has a memory, which a single observation does not give it.
+        """
+        import jax
+
+        from hackmatrix.agents.networks import distribution
+
+        network = _network_of_one(self.environment, self.observation, self.config)
+        if network.recurrent:
+            raise UserError(
+                f"{self.path}: has a memory: give it to hackmatrix.evaluate itself, or call the "
+                "network of make()"
+            )
+        one, masks = jax.tree.map(lambda x: x[None], (observation, mask))
+        log_probs = distribution.log_probabilities(network(params, one)[0], masks)
+        return distribution.sample(log_probs, masks, jax.random.uniform(key)[None])[0]
+
     def check_shapes(self, ours: Mapping[str, list[int]]) -> None:
         """Raises `UserError` if the params have other shapes than these, those of its network."""
         theirs = shapes_by_name(self.params)
@@ -62,6 +95,16 @@ class Policy(NamedTuple):
                     f"{self.config.architecture} for {self.environment} wants "
                     f"{ours.get(name, 'none')}"
                 )
+
+
+@cache
+def _network_of_one(environment: str, observation: str, config: NetworkConfig) -> "Network":
+    """The network of an environment whose observations are what it reads."""
+    from hackmatrix.agents.networks.network import make_network
+
+    check_code(environment, None, "the agent plays")
+    options = {"observation": observation} if environment == ENVIRONMENT_ID else {}
+    return make_network(make(environment, **options), config)
 
 
 def load_policy(path: Path) -> Policy:

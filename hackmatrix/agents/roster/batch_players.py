@@ -1,7 +1,7 @@
 """Agents as players of many games at once: networks, searches with them, and random play."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,9 +23,10 @@ _SEARCHED_AT_ONCE = 256  # games; with fewer a move costs more, with more the la
 class Player(NamedTuple):
     """Chooses the actions of N games.
 
-    `choose(params, carry, observations, masks bool[N, A], uniforms float32[N])` returns valid
-    actions int32[N] and the next carry; `initial_carry(N)` is the first carry, `()` for players
-    without memory. It is compiled once for all params.
+    `choose(params, carry, observations, masks bool[N, A], keys [N])` returns actions int32[N] and
+    the next carry; only a user's function may return actions that are not valid.
+    `initial_carry(N)` is the first carry, `()` for players without memory. It is compiled once for
+    all params.
     """
 
     name: str
@@ -39,13 +40,13 @@ def network_player(name: str, network: Network, params: PyTree, *, greedy: bool)
     """A player that samples from a network's distribution, or takes its most probable action."""
 
     def choose(
-        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
+        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, keys: Array
     ) -> tuple[Array, PyTree]:
         logits, _, carry = network(params, encoded(network, observations), carry)
         log_probs = distribution.log_probabilities(logits, masks)
         if greedy:
             return distribution.most_probable(log_probs, masks), carry
-        return distribution.sample(log_probs, masks, uniforms), carry
+        return distribution.sample(log_probs, masks, _uniforms(keys)), carry
 
     return Player(name, params, choose, network.initial_carry)
 
@@ -54,10 +55,10 @@ def search_player(name: str, searcher: Searcher, params: PyTree) -> Player:
     """A player that searches on games made up from what it sees and has seen (`agents/search/`)."""
 
     def choose(
-        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
+        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, keys: Array
     ) -> tuple[Array, PyTree]:
         memory = carry.after(observations)
-        words = jax.lax.bitcast_convert_type(uniforms, jnp.uint32)
+        words = jax.lax.bitcast_convert_type(_uniforms(keys), jnp.uint32)
         _, actions = searcher.search(params, memory, observations, masks, words)
         return actions, memory
 
@@ -68,13 +69,39 @@ def random_player() -> Player:
     """A player for which each valid action is equally likely."""
 
     def choose(
-        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, uniforms: Array
+        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, keys: Array
     ) -> tuple[Array, PyTree]:
         del params, observations
         log_probs = distribution.log_probabilities(jnp.zeros(masks.shape), masks)
-        return distribution.sample(log_probs, masks, uniforms), carry
+        return distribution.sample(log_probs, masks, _uniforms(keys)), carry
 
     return Player("random", (), choose)
+
+
+def function_player(policy: Callable[..., Any], params: PyTree) -> Player:
+    """A player of a user's function.
+
+    Args:
+        policy: from params, and observation, mask bool[A] and random key of one game, to its
+            action.
+        params: any tree of arrays.
+    """
+
+    def choose(
+        params: PyTree, carry: PyTree, observations: PyTree, masks: Array, keys: Array
+    ) -> tuple[Array, PyTree]:
+        of_games = jax.vmap(policy, in_axes=(None, 0, 0, 0))
+        actions = jnp.asarray(of_games(params, observations, masks, keys))
+        if actions.ndim != 1 or not jnp.issubdtype(actions.dtype, jnp.integer):
+            got = f"{actions.dtype}{list(actions.shape[1:])}"
+            raise UserError(f"the policy must return the action of one game, int[], got {got}")
+        return actions.astype(jnp.int32), carry
+
+    return Player(getattr(policy, "__name__", "policy"), params, choose)
+
+
+def _uniforms(keys: Array) -> Array:
+    return jax.vmap(jax.random.uniform)(keys)
 
 
 class Seated(NamedTuple):
@@ -99,16 +126,34 @@ def player_of(agent: AgentName, env: str, *, greedy: bool) -> Seated:
     if agent.params is None:
         return Seated(environment_id(env), make_environment(env), random_player())
     policy = load_policy(agent.params)
+    return seat_of(policy, env, str(agent), agent.simulations, greedy=greedy)
+
+
+def seat_of(
+    policy: Policy, env: str, name: str, simulations: int | None, *, greedy: bool
+) -> Seated:
+    """The player of a network, or of a search with it; the others are as of `player_of`.
+
+    Args:
+        policy: the network.
+        env: the environment that the user names.
+        name: of the player.
+        simulations: of a search before each action; None without.
+        greedy: whether the network takes its most probable action.
+
+    Raises:
+        UserError: its params don't fit the environment or a search.
+    """
     check_named(policy, env)
-    if agent.simulations is None:
+    if simulations is None:
         made, network = policy.make(env)
-        player = network_player(str(agent), network, policy.params, greedy=greedy)
+        player = network_player(name, network, policy.params, greedy=greedy)
         return Seated(policy.environment, made, player)
     if greedy:
-        raise UserError(f"{agent}: a search goes without --greedy")
-    searcher = Searcher.of(policy, agent.simulations)
+        raise UserError(f"{name}: a search goes without --greedy")
+    searcher = Searcher.of(policy, simulations)
     made = make_environment(policy.environment, policy.observation)
-    return Seated(policy.environment, made, search_player(str(agent), searcher, policy.params))
+    return Seated(policy.environment, made, search_player(name, searcher, policy.params))
 
 
 def check_named(policy: Policy, env: str) -> None:

@@ -40,7 +40,9 @@ class Searcher(NamedTuple):
         check_searchable(policy)
         _, network = policy.make()
         run: dict[str, Any] = policy.about["config"]
-        env = HackMatrixEnv(policy.observation, auto_reset=False, reward=run.get("reward", "game"))
+        env = HackMatrixEnv(
+            layout=policy.observation, auto_reset=False, reward=run.get("reward", "game")
+        )
         return cls(env, network, Settings(simulations, run["gamma"]))
 
     def search(

@@ -1,5 +1,6 @@
 """The public environment: the gymnax step signature, an action mask, and features on demand."""
 
+import math
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
@@ -13,6 +14,15 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.engines import ENGINES, Engine, engine_of
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.hackmatrix.metric_table import METRICS
+from hackmatrix.environments.hackmatrix.observations import (
+    COMPACT,
+    PLANES,
+    SHAPES,
+    bounds_of,
+    check_observation,
+    layout_of,
+    planes,
+)
 from hackmatrix.environments.hackmatrix.over_games import over_games
 from hackmatrix.environments.hackmatrix.report_columns import report
 from hackmatrix.environments.hackmatrix.step_metrics import measure
@@ -57,9 +67,11 @@ _INFO = {
 class HackMatrixEnv:
     """HackMatrix as an environment of one game; `jax.vmap` of its functions is the fast path.
 
-    Observation: uint8[RECORD_SIZE], the compact record of `rules.observation`; `spec` has the
-    shapes, dtypes and bounds of everything else that `step` returns. Features: float32[1545]
-    ("classic"), float32[1946] ("full") or float32[432] ("tactical"), made from it by `features`.
+    Observation: one of `observations.OBSERVATIONS`. "compact" is uint8[RECORD_SIZE], the record of
+    `rules.observation`, from which `features` makes what a network reads, in one of three layouts:
+    float32[1545] ("classic"), float32[1946] ("full") or float32[432] ("tactical"). These are
+    observations too, and so is "planes", float32[6, 6, 127]; of those `features` are the same
+    numbers in a row. `spec` has the shapes, dtypes and bounds of everything that `step` returns.
     Actions: 28, `rules.actions.ACTION_NAMES`; the mask is `action_mask`. Reward: float32, the sum
     of the 15 parts of section 11, unless another is asked for. Episode end: terminated by winning,
     dying or an invalid action; truncated only by `max_episode_steps`. With `auto_reset` the same
@@ -69,58 +81,70 @@ class HackMatrixEnv:
 
     id = ENVIRONMENT_ID
     num_actions = NUM_ACTIONS
-    observation_size = RECORD_SIZE
     metrics = METRICS
     measure = staticmethod(measure)
     report = staticmethod(report)
-    observation_space = _OBSERVATION
     action_space = Discrete(NUM_ACTIONS)
 
     def __init__(
         self,
-        observation: str = "full",
+        observation: str = COMPACT,
         max_episode_steps: int | None = None,
         auto_reset: bool = True,
         reward: str = "game",
         engine: str = "auto",
+        layout: str | None = None,
     ) -> None:
         """Creates the environment.
 
         Args:
-            observation: layout of the features, "classic", "full" or "tactical".
+            observation: what `reset` and `step` return: "compact", the record; features
+                of it, "classic", "full" or "tactical"; or "planes", a picture of them.
             max_episode_steps: actions after which an episode is truncated; None for no limit.
             auto_reset: whether `step` starts the next game when one ends.
             reward: "game", or "progress" (`training_reward.py`), with which agents learn better.
             engine: "jax", "native" (on CPUs), "python" (the slow one that one reads), or "auto":
                 native on CPUs if it is there, else JAX. They differ in speed and in how they keep a
                 state, and in no result but the last bit of "progress" in Python.
+            layout: of compact observations, the features that `features` makes of them:
+                "classic", "full" (the default) or "tactical".
 
         Raises:
-            UserError: no such layout, reward or engine, or a limit below 1.
+            UserError: no such observation, layout, reward or engine, a limit below 1, or a layout
+                beside an observation that is one.
         """
-        if observation not in FEATURE_SIZE:
-            known = ", ".join(FEATURE_SIZE)
-            raise UserError(f"observation must be one of {known}, got {observation!r}")
+        check_observation(observation)
+        if layout is not None and observation != COMPACT:
+            raise UserError(f"layout goes with observation={COMPACT!r}, not with {observation!r}")
+        layout = layout or layout_of(observation)
+        if layout not in FEATURE_SIZE:
+            raise UserError(f"layout must be one of {', '.join(FEATURE_SIZE)}, got {layout!r}")
         if max_episode_steps is not None and max_episode_steps < 1:
             raise UserError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
         if reward not in REWARDS:
             raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
         if engine not in ENGINES:
             raise UserError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
-        self.layout = observation
+        self.observation = observation
+        self.layout = layout
+        self.observation_space = _space(observation)
         self.reward = reward
         self.max_episode_steps = max_episode_steps
         self.auto_reset = auto_reset
-        self.feature_size = FEATURE_SIZE[observation]
         self.engine = engine
-        if observation == "tactical":
-            self.feature_integers = TacticalIntegers(engine)
+        if observation != COMPACT:  # they are features: nothing is worked out later
+            self.feature_size = math.prod(SHAPES[observation])
+            return
+        self.feature_size = FEATURE_SIZE[layout]
+        if layout == "tactical":
+            self.feature_integers = self._tactical
         else:
-            self.feature_rows = FeatureRows(observation)
+            self.feature_rows = FeatureRows(layout)
 
     def __repr__(self) -> str:
+        layout = f", layout={self.layout!r}" if self.observation == COMPACT else ""
         return (
-            f"hackmatrix.make({self.id!r}, observation={self.layout!r}, "
+            f"hackmatrix.make({self.id!r}, observation={self.observation!r}{layout}, "
             f"max_episode_steps={self.max_episode_steps}, auto_reset={self.auto_reset}, "
             f"reward={self.reward!r}, engine={self.engine!r})"
         )
@@ -154,11 +178,16 @@ class HackMatrixEnv:
     def _observe(self) -> Any:
         return over_games(self.games.observe, _observe_results, kept=self.games.IS_TRACED)
 
+    @cached_property
+    def _tactical(self) -> "TacticalIntegers":
+        return TacticalIntegers(self.engine)
+
     @property
     def spec(self) -> StepSpec:
         """Shapes, dtypes and bounds of the values that `step` returns; of the state no bounds."""
         _, state = _new_game_results(self.games, None, None)
-        return StepSpec(_OBSERVATION, state, _REAL, _FLAG, _FLAG, dict(_INFO))
+        space = self.observation_space
+        return StepSpec(space, state, _REAL, _FLAG, _FLAG, _INFO | {"final_observation": space})
 
     def reset(self, key: jax.Array) -> tuple[jax.Array, EnvState]:
         """Starts the first game of a stream derived from a key."""
@@ -170,7 +199,9 @@ class HackMatrixEnv:
 
         The stream's top bit is for evaluation.
         """
-        return self._new_games(jnp.asarray(stream, jnp.uint32), jnp.asarray(episode, jnp.uint32))
+        stream, episode = jnp.asarray(stream, jnp.uint32), jnp.asarray(episode, jnp.uint32)
+        record, state = self._new_games(stream, episode)
+        return self._shown(record), state
 
     def step(
         self, key: jax.Array | None, state: EnvState, action: jax.Array
@@ -193,12 +224,25 @@ class HackMatrixEnv:
         action = jnp.asarray(action)
         if action.ndim or not jnp.issubdtype(action.dtype, jnp.integer):
             raise UserError(f"step takes one integer as action, got {action.dtype}{action.shape}")
-        return self._step(state, action)
+        record, state, *others, info = self._step(state, action)
+        final = self._shown(info["final_observation"])
+        return self._shown(record), state, *others, info | {"final_observation": final}
 
     def observe(self, state: EnvState) -> jax.Array:
-        """uint8[RECORD_SIZE]: the observation of a state, such as one from `from_text`."""
-        observation: jax.Array = self._observe(state.game)
-        return observation
+        """The observation of a state, such as one from `from_text`."""
+        return self._shown(self._observe(state.game))
+
+    def _shown(self, record: jax.Array) -> jax.Array:
+        """The observation of a compact record."""
+        if self.observation == COMPACT:
+            return record
+        seen = self._features_of(record)
+        return planes(seen) if self.observation == PLANES else seen
+
+    def _features_of(self, record: jax.Array) -> jax.Array:
+        if self.layout == "tactical":
+            return self._tactical(record) * self._tactical.scales
+        return observation.features(record, self.layout)
 
     def action_mask(self, state: EnvState) -> jax.Array:
         """bool[28]: the valid actions."""
@@ -211,9 +255,9 @@ class HackMatrixEnv:
 
     def features(self, observation_: jax.Array) -> jax.Array:
         """float32[feature_size]: the features of one observation."""
-        if self.layout == "tactical":
-            return self.feature_integers(observation_) * self.feature_integers.scales
-        return observation.features(observation_, self.layout)
+        if self.observation == COMPACT:
+            return self._features_of(observation_)
+        return observation_.reshape(-1)
 
     def to_text(self, state: EnvState) -> str:
         """The complete game as a drawing and one line per fact (`docs/positions.md`).
@@ -271,6 +315,14 @@ class TacticalIntegers:
         """int8[TACTICAL_SIZE] of one observation."""
         numbers: jax.Array = self._numbers(observation_)
         return numbers
+
+
+def _space(observation: str) -> Box:
+    """The space of an observation."""
+    if observation == COMPACT:
+        return _OBSERVATION
+    low, high = (tuple(bound.tolist()) for bound in bounds_of(observation))
+    return Box(low, high, SHAPES[observation])
 
 
 def _check_one_game(function: str, state: Any) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from hackmatrix.game.native import _native
 from hackmatrix.game.native.layout import Games, Step, empty_games, empty_step
+from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
 from hackmatrix.game.rules.tactical import SCALES, TACTICAL_SIZE
 
@@ -28,6 +29,12 @@ def observe(games: Games, *, threads: int = 1) -> tuple[Array, Array]:
     observation, mask = np.zeros((number, RECORD_SIZE), np.uint8), np.zeros(number, np.uint32)
     _native.observe(_bytes(games.states), observation, mask, threads)
     return observation, mask
+
+
+def flags(mask: Array) -> Array:
+    """bool[N, 28]: masks that are uint32[N], bit a for action a."""
+    of_bytes = mask.astype("<u4", copy=False).view(np.uint8).reshape(-1, 4)
+    return np.unpackbits(of_bytes, axis=1, count=NUM_ACTIONS, bitorder="little").view(np.bool_)
 
 
 def tactical_numbers(records: Array, *, threads: int = 1) -> Array:

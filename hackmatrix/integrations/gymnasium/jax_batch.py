@@ -12,7 +12,7 @@ from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.devices.mesh import SHARDED, on_devices
 from hackmatrix.core.devices.shares import devices_for, use_all_cores
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
-from hackmatrix.game.rules.observation import FEATURE_SIZE
+from hackmatrix.environments.hackmatrix.observations import COMPACT, PLANES, layout_of, planes
 from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
 
 Array = jax.Array
@@ -35,7 +35,7 @@ class JaxBatch:
         num_envs, self._observation, max_episode_steps, self._mode, reward = settings
         self._tells_final = self._mode == AutoresetMode.SAME_STEP
         self._env = HackMatrixEnv(
-            observation=self._observation if self._observation in FEATURE_SIZE else "classic",
+            layout="classic" if self._observation == "dict" else layout_of(self._observation),
             max_episode_steps=max_episode_steps,
             auto_reset=self._mode != AutoresetMode.DISABLED,
             reward=reward,
@@ -73,7 +73,10 @@ class JaxBatch:
         return stored
 
     def _shown(self, records: Array) -> Array:
-        return records if self._observation == "compact" else jax.vmap(self._env.features)(records)
+        if self._observation == COMPACT:
+            return records
+        seen = jax.vmap(self._env.features)(records)
+        return planes(seen) if self._observation == PLANES else seen
 
     def _begin_games(self, streams: Array) -> tuple[_Games, Array, Array]:
         zero = jnp.zeros_like(streams)

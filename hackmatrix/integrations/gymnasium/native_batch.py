@@ -7,9 +7,9 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.environments.hackmatrix.observations import observations_of
 from hackmatrix.game.native import batch
 from hackmatrix.game.native.layout import Array, Games
-from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
 
 _FACTS = (
@@ -53,7 +53,7 @@ class NativeBatch:
 
     def _begun(self, games: Games, waiting: Array) -> Begun:
         records, mask = batch.observe(games, threads=self._threads)
-        return Begun(_Played(games, waiting), _flags(mask), self._shown(records))
+        return Begun(_Played(games, waiting), batch.flags(mask), self._shown(records))
 
     def play(self, games: _Played, actions: NDArray[np.int32]) -> tuple[_Played, Step]:
         """Takes an action in each game; `games` is used up."""
@@ -69,7 +69,7 @@ class NativeBatch:
         )
         over = made.terminated | made.truncated
         ended = np.flatnonzero(over)
-        mask, final = _flags(made.mask), None
+        mask, final = batch.flags(made.mask), None
         if mode == AutoresetMode.SAME_STEP:
             final = self._shown(made.final_observation) if ended.size else None
         else:  # where no action counts, a player may choose any
@@ -91,14 +91,5 @@ class NativeBatch:
 
     def _shown(self, records: Array) -> Array:
         layout = self._settings.observation
-        if layout == "compact":
-            return records
         layout = "classic" if layout == "dict" else layout
-        return batch.features(records, layout, threads=self._threads)
-
-
-def _flags(mask: Array) -> NDArray[np.bool_]:
-    """bool[N, 28]: masks that are uint32[N], bit a for action a."""
-    of_bytes = mask.astype("<u4", copy=False).view(np.uint8).reshape(-1, 4)
-    bits = np.unpackbits(of_bytes, axis=1, count=NUM_ACTIONS, bitorder="little")
-    return bits.view(np.bool_)
+        return observations_of(records, layout, threads=self._threads)

@@ -1,36 +1,37 @@
 """The layouts of observations: their spaces, and how they are made from a compact record."""
 
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from hackmatrix.core.errors import UserError
+from hackmatrix.environments.hackmatrix.observations import (
+    COMPACT,
+    FIRST_CELL,
+    OBSERVATIONS,
+    PLANES,
+    SHAPES,
+    bounds_of,
+    check_observation,
+    planes,
+)
 from hackmatrix.game.engine import observation as engine
 from hackmatrix.game.foresight.features import features
-from hackmatrix.game.rules.board import CELLS, LIMIT, SIZE
+from hackmatrix.game.rules.board import CELLS, SIZE
 from hackmatrix.game.rules.observation import (
     CELL_FEATURES,
     CLASSIC_SIZE,
-    EXTRA_CHANNELS,
-    FEATURE_SIZE,
     PLANE,
-    PLAYER_CHANNELS,
     PLAYER_FEATURES,
-    RECORD_SIZE,
     CellBytes,
-    channel_starts,
 )
 from hackmatrix.game.rules.programs import PROGRAMS
-from hackmatrix.game.rules.tactical import HIGH, LOW, SCALES
 
-Layout = Literal["dict", "classic", "full", "tactical", "compact"]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+LAYOUTS = ("dict", *OBSERVATIONS)
 Floats = NDArray[np.float32]
 
-_FIRST_CELL = PLAYER_FEATURES + len(PROGRAMS)
 _PLANES_END = len(PLANE) * CELLS
 _ROWS_KEPT = 16_384
 
@@ -38,9 +39,10 @@ _ROWS_KEPT = 16_384
 def space_of(layout: str) -> spaces.Space[Any]:
     """The space of a layout's observations.
 
-    `dict`: `player` float32[10], `programs` int32[23] and `grid` float32[6, 6, 42]. `classic`: the
-    same numbers as float32[1545]. `full`: float32[1946]. `tactical`: float32[432]. `compact`:
-    uint8[RECORD_SIZE], the record of `rules.observation`.
+    `dict`: `player` float32[10], `programs` int32[23] and `grid` float32[6, 6, 42], as the
+    original's. The others are those of `hackmatrix.make`: `classic`, the same numbers as
+    float32[1545]; `full`: float32[1946]; `tactical`: float32[432]; `planes`: float32[6, 6, 127];
+    `compact`: uint8[RECORD_SIZE], the record of `rules.observation`.
 
     The bounds of `dict` are those of the original, 0 and 1, so that models cross both ways; as
     there, more than 10 data siphons or 3 of attack go past them.
@@ -48,6 +50,7 @@ def space_of(layout: str) -> spaces.Space[Any]:
     Raises:
         UserError: there is no such layout.
     """
+    check_observation(layout, LAYOUTS)
     if layout == "dict":
         return spaces.Dict(
             {
@@ -56,21 +59,12 @@ def space_of(layout: str) -> spaces.Space[Any]:
                 "grid": spaces.Box(0, 1, (SIZE, SIZE, CELL_FEATURES), np.float32),
             }
         )
-    if layout == "compact":
-        return spaces.Box(0, 255, (RECORD_SIZE,), np.uint8)
-    if layout not in FEATURE_SIZE:
-        raise UserError(f"observation must be one of {', '.join(LAYOUTS)}, got {layout!r}")
-    if layout == "tactical":
-        scales = np.array(SCALES, np.float32)
-        low, high = (np.array(bound, np.float32) * scales for bound in (LOW, HIGH))
-        return spaces.Box(low, high, dtype=np.float32)
-    low = np.zeros(FEATURE_SIZE[layout], np.float32)
-    if layout == "full":
-        low[_extra("until_task")] = -1
-    return spaces.Box(low, _bounds(layout), dtype=np.float32)
+    low, high = bounds_of(layout)
+    low, high = (np.broadcast_to(bound, SHAPES[layout]).copy() for bound in (low, high))
+    return spaces.Box(low, high, dtype=low.dtype.type)
 
 
-def layout_of(space: spaces.Space[Any]) -> Layout | None:
+def layout_of(space: spaces.Space[Any]) -> str | None:
     """The layout whose observations have the shapes of a space, whatever its bounds, or None."""
     return next((layout for layout in LAYOUTS if _shapes(space_of(layout)) == _shapes(space)), None)
 
@@ -81,29 +75,9 @@ def _shapes(space: spaces.Space[Any]) -> Any:
     return space.shape
 
 
-def _bounds(layout: str) -> Floats:
-    """The largest value of each feature: 1, but for numbers that are not capped."""
-    high = np.ones(FEATURE_SIZE[layout], np.float32)
-    player = channel_starts(PLAYER_CHANNELS)
-    for channel in PLAYER_CHANNELS:
-        if channel.name in ("siphons", "attack"):
-            high[player[channel.name]] = (LIMIT - channel.zero) / channel.scale
-    if layout == "full":
-        for channel in EXTRA_CHANNELS:
-            if channel.name in ("turn", "interval"):
-                high[_extra(channel.name)] = LIMIT / channel.scale
-    return high
-
-
-def _extra(name: str) -> int:
-    """Index of a feature of `EXTRA_CHANNELS` in the layout "full"."""
-    first = FEATURE_SIZE["full"] - len(engine.extra_features(bytes(RECORD_SIZE)))
-    return first + channel_starts(EXTRA_CHANNELS)[name]
-
-
 def arranged(record: bytes, layout: str) -> Any:
     """The observation of one record in a layout."""
-    if layout == "compact":
+    if layout == COMPACT:
         return np.frombuffer(record, np.uint8).copy()
     if layout == "tactical":
         return np.array(features(record, layout), np.float32)
@@ -119,7 +93,9 @@ def arranged(record: bytes, layout: str) -> Any:
     if layout == "classic":
         return np.concatenate(classic)
     extra = [_extra_row(cell) for cell in each]
-    return np.concatenate([*classic, *extra, np.array(engine.extra_features(record), np.float32)])
+    last = np.array(engine.extra_features(record), np.float32)
+    full = np.concatenate([*classic, *extra, last])
+    return planes(full) if layout == PLANES else full
 
 
 @lru_cache(_ROWS_KEPT)
@@ -135,9 +111,9 @@ def _extra_row(cell: bytes) -> Floats:
 def split(classic: Floats) -> dict[str, Any]:
     """The layout "dict" of features float32[..., 1545] in the layout "classic"."""
     batch = classic.shape[:-1]
-    grid = classic[..., _FIRST_CELL:CLASSIC_SIZE]
+    grid = classic[..., FIRST_CELL:CLASSIC_SIZE]
     return {
         "player": classic[..., :PLAYER_FEATURES],
-        "programs": classic[..., PLAYER_FEATURES:_FIRST_CELL].astype(np.int32),
+        "programs": classic[..., PLAYER_FEATURES:FIRST_CELL].astype(np.int32),
         "grid": grid.reshape(*batch, SIZE, SIZE, CELL_FEATURES),
     }

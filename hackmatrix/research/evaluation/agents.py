@@ -12,7 +12,6 @@ from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.research.evaluation.accounts import Account
-from hackmatrix.research.evaluation.findings import find
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, played
 from hackmatrix.research.evaluation.report import Report, report_on
@@ -50,8 +49,13 @@ def _in_python(agent: AgentName, limits: Limits, forbidden: Collection[int]) -> 
     accounts = played(
         [PlainGame(agent.name, limits.seed, n, limits.max_steps, masked) for n in numbers]
     )
+    return report_of_accounts(accounts, limits)
+
+
+def report_of_accounts(accounts: Sequence[Account], limits: Limits) -> Report:
+    """The report on games of HackMatrix, from their accounts alone."""
     games = _as_played(accounts)
-    return report_on(report(games), games, find(accounts))
+    return report_on(report(games), games, limits, accounts)
 
 
 def _as_played(accounts: Sequence[Account]) -> PlayedGames:

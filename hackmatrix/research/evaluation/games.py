@@ -18,6 +18,7 @@ import numpy as np
 from flax import struct
 
 from hackmatrix.agents.roster.batch_players import Player
+from hackmatrix.core.errors import UserError
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.interface.report import PlayedGames
@@ -124,7 +125,7 @@ class Games:
             UserError: the environment's `report` fails, or returns something else.
         """
         games = self.play(params, forbidden)
-        return report_on(report_of(self.env, games), games)
+        return report_on(report_of(self.env, games), games, self.limits)
 
     def play_recorded(
         self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None
@@ -153,6 +154,10 @@ class Games:
         first, seed = jnp.int32(start), jnp.uint32(self.limits.seed)
         played = self._play(params, jnp.asarray(allowed), seed, first)
         games, history = jax.device_get(played)
+        if (games.actions.sum(axis=1) < games.lengths).any():
+            raise UserError(
+                f"actions must be 0..{self.env.num_actions - 1}, the policy took others"
+            )
         return games, history
 
     def _play_all(
@@ -234,8 +239,7 @@ class Games:
         before, numbers = places.played, places.number
         masks = _allowed(jax.vmap(self.env.action_mask)(places.env_state), allowed)
         keys = self.family.action_keys(seed, before.lengths, numbers)
-        uniforms = jax.vmap(jax.random.uniform)(keys)
-        actions, carry = self.player.choose(params, places.carry, places.obs, masks, uniforms)
+        actions, carry = self.player.choose(params, places.carry, places.obs, masks, keys)
         keys = self.family.step_keys(seed, before.lengths, numbers)
         obs, env_state, reward, terminated, truncated, info = jax.vmap(self.env.step)(
             keys, places.env_state, actions

@@ -1,14 +1,17 @@
-"""Games of agents that play in JAX: networks, searches, and random play of any environment."""
+"""Games of agents in JAX: networks, searches, functions, random play of any environment."""
 
 from collections.abc import Callable, Collection
+from typing import Any
 
-from hackmatrix.agents.roster.batch_players import player_of
+from hackmatrix.agents.networks.policy import Policy
+from hackmatrix.agents.roster.batch_players import Seated, function_player, player_of, seat_of
 from hackmatrix.agents.roster.names import AgentName
+from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.environment import optional_members
-from hackmatrix.research.evaluation.findings import find
+from hackmatrix.environments.registry import environment_id, make
 from hackmatrix.research.evaluation.games import Games
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import Replay, replays
@@ -30,16 +33,50 @@ def jax_player(
     Raises:
         UserError: its params are damaged, or they do not fit.
     """
-    environment, made, player = player_of(agent, env, greedy=greedy)
-    if optional_members(made).id != ENVIRONMENT_ID:
-        if forbids:
-            raise UserError(
-                f"--forbid goes with HackMatrix, whose programs it names; {agent} plays "
-                f"{environment}"
-            )
-        games = Games(made, player, limits)
+    seated = player_of(agent, env, greedy=greedy)
+    if forbids and optional_members(seated.env).id != ENVIRONMENT_ID:
+        raise UserError(
+            f"--forbid goes with HackMatrix, whose programs it names; {agent} plays "
+            f"{seated.environment}"
+        )
+    return _play(seated, limits)
+
+
+def network_report(
+    policy: Policy, env: str, limits: Limits, *, greedy: bool, search: int | None
+) -> Report:
+    """The report on the games of a loaded network; the arguments are those of its name."""
+    enable_compilation_cache()
+    return _play(seat_of(policy, env, str(policy.path), search, greedy=greedy), limits)(())
+
+
+def jax_report(
+    policy: Callable[..., Any], params: Any, observation: str, env: str, limits: Limits
+) -> Report:
+    """The report on the games of a function.
+
+    Args:
+        policy: from params, and observation, mask bool[A] and key of one game, to its action.
+        params: any tree of arrays.
+        observation: what it is shown of HackMatrix; others have one observation.
+        env: the environment's name.
+        limits: which games.
+
+    Raises:
+        UserError: there is no such environment or observation, or it doesn't return actions.
+    """
+    enable_compilation_cache()
+    name = environment_id(env)
+    options = {"observation": observation} if name == ENVIRONMENT_ID else {}
+    return _play(Seated(name, make(env, **options), function_player(policy, params)), limits)(())
+
+
+def _play(seated: Seated, limits: Limits) -> Callable[[Collection[int]], Report]:
+    _, env, player = seated
+    if optional_members(env).id != ENVIRONMENT_ID:
+        games = Games(env, player, limits)
         return lambda forbidden: games.report(player.params, forbidden)
-    recorded = Games(made, player, limits, record=True)
+    recorded = Games(env, player, limits, record=True)
 
     def play(forbidden: Collection[int]) -> Report:
         results = recorded.play_recorded(player.params, forbidden)
@@ -47,6 +84,6 @@ def jax_player(
         accounts = replays(
             [Replay(limits.seed, limits.first + i, each) for i, each in enumerate(actions)]
         )
-        return report_on(report_of(made, results.games), results.games, find(accounts))
+        return report_on(report_of(env, results.games), results.games, limits, accounts)
 
     return play

@@ -1,6 +1,6 @@
-"""Accounts of games that were played, from the native engine, which plays them again together."""
+"""Accounts of games in the native engine, which plays many together."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,27 +16,52 @@ from hackmatrix.research.evaluation.accounts import Account, Death, Holdings, Re
 Array = np.ndarray[Any, Any]
 
 _COMPLETION, _MISSED = map(REWARD_PARTS.index, ("stage_completion", "siphon_quality"))
-_DIED = ENDINGS.index(Ending.DIED)
+_DIED, _RUNNING = ENDINGS.index(Ending.DIED), ENDINGS.index(None)
+
+# From how many actions were taken, the places of the K games under way and all N games to the
+# actions of these K, integers.
+Choose = Callable[[int, Array, Games], Any]
 
 
 def native_replays(
     streams: Sequence[int], episodes: Sequence[int], actions: Sequence[bytes]
 ) -> list[Account]:
-    """The accounts of N games.
+    """The accounts of N games that were played.
 
     Args:
         streams: of their dice.
         episodes: their numbers in the streams.
         actions: all that were taken in each game.
     """
+
+    def recorded(time: int, due: Array, games: Games) -> list[int]:
+        del games
+        return [actions[game][time] for game in due.tolist()]
+
+    return native_accounts(streams, episodes, [len(each) for each in actions], recorded)
+
+
+def native_accounts(
+    streams: Sequence[int], episodes: Sequence[int], most: Sequence[int], choose: Choose
+) -> list[Account]:
+    """The accounts of N games that are played now.
+
+    Args:
+        streams: of their dice.
+        episodes: their numbers in the streams.
+        most: actions after which each is cut off.
+        choose: who plays.
+    """
     games, out = reset(np.array(streams), np.array(episodes)), None
     recorders = list(map(Recorder, _holdings(games.states, slice(None))))
-    lengths = np.array([len(each) for each in actions])
-    for time in range(lengths.max()):
-        due = np.flatnonzero(time < lengths)
-        taken = np.zeros(len(actions), np.int32)
-        taken[due] = [actions[game][time] for game in due.tolist()]
-        before, held = games.states.copy(), time >= lengths
+    for time in range(max(most)):
+        held = (np.array(most) <= time) | (games.states["over"] != _RUNNING)
+        due = np.flatnonzero(~held)
+        if not due.size:
+            break
+        taken = np.zeros(len(held), np.int32)
+        taken[due] = choose(time, due, games)
+        before = games.states.copy()
         out = step(games, taken, held=held, out=out, auto_reset=False, threads=num_cores())
         missed = np.rint(out.reward_parts[due, _MISSED] / (SIPHON_QUALITY * UNIT)).astype(int)
         noted = zip(

@@ -5,9 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
-from hackmatrix.research.evaluation.findings import Findings
+from hackmatrix.research.evaluation.accounts import Account
+from hackmatrix.research.evaluation.findings import Findings, find
+from hackmatrix.research.evaluation.game_rows import Rows, rows_of_accounts, rows_of_columns
+from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
+
+_FIRST_GAMES = Limits()
 
 
 class Report(NamedTuple):
@@ -16,9 +22,51 @@ class Report(NamedTuple):
     episodes: int
     columns: list[Column]  # return first, length last, the environment's own in between
     estimates: list[Estimate]  # one for each column
-    truncated: int  # number of games cut off
+    terminated: Any  # bool[episodes], which games ended by themselves
     breakdowns: list[Breakdown]
-    findings: Findings | None = None  # of HackMatrix only
+    limits: Limits = _FIRST_GAMES
+    accounts: Sequence[Account] = ()  # of HackMatrix only, as are the findings
+    findings: Findings | None = None
+
+    @property
+    def truncated(self) -> int:
+        """The number of games that were cut off."""
+        return int((~self.terminated).sum())
+
+    @property
+    def wins(self) -> Estimate:
+        """The share of games won, of HackMatrix, with its 95 % interval (Wilson)."""
+        return self._estimate("win_rate")
+
+    @property
+    def stages(self) -> Estimate:
+        """The mean number of stages cleared, 0..8, of HackMatrix, with its 95 % interval."""
+        return self._estimate("mean_stages_cleared")
+
+    @property
+    def score(self) -> Estimate:
+        """The mean score, of HackMatrix, with its 95 % interval."""
+        return self._estimate("mean_score")
+
+    def _estimate(self, key: str) -> Estimate:
+        for column, estimated in zip(self.columns, self.estimates, strict=True):
+            if column.key == key:
+                return estimated
+        known = ", ".join(column.key for column in self.columns)
+        raise UserError(f"no {key} is reported of this environment; there are {known}")
+
+    @property
+    def games(self) -> Rows:
+        """A row for each game.
+
+        Of HackMatrix `game` (its number), `seed`, `won`, `stages` (cleared), `score`, `return`,
+        `steps`, `ending` ("won", "died", "invalid_action" or "cut_off"), `killer` (kind of the
+        enemy that took the last hp), `hits`, `siphonings`, `programs` (owned at the end) and
+        `programs_run`; of other environments the columns of their report.
+        """
+        if self.accounts:
+            return rows_of_accounts(self.accounts, self.limits)
+        return rows_of_columns(self.columns, self.terminated, self.limits)
 
     def means(self) -> dict[str, float]:
         """The mean of each column, by the column's key."""
@@ -56,14 +104,18 @@ class Report(NamedTuple):
 
 
 def report_on(
-    own: Sequence[Column | Breakdown], games: PlayedGames, findings: Findings | None = None
+    own: Sequence[Column | Breakdown],
+    games: PlayedGames,
+    limits: Limits = _FIRST_GAMES,
+    accounts: Sequence[Account] = (),
 ) -> Report:
     """The report on played games.
 
     Args:
         own: the environment's columns and breakdowns of them, as by `report_of`.
         games: at least one game.
-        findings: what the accounts of the games say, if there are any.
+        limits: which games they are.
+        accounts: what happened in each, if that is told.
     """
     columns = [
         Column("return", "mean_return", games.returns),
@@ -74,9 +126,11 @@ def report_on(
         episodes=len(games.returns),
         columns=columns,
         estimates=[estimate(column.values) for column in columns],
-        truncated=int((~games.terminated).sum()),
+        terminated=np.asarray(games.terminated),
         breakdowns=[each for each in own if isinstance(each, Breakdown)],
-        findings=findings,
+        limits=limits,
+        accounts=accounts,
+        findings=find(accounts) if accounts else None,
     )
 
 

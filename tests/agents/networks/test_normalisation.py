@@ -11,6 +11,7 @@ import hackmatrix
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.networks.normalisation import EPSILON, FeatureScale
+from hackmatrix.game.rules.observation import RECORD_SIZE
 
 RANDOM = np.random.default_rng(0)
 FEATURES = 5
@@ -61,11 +62,11 @@ def test_before_anything_was_seen_nothing_changes() -> None:
     jax.tree.map(np.testing.assert_array_equal, params, folded)
 
 
-@pytest.mark.parametrize("observation", ["classic", "full"])
-def test_sums_of_table_rows_and_written_out_features_agree(observation: str) -> None:
-    env = hackmatrix.make(observation=observation)
+@pytest.mark.parametrize("layout", ["classic", "full"])
+def test_sums_of_table_rows_and_written_out_features_agree(layout: str) -> None:
+    env = hackmatrix.make(layout=layout)
     network = FeatureNetwork(env, ActorCritic(28, 8, 1), reads_features=True)
-    observations = jnp.asarray(RANDOM.integers(0, 2, (4, env.observation_size), np.uint8))
+    observations = jnp.asarray(RANDOM.integers(0, 2, (4, RECORD_SIZE), np.uint8))
     scale = FeatureScale(
         count=jnp.float32(10),
         mean=jnp.asarray(RANDOM.normal(size=env.feature_size), jnp.float32),

@@ -20,7 +20,7 @@ from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
 
 GAMES, STEPS = 16, 40
-SETTINGS = {"observation": "tactical", "max_episode_steps": 30, "reward": "progress"}
+SETTINGS = {"layout": "tactical", "max_episode_steps": 30, "reward": "progress"}
 
 needs_native = pytest.mark.skipif(not native.available, reason="the native engine was left out")
 pytestmark = needs_native
@@ -151,13 +151,13 @@ def test_both_devices_of_a_machine_play() -> None:
 
 
 @pytest.mark.slow  # compiles the game
-@pytest.mark.parametrize("observation", ["tactical", "full"])
-def test_training_ends_with_the_same_params_to_the_last_bit(observation: str) -> None:
+@pytest.mark.parametrize("layout", ["tactical", "full"])
+def test_training_ends_with_the_same_params_to_the_last_bit(layout: str) -> None:
     config = PPOConfig(num_envs=64, num_steps=32, total_timesteps=64 * 32 * 6, num_minibatches=4)
     network = NetworkConfig(hidden_dim=32)
     trained = []
     for engine in ("native", "jax"):
-        env = hackmatrix.make(engine=engine, **SETTINGS | {"observation": observation})
+        env = hackmatrix.make(engine=engine, **SETTINGS | {"layout": layout})
         trainer = Trainer(env, config, network)
         trained.append(jax.device_get(trainer.gathered(trainer.run(trainer.init(0), 6))))
     ours, theirs = trained

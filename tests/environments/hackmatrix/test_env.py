@@ -226,7 +226,7 @@ def test_a_step_keeps_shapes_and_dtypes_so_that_it_is_compiled_once(
 
 @pytest.mark.parametrize("layout", ["classic", "full"])
 def test_features_agree_with_the_python_engine(env: HackMatrixEnv, step: Any, layout: str) -> None:
-    env = hackmatrix.make(observation=layout, engine=env.engine)
+    env = hackmatrix.make(layout=layout, engine=env.engine)
     observation, state = start(env)
     features_of = jax.jit(jax.vmap(env.features))
     for _ in range(4):

@@ -163,7 +163,7 @@ def test_transmissions_of_one_block_are_counted_up_to_15(spawn: int, counted: in
 
 
 def test_the_features_are_the_integers_over_their_scales() -> None:
-    env = HackMatrixEnv("tactical")
+    env = HackMatrixEnv(layout="tactical")
     record = observe(rich(random.Random(2)))
     expected = np.array(tactical_numbers(record)) * np.array(SCALES)
     np.testing.assert_allclose(env.features(jnp.frombuffer(record, jnp.uint8)), expected, rtol=1e-6)

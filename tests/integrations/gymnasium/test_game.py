@@ -21,6 +21,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.game import GameOverError
 from hackmatrix.game.foresight.features import features
+from hackmatrix.game.rules.observation import CELL_FEATURES
 from hackmatrix.game.rules.tactical import GROUPS, START
 from hackmatrix.integrations.gymnasium.game import GameEnv
 from hackmatrix.integrations.gymnasium.observation_spaces import LAYOUTS, arranged, space_of
@@ -101,6 +102,7 @@ def test_observations_are_those_of_the_engine() -> None:
         shaped = seen["dict"]
         flat = [shaped["player"], shaped["programs"], shaped["grid"].reshape(-1)]
         assert np.concatenate(flat).tolist() == seen["classic"].tolist()
+        assert (seen["planes"][..., :CELL_FEATURES] == shaped["grid"]).all()
         valid = game.valid_actions()
         if not valid:
             break
@@ -302,7 +304,7 @@ def test_how_long_a_process_may_take_can_be_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"observation": "rgb"}, "observation must be one of dict, classic, full, tactical, compa"),
+        ({"observation": "rgb"}, "observation must be one of dict, compact, classic, full"),
         ({"reward": "points"}, "reward must be one of game, progress, got 'points'"),
         ({"backend": "swift"}, "backend must be one of python, process, jax, got 'swift'"),
         ({"render_mode": "rgb"}, "render_mode must be one of human, ansi, rgb_array, svg, got"),

@@ -372,7 +372,7 @@ def test_jax_is_not_needed() -> None:
         "import sys\n"
         "sys.modules['jax'] = None\n"
         "import gymnasium, numpy as np, hackmatrix\n"
-        "for observation in ('dict', 'compact', 'full', 'tactical'):\n"
+        "for observation in ('dict', 'compact', 'full', 'tactical', 'planes'):\n"
         "    env = gymnasium.make_vec('HackMatrix-v1', num_envs=4, observation=observation)\n"
         "    env.reset(seed=0)\n"
         "    env.step(np.zeros(4, np.int64))\n"
@@ -382,7 +382,7 @@ def test_jax_is_not_needed() -> None:
 
 @needs_native
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize("observation", ["dict", "compact", "full", "tactical"])
+@pytest.mark.parametrize("observation", ["dict", "compact", "full", "tactical", "planes"])
 def test_both_engines_return_the_same(mode: AutoresetMode, observation: str) -> None:
     settings = Settings(6, observation, 12, mode, "game")
     batches = NativeBatch(settings), JaxBatch(settings)

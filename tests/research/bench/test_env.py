@@ -94,7 +94,7 @@ def test_the_sums_cover_all_that_a_step_makes(harder: EnvBench) -> None:
     run = jax.eval_shape(harder._timed, harder._carry, harder._starts, jnp.uint32(0))
     shapes = {name: leaf.shape for name, leaf in run.sums.items()}
     env = harder._env
-    assert shapes["observation"] == (env.observation_size // 4,)
+    assert shapes["observation"] == (RECORD_SIZE // 4,)
     assert shapes["features"] == (env.feature_size,)
     assert shapes["mask"] == (env.num_actions,)
     assert shapes["parts"] == (15,)

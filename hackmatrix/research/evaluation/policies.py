@@ -1,0 +1,151 @@
+"""Games of a policy that is a function: in NumPy without JAX, or in JAX."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hackmatrix.agents.networks.policy import Policy
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
+from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.environments.hackmatrix.observations import check_observation, observations_of
+from hackmatrix.environments.registry import environment_id
+from hackmatrix.game import native
+from hackmatrix.game.engine.actions import valid_actions
+from hackmatrix.game.engine.observation import observe
+from hackmatrix.game.engine.state import State
+from hackmatrix.game.rules.actions import NUM_ACTIONS
+from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.research.evaluation.accounts import Account, account
+from hackmatrix.research.evaluation.agents import report_of_accounts
+from hackmatrix.research.evaluation.limits import Limits
+from hackmatrix.research.evaluation.report import Report
+
+Array = np.ndarray[Any, Any]
+NumpyPolicy = Callable[[Array, Array], Any]
+_AT_ONCE = 1024  # games, so that their observations fit in memory
+
+
+def takes_arrays(policy: Any) -> bool:
+    """Whether a policy is called with (observation, mask), not (params, observation, mask, key).
+
+    Raises:
+        UserError: it takes neither two nor four arguments.
+    """
+    for arguments in (2, 4):
+        try:
+            inspect.signature(policy).bind(*range(arguments))
+        except (TypeError, ValueError):  # another number, not callable, or no one knows
+            continue
+        return arguments == 2
+    raise UserError(
+        "an agent is a name, or a function of (observation, mask) in NumPy or of (params, "
+        f"observation, mask, key) in JAX, got {policy!r:.80}"
+    )
+
+
+def function_report(
+    policy: Any,
+    params: Any,
+    observation: str,
+    env: str,
+    limits: Limits,
+    *,
+    greedy: bool = False,
+    search: int | None = None,
+) -> Report:
+    """The report on the games of a loaded network or of a function; see `hackmatrix.evaluate`.
+
+    Raises:
+        UserError: there is no such environment or observation, an argument does not go with this
+            kind of policy, or it doesn't return actions.
+    """
+    if isinstance(policy, Policy):
+        need("jax", "flax")
+        from hackmatrix.research.evaluation.jax_agents import network_report
+
+        if params is not None:
+            policy = replace(policy, params=params)
+        return network_report(policy, env, limits, greedy=greedy, search=search)
+    in_numpy = takes_arrays(policy)
+    if greedy or search is not None:
+        raise UserError("greedy and search go with networks; a function decides by itself")
+    if not in_numpy:
+        need("jax", "flax")
+        from hackmatrix.research.evaluation.jax_agents import jax_report
+
+        return jax_report(policy, params, observation, env, limits)
+    if params is not None:
+        raise UserError("params go with a function of (params, observation, mask, key)")
+    if environment_id(env) != ENVIRONMENT_ID:
+        raise UserError(f"a function in NumPy plays {ENVIRONMENT_ID}, not {env}")
+    return numpy_report(policy, observation, limits)
+
+
+def numpy_report(policy: NumpyPolicy, observation: str, limits: Limits) -> Report:
+    """The report on the games of a policy in NumPy.
+
+    Args:
+        policy: from observations of K games and masks bool[K, 28] to actions int[K].
+        observation: what it is shown, one of `OBSERVATIONS`.
+        limits: which games.
+
+    Raises:
+        UserError: there is no such observation, or it does not return actions.
+    """
+    check_observation(observation)
+
+    def ask(records: Array, masks: Array) -> Array:
+        threads = num_cores()
+        return _actions(
+            policy(observations_of(records, observation, threads=threads), masks), len(masks)
+        )
+
+    play = _native if native.available else _in_python
+    accounts = list[Account]()
+    for first in range(0, limits.episodes, _AT_ONCE):
+        number = min(_AT_ONCE, limits.episodes - first)
+        accounts += play(ask, limits._replace(episodes=number, first=limits.first + first))
+    return report_of_accounts(accounts, limits)
+
+
+def _actions(answer: Any, games: int) -> Array:
+    actions = np.asarray(answer)
+    if actions.shape != (games,) or actions.dtype.kind not in "iu":
+        got = f"{actions.dtype}{list(actions.shape)}"
+        raise UserError(f"the policy must return one action a game, int[{games}], got {got}")
+    if actions.min() < 0 or actions.max() >= NUM_ACTIONS:
+        got = f"{actions.min()}..{actions.max()}"
+        raise UserError(f"actions must be 0..{NUM_ACTIONS - 1}, the policy returned {got}")
+    return actions
+
+
+def _native(ask: NumpyPolicy, limits: Limits) -> list[Account]:
+    from hackmatrix.game.native.batch import flags, observe
+    from hackmatrix.game.native.layout import Games
+    from hackmatrix.research.evaluation.native_replays import native_accounts
+
+    def choose(time: int, due: Array, games: Games) -> Any:
+        del time
+        records, masks = observe(games)
+        return ask(records[due], flags(masks[due]))
+
+    count, streams = limits.episodes, EVALUATION_STREAM + limits.seed
+    numbers = range(limits.first, limits.first + count)
+    return native_accounts([streams] * count, numbers, [limits.max_steps] * count, choose)
+
+
+def _in_python(ask: NumpyPolicy, limits: Limits) -> list[Account]:
+    """Game by game, in the Python engine."""
+
+    def choose(state: State) -> int:
+        mask = np.zeros((1, NUM_ACTIONS), np.bool_)
+        mask[0, valid_actions(state)] = True
+        return int(ask(np.frombuffer(observe(state), np.uint8)[None].copy(), mask)[0])
+
+    stream, end = EVALUATION_STREAM + limits.seed, limits.first + limits.episodes
+    return [account(stream, n, choose, limits.max_steps) for n in range(limits.first, end)]

@@ -1,0 +1,57 @@
+"""The examples run: the training in one file, and the cells of the notebook."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from paths import ROOT
+
+PPO = ROOT / "examples" / "own_ppo.py"
+TOUR = ROOT / "examples" / "tour.ipynb"
+
+
+def run(*sizes: int) -> str:
+    command = [sys.executable, str(PPO), *map(str, sizes)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert (result.returncode, result.stderr) == (0, "")
+    return result.stdout
+
+
+def stages(said: str) -> list[float]:
+    return [float(each) for each in re.findall(r"steps: (\S+) stages cleared a game", said)]
+
+
+def test_the_training_in_one_file_runs() -> None:
+    said = run(1024, 8, 4)
+    assert len(stages(said)) == 2
+    assert re.search(r"^games +4$", said, re.M)
+
+
+@pytest.mark.slow  # 130,000 steps
+def test_it_learns() -> None:
+    reached = stages(run(200_000, 256, 10))
+    assert reached[-1] > 1.5 > reached[0]
+
+
+def cells() -> list[str]:
+    notebook = json.loads(TOUR.read_text())
+    return ["".join(each["source"]) for each in notebook["cells"] if each["cell_type"] == "code"]
+
+
+def test_the_cells_of_the_notebook_compile_and_have_their_outputs() -> None:
+    for cell in cells():
+        compile(cell, "tour.ipynb", "exec")
+    notebook = json.loads(TOUR.read_text())
+    outputs = [o for each in notebook["cells"] for o in each.get("outputs", [])]
+    assert sum("image/svg+xml" in each.get("data", {}) for each in outputs) >= 3
+    assert not [each for each in outputs if each["output_type"] == "error"]
+
+
+@pytest.mark.slow  # starts a kernel, and trains
+def test_the_notebook_runs() -> None:
+    nbformat, nbclient = (pytest.importorskip(name) for name in ("nbformat", "nbclient"))
+    notebook = nbformat.read(TOUR, as_version=4)
+    where = {"metadata": {"path": str(TOUR.parent)}}
+    nbclient.NotebookClient(notebook, timeout=280, resources=where).execute()
