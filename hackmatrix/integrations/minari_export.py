@@ -55,7 +55,7 @@ def export(data: DataSet, environment: str, name: str, layout: str, limits: Limi
         data: the data set.
         environment: its id.
         name: id of the new data set, such as "hackmatrix/scripted-v0".
-        layout: of HackMatrix's observations, see `gym.layouts.space_of`.
+        layout: of HackMatrix's observations, see `space_of`.
         limits: how much.
 
     Raises:

@@ -61,7 +61,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         """Makes the environment.
 
         Args:
-            observation: layout of the observations, see `layouts.space_of`.
+            observation: layout of the observations, see `space_of`.
             backend: who plays: "python" (the engine in this process), "process" or "jax".
             game_binary: path of a game process's binary, for backend "process" alone; None for
                 that of `HACKMATRIX_BINARY`, or else ours.

@@ -68,7 +68,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Args:
             num_envs: number of games. Divisible by the number of cores, they use all cores.
-            observation: layout, see `layouts.space_of`; "compact" is the fastest.
+            observation: layout, see `space_of`; "compact" is the fastest.
             max_episode_steps: actions after which a game is truncated; None for no limit.
             autoreset_mode: `NEXT_STEP`: the step that ends a game returns its last observation, and
                 the step after it begins the next game, whatever the action, with reward 0.

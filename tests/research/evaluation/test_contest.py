@@ -23,7 +23,8 @@ def report(stages: list[float], won: list[bool]) -> Report:
         Column("win rate", "win_rate", np.array(won)),
         Column("length", "mean_length", np.ones(len(stages))),
     ]
-    return Report(len(stages), columns, [estimate(each.values) for each in columns], 0, [])
+    ended = np.ones(len(stages), bool)
+    return Report(len(stages), columns, [estimate(each.values) for each in columns], ended, [])
 
 
 def entrants(games: int = 400) -> list[Entrant]:
