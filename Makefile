@@ -20,6 +20,7 @@ train: $(READY)  ## train an agent for a few minutes and evaluate it beside rand
 	$(BIN)/hackmatrix train --config quick --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
 	$(BIN)/hackmatrix evaluate random
 	$(BIN)/hackmatrix evaluate runs/$(RUN)
+	@echo "see it play: $(BIN)/hackmatrix watch runs/$(RUN)"
 
 # On two cores the third worker works where a test of the others waits.
 test: $(READY)  ## the quick test suite, a few minutes

@@ -24,7 +24,8 @@ from hackmatrix.core.extras import need
 from hackmatrix.core.options import options_of
 from hackmatrix.core.processes.supervisor import RESTART_ME, watched
 from hackmatrix.core.processes.typed_command import typed_command
-from hackmatrix.environments.registry import check_code
+from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.environments.registry import check_code, environment_id
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.reporting.config import ReportConfig
@@ -63,6 +64,12 @@ _COMMON = {
     *("device", "num_devices", "on_unhealthy", "eval_interval", "tensorboard", "wandb"),
     *("save_interval_minutes", "checkpoint_dir"),
 }
+
+
+_BESIDE = (  # from 1,000 games of each, docs/learning.md
+    "stage is where games end, of 8: 1.2 with random play, 7.0 the scripted player, 7.5 the shipped "
+    "agent"
+)
 
 
 class Asked(NamedTuple):
@@ -161,7 +168,8 @@ def _run(asked: Asked, team: "Team | None") -> int:
         _check_code(config, asked, options)
         course = start.course(config.ppo)
         with Console() as console:
-            for note in [*notes, _plan(config, course)]:
+            beside = [_BESIDE] if start.is_beginning and _is_hackmatrix(config) else []
+            for note in [*notes, _plan(config, course), *beside]:
                 console.say(note)
             with mirrored(places, lease, console, rewinds=options.rewind) as mirror:
                 outcome = _train(config, options, start, console, team)
@@ -213,6 +221,10 @@ def _check_code(config: TrainConfig, asked: Asked, options: TrainOptions) -> Non
     given = asked.flags.get("env") if tasks is None else tasks.environment
     flags = shlex.join(config.environment.code_flags)
     check_code(config.environment.name, given, f"{file}: trains on", flags)
+
+
+def _is_hackmatrix(config: TrainConfig) -> bool:
+    return environment_id(config.environment.name) == ENVIRONMENT_ID
 
 
 def _plan(config: TrainConfig, course: Course) -> str:

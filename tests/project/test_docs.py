@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from paths import DOCS, ROOT
 
+from benchmarks.figures import table, with_table
 from hackmatrix.cli.main import main
 from hackmatrix.game.rules import observation as layout
 from hackmatrix.game.rules import tactical
@@ -181,17 +182,11 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def test_figures_of_the_readme_are_those_of_the_documents() -> None:
-    readme, measured = (ROOT / "README.md").read_text(), (DOCS / "performance.md").read_text()
-    rows = re.findall(r"\| ([\d,]+) steps/s.*\| `([^`]+)` \|", readme)
-    assert len(rows) == 3
-    for figure, command in rows:
-        shown = int(figure.replace(",", ""))
-        zeros = len(str(shown)) - len(str(shown).rstrip("0"))
-        found = re.findall(rf"\| ([\d,]+)\b.*\| `{command}( --repeats \d+)?` \|", measured)
-        assert shown in [round(int(number.replace(",", "")), -zeros) for number, _ in found]
-    (minutes,) = re.findall(r"trained in (\d+) minutes of one core", readme)
-    assert f"the longer run took {minutes} minutes of\n" in (DOCS / "learning.md").read_text()
+def test_figures_of_the_readme_are_those_that_were_measured() -> None:
+    measured = json.loads((ROOT / "benchmarks" / "figures.json").read_text())
+    readme = (ROOT / "README.md").read_text()
+    assert readme == with_table(readme, measured)
+    assert table(measured) in readme
 
 
 def write_example(document: Path, folder: Path) -> str:
