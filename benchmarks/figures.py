@@ -42,7 +42,7 @@ def _speed(found: Sequence[Found]) -> str:
 def _wins(found: Sequence[Found]) -> str:
     (rates,) = found
     low, high = rates["win_rate_ci"]
-    share = f"{rates['win_rate']:.1%} [{low:.1%}, {high:.1%}]".replace("%", " %")
+    share = f"{100 * rates['win_rate']:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
     return f"{share} of {rates['episodes']:,} games"
 
 

@@ -67,8 +67,7 @@ _COMMON = {
 
 
 _BESIDE = (  # from 1,000 games of each, docs/learning.md
-    "stage is where games end, of 8: 1.2 with random play, 7.0 the scripted player, 7.5 the shipped "
-    "agent"
+    "stage: where games end, of 8 (random play 1.2, the scripted player 7.0, the shipped agent 7.5)"
 )
 
 

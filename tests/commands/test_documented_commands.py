@@ -64,7 +64,7 @@ PARAMS = ("**/*.npz",)
 # These compile for most of a minute and more: searches, a curriculum's starts, everything anew, and
 # what differs from a quick line only in what else is compiled.
 SLOW = re.compile(
-    r".*(?:bench compile|make bench|tune --config hackmatrix|--search |@|analyse|teach|--curricul|"
+    r".*(?:bench compile|make bench|make docs|--search |@|analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|"
     r"benchmarks\.(?:search|mutation|recipe|networks|multi_task|scaling --rep|weak|coverage|"
@@ -210,6 +210,7 @@ ROWS = [
         writes=("peers.md", "peers.svg"),
     ),
     Row(r"make slow", env={"PYTEST_ADDOPTS": "tests/agents/networks"}, prints="passed"),
+    Row(r"make docs", writes=("build/site/index.html",)),
     Row(r"make clean", prints="rm -rf"),
     Row(r"make lock", prints="uv pip compile", writes=("requirements*.lock",)),
     Row(r"make help", prints="make train|train +train"),

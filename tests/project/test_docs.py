@@ -171,7 +171,7 @@ def test_the_agent_of_the_package_is_the_one_that_is_documented(
     printed.write_text(capsys.readouterr().out)
     settings = read_config(printed)
     differing = {name for name, value in saved.items() if value != plain(settings[name])}
-    assert differing == {"tensorboard", "wandb"}
+    assert differing == {"tensorboard"}
     run = f"seed {saved['seed']}, {saved['total_timesteps'] // 10**6}M steps"
     verified = (DOCS / "checkpoints.md").read_text()
     assert f"The agent of the package (`--config best`, {run}" in verified

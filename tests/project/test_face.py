@@ -58,15 +58,16 @@ def test_an_agent_is_trained_loaded_and_evaluated(tmp_path: Path) -> None:
 def test_settings_come_from_a_file_and_those_given_win(tmp_path: Path) -> None:
     file = tmp_path / "my.yaml"
     file.write_text(
-        "env: CartPole-v1\nnum_envs: 2\nnum_steps: 8\nnum_minibatches: 1\nhidden_dim: 8\n"
-        "total_timesteps: 64\ntensorboard: false\n"
+        "environment: {name: CartPole-v1, num_envs: 2}\n"
+        "training: {num_steps: 8, num_minibatches: 1, total_timesteps: 64}\n"
+        "model: {hidden_dim: 8}\nlogging: {tensorboard: false}\n"
     )
     outcome = hackmatrix.train(
         config=file, total_timesteps=32, checkpoint_dir=tmp_path / "runs", wandb=False
     )
     assert outcome.timesteps == 32
     assert hackmatrix.load_agent(outcome.run).environment == "CartPole-v1"
-    file.write_text("env: frog:Frog\n")
+    file.write_text("environment: {name: 'frog:Frog'}\n")
     with pytest.raises(UserError, match=r"my.yaml: trains on frog:Frog, code that runs only if"):
         hackmatrix.train(config=file)
     with pytest.raises(UserError, match=r"no.yaml"):

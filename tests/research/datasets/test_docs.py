@@ -9,6 +9,7 @@ from paths import DOCS, ROOT
 from hackmatrix.cli.arguments import parse_given
 from hackmatrix.cli.clone import CloneOptions
 from hackmatrix.cli.data import ExportOptions, RecordOptions, VerifyOptions
+from hackmatrix.core.configs import config_file
 from hackmatrix.core.options import options_of
 from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
@@ -42,4 +43,4 @@ def test_every_line_is_understood(line: str) -> None:
     made = [make(**fields) for make, fields in zip(makers, given, strict=True)]
     for each in made:
         if (config := getattr(each, "config", None)) is not None:
-            assert (ROOT / config).exists()
+            assert config_file(config).exists()
