@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from quick_compilation import COMPILED_QUICKLY
 
 # Compiling is most of the suite's time. Set before anything imports JAX, and inherited by the
 # processes that tests start; every program is kept, however quick it was to compile.
@@ -15,15 +16,6 @@ CACHE = Path(__file__).parent.parent / ".cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-
-# The quick suite runs what it compiles a few times on small batches, so compiling takes the time.
-# There the compiler leaves out what only makes programs fast, and doesn't split a program into
-# parts for many cores: the workers keep all of them busy. The slow suite, and tests that are
-# chosen in another way, compile as a user's run does.
-COMPILED_QUICKLY = {
-    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
-}
 
 # Tracing and lowering make millions of objects, few of them in cycles: looking for those as often
 # as Python does by default took a fifth of that time.
@@ -36,7 +28,11 @@ settings.load_profile("hackmatrix")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before anything imports JAX, and inherited by the processes that tests start."""
+    """Before anything imports JAX, and inherited by the processes that tests start.
+
+    The quick suite compiles quickly. The slow suite, and tests that are chosen in another way,
+    compile as a user's run does.
+    """
     if config.option.markexpr == "not slow":
         for name, value in COMPILED_QUICKLY.items():
             os.environ.setdefault(name, value)

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 from paths import CONFIGS, DOCS, HELPERS, ROOT
+from quick_compilation import COMPILED_QUICKLY
 from tpu_world import FLAGS, FakeGcloud
 
 TINY = (
@@ -28,10 +29,6 @@ environment: {name: CartPole-v1, num_envs: 4}
 model: {hidden_sizes: [8, 8]}
 training: {total_timesteps: 2000, num_steps: 8, num_minibatches: 1, n_epochs: 1}
 """
-COMPILED_QUICKLY = {
-    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
-}
 SHIPPED = ROOT / "hackmatrix" / "agents" / "shipped" / "final_params"
 OF_THE_TESTS = ("JAX_", "XLA_", "HACKMATRIX_", "PYTHON", "PYTEST_", "WANDB_", "VIRTUAL_ENV")
 
