@@ -53,7 +53,7 @@ class Facts:
         """The facts of agent `k` alone, as in a run with only its seed."""
         if self.num_agents == 1:
             return self
-        config = self.config | {"seed": self.config["seed"] + k, "num_seeds": 1}
+        config = self.config | {"seed": self.config.get("seed", 0) + k, "num_seeds": 1}
         own = None if self.evaluation is None else self.evaluation[OF_AGENTS][k]
         return dataclasses.replace(self, config=config, evaluation=own)
 
