@@ -67,14 +67,9 @@ class Levels(NamedTuple):
 class Environment(Protocol):
     """One game with actions 0..num_actions-1; `jax.vmap` of its methods plays many.
 
-    Any object with these members can be trained on. The value used after a step:
-
-    | terminated | truncated | the value after the step |
-    |---|---|---|
-    | no | no | of the next observation |
-    | no | yes | of `info["final_observation"]` |
-    | yes | no | 0 |
-    | yes | yes | 0: termination wins |
+    Any object with these members can be trained on. The value used after a step is that of the next
+    observation; that of `info["final_observation"]` if the step truncated the episode; and 0 if it
+    terminated it, truncated or not.
 
     When an episode ends, the same call already returns the first observation and state of the next.
     `info` always holds `final_observation`, the observation before that reset.
