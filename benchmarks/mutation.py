@@ -42,7 +42,8 @@ FILES = (
 )
 TESTS = (
     *(f"tests/game/rules/test_{name}.py" for name in ("rules", "stages", "chance", "limits")),
-    *("tests/game/rules/test_tables.py", "tests/game/engine/test_dice.py"),
+    "tests/game/rules/test_tables.py",
+    *(f"tests/game/engine/test_{name}.py" for name in ("dice", "events")),
     *("-k", "python or not jax and not native"),
     *("-p", "pytest_timeout", "-p", "no:cacheprovider"),
     "--confcutdir=tests/game/rules",  # what the suite prepares for JAX takes longer than they do

@@ -16,7 +16,7 @@ from hackmatrix.game.engine.saving import state_from_dict
 from hackmatrix.game.engine.text import drawing, read_fact, state_from_text, state_to_text
 from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.game.rules.board import SIZE, Content
-from hackmatrix.game.rules.rewards import REWARD_PARTS, STEP
+from hackmatrix.game.rules.rewards import REWARD_PARTS
 
 Data = dict[str, Any]
 Parts = dict[str, int]
@@ -193,7 +193,7 @@ def check(engine: Engine, case: Case) -> None:
     if drawn:
         assert drawing(after) == [" ".join(line) for line in drawn]
     assert list(parts) == list(REWARD_PARTS)
-    step_penalty = 0 if case.do.split()[-1].startswith("!") else STEP
+    step_penalty = 0 if case.do.split()[-1].startswith("!") else -2
     assert parts == {**dict.fromkeys(REWARD_PARTS, 0), "step_penalty": step_penalty, **case.pays}
 
 

@@ -311,3 +311,17 @@ def test_a_new_stage_draws_its_cells_around_the_pieces() -> None:
     assert drawn[0].endswith("@")
     in_fire = {c for c in range(36) if c // 6 == 5 or c % 6 == 5}
     assert not set(dice.asked[Site.SPAWN_CELL][0]) & (in_fire - set(cells("5,0", "5,1", "5,2")))
+
+
+def test_the_clock_of_the_dice_counts_actions_and_begins_anew() -> None:
+    text = "X. .. .. .. .. ..\n" + 4 * ".. .. .. .. .. ..\n" + ".@ .. .. .. .. .."
+    game, dice = played(text, "up up")
+    assert dice.clock == 2
+    dice.clock = 0xFFFFFFFF
+    game.step(number_of("down"))
+    assert dice.clock == 0
+
+
+def test_a_stream_begins_with_its_game_0() -> None:
+    assert Game.new(7).state == Game.new(7, 0).state
+    assert Game.new(7).state != Game.new(7, 1).state

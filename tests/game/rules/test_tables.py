@@ -5,6 +5,8 @@ import re
 from paths import DOCS
 
 from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM
+from hackmatrix.game.rules.board import CELLS, DIRECTION_STEPS, NEIGHBOUR
+from hackmatrix.game.rules.chance import Site
 from hackmatrix.game.rules.enemies import MAX_HP, STEPS_PER_TURN, EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.rewards import REWARD_PARTS
@@ -41,3 +43,13 @@ def test_enemies() -> None:
 
 def test_reward_parts() -> None:
     assert tuple(row[0] for row in rows(r"`[a-z_]+`")) == REWARD_PARTS
+
+
+def test_the_numbers_of_draws_are_those_of_recorded_games() -> None:
+    assert list(Site) == list(range(16))
+
+
+def test_a_step_leads_to_the_neighbour() -> None:
+    for cell in range(CELLS):
+        for step, neighbour in zip(DIRECTION_STEPS, NEIGHBOUR[cell], strict=True):
+            assert neighbour in (None, cell + step)
