@@ -53,7 +53,8 @@ def test_a_licence_is_what_the_package_states(stated: Stated | None, licence: st
 
 def test_the_document_has_every_package() -> None:
     found = measure(LicencesOptions())
-    assert {"jax", "numpy", "scipy"} <= set(found.needed)
+    assert "numpy" in found.needed
+    assert "jax" in found.of_extras
     assert not {"pytest", "ruff", "mypy", "craftax"} & {*found.needed, *found.of_extras}
     rows = re.findall(r"^\| .* \| (.*) \| (.*) \|$", (DOCS / "licences.md").read_text(), re.M)
     listed = {name for row in rows for cell in row for name in cell.split(", ")}
@@ -66,4 +67,4 @@ def test_every_direct_dependency_is_among_them() -> None:
     texts = [text for extra in {*extras} - {*ONLY_HERE} for text in extras[extra]]
     named = {canonicalize_name(Requirement(text).name) for text in project["dependencies"] + texts}
     found = measure(LicencesOptions())
-    assert named - {*found.needed, *found.of_extras} == set()
+    assert named - {"hackmatrix", *found.needed, *found.of_extras} == set()  # extras name extras

@@ -267,7 +267,7 @@ def test_the_next_line_quotes_paths_and_offers_no_collapsed_run(tmp_path: Path) 
     course = Course(64, 7 * 64)
     lines = _summary(outcome, course, TrainConfig())
     assert lines[-2] == f"next        {typed_command()} evaluate '{folder}/mine/final_params.npz'"
-    assert lines[-1] == f"            hackmatrix train --resume '{folder}/mine'"
+    assert lines[-1] == f"            {typed_command()} train --resume '{folder}/mine'"
     lines = _summary(outcome._replace(collapsed=True), course, TrainConfig())
     assert not any("--resume" in line for line in lines)
 

@@ -1,5 +1,6 @@
 """Searches of HackMatrix: who can search, and that it plays valid actions by what it sees alone."""
 
+import dataclasses
 import random
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def test_values_must_be_in_units_of_the_reward() -> None:
 
 
 def test_only_hackmatrix_can_be_searched() -> None:
-    other = policy(**RUN)._replace(environment="CartPole-v1")
+    other = dataclasses.replace(policy(**RUN), environment="CartPole-v1")
     with pytest.raises(UserError, match="plays CartPole-v1; only HackMatrix-v1 can be searched"):
         Searcher.of(other, 4)
 
