@@ -204,7 +204,8 @@ def _settle(
     if options.auto_tune and not options.print_config:
         print("looking for devices ...", flush=True)
     by_default = []
-    if start.is_beginning and options.config is None and not options.auto_tune:
+    is_new = start.settings is None  # from the beginning, or from the params of a file
+    if is_new and options.config is None and not options.auto_tune:
         in_file = default_settings(flags)
         if in_file:
             by_default = [f"settings of --config {DEFAULT}; --list-configs names others"]
