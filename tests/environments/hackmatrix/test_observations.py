@@ -11,6 +11,7 @@ import pytest
 from paths import DOCS
 
 import hackmatrix
+import hackmatrix.integrations.gymnasium
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
