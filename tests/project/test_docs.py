@@ -222,6 +222,13 @@ def test_the_trainer_runs_from_python_as_documented(tmp_path: Path) -> None:
     assert 10 < float(result.stdout) < 15, result.stderr
 
 
+@pytest.mark.slow
+def test_a_network_of_your_own_trains_as_documented(tmp_path: Path) -> None:
+    pytest.importorskip("gymnax", reason="the example plays CartPole")
+    names = run_example(DOCS / "networks.md", tmp_path)
+    assert int(names["state"].update) == 2
+
+
 def test_links_lead_somewhere() -> None:
     for document in DOCS.glob("*.md"):
         for target in re.findall(r"\]\((?!http)([^)#]+)", document.read_text()):
