@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 from hackmatrix.core.options import check, option
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class ReplayOptions:
 
     file: Path = option(dataclasses.MISSING, "a saved game (.json) of the page")
     gif: Path | None = option(None, "write an animation")
-    mp4: Path | None = option(None, "write a film (films need the extra `film`)")
+    mp4: Path | None = option(None, "write a film (needs the extra `mp4`)")
     svg: Path | None = option(None, "write a picture of one step")
     terminal: bool = option(False, "show it in the terminal")
     step: int | None = option(None, "the step that --svg shows; otherwise the last", at_least=0)
@@ -80,6 +81,8 @@ def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:
 
 
 def _write_films(replay: "Replay", options: ReplayOptions) -> None:
+    if options.mp4 is not None:
+        need("imageio_ffmpeg")  # its extra brings Pillow too
     from hackmatrix.ui.film.frames import frames, write_gif, write_mp4
 
     pictures = frames(replay, options.width, options.start)

@@ -318,6 +318,6 @@ def script(name: str) -> int:
     from hackmatrix.cli.main import exit_code
 
     argv = sys.argv[1:]
-    if not any(word.startswith(("--config", "--resume")) for word in argv):
+    if not any(word.startswith("--config") for word in argv):
         argv = ["--config", "original", *argv]
     return exit_code(name, lambda: main(argv))

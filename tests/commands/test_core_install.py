@@ -165,7 +165,7 @@ def test_settings_are_listed_and_resolved(places: Places, here: Path) -> None:
         ("evaluate gs://bucket/run", "bucket"),
         ("train --checkpoint-dir gs://bucket/runs", "train"),
         ("replay game.json --gif game.gif", "film"),
-        ("replay game.json --mp4 game.mp4", "film"),
+        ("replay game.json --mp4 game.mp4", "mp4"),
         ("replay game.json --terminal", "terminal"),
         ("checkpoint convert params.npz agent.onnx", "exchange"),
         ("checkpoint verify params.npz", "train"),
