@@ -318,6 +318,9 @@ def script(name: str) -> int:
     from hackmatrix.cli.main import exit_code
 
     argv = sys.argv[1:]
-    if not any(word.startswith("--config") for word in argv):
+    # A run that is resumed keeps its settings; params of a file start a run with the original's.
+    resumes = any(word.startswith("--resume") for word in argv)
+    keeps = resumes and not any(word.endswith(".npz") for word in argv)
+    if not keeps and not any(word.startswith("--config") for word in argv):
         argv = ["--config", "original", *argv]
     return exit_code(name, lambda: main(argv))
