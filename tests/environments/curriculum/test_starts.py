@@ -68,7 +68,8 @@ def begun() -> tuple[Started, Any]:
 def engine_states(env: CurriculumEnv | HackMatrixEnv, games: Any) -> list[State]:
     """States of the Python engine; nothing is saved in them."""
     zero = np.zeros(GAMES, np.int32)
-    saved = env.games.with_saved(games, env.games.new_games(STREAMS, STREAMS)[1].game)
+    new = jax.jit(env.games.new_games)(STREAMS, STREAMS)[1].game
+    saved = env.games.with_saved(games, new)
     batch = jax.tree.map(np.asarray, EnvState(saved, zero, zero))
     return [jax.tree.map(lambda x, i=i: x[i], batch).to_engine() for i in range(GAMES)]
 
