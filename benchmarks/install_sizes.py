@@ -55,7 +55,7 @@ class Sizes(NamedTuple):
             "|---|---:|---:|---:|---:|",
         ]
         for extra, (megabytes, bytecode, packages, seconds) in self.sizes.items():
-            name = f"'hackmatrix[{extra}]'" if extra else "hackmatrix"
+            name = _command(extra).removeprefix("pip install ")
             figures = f"{megabytes:.0f} | {bytecode:.0f} | {packages} | {seconds:.0f}"
             lines.append(f"| `{name}` | {figures} |")
         return "\n".join([*lines, "", f"Python {self.python}, {platform.platform()}"])
@@ -68,8 +68,16 @@ def measure(options: SizeOptions) -> Sizes:
     with tempfile.TemporaryDirectory() as folder:
         _run(*_pip("wheel", "--no-deps", "--no-build-isolation", "-w", folder, ROOT))
         (wheel,) = Path(folder).glob("*.whl")
-        sizes = {extra: _size_of(wheel, extra) for extra in ("", *(options.extras or known))}
+        sizes = {}
+        for extra in ("", *(options.extras or known)):
+            print(f"+ {_command(extra)}", file=sys.stderr, flush=True)
+            sizes[extra] = _size_of(wheel, extra)
     return Sizes(platform.python_version(), sizes)
+
+
+def _command(extra: str) -> str:
+    name = f"'hackmatrix[{extra}]'" if extra else "hackmatrix"
+    return f"pip install {name}"
 
 
 def _size_of(wheel: Path, extra: str) -> Size:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from paths import DOCS, ROOT
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 _OURS = re.compile(
     r"(?:for i in|(?:\.venv/bin/)?(?:hackmatrix|hackmatrix-game|make)(?![\w./-]|\()"

@@ -153,8 +153,6 @@ class Places:
             self._copy_run(run, folder / "checkpoints" / run)
         if re.search(r"--latest|--log-dir|monitor$", line):
             self._copy_run("my-run", folder / "checkpoints" / "my-run")
-        for run in re.findall(r"\b(try2|seed\d)\b", line):
-            self._copy_run(run, folder / run)
         for path in set(re.findall(r"\btuning/cartpole/[\w/-]+", line)):
             self._copy_run("my-run", folder / path)
         if "tuning/my" in line:
@@ -197,8 +195,6 @@ class Places:
             params = SHIPPED if "--init-from" in line else self._params
             for suffix in (".npz", ".json"):
                 shutil.copy(params.with_suffix(suffix), path.with_suffix(suffix))
-        elif path.name == "best.onnx":
-            self.run(path.parent, f"hackmatrix checkpoint convert {self._params}.npz best.onnx")
         elif path.name == "agent.onnx":
             self.run(path.parent, f"hackmatrix checkpoint convert {SHIPPED}.npz agent.onnx")
         elif path.suffix == ".pkl":
@@ -214,8 +210,6 @@ class Places:
             shutil.copy(CONFIGS / "quick.yaml", path)
         elif path.name in ("my.yaml", "cartpole.yaml"):
             path.write_text(CARTPOLE)
-        elif path.name == "hackmatrix-1m.yaml":
-            path.write_text(CARTPOLE.replace("CartPole-v1", "HackMatrix"))
         elif path.name == "game.json":
             shutil.copy(DOCS / "won.json", path)
         elif path.name == "position.txt":

@@ -230,14 +230,14 @@ def test_a_network_of_your_own_trains_as_documented(tmp_path: Path) -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for document in DOCS.glob("*.md"):
+    for document in DOCS.rglob("*.md"):
         for target in re.findall(r"\]\((?!http)([^)#]+)", document.read_text()):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
 def test_files_of_the_repository_that_a_document_names_are_there() -> None:
     path = re.compile(r"`((?:tests|hackmatrix|configs|benchmarks|docs|scripts)/[\w/.-]+)`")
-    for document in DOCS.glob("*.md"):
+    for document in DOCS.rglob("*.md"):
         missing = [
             name for name in path.findall(document.read_text()) if not (ROOT / name).exists()
         ]
