@@ -71,9 +71,15 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def script(name: str) -> int:
-    """The scripts of the original: `hyperparameter_search` (a grid) and `optuna_search`."""
+    """The scripts of the original: `hyperparameter_search` (a grid) and `optuna_search`.
+
+    They search around the original's settings unless others are named.
+    """
     from hackmatrix.cli.main import exit_code
 
     sampler = {"hyperparameter_search": "grid", "optuna_search": "tpe"}[name]
     shown = f"{name}.py"
-    return exit_code(shown, lambda: main(["--sampler", sampler, *sys.argv[1:]], shown))
+    argv = ["--sampler", sampler, *sys.argv[1:]]
+    if not any(word.startswith("--config") for word in argv):
+        argv = ["--config", "original", *argv]
+    return exit_code(shown, lambda: main(argv, shown))

@@ -72,14 +72,14 @@ _KNOWN = {**_FIELDS, **_OTHER_NAMES, **dict.fromkeys(_CONVERSIONS)}
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in _KNOWN))
 
 
-def default_settings(flags: Mapping[str, Any]) -> Settings:
-    """The settings of a new run without a file: those of `best`, which are made for HackMatrix.
+def default_settings(flags: Mapping[str, Any], name: str = DEFAULT) -> Settings:
+    """The settings of a new run without a file: those of a file that is made for HackMatrix.
 
     Raises:
         UserError: the flags name no environment.
     """
     is_another = environment_id(flags.get("env", ENVIRONMENT_ID)) != ENVIRONMENT_ID
-    return {} if is_another or flags.get("multi_task") else read_config(Path(DEFAULT))
+    return {} if is_another or flags.get("multi_task") else read_config(Path(name))
 
 
 def read_config(path: Path) -> Settings:

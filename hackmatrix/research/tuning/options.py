@@ -12,6 +12,7 @@ from hackmatrix.learning.reporting.alarms import NOT_FINITE, alarms_of
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 
 FOLDER = Path("tuning")
+QUICK = "quick"  # the settings of a search without a file: a trial takes minutes
 
 _CRITICAL = [r.name for r in alarms_of(LEARNER_METRICS) if r.severity is Severity.CRITICAL]
 
@@ -29,7 +30,11 @@ def without_password(url: str) -> str:
 class TuneOptions:
     """The options of a search, and where it is kept."""
 
-    config: Path | None = option(None, "settings from a YAML file; the search changes some of them")
+    config: Path | None = option(
+        None,
+        "settings from a YAML file, some of which the search changes; `quick` for HackMatrix "
+        "unless given",
+    )
     env: str | None = option(
         None, "environment of the settings, if it is code of your own (module:function)"
     )

@@ -10,9 +10,14 @@ from hackmatrix.core.files import write_atomically
 from hackmatrix.environments.registry import check_code
 from hackmatrix.learning.reporting.alarms import RETURN
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.learning.settings.config_file import Settings, dump_config, read_config
+from hackmatrix.learning.settings.config_file import (
+    Settings,
+    default_settings,
+    dump_config,
+    read_config,
+)
 from hackmatrix.learning.settings.resolve import resolve
-from hackmatrix.research.tuning.options import TuneOptions
+from hackmatrix.research.tuning.options import QUICK, TuneOptions
 from hackmatrix.research.tuning.space import DEFAULT, Space, read_space, settings_of, with_budget
 
 PLAN = "search.json"
@@ -89,7 +94,8 @@ def plan_of(options: TuneOptions) -> Plan:
     Raises:
         UserError: a file can't be read, or its settings are not valid.
     """
-    base = {} if options.config is None else read_config(options.config)
+    env = {} if options.env is None else {"env": options.env}
+    base = default_settings(env, QUICK) if options.config is None else read_config(options.config)
     if options.env is not None and not base.get("multi_task"):
         base = {**base, "env": options.env}
     config, _ = resolve({}, base)

@@ -28,6 +28,13 @@ def test_a_trial_has_the_files_settings_but_for_its_own(tmp_path: Path) -> None:
     assert not trial.report.wandb
 
 
+def test_a_search_without_a_file_is_around_the_quick_settings_of_the_game(tmp_path: Path) -> None:
+    plan = plan_of(TuneOptions(output_dir=tmp_path))
+    assert plan.base == read_config(Path("quick"))
+    other = plan_of(TuneOptions(output_dir=tmp_path, env="CartPole-v1"))
+    assert other.base == {"env": "CartPole-v1"}
+
+
 def test_fresh_seeds_are_those_that_no_trial_has(tmp_path: Path) -> None:
     plan = planned(tmp_path, num_seeds=1024, fresh_seeds=1024)
     assert not {*plan.of_trial({}).run.seeds} & {*plan.of_fresh({}).run.seeds}
