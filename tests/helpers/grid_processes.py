@@ -14,6 +14,7 @@ from paths import HELPERS
 from hackmatrix.runs.metrics_file import read_metrics
 
 SETTINGS = [
+    "--config=original",  # its learning rate is the same however long a run is
     "--num-envs=16",
     "--num-steps=16",
     "--log-interval=1",

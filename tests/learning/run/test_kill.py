@@ -63,6 +63,8 @@ def test_a_run_survives_thirty_kills_at_any_moment(tmp_path: Path) -> None:
             if kill % 5 < 3:
                 hit += kill_in_a_save(process, run, chance)
             else:
+                if kill % 5 == 4:
+                    wait_for_checkpoint(run, before)
                 time.sleep(chance.uniform(0, 1))
                 process.send_signal(signal.SIGKILL)
             process.wait()
@@ -87,6 +89,16 @@ def test_a_run_survives_thirty_kills_at_any_moment(tmp_path: Path) -> None:
     finish(tmp_path, "--resume", "runs/killed", *steps)
     finish(tmp_path, *settings, *steps, "--run-name", "whole")
     assert_same_run(tmp_path / "runs" / "whole", run, end)
+
+
+def wait_for_checkpoint(run: Path, before: int) -> None:
+    """Until there is one of a later update, however slow the machine is."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if any(checkpoint.update > before for checkpoint in checkpoints_of(run)):
+            return
+        time.sleep(0.05)
+    pytest.fail("no checkpoint is finished")
 
 
 def kill_in_a_save(process: subprocess.Popen[str], run: Path, chance: random.Random) -> bool:
