@@ -163,6 +163,14 @@ def test_locks_cover_all_dependencies(python: str) -> None:
         assert pins[0] in requirement.specifier, (extra, requirement)
 
 
+def test_the_native_engine_is_built_for_the_oldest_jax_that_is_taken() -> None:
+    """A newer jaxlib's headers make calls that an older one refuses."""
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    (built,) = (Requirement(each) for each in wanted if each.startswith("jaxlib"))
+    (oldest,) = (Requirement(each) for each in EXTRAS["train"] if each.startswith("jax>"))
+    assert str(built.specifier).replace("==", ">=") in str(oldest.specifier).split(",")
+
+
 @pytest.mark.parametrize("extra", LOCKS)
 def test_every_locked_version_has_a_hash(extra: str) -> None:
     text = (ROOT / LOCKS[extra]).read_text()

@@ -1,6 +1,7 @@
 """The engines that can play the environment's games."""
 
 import importlib
+import warnings
 from functools import cache
 from typing import Any, Protocol
 
@@ -15,6 +16,8 @@ from hackmatrix.game.jaxgame.state import State
 Array = jax.Array
 
 ENGINES = ("auto", "native", "jax", "python")
+LEFT_OUT = "was left out at the installation"
+ANOTHER_JAX = f"was built for a later JAX than {jax.__version__}"
 
 
 class Engine(Protocol):
@@ -74,25 +77,32 @@ def engine_of(name: str) -> Engine:
     """The engine of this name; "auto" is the native one on CPUs, if it is there, else JAX's.
 
     Raises:
-        UserError: the native engine was left out at the installation, or JAX is on an accelerator.
+        UserError: the native engine was left out at the installation, was built for another JAX, or
+            JAX is on an accelerator.
     """
-    on_cpu, is_there = jax.default_backend() == "cpu", _native_is_there()
+    on_cpu, missing = jax.default_backend() == "cpu", _native_is_missing()
     if name == "auto":
-        name = "native" if is_there and on_cpu else "jax"
-    if name == "native" and not is_there:
-        raise UserError(
-            "engine=native: it was left out at the installation; see docs/native-engine.md"
-        )
+        name = "native" if on_cpu and not missing else "jax"
+        if on_cpu and missing == ANOTHER_JAX:
+            warnings.warn(f"the native engine {missing}; JAX's plays, more slowly", stacklevel=2)
+    if name == "native" and missing:
+        raise UserError(f"engine=native: it {missing}; see docs/native-engine.md")
     if name == "native" and not on_cpu:
         raise UserError(f"engine=native plays on CPUs, and JAX is on {jax.default_backend()}")
     module: Any = importlib.import_module(f"hackmatrix.environments.hackmatrix.{name}_games")
     return module
 
 
-def _native_is_there() -> bool:
-    """Whether the native engine was built, and with JAX's headers, which its custom calls need."""
+def _native_is_missing() -> str | None:
+    """Why the native engine can't play, where it can't."""
     if not native.available:
-        return False
+        return LEFT_OUT
     from hackmatrix.game.native import _native
 
-    return hasattr(_native, "XLA_HANDLERS")
+    if not hasattr(_native, "XLA_HANDLERS"):  # built without JAX's headers
+        return LEFT_OUT
+    try:
+        importlib.import_module("hackmatrix.game.native.xla")
+    except jax.errors.JaxRuntimeError:
+        return ANOTHER_JAX
+    return None

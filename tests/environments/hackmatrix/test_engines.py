@@ -116,6 +116,35 @@ def test_the_native_engine_is_chosen_on_cpus(monkeypatch: pytest.MonkeyPatch) ->
     engines.engine_of.cache_clear()
 
 
+OTHER_JAX = """
+import warnings
+import jax
+
+def refuse(*_, **__):
+    raise jax.errors.JaxRuntimeError("its API version (0.5) is incompatible with (0.4)")
+
+jax.ffi.register_ffi_target = refuse
+import hackmatrix
+from hackmatrix.core.errors import UserError
+with warnings.catch_warnings(record=True) as told:
+    print(hackmatrix.make().games.NAME, told[0].message)
+try:
+    hackmatrix.make(engine="native").games
+except UserError as error:
+    print(error)
+"""
+
+
+def test_without_the_native_engine_where_it_was_built_for_a_later_jax() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER_JAX], capture_output=True, text=True, check=True
+    )
+    told, refused = done.stdout.splitlines()
+    built = f"was built for a later JAX than {jax.__version__}"
+    assert told == f"jax the native engine {built}; JAX's plays, more slowly"
+    assert refused == f"engine=native: it {built}; see docs/native-engine.md"
+
+
 def test_an_unknown_engine_is_refused() -> None:
     with pytest.raises(UserError, match="engine must be one of auto, native, jax, python, got 'x'"):
         hackmatrix.make(engine="x")
