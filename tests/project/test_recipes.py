@@ -216,4 +216,6 @@ def test_it_is_trained_with(
     run_patched(folder, "-m", "hackmatrix", "train", *TINY, *flags)
     (metrics,) = folder.glob("**/metrics.jsonl")
     rows = [json.loads(line) for line in metrics.read_text().splitlines()]
-    assert all(row[metric] >= 0 for row in rows)
+    values = [row[metric] for row in rows if metric in row]  # evaluations have rows of their own
+    assert values
+    assert min(values) >= 0
