@@ -1,9 +1,10 @@
 // The connection to the session: requests with answers, and a new session where the old one was lost.
 
+const REFUSED = 1013; // the server has too many sessions
 const waiting = new Map();
 let socket, count = 0, reopen = null;
 
-/** Connects; `lost(isLost)` is told when the connection goes and comes, `restore()` what to send. */
+/** Connects; `lost(isLost, why)` is told when the connection goes and comes, `restore()` what to send. */
 export function connect(lost, restore) {
   const address = new URL("session", location.href);
   address.protocol = address.protocol.replace("http", "ws");
@@ -16,10 +17,10 @@ export function connect(lost, restore) {
     waiting.delete(answer.id);
     if (resolve) resolve(answer);
   };
-  socket.onclose = () => {
+  socket.onclose = (event) => {
     for (const resolve of waiting.values()) resolve({ error: "The connection was lost." });
     waiting.clear();
-    lost(true);
+    lost(true, event.code === REFUSED ? event.reason : "");
     clearTimeout(reopen);
     reopen = setTimeout(() => connect(lost, restore).then(() => { lost(false); return restore(); }), 1000);
   };
