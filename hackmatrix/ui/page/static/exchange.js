@@ -65,7 +65,7 @@ async function take(answer, before, { still = false, hurry = 1, kept = null, sam
   if (answer.about) setUp(answer.about);
   store.position = answer;
   store.game.at = answer.at;
-  if ((answer.nodes || answer.added) && location.hash) forgetLink();
+  if ((answer.nodes || answer.added) && !same && location.hash) forgetLink();
   keep(store.game, store.about, store.begun);
   for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
   if (answer.added?.length && answer.last.by === "you" && before?.agent) tellVerdict(before.agent, answer.last.action);

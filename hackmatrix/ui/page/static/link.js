@@ -2,7 +2,7 @@
 
 const REFUSED = 1013; // the server has too many sessions
 const waiting = new Map();
-let socket, count = 0, reopen = null;
+let socket, count = 0, reopen = null, refused = "";
 
 /** Connects; `lost(isLost, why)` is told when the connection goes and comes, `restore()` what to send. */
 export function connect(lost, restore) {
@@ -18,9 +18,10 @@ export function connect(lost, restore) {
     if (resolve) resolve(answer);
   };
   socket.onclose = (event) => {
-    for (const resolve of waiting.values()) resolve({ error: "The connection was lost." });
+    refused = event.code === REFUSED ? event.reason : "";
+    for (const resolve of waiting.values()) resolve({ error: refused || "The connection was lost." });
     waiting.clear();
-    lost(true, event.code === REFUSED ? event.reason : "");
+    lost(true, refused);
     clearTimeout(reopen);
     reopen = setTimeout(() => connect(lost, restore).then(() => { lost(false); return restore(); }), 1000);
   };
@@ -29,7 +30,7 @@ export function connect(lost, restore) {
 
 /** Sends a message; resolves to its answer. */
 export function ask(message) {
-  if (socket.readyState !== WebSocket.OPEN) return Promise.resolve({ error: "Not connected." });
+  if (socket.readyState !== WebSocket.OPEN) return Promise.resolve({ error: refused || "Not connected." });
   const id = ++count;
   socket.send(JSON.stringify({ ...message, id }));
   return new Promise((resolve) => waiting.set(id, resolve));

@@ -113,8 +113,8 @@ async function openLink() {
 /** Goes on with the game that was played here last. */
 async function goOn() {
   const kept = unfinished(store.about, store.begun);
-  const answer = kept?.nodes.length && await send(messageOf(kept), { still: true, kept });
-  if (answer?.board) $("said").textContent = "Your last game goes on. New game begins another; My games has them all.";
+  const answer = kept && await send(messageOf(kept), { still: true, kept });
+  if (answer?.board) $("said").textContent = kept.nodes.length ? "Your last game goes on. New game begins another; My games has them all." : "";
   else { begin(); keep(store.game, store.about, store.begun); }
 }
 
