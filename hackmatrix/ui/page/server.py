@@ -32,12 +32,12 @@ def make_app(
     file, tabs = give(page_files()), set[WebSocket]()
 
     async def tab(websocket: WebSocket) -> None:
-        if len(tabs) >= MOST_SESSIONS:
-            await websocket.close(1013, "too many tabs are open")
+        await websocket.accept()
+        if len(tabs) >= MOST_SESSIONS:  # accepted first: else the page would not learn why
+            await websocket.close(1013, f"{MOST_SESSIONS} tabs are open already: close one of them")
             return
         tabs.add(websocket)
         try:
-            await websocket.accept()
             # Cancelled: the server ends while an agent is still thinking.
             with contextlib.suppress(WebSocketDisconnect, asyncio.CancelledError):
                 await _converse(websocket, await asyncio.to_thread(new_session))

@@ -11,9 +11,7 @@ _SURE = 0.5  # probability of an action of which the agent is sure
 def line(session: Session) -> list[int]:
     """The nodes of the line that is shown: to the position, and on along what was tried first."""
     nodes = session.tree.nodes
-    number = session.at
-    while nodes[number].children:
-        number = nodes[number].children[0]
+    number = session.tree.end(session.at)
     found = [number]
     while (number := nodes[number].parent) >= 0:
         found.append(number)
@@ -23,9 +21,7 @@ def line(session: Session) -> list[int]:
 def variation(session: Session, by: int) -> int:
     """The node as far into the next variation, or the one before; its end if it begins later."""
     nodes = session.tree.nodes
-    main = 0
-    while nodes[main].children:
-        main = nodes[main].children[0]
+    main = session.tree.end(0)
     ends = [main, *(n.number for n in nodes if not n.children and n.number != main)]
     end = ends[(ends.index(line(session)[-1]) + by) % len(ends)]
     number = end

@@ -55,6 +55,7 @@ class Session:
         self.greedy = greedy
         self.episodes = episodes
         self.reveal = False
+        self.is_given = game is not None or start is not None
         self._open(game or _random_game())
         if start is not None:
             self._load(start)
@@ -79,6 +80,7 @@ class Session:
             "environment": ENVIRONMENT_ID,
             "agents": list(self.agents),
             "episodes": self.episodes,
+            "given": self.is_given,
         }
         return self._position(fresh=True) | {"about": about}
 
@@ -150,8 +152,8 @@ class Session:
         return self._position()
 
     def save(self, _: Message) -> Message:
-        """The line to the position as a replay."""
-        return {"replay": Replay(self.tree.game, self.tree.line(self.at)).as_json()}
+        """The line that is shown, from its start to its end, as a replay."""
+        return {"replay": Replay(self.tree.game, self.tree.line(self.tree.end(self.at))).as_json()}
 
     def load(self, message: Message) -> Message:
         """Opens a `replay`, at its end or at `step`."""
@@ -162,6 +164,21 @@ class Session:
         self._load(replay)
         while self._node().step > step:
             self.at = self._node().parent
+        return self._position(fresh=True)
+
+    def resume(self, message: Message) -> Message:
+        """Opens the game of `seed` with all that was tried in it, at the node `at`.
+
+        `nodes` has the parent, the action and who took it of each node after the root, in the order
+        in which they were made.
+        """
+        seed, nodes = message.get("seed"), message.get("nodes")
+        if not isinstance(seed, str):
+            raise UserError("seed: expected text")
+        tree = Tree.of(GameId.read(seed), nodes)
+        at = _integer(message, "at", len(tree.nodes))
+        self._open(tree.game)
+        self.tree, self.at = tree, at
         return self._position(fresh=True)
 
     # --- the game --------------------------------------------------------------------------------
@@ -286,6 +303,7 @@ _DOES: dict[str, Callable[[Session, Message], Message]] = {
     "hidden": Session.hidden,
     "save": Session.save,
     "load": Session.load,
+    "resume": Session.resume,
 }
 
 

@@ -4,8 +4,10 @@ A game is its seed and its actions, so a node needs no state: only every few ste
 """
 
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.game import Outcome, new_game, step
 from hackmatrix.game.engine.replay import GameId
@@ -40,6 +42,33 @@ class Tree:
         state = new_game(Dice(*game))
         self.nodes = [Node(0, -1, -1, "", 0, 0.0, state.stage, None, state=state)]
         self._newest = 0, state  # the last node that was made, from which most games go on
+
+    @classmethod
+    def of(cls, game: GameId, nodes: Any) -> Self:
+        """A tree as it was kept: lists of parent, action and `by`, in the order of their numbers.
+
+        Raises:
+            UserError: it is no such list, or an action is not valid at its parent.
+        """
+        tree = cls(game)
+        if not isinstance(nodes, list) or len(nodes) >= MOST_NODES:
+            raise UserError(f"nodes: expected a list of fewer than {MOST_NODES}")
+        for number, node in enumerate(nodes, 1):
+            if _is_node(node, number) and node[1] in tree.valid_actions(node[0]):
+                tree.play(*node)
+            if len(tree.nodes) <= number:
+                raise UserError(f"nodes: number {number} is no node, or can't be played there")
+        return tree
+
+    def valid_actions(self, number: int) -> list[int]:
+        """Those at a node; none where the game is over."""
+        return [] if self.nodes[number].over else valid_actions(self.state(number))
+
+    def end(self, number: int) -> int:
+        """The last node of the line through a node that was tried first."""
+        while children := self.nodes[number].children:
+            number = children[0]
+        return number
 
     def state(self, number: int) -> State:
         """A copy of the state at a node."""
@@ -104,3 +133,9 @@ class Tree:
             actions.append(node.action)
             number = node.parent
         return tuple(reversed(actions))
+
+
+def _is_node(node: Any, number: int) -> bool:
+    if not isinstance(node, list) or list(map(type, node)) != [int, int, str]:
+        return False
+    return 0 <= node[0] < number and len(node[2]) <= 200

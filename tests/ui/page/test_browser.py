@@ -49,6 +49,16 @@ def program_key(page: Any, action: int) -> str:
     return key.lower()
 
 
+def link_of(page: Any) -> str:
+    """What the page's button Link copies."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate("navigator.clipboard.writeText('')")
+    page.click("#copy-link")
+    page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('#seed=')")
+    link: str = page.evaluate("navigator.clipboard.readText()")
+    return link
+
+
 def numbers_on_page(page: Any) -> list[str]:
     return [text for text in page.locator(".stats b").all_inner_texts()]  # noqa: C416
 
@@ -129,9 +139,7 @@ def test_a_link_opens_the_same_position_in_another_browser(page: Any, browser: A
         settled(page, step)
     page.keyboard.press(",")
     shown = settled(page, 2)
-    page.click("#copy-link")
-    page.wait_for_function("() => location.hash.includes('step=2')")
-    with opened(browser, page.url) as other:
+    with opened(browser, link_of(page)) as other:
         there = settled(other, 2)
         assert there["board"] == shown["board"]
         assert other.inner_text("#step-number") == "step 2 of 3"

@@ -96,8 +96,12 @@ def test_a_tab_plays_and_what_it_sends_is_answered_by_its_number(client: TestCli
 def test_tabs_are_independent_and_not_too_many(client: TestClient) -> None:
     with ExitStack() as opened:
         tabs = [opened.enter_context(connected(client)) for _ in range(MOST_SESSIONS)]
-        with pytest.raises(WebSocketDisconnect), connected(client):
-            pass
+        with connected(client) as refused, pytest.raises(WebSocketDisconnect) as told:
+            refused.receive_json()
+        assert (told.value.code, told.value.reason) == (
+            1013,
+            "64 tabs are open already: close one of them",
+        )
         tabs[0].send_json({"do": "new", "seed": "8"})
         assert tabs[0].receive_json()["game"] == "8"
         tabs[1].send_json({"do": "hello"})

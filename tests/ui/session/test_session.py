@@ -92,6 +92,62 @@ def test_a_saved_line_opens_again_at_any_step() -> None:
     assert other.handle({"do": "load", "replay": replay, "step": 2})["at"] == 2
 
 
+def test_a_saved_line_goes_to_its_end_wherever_it_is_looked_at() -> None:
+    session = Session(GameId(7))
+    played(session, 6)
+    session.handle({"do": "go", "node": 0})
+    assert session.handle({"do": "save"})["replay"]["actions"] == list(session.tree.line(6))
+
+
+def test_a_game_is_resumed_with_all_its_variations() -> None:
+    session = Session(GameId(7, 3))
+    played(session, 40)
+    rng = random.Random(0)
+    for _ in range(60):
+        session.handle({"do": "go", "node": rng.randrange(len(session.tree.nodes))})
+        if choices := session.tree.valid_actions(session.at):
+            session.handle({"do": "act", "action": rng.choice(choices)})
+    nodes = [[node.parent, node.action, node.by] for node in session.tree.nodes[1:]]
+    shown = session.handle({"do": "go", "node": 20})
+    other = Session(GameId(1))
+    message = {"do": "resume", "seed": "7.3", "nodes": nodes, "at": 20}
+    resumed = other.handle(json.loads(json.dumps(message)))
+    assert (resumed["game"], resumed["board"]) == ("7.3", shown["board"])
+    assert resumed["nodes"] == session.handle({"do": "hello"})["nodes"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"nodes": None},
+        {"nodes": [[1, 0, "you"]]},
+        {"nodes": [[0, 27, "you"]]},
+        {"nodes": [[0, True, "you"]]},
+        {"nodes": [[0, 0, 0]]},
+        {"nodes": [[0, 0, "x" * 201]]},
+        {"nodes": [[0, 0]]},
+        {"nodes": [0]},
+        {"nodes": [], "at": 1},
+        {"seed": 7},
+        {"seed": "x"},
+    ],
+    ids=str,
+)
+def test_a_tree_that_is_none_is_refused_and_the_game_stays(wrong: dict[str, Any]) -> None:
+    session = Session(GameId(7))
+    before = played(session, 3)
+    told = session.handle({"do": "resume", "seed": "8", "nodes": [], "at": 0} | wrong)
+    assert list(told) == ["error"]
+    assert session.handle({"do": "go", "node": 3})["board"] == before["board"]
+
+
+def test_a_tree_does_not_hold_a_move_twice() -> None:
+    action = Session(GameId(7)).tree.valid_actions(0)[0]
+    nodes = [[0, action, "you"], [0, action, "you"]]
+    told = Session().handle({"do": "resume", "seed": "7", "nodes": nodes, "at": 0})
+    assert told == {"error": "nodes: number 2 is no node, or can't be played there"}
+
+
 def test_an_agent_plays_the_same_game_again_and_hands_over() -> None:
     session = watching()
     first = session.handle({"do": "agent", "steps": 100})

@@ -3,6 +3,7 @@
 import { drawCell, element, letters, lettersWidth, shape } from "./draw.js";
 
 const SIZE = 6, CELL = 100;
+const SWIPE = 24; // pixels, from a tap to a swipe
 export const cellX = (cell) => (cell % SIZE) * CELL;
 export const cellY = (cell) => (SIZE - 1 - Math.floor(cell / SIZE)) * CELL;
 
@@ -11,9 +12,9 @@ const grid = document.getElementById("grid");
 const layers = {};
 const cells = [], drawn = [], buttons = [];
 
-/** Makes the layers and the buttons; `hover(cell | null)` and `press(cell)` are told. */
-export function makeBoard({ hover, press }) {
-  for (const name of ["ground", "threat", "sprites", "chances", "preview"]) {
+/** Makes the layers and the buttons; `hover(cell | null)`, `press(cell)` and `swipe(direction)` are told. */
+export function makeBoard({ hover, press, swipe }) {
+  for (const name of ["ground", "edges", "threat", "sprites", "chances", "preview"]) {
     layers[name] = element("g", { class: name });
     picture.append(layers[name]);
   }
@@ -27,7 +28,27 @@ export function makeBoard({ hover, press }) {
     for (let col = 0; col < SIZE; col++) line.append(makeButton(row * SIZE + col, hover, press));
     grid.append(line);
   }
+  for (let i = 0; i < SIZE; i++) // rows and columns, as texts name them
+    layers.edges.append(letters(String(i), 5, cellY(i * SIZE) + 6, 11, "label"), letters(String(i), cellX(i) + 89, 583, 11, "label"));
   grid.addEventListener("pointerleave", () => hover(null));
+  listenForSwipes(swipe);
+}
+
+/** A finger that moves over the board moves the player, and presses no cell. */
+function listenForSwipes(swipe) {
+  let start = null, swiped = false;
+  grid.addEventListener("pointerdown", (event) => {
+    start = event.isPrimary && event.pointerType !== "mouse" ? [event.clientX, event.clientY] : null;
+    swiped = false;
+  });
+  grid.addEventListener("pointerup", (event) => {
+    if (!start) return;
+    const [right, down] = [event.clientX - start[0], event.clientY - start[1]];
+    swiped = Math.max(Math.abs(right), Math.abs(down)) >= SWIPE;
+    if (swiped) swipe(Math.abs(right) > Math.abs(down) ? (right < 0 ? 2 : 3) : down < 0 ? 0 : 1);
+    start = null;
+  });
+  grid.addEventListener("click", (event) => { if (swiped) event.stopPropagation(); swiped = false; }, true);
 }
 
 function makeButton(cell, hover, press) {
@@ -128,7 +149,7 @@ function arrow(from, to) {
   return element("path", { d, class: "arrow" });
 }
 
-/** Probabilities on the board: for directions at the player's edges, for siphoning in its corner. */
+/** Probabilities on the board: of directions as bars on the edges of the player's cell, of siphoning in its corner. */
 export function showChances(probabilities, here, neighbours) {
   layers.chances.replaceChildren();
   if (!probabilities) return;
@@ -137,22 +158,20 @@ export function showChances(probabilities, here, neighbours) {
   ways.forEach(([dx, dy], direction) => {
     const p = probabilities[direction];
     if (p < 0.01 || neighbours[here][direction] === null) return;
-    const [cx, cy] = [x + dx * 50, y + dy * 50];
-    const w = 9 + 13 * p, tip = [cx + dx * (w + 5), cy + dy * (w + 5)];
-    const d = `M${tip} L${cx - dx * 6 + dy * w} ${cy - dy * 6 + dx * w} L${cx - dx * 6 - dy * w} ${cy - dy * 6 - dx * w} Z`;
-    layers.chances.append(element("path", { d, class: "chance", opacity: 0.45 + 0.55 * p }));
-    layers.chances.append(tag(percent(p), cx + dx * (w + 22), cy + dy * (w + 18)));
+    const [cx, cy] = [x + dx * 50, y + dy * 50], half = 8 + 40 * p;
+    const d = `M${cx - dy * half} ${cy - dx * half} L${cx + dy * half} ${cy + dx * half}`;
+    layers.chances.append(element("path", { d, class: "chance", opacity: 0.45 + 0.55 * p }), tag(percent(p), cx, cy));
   });
   if (probabilities[4] >= 0.01) {
-    layers.chances.append(shape("siphon", x + 22, y + 22, 22, "siphon"));
-    layers.chances.append(tag(percent(probabilities[4]), x + 33, y + 54));
+    layers.chances.append(shape("siphon", x + 24, y - 46, 20, "siphon"));
+    layers.chances.append(tag(percent(probabilities[4]), x + 34, y - 18));
   }
 }
 
 const percent = (p) => String(Math.round(p * 100));
 
 function tag(text, x, y) {
-  const height = 11, width = lettersWidth(text, height);
-  const plate = element("rect", { x: x - width / 2 - 5, y: y - height / 2 - 4, width: width + 10, height: height + 8, rx: 3, class: "tag" });
+  const height = 10, width = lettersWidth(text, height);
+  const plate = element("rect", { x: x - width / 2 - 3, y: y - height / 2 - 3, width: width + 6, height: height + 6, rx: 3, class: "tag" });
   return element("g", {}, plate, letters(text, x - width / 2, y - height / 2, height, "text"));
 }

@@ -1,18 +1,21 @@
 // Sends messages to the session, one at a time, and takes in what comes back.
 
 import { play as animate, stop } from "./animate.js";
+import { begin, keep } from "./games.js";
 import { ask } from "./link.js";
+import { forgetLink } from "./share.js";
 import { store } from "./store.js";
 import { complain, setUp, show, showBoard, tellVerdict } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
-let busy = false, wanted = null;
+const MOST_WAITING = 8; // actions
+let busy = false, waiting = [];
 
 export const isAsking = () => busy;
 export const isBusy = () => busy || document.body.classList.contains("moving");
 
 /** Forgets what was asked of a session that is lost. */
-export function forget() { busy = false; wanted = null; }
+export function forget() { busy = false; waiting = []; }
 
 /** Sends a message; if the answer takes long, the page says so meanwhile. */
 export async function request(message) {
@@ -23,24 +26,38 @@ export async function request(message) {
   return answer;
 }
 
-/** Sends a message and shows the position that it leads to; one at a time, the newest waiting. */
+/** Sends a message and shows the position that it leads to; one at a time: actions wait in a row, of others the newest. */
 export async function send(message, options = {}) {
-  if (busy) { wanted = [message, options]; return; }
+  if (busy) { wait(message, options); return; }
   busy = true;
   const before = store.position;
   const answer = await request(message);
   busy = false;
-  if (answer.error) complain(answer.error);
-  else if (answer.board) await take(answer, before, options);
-  if (wanted) {
-    const [nextMessage, nextOptions] = wanted;
-    wanted = null;
-    await send(nextMessage, nextOptions);
+  if (answer.error) { complain(answer.error); waiting = waiting.filter(([{ do: name }]) => name !== "act"); }
+  else if (answer.board) {
+    if (before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over)) waiting = []; // think again
+    await take(answer, before, waiting.length ? { hurry: 1 + waiting.length, ...options } : options);
   }
+  if (!busy && waiting.length) await sendNext();
   return answer;
 }
 
-async function take(answer, before, { still = false, hurry = 1 } = {}) {
+function wait(message, options) {
+  if (message.do !== "act") waiting = [];
+  if (waiting.length < MOST_WAITING) waiting.push([message, options]);
+}
+
+/** Sends what waits; an action that is not possible by now ends the row. */
+async function sendNext() {
+  const [message, options] = waiting.shift();
+  const why = message.do === "act" ? store.position.actions[message.action].why : undefined;
+  if (why === undefined) return send(message, options);
+  waiting = [];
+  $("said").textContent = `${store.look.actions[message.action]}: not possible, ${why}.`;
+}
+
+async function take(answer, before, { still = false, hurry = 1, kept = null, same = false } = {}) {
+  if (answer.nodes && !same) begin(kept);
   if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map() });
   for (const node of (answer.added ?? []).map(asNode)) if (!store.game.nodes[node.number]) add(node);
   if (answer.nodes) for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
@@ -48,10 +65,14 @@ async function take(answer, before, { still = false, hurry = 1 } = {}) {
   if (answer.about) setUp(answer.about);
   store.position = answer;
   store.game.at = answer.at;
+  if ((answer.nodes || answer.added) && !same && location.hash) forgetLink();
+  keep(store.game, store.about, store.begun);
   for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
   if (answer.added?.length && answer.last.by === "you" && before?.agent) tellVerdict(before.agent, answer.last.action);
   else if (!answer.added) $("verdict").textContent = "";
   $("said").textContent = answer.last?.told.join(", ") ?? "";
+  if (answer.added?.length && store.game.nodes[answer.added[0][1]].children.length > 1)
+    $("said").textContent += " A variation begins here; [ and ] go to the other one.";
   show();
   stop();
   const speed = Number($("speed").value) * hurry;

@@ -1,9 +1,10 @@
 // The connection to the session: requests with answers, and a new session where the old one was lost.
 
+const REFUSED = 1013; // the server has too many sessions
 const waiting = new Map();
-let socket, count = 0, reopen = null;
+let socket, count = 0, reopen = null, refused = "";
 
-/** Connects; `lost(isLost)` is told when the connection goes and comes, `restore()` what to send. */
+/** Connects; `lost(isLost, why)` is told when the connection goes and comes, `restore()` what to send. */
 export function connect(lost, restore) {
   const address = new URL("session", location.href);
   address.protocol = address.protocol.replace("http", "ws");
@@ -16,10 +17,11 @@ export function connect(lost, restore) {
     waiting.delete(answer.id);
     if (resolve) resolve(answer);
   };
-  socket.onclose = () => {
-    for (const resolve of waiting.values()) resolve({ error: "The connection was lost." });
+  socket.onclose = (event) => {
+    refused = event.code === REFUSED ? event.reason : "";
+    for (const resolve of waiting.values()) resolve({ error: refused || "The connection was lost." });
     waiting.clear();
-    lost(true);
+    lost(true, refused);
     clearTimeout(reopen);
     reopen = setTimeout(() => connect(lost, restore).then(() => { lost(false); return restore(); }), 1000);
   };
@@ -28,7 +30,7 @@ export function connect(lost, restore) {
 
 /** Sends a message; resolves to its answer. */
 export function ask(message) {
-  if (socket.readyState !== WebSocket.OPEN) return Promise.resolve({ error: "Not connected." });
+  if (socket.readyState !== WebSocket.OPEN) return Promise.resolve({ error: refused || "Not connected." });
   const id = ++count;
   socket.send(JSON.stringify({ ...message, id }));
   return new Promise((resolve) => waiting.set(id, resolve));

@@ -3,14 +3,15 @@
 import { makeBoard, moveFocus } from "./board.js";
 import { icon, useLook } from "./draw.js";
 import { forget, isBusy, request, send } from "./exchange.js";
+import { begin, finish, keep, listGames, unfinished } from "./games.js";
 import { actionOf, fillKeys } from "./keys.js";
 import { connect, drop } from "./link.js";
 import { showOthers, suggestions } from "./panels.js";
 import { fillRules } from "./rules.js";
-import { copyLink, messageOfLink, replayOfLine, saveFile } from "./share.js";
+import { copyLink, messageOf, messageOfLink, saveFile, treeOf } from "./share.js";
 import { store } from "./store.js";
 import { lineOf, showTime, surprises, unsure } from "./timeline.js";
-import { act, agentStep, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toNext, toVariation } from "./travel.js";
+import { act, agentStep, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toVariation } from "./travel.js";
 import { actionAt, complain, handlers, hover, point, show, showBoard } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
@@ -50,7 +51,9 @@ function wire() {
   on("new-game", (event) => { event.preventDefault(); newGame($("seed").value); }, "submit");
   on("next-game", () => newGame(""));
   on("copy-link", async () => complain(await copyLink(store.game, lineOf(store.game))));
-  on("save", async () => saveFile((await request({ do: "save" })).replay));
+  on("save", () => saveFile(store.game, lineOf(store.game)));
+  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { $("games").close(); pause(); send(messageOf(kept), { still: true, kept }); }); $("games").showModal(); });
+  on("to-now", toEndOfLine);
   on("load", () => $("file").click());
   on("file", () => { if ($("file").files[0]) openFile($("file").files[0]); $("file").value = ""; }, "change");
   on("show-rules", () => $("rules").showModal());
@@ -74,6 +77,8 @@ function wire() {
     button.addEventListener("pointerleave", () => point(null));
   }
   for (const id of ["threat", "chances", "guess", "speed", "wasd"]) remember(id);
+  addEventListener("hashchange", openLink);
+  addEventListener("pagehide", finish);
   addEventListener("resize", () => store.position && showTime(store.game, go));
 }
 
@@ -95,24 +100,43 @@ function restore() {
   $("controls").selectedIndex = 0; // a new session begins so
   $("hidden").checked = false;
   if (!store.position) return send({ do: "hello" });
-  const replay = replayOfLine(store.game, lineOf(store.game));
-  return send({ do: "load", replay, step: store.game.nodes[store.game.at].step }, { still: true });
+  return send(messageOf(treeOf(store.game)), { still: true, same: true });
+}
+
+/** Opens the game of the address, if it has one. */
+async function openLink() {
+  const linked = messageOfLink();
+  if (linked) pause();
+  return linked && send(linked, { still: true });
+}
+
+/** Goes on with the game that was played here last. */
+async function goOn() {
+  const kept = unfinished(store.about, store.begun);
+  const answer = kept && await send(messageOf(kept), { still: true, kept });
+  if (answer?.board) $("said").textContent = kept.nodes.length ? "Your last game goes on. New game begins another; My games has them all." : "";
+  else { begin(); keep(store.game, store.about, store.begun); }
+}
+
+function lost(isLost, why = "") {
+  document.body.classList.toggle("lost", isLost);
+  if (why) complain(why);
 }
 
 async function start() {
-  const opened = connect((isLost) => document.body.classList.toggle("lost", isLost), restore);
+  const opened = connect(lost, restore);
   Object.assign(handlers, { act, go });
   store.look = await (await fetch("look.json")).json();
   useLook(store.look);
-  makeBoard({ hover, press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });
+  makeBoard({ hover, swipe: act, press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });
   $("siphon").append(icon("siphon", "siphon"));
   fillRules($("rules-body"));
   wire();
   await opened;
-  const hello = await send({ do: "hello" }, { still: true });
+  const hello = await send({ do: "hello" }, { still: true, same: true });
   if (hello.error) return; // it is said on the page
-  const linked = messageOfLink();
-  if (linked) await send(linked, { still: true });
+  store.begun = `${store.game.id}:${store.game.nodes.length}`;
+  if (!await openLink()) await goOn();
   document.body.dataset.ready = "true";
 }
 

@@ -45,10 +45,10 @@ function stat([name, ink, number, label]) {
   return make("div", "stat", icon(name, ink), make("b", "", number), make("small", "", label));
 }
 
-/** The programs; `point(action | null)` and `press(action)` are told. */
-export function showPrograms(position, look, { point, press, wasd }) {
+/** The programs, with the agent's probabilities if given; `point(action | null)` and `press(action)` are told. */
+export function showPrograms(position, look, probabilities, { point, press, wasd }) {
   const { seen, actions } = position;
-  const entries = look.programs.map((program, i) => ({ ...program, action: i + 5, owned: seen.owned.includes(program.name), why: actions[i + 5].why }));
+  const entries = look.programs.map((program, i) => ({ ...program, action: i + 5, owned: seen.owned.includes(program.name), why: actions[i + 5].why, chance: Math.round(100 * (probabilities?.[i + 5] ?? 0)) }));
   const draw = (list) => list.map((program) => slot(program, { point, press, wasd }));
   const owned = seen.owned.map((name) => entries.find((program) => program.name === name));
   fill("owned", [owned, wasd], () => owned.length ? draw(owned) : [make("p", "quiet", "None yet: siphon a program block.")]);
@@ -61,8 +61,8 @@ function slot(program, { point, press, wasd }) {
   if (program.credits) cost.append(icon("credits", "credits"), String(program.credits));
   if (program.energy) cost.append(icon("energy", "energy"), String(program.energy));
   const key = labelOf(program, "⇧", wasd);
-  const button = make("button", "program", icon(program.name, program.why === undefined ? "text" : program.owned ? "label" : "faint"),
-    make("b", "", program.name), cost, make("kbd", "", key), make("small", "", program.does));
+  const button = make("button", program.chance ? "program likely" : "program", icon(program.name, program.why === undefined ? "text" : program.owned ? "label" : "faint"),
+    make("b", "", program.name, ...(program.chance ? [make("em", "", `${program.chance} %`)] : [])), cost, make("kbd", "", key), make("small", "", program.does));
   button.type = "button";
   button.dataset.action = program.action;
   button.setAttribute("aria-disabled", String(program.why !== undefined));

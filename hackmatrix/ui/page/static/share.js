@@ -1,44 +1,71 @@
-// Games as links and files: a game is its seed and its actions.
+// Games as links, files and messages: a game is its seed and its actions, with all variations a tree.
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"; // of actions in links
+const LONGEST = 1800; // letters of a tree in a link
 
 const actionsOf = (game, line) => line.slice(1).map((number) => game.nodes[number].action);
 
-export const replayOfLine = (game, line) => replay(game.id, actionsOf(game, line));
+/** The game with all that was tried in it, as it is kept. */
+export const treeOf = (game) => ({ seed: game.id, nodes: game.nodes.slice(1).map(({ parent, action, by }) => [parent, action, by]), at: game.at });
+
+/** The message that opens a game: one that was kept, a file's content, or what a link says. */
+export function messageOf(content) {
+  if (Array.isArray(content?.nodes)) return { do: "resume", seed: content.seed, nodes: content.nodes, at: content.at };
+  return { do: "load", replay: content };
+}
+
 const replay = (seed, actions) => ({ format: "hackmatrix-replay", version: 1, seed, actions });
 
-/** Puts a link to the step of the line into the address bar and the clipboard; returns what to say. */
+/** Copies a link to the step of the line; returns what to say. */
 export async function copyLink(game, line) {
   const address = new URL(location.href), letters = actionsOf(game, line).map((action) => LETTERS[action]);
+  const hasVariations = game.nodes.length > line.length, tree = hasVariations ? lettersOf(game) : "";
+  const isWhole = tree.length <= LONGEST;
   address.search = "";
-  address.hash = new URLSearchParams({ seed: game.id, line: letters.join(""), step: game.nodes[game.at].step });
-  history.replaceState(null, "", address);
+  address.hash = new URLSearchParams(hasVariations && isWhole
+    ? { seed: game.id, tree, at: game.at }
+    : { seed: game.id, line: letters.join(""), step: game.nodes[game.at].step });
+  const what = isWhole ? "The link is" : "The link, which has no room for the variations, is";
   try {
     await navigator.clipboard.writeText(address.href);
-    return "The link is copied.";
+    return `${what} copied.`;
   } catch {
-    return "The link is in the address bar.";
+    history.replaceState(null, "", address);
+    return `${what} in the address bar.`;
   }
 }
 
-/** The message that opens the game of the address; null if it has none. */
+/** The tree in letters: a node follows the one before it, or after `-number.` that node. */
+const lettersOf = (game) => game.nodes.slice(1).map(({ number, parent, action }) =>
+  (parent === number - 1 ? "" : `-${parent.toString(36)}.`) + LETTERS[action]).join("");
+
+const nodesOf = (letters) => [...letters.matchAll(/(?:-([0-9a-z]+)\.)?([a-zA-Z])/g)].map(([, parent, letter], before) =>
+  [parent === undefined ? before : parseInt(parent, 36), LETTERS.indexOf(letter), "link"]);
+
+/** The message that opens the game of the address; null if it has none. The address forgets it. */
 export function messageOfLink() {
-  const given = new URLSearchParams(location.hash.slice(1));
-  if (!given.get("seed")) return null;
-  const actions = [...(given.get("line") ?? "")].map((letter) => LETTERS.indexOf(letter));
-  const step = given.get("step");
-  return { do: "load", replay: replay(given.get("seed"), actions), ...(step === null ? {} : { step: Number(step) }) };
+  const given = new URLSearchParams(location.hash.slice(1)), seed = given.get("seed");
+  if (!seed) return null;
+  forgetLink();
+  if (given.has("tree")) return messageOf({ seed, nodes: nodesOf(given.get("tree")), at: Number(given.get("at")) });
+  const actions = [...(given.get("line") ?? "")].map((letter) => LETTERS.indexOf(letter)), step = given.get("step");
+  return { ...messageOf(replay(seed, actions)), ...(step === null ? {} : { step: Number(step) }) };
 }
 
-export function saveFile(content) {
+/** What is played from now on is no longer the game of the link. */
+export const forgetLink = () => history.replaceState(null, "", location.pathname + location.search);
+
+/** Saves the line as a replay, which every reader of replays knows, and all variations with it. */
+export function saveFile(game, line) {
+  const content = { ...replay(game.id, actionsOf(game, line)), ...treeOf(game) };
   const file = new Blob([JSON.stringify(content) + "\n"], { type: "application/json" });
-  const anchor = Object.assign(document.createElement("a"), { href: URL.createObjectURL(file), download: `hackmatrix-${content.seed}.json` });
+  const anchor = Object.assign(document.createElement("a"), { href: URL.createObjectURL(file), download: `hackmatrix-${game.id}.json` });
   anchor.click();
   setTimeout(() => URL.revokeObjectURL(anchor.href), 1000);
 }
 
 /** The content of a file; null if it is no JSON. */
-export async function replayOfFile(file) {
+export async function contentOf(file) {
   try {
     return JSON.parse(await file.text());
   } catch {

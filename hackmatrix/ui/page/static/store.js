@@ -5,4 +5,5 @@ export const store = {
   position: null, // the last answer with a position
   look: null, // the table of shapes and colours, and the game's tables
   about: null, // the session: its agents, how many games
+  begun: "", // with which game the session began
 };

@@ -1,7 +1,7 @@
 // What the player does: acts, looks back and on, lets the agent play.
 
 import { isAsking, send } from "./exchange.js";
-import { replayOfFile } from "./share.js";
+import { contentOf, messageOf } from "./share.js";
 import { store } from "./store.js";
 import { leaves, lineOf } from "./timeline.js";
 import { complain, point } from "./view.js";
@@ -26,6 +26,8 @@ export function lookOn() {
   if (next !== undefined) go(next);
   else if (store.about.agents.length && !store.position.seen.over) return send({ do: "agent" }, { still: true });
 }
+
+export const toEndOfLine = () => { pause(); go(lineOf(store.game).at(-1)); };
 
 export async function toEnd() {
   pause();
@@ -85,8 +87,8 @@ export async function newGame(seed) {
 }
 
 export async function openFile(file) {
-  const replay = await replayOfFile(file);
-  if (replay) send({ do: "load", replay }, { still: true });
+  const content = await contentOf(file);
+  if (content) send(messageOf(content), { still: true });
   else complain(`${file.name} is no replay.`);
 }
 

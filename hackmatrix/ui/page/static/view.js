@@ -3,7 +3,7 @@
 import { showCells, showChances, showPreview, showThreat } from "./board.js";
 import { showAgent, showLast, showNumbers, showPrograms, suggestions } from "./panels.js";
 import { store } from "./store.js";
-import { showTime } from "./timeline.js";
+import { lineOf, showTime } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
 const HINT = matchMedia("(hover: none)").matches
@@ -29,14 +29,24 @@ export function show() {
   $("seed").value ||= store.game.id;
   if (document.activeElement !== $("seed")) $("seed").value = store.game.id;
   showNumbers(store.position.seen, store.look);
-  showPrograms(store.position, store.look, { point, press: handlers.act, wasd: $("wasd").checked });
+  showPrograms(store.position, store.look, isShown() ? store.position.agent?.probabilities : null, { point, press: handlers.act, wasd: $("wasd").checked });
   showLast(store.position.last, store.game.nodes[store.game.at].total);
   if (store.about.agents.length) showAgent(store.position.agent, store.look, isShown(), { point, press: handlers.act });
   $("others").replaceChildren();
   showTime(store.game, handlers.go);
+  showPast();
   $("siphon").disabled = store.position.actions[4].why !== undefined;
   showChances(null);
   showPreview(null);
+}
+
+/** Whether this is the past; what is played from here is a variation. */
+function showPast() {
+  const last = store.game.nodes[lineOf(store.game).at(-1)].step, { step } = store.game.nodes[store.game.at];
+  const isPast = step < last && store.about.agents.length === 0;
+  document.body.classList.toggle("past", isPast);
+  $("past").hidden = !isPast;
+  if (isPast) $("past-step").textContent = `Step ${step} of ${last}.`;
 }
 
 export function showBoard() {

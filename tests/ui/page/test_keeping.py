@@ -1,0 +1,248 @@
+"""Games are not lost: the page keeps them with their variations; what is typed fast is played."""
+
+import itertools
+import json
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import fresh, opened, served, settled
+from websockets.sync.client import connect
+
+from hackmatrix.game.engine import Game
+from hackmatrix.ui.page.server import MOST_SESSIONS
+
+KEYS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
+TREE = """() => {
+  const { id, at, nodes } = hackmatrix.game;
+  return [id, at, ...nodes.map((node) => [node.parent, node.action])];
+}"""
+PRESS = """(keys) => {
+  for (const key of keys)
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served("play") as it:
+        yield it
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Any]:
+    """A browser that has never been here, with game 347."""
+    with opened(browser, address) as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        yield fresh(page, "347")
+
+
+def walked(page: Any, moves: int = 5) -> Any:
+    """The tree after some moves, and a variation after the second of them."""
+    game = Game.new(347)
+    for step in range(1, moves + 1):
+        action = next(a for a in game.valid_actions() if a < len(KEYS))
+        game.step(action)
+        page.keyboard.press(KEYS[action])
+        settled(page, step)
+    page.evaluate("document.activeElement.blur()")
+    for step in range(moves - 1, 1, -1):
+        page.keyboard.press(",")
+        settled(page, step)
+    entries, taken = settled(page)["actions"], page.evaluate("hackmatrix.game.nodes[3].action")
+    other = next(i for i in range(4) if i != taken and "why" not in entries[i])
+    page.keyboard.press(KEYS[other])
+    settled(page, 3)
+    assert "variation begins" in page.inner_text("#said")
+    return page.evaluate(TREE)
+
+
+def reload(page: Any) -> None:
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    settled(page)
+
+
+def test_a_page_that_is_loaded_again_goes_on(page: Any) -> None:
+    tree = walked(page)
+    reload(page)
+    assert page.evaluate(TREE) == tree
+    assert "goes on" in page.inner_text("#said")
+
+
+def test_a_new_game_leaves_the_old_one_among_my_games(page: Any) -> None:
+    tree = walked(page)
+    page.click("#next-game")
+    page.wait_for_function("() => hackmatrix.game.id !== '347'")
+    page.click("#my-games")
+    assert page.locator("#kept-games li").count() == 1
+    page.click("text=Game 347: stage 1, 5 moves, not over")
+    page.wait_for_function("() => hackmatrix.game.id === '347'")
+    settled(page)
+    assert page.evaluate(TREE) == tree
+    page.click("#my-games")
+    page.click("[aria-label='delete game 347']")
+    assert page.locator("#kept-games li button").count() == 0
+
+
+def test_a_link_has_the_variations_and_is_forgotten_once_it_is_open(page: Any) -> None:
+    tree = walked(page)
+    page.click("#copy-link")
+    page.wait_for_function(
+        "() => document.getElementById('problem').textContent.includes('copied')"
+    )
+    link = page.evaluate("navigator.clipboard.readText()")
+    page.click("#next-game")
+    page.wait_for_function("() => hackmatrix.game.id !== '347'")
+    page.evaluate("(link) => { location.hash = new URL(link).hash; }", link)  # as if pasted
+    page.wait_for_function("() => hackmatrix.game.id === '347'")
+    settled(page)
+    assert page.evaluate(TREE) == tree
+    assert "#" not in page.url
+    page.click("#next-game")
+    page.wait_for_function("() => hackmatrix.game.id !== '347'")
+    settled(page)
+    another = page.evaluate(TREE)
+    reload(page)
+    assert page.evaluate(TREE)[0] == another[0]
+
+
+def test_a_saved_file_has_the_whole_game_wherever_it_is_looked_at(
+    page: Any, tmp_path: Path
+) -> None:
+    walked(page)
+    page.keyboard.press("Home")
+    settled(page, 0)
+    with page.expect_download() as download:
+        page.click("#save")
+    path = tmp_path / "game.json"
+    download.value.save_as(path)
+    saved = json.loads(path.read_text())
+    assert len(saved["actions"]) == 3  # the line that is shown: the variation
+    assert len(saved["nodes"]) == 6
+    tree = page.evaluate(TREE)
+    page.click("#next-game")
+    page.wait_for_function("() => hackmatrix.game.id !== '347'")
+    page.set_input_files("#file", path)
+    page.wait_for_function("() => hackmatrix.game.id === '347'")
+    settled(page)
+    assert page.evaluate(TREE) == tree
+
+
+def test_a_server_that_was_started_anew_gets_the_whole_tree(page: Any) -> None:
+    tree = walked(page)
+    page.evaluate("hackmatrix.drop()")
+    page.wait_for_selector("body.lost")
+    page.wait_for_selector("body:not(.lost)")
+    settled(page)
+    assert page.evaluate(TREE) == tree
+
+
+def quiet_walk(moves: int) -> tuple[str, list[int]]:
+    """A game, and moves to and fro in it that cost no hp."""
+    for seed in itertools.count(1):
+        game = Game.new(seed)
+        there = next(a for a in game.valid_actions() if a < len(KEYS))
+        walk = [there if i % 2 == 0 else there ^ 1 for i in range(moves)]
+        for action in walk:
+            if action not in game.valid_actions():
+                break
+            game.step(action)
+        else:
+            if game.state.player.hp == 3:
+                return str(seed), walk
+    raise AssertionError
+
+
+def test_nine_quick_keys_are_nine_moves(page: Any) -> None:
+    """One is under way, and eight wait."""
+    seed, walk = quiet_walk(12)
+    fresh(page, seed)
+    page.evaluate(PRESS, [KEYS[action] for action in walk])
+    settled(page, 9)
+    page.wait_for_timeout(300)
+    actions = page.evaluate("hackmatrix.game.nodes.slice(1).map((node) => node.action)")
+    assert actions == walk[:9]
+
+
+def hurt_within(before: int, after: int) -> tuple[str, list[int], int]:
+    """A game, moves of it, and the step at which hp falls; some more moves are possible then."""
+    for seed in itertools.count(1):
+        game, rng, moves = Game.new(seed), random.Random(seed), []
+        hurt = 0
+        while not game.state.over and len(moves) < 60:
+            hp = game.state.player.hp
+            walking = [action for action in game.valid_actions() if action < len(KEYS)]
+            if not walking:
+                break
+            moves.append(rng.choice(walking))
+            game.step(moves[-1])
+            if game.state.player.hp < hp and not hurt and len(moves) > before:
+                hurt = len(moves)
+            if hurt and len(moves) >= hurt + after and not game.state.over:
+                return str(seed), moves, hurt
+    raise AssertionError
+
+
+def test_what_waits_is_not_played_after_a_hit(page: Any) -> None:
+    seed, moves, hurt = hurt_within(3, 3)
+    fresh(page, seed)
+    for step, action in enumerate(moves[: hurt - 3], 1):
+        page.keyboard.press(KEYS[action])
+        settled(page, step)
+    page.evaluate(PRESS, [KEYS[action] for action in moves[hurt - 3 : hurt + 3]])
+    settled(page, hurt)
+    page.wait_for_timeout(300)
+    assert settled(page)["seen"]["player"]["hp"] < 3
+    assert page.evaluate("hackmatrix.game.nodes.length") == hurt + 1
+
+
+def test_the_past_looks_past(page: Any) -> None:
+    walked(page)
+    assert page.is_hidden("#past")
+    page.keyboard.press("Home")
+    settled(page, 0)
+    assert page.inner_text("#past-step") == "Step 0 of 3."
+    page.click("text=Back to the game")
+    settled(page, 3)
+    assert page.is_hidden("#past")
+
+
+def test_a_swipe_moves_and_presses_no_cell(browser: Any, address: str) -> None:
+    size = {"width": 390, "height": 844}
+    with opened(browser, address, viewport=size, has_touch=True, is_mobile=True) as page:
+        fresh(page, "347")
+        touch = page.context.new_cdp_session(page)
+        game = Game.new(347)
+        box = page.locator("#grid").bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        for step in range(1, 5):
+            action = next(a for a in game.valid_actions() if a < len(KEYS))
+            right, down = [(0, -1), (0, 1), (-1, 0), (1, 0)][action]
+            points = [{"x": x + 20 * i * right, "y": y + 20 * i * down} for i in range(4)]
+            for kind, at in zip(["Start", "Move", "Move", "Move"], points, strict=True):
+                touch.send(
+                    "Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": [at]}
+                )
+            touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+            game.step(action)
+            settled(page, step)
+        assert page.evaluate("hackmatrix.game.nodes.length") == 5
+
+
+def test_a_tab_too_many_says_so_and_comes_alive_when_another_is_closed(
+    browser: Any, address: str
+) -> None:
+    origin, place = address.rstrip("/"), address.replace("http", "ws") + "session"
+    page = browser.new_page()
+    with ExitStack() as tabs:
+        for _ in range(MOST_SESSIONS):
+            tabs.enter_context(connect(place, origin=origin))  # type: ignore[arg-type]
+        page.goto(address)
+        page.wait_for_selector("#problem:not([hidden])")
+        assert page.inner_text("#problem").startswith(f"{MOST_SESSIONS} tabs are open already")
+    page.wait_for_selector("body:not(.loading):not(.lost)")
+    page.close()
