@@ -54,8 +54,9 @@ def main(argv: list[str]) -> int:
         command="hackmatrix watch",
         purpose="Watch an agent play HackMatrix in your browser; step, look back, take over.",
         example="  hackmatrix watch checkpoints/my-run/final_params.npz\n"
-        "      plays, with probabilities and the value of every position",
+        "      plays, with probabilities and the odds of winning at every position",
     )
+    from hackmatrix.agents.roster.judge import judge
     from hackmatrix.agents.roster.search_player import Searching
     from hackmatrix.agents.roster.session_agents import cast, newest_run
     from hackmatrix.game.engine.replay import GameId, load_replay
@@ -80,7 +81,14 @@ def main(argv: list[str]) -> int:
     def session() -> Session:
         for make in searching:
             threading.Timer(_AFTER_PAINT, make.prepare).start()
-        return Session(game, agents, greedy=options.greedy, episodes=options.episodes, start=replay)
+        return Session(
+            game,
+            agents,
+            greedy=options.greedy,
+            episodes=options.episodes,
+            start=replay,
+            judge=judge,
+        )
 
     def at_end() -> None:
         for make in searching:

@@ -7,8 +7,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from hackmatrix.agents.roster.judge import fitted
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.agents.roster.position_policies import network_of
+from hackmatrix.agents.shipped import PARAMS
 from hackmatrix.core.errors import UserError
 from hackmatrix.ui.page.assets import page_files
 from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, opened
@@ -27,6 +29,7 @@ _ROOMS = (  # of which a session is made
     "game/foresight",
     "game/drawing",
     "agents/scripted",
+    "agents/shipped",
     "agents/roster",
     "ui/session",
     "ui/page",
@@ -90,12 +93,14 @@ def _agent(agent: AgentName) -> tuple[dict[str, Any], bytes]:
             "search"
         )
     layers = [policy.params["params"][f"Dense_{i}"] for i in range(config.num_layers + 2)]
-    settings = {
+    settings: dict[str, Any] = {
         "name": agent.label(policy.path),
         "layout": policy.observation,
         "activation": config.activation,
         "sizes": [layer["kernel"].shape for layer in layers],
     }
+    if policy.path == PARAMS:
+        settings["odds"] = fitted()
     numbers = [part for layer in layers for part in (layer["kernel"].T, layer["bias"])]
     return settings, b"".join(part.astype("<f4").tobytes() for part in numbers)
 

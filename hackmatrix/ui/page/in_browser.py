@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from hackmatrix.agents.roster.built_in import built_in_agents
+from hackmatrix.agents.roster.judge import Judge, judge_by
 from hackmatrix.agents.roster.opinion import Agent
 from hackmatrix.agents.roster.plain_mlp import make_policy
 from hackmatrix.game.engine.replay import GameId
@@ -15,6 +16,7 @@ from hackmatrix.ui.session.session import Session
 
 # The pages, and the game that each opens: what `hackmatrix watch` opens, and any other.
 PAGES = {"watch": GameId(EVALUATION_STREAM), "play": GameId(7)}
+_REMEMBERED = 256  # positions of which the agent and the judge ask the same network
 SETTINGS, WEIGHTS = "agent.json", "agent.bin"  # the agent's files
 
 
@@ -28,19 +30,31 @@ def opened(page: str, settings: dict[str, Any], weights: bytes) -> Callable[[str
 
     Args:
         page: one of `PAGES`.
-        settings: the agent's `name`, and those that `plain_mlp.make_policy` takes if it is an MLP.
+        settings: the agent's `name`, those that `plain_mlp.make_policy` takes if it is an MLP, and
+            `odds`, the fit of the judge, if it is the packaged agent.
         weights: of its network, if it has one.
     """
 
     @cache
     def agent() -> Agent:
-        return Agent(settings["name"], make_policy(settings, weights))
+        policy = make_policy(settings, weights)
+        asked = lru_cache(_REMEMBERED)(lambda record: policy(record, ()))
+        return Agent(settings["name"], lambda record, _: asked(record))
 
     agents, name = built_in_agents(), settings["name"]
     if "layout" in settings:
         agents[name] = agent
     agents = {name: agents.pop(name), **agents}
-    return partial(_answer, Session(PAGES[page], agents if page == "watch" else None))
+    if page == "play":
+        return partial(_answer, Session(PAGES[page]))
+
+    def judge() -> Judge:
+        policy = agent().policy
+        assert callable(policy)
+        return judge_by(policy, settings["odds"])
+
+    session = Session(PAGES[page], agents, judge=judge if "odds" in settings else None)
+    return partial(_answer, session)
 
 
 def _answer(session: Session, text: str) -> str:

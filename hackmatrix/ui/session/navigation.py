@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from hackmatrix.ui.session.session import Session
 
+_SHOCK = 0.05  # by how much the odds of winning fall at a surprise
 _SURE = 0.5  # probability of an action of which the agent is sure
 
 
@@ -30,16 +31,24 @@ def variation(session: Session, by: int) -> int:
     return end if number == session.at else number
 
 
-def surprise(session: Session) -> int | None:
-    """The next node of the line to which the value fell most: at least half the farthest fall."""
-    values = [session.opinions[n].value if n in session.opinions else None for n in line(session)]
+def surprises(session: Session) -> list[int]:
+    """The nodes of the line after which the odds of winning fell, the farthest fall first."""
+    odds = session.odds
     falls = [
-        0.0 if before is None or after is None else before - after
-        for before, after in pairwise(values)
+        (odds[before].win - odds[after].win, before)
+        for before, after in pairwise(line(session))
+        if before in odds and after in odds
     ]
-    deepest = max(falls, default=0.0)
-    places = [i + 1 for i, fall in enumerate(falls) if fall > 0 and fall >= deepest / 2]
-    return _next(session, places)
+    shocks = [(fall, node) for fall, node in falls if fall >= _SHOCK]
+    return [node for _, node in sorted(shocks, key=lambda shock: (-shock[0], shock[1]))]
+
+
+def surprise(session: Session) -> int | None:
+    """The next surprise by rank after the one that is shown, else the greatest."""
+    ranked = surprises(session)
+    if session.at not in ranked:
+        return ranked[0] if ranked else None
+    return ranked[(ranked.index(session.at) + 1) % len(ranked)]
 
 
 def unsure(session: Session) -> int | None:

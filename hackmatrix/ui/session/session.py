@@ -5,15 +5,17 @@ nothing of servers, and imports neither JAX nor NumPy.
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from hackmatrix.agents.roster.judge import Judge, Odds
 from hackmatrix.agents.roster.opinion import Agent, Opinion, RecurrentPolicy, opinion
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.replay import GameId, Replay
+from hackmatrix.game.engine.state import Ending
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.ui.session.descriptions import why_not
 from hackmatrix.ui.session.position_data import facts_of, facts_of_action
@@ -39,6 +41,7 @@ class Session:
         greedy: bool = False,
         episodes: int = 1,
         start: Replay | None = None,
+        judge: Callable[[], Judge] | None = None,
     ) -> None:
         """Begins with a game.
 
@@ -49,12 +52,14 @@ class Session:
             greedy: agents take their most probable action instead of sampling one.
             episodes: how many games the page plays one after the other.
             start: a replay to begin with instead.
+            judge: makes what says the odds of each position while watching; without it none does.
         """
         self.agents = agents or {}
         self.controls = next(iter(self.agents), None)
         self.greedy = greedy
         self.episodes = episodes
         self.reveal = False
+        self.judge = judge
         self.is_given = game is not None or start is not None
         self._open(game or _random_game())
         if start is not None:
@@ -187,6 +192,7 @@ class Session:
         self.tree = Tree(game)
         self.at = 0
         self.opinions: dict[int, Opinion] = {}
+        self.odds: dict[int, Odds] = {}
         self.remembered: dict[tuple[str, int], Opinion] = {}  # of agents with memory, by name
 
     def _load(self, replay: Replay) -> None:
@@ -259,19 +265,37 @@ class Session:
         takes_long = count > _BRIEFED or self._agent().searches
         return [self._brief(n) for n in ([self.at] if takes_long else range(count))]
 
+    def _judged(self, numbers: Collection[int]) -> list[list[Any]]:
+        """The odds of nodes: number, share of wins, stages cleared."""
+        if self.judge is None or not self.controls:
+            return []
+        judge = self.judge()
+        for number in numbers:
+            if number not in self.odds:
+                state = self.tree.state(number)
+                self.odds[number] = (
+                    Odds.of_end(state.stage, won=state.over is Ending.WON)
+                    if state.over
+                    else judge(observe(state))
+                )
+        return [[n, round(self.odds[n].win, 4), round(self.odds[n].stages, 2)] for n in numbers]
+
     # --- answers ---------------------------------------------------------------------------------
 
     def _played(self, nodes: list[Node]) -> Message:
         answer = self._position() | {"added": [_brief_node(node) for node in nodes]}
         if self.controls:
             before = [node.parent for node in nodes]
-            answer["opinions"] = [self._brief(n) for n in {*before, self.at} if n >= 0]
+            known = [n for n in {*before, self.at} if n >= 0]
+            answer["opinions"] = [self._brief(n) for n in known]
+            answer["odds"] = self._judged(known)
         return answer
 
     def _position(self, *, fresh: bool = False) -> Message:
         """The position as the page shows it; `fresh` with the whole tree, as of a new game."""
         state = self.tree.state(self.at)
         answer = {"at": self.at, **facts_of(state, reveal=self.reveal), "last": None}
+        answer["odds"] = self._judged([self.at])
         if last := self.tree.last(self.at):
             before, outcome = last
             node = self._node()
@@ -281,6 +305,8 @@ class Session:
             answer["game"] = str(self.tree.game)
             answer["nodes"] = [_brief_node(node) for node in self.tree.nodes]
             answer["opinions"] = self._briefs()
+            every = len(self.tree.nodes) <= _BRIEFED
+            answer["odds"] = self._judged(range(len(self.tree.nodes)) if every else [self.at])
         if (view := self._opinion(self.at)) is not None:
             answer["agent"] = {
                 "name": self.controls,

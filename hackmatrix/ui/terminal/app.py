@@ -243,7 +243,9 @@ class Watch(App[None]):
             ),
         }
         if self.session.controls:
-            shown |= {"suggestions": panels.suggestions(self.answer.get("agent")), "opinions": ""}
+            odds = self.session.odds.get(self.session.at)
+            shown["suggestions"] = panels.suggestions(self.answer.get("agent"), odds)
+            shown["opinions"] = ""
         for name, what in shown.items():
             self.query_one(f"#{name}", Static).update(what)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
+from hackmatrix.agents.roster.judge import Odds
 from hackmatrix.game.drawing.theme import COLOURS
 from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -18,12 +19,14 @@ _BAR = 16  # characters of a probability of 1
 _SHOWN = 0.005  # the least probability of a suggestion
 
 
-def suggestions(agent: dict[str, Any] | None) -> Text:
-    """The agent's numbers in the first line; then a suggestion a line, most probable first."""
+def suggestions(agent: dict[str, Any] | None, odds: Odds | None) -> Text:
+    """The odds or the agent's numbers in the first line; then its suggestions, the best first."""
     if agent is None:
         return Text("the game is over", COLOURS["label"])
     value = "" if agent["value"] is None else f"value {agent['value']:.2f}   "
-    text = Text(f"{value}entropy {agent['entropy']:.2f}", COLOURS["label"])
+    learned = f"{value}entropy {agent['entropy']:.2f}"
+    expected = odds and f"wins {100 * odds.win:.0f} %   clears {odds.stages:.1f} stages"
+    text = Text(expected or learned, COLOURS["label"])
     for i, (action, p) in enumerate(best(agent["probabilities"]), 1):
         if i > 1 and p < _SHOWN:
             break
@@ -69,17 +72,22 @@ def last_step(last: dict[str, Any] | None) -> Text:
 
 
 def course(session: Session, width: int, *, short: bool = False) -> Text:
-    """Return and value over the line that is shown, with the step that is shown in reverse.
+    """The course of the line that is shown, with the step that is shown in reverse.
+
+    It is the chance of winning from 0 to 1 where it is known, else the return, and beside it the
+    value.
 
     Args:
         session: its game.
         width: in characters.
-        short: one line alone: the value's, or the return's where there is no agent.
+        short: one line alone, the last.
     """
     line, nodes = travel.line(session), session.tree.nodes
     curves: dict[str, list[float | None]] = {"return": [nodes[n].total for n in line]}
-    if session.controls:
-        known = session.opinions
+    odds, known = session.odds, session.opinions
+    if odds:
+        curves = {"wins": [odds[n].win if n in odds else None for n in line]}
+    elif session.controls:
         curves["value"] = [known[n].value if n in known else None for n in line]
     last = max(len(line) - 1, 1)
     width = max(width, 2)
@@ -88,17 +96,19 @@ def course(session: Session, width: int, *, short: bool = False) -> Text:
     text, legend = Text(no_wrap=True), Text(f"step {nodes[session.at].step} of {len(line) - 1}")
     for name, values in list(curves.items())[-1 if short else 0 :]:
         colour = COLOURS["credits" if name == "return" else "siphon"]
-        for x, sign in enumerate(_curve(values, places)):
+        known_values = [value for value in values if value is not None] or [0.0]
+        low, high = (0.0, 1.0) if name == "wins" else (min(known_values), max(known_values))
+        for x, sign in enumerate(_curve(values, places, low, high)):
             text.append(sign, f"{colour} reverse" if x == here else colour)
         text.append("" if short else "\n")
         legend.append(f"   {name}", colour)
     return text if short else text.append(legend)
 
 
-def _curve(values: Sequence[float | None], places: Sequence[int]) -> Iterator[str]:
-    """Signs as high as the values at these places, over their own range."""
-    known = [value for value in values if value is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
+def _curve(
+    values: Sequence[float | None], places: Sequence[int], low: float, high: float
+) -> Iterator[str]:
+    """Signs as high as the values at these places, from the lowest sign to the highest."""
     for place in places:
         value = values[place]
         share = 0.0 if value is None else (value - low) / ((high - low) or 1)

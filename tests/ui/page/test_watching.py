@@ -41,7 +41,11 @@ def page(desktop: Any) -> Any:
 def test_an_agent_plays_and_its_game_can_be_looked_through(page: Any) -> None:
     assert page.locator("#bars li").count() >= 2
     assert page.locator("#picture .chances path").count() >= 1
+    assert "wins" in page.inner_text("#agent-numbers")
+    assert "value" not in page.inner_text("#agent-numbers")
+    page.check("#developer")
     assert "value" in page.inner_text("#agent-numbers")
+    page.uncheck("#developer")
     page.keyboard.press("End")
     page.wait_for_function("() => hackmatrix.position.seen.over")
     last = settled(page)
@@ -54,9 +58,19 @@ def test_an_agent_plays_and_its_game_can_be_looked_through(page: Any) -> None:
     page.locator("#scrub").fill(str(steps))
     assert settled(page, steps)["board"] == last["board"]
     page.keyboard.press("Home")
-    page.keyboard.press("/")
-    surprise = page.evaluate("hackmatrix.game.nodes[hackmatrix.game.at].step")
-    assert settled(page)["agent"] is not None or surprise == steps
+    settled(page, 0)
+    falls = page.evaluate(
+        "hackmatrix.game.nodes.slice(1).map((n) => [n.parent, "
+        "hackmatrix.game.odds.get(n.parent)[0] - hackmatrix.game.odds.get(n.number)[0]])"
+    )
+    ranked = sorted((node for node in falls if node[1] >= 0.05), key=lambda node: -node[1])
+    assert ranked, "a game of a random network has falls"
+    for rank, (node, _) in enumerate(ranked[:3], 1):
+        page.keyboard.press("/")
+        page.wait_for_function(f"() => hackmatrix.game.at === {node}")
+        page.wait_for_function(
+            f"() => document.getElementById('said').textContent.startsWith('Surprise {rank} of ')"
+        )
 
 
 def test_taking_over_branches_off_and_the_agent_takes_the_rest(page: Any) -> None:

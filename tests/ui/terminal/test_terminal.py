@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from hackmatrix.agents.roster.judge import Odds
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.opinion import Opinion
 from hackmatrix.agents.roster.session_agents import cast
@@ -84,10 +85,9 @@ def test_keys_play_and_look_back() -> None:
 def test_keys_go_to_variations_and_to_moments_of_the_line() -> None:
     session = Session(GameId(7), cast(resolve("random")))
     session.handle({"do": "agent", "steps": 4})
-    values, sure = (5.0, 4.9, 3.0, 2.9, 1.5), (0.9, 0.4, 0.9, 0.9, 0.3)
-    session.opinions = {
-        n: Opinion((p, 1 - p), value) for n, (p, value) in enumerate(zip(sure, values, strict=True))
-    }
+    wins, sure = (0.9, 0.86, 0.5, 0.6, 0.3), (0.9, 0.4, 0.9, 0.9, 0.3)
+    session.opinions = {n: Opinion((p, 1 - p), None) for n, p in enumerate(sure)}
+    session.odds = {n: Odds(win, 4.0) for n, win in enumerate(wins)}
 
     def gone(key: str) -> int:
         message = message_of(session, key)
@@ -96,7 +96,7 @@ def test_keys_go_to_variations_and_to_moments_of_the_line() -> None:
         return session.at
 
     assert message_of(session, "]") is None  # there is but one line
-    assert [gone(key) for key in ("home", "/", "/", "/")] == [0, 2, 4, 2]
+    assert [gone(key) for key in ("home", "/", "/", "/")] == [0, 1, 3, 1]
     session.at = 0
     session.opinions[1] = Opinion((0.4, 0.3, 0.3), 4.9)
     session.opinions[4] = Opinion((0.4, 0.3, 0.3), 1.5)

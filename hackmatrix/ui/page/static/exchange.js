@@ -58,10 +58,11 @@ async function sendNext() {
 
 async function take(answer, before, { still = false, hurry = 1, kept = null, same = false } = {}) {
   if (answer.nodes && !same) begin(kept);
-  if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map() });
+  if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map(), odds: new Map() });
   for (const node of (answer.added ?? []).map(asNode)) if (!store.game.nodes[node.number]) add(node);
   if (answer.nodes) for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
   for (const [number, value, sure] of answer.opinions ?? []) store.game.opinions.set(number, [value, sure]);
+  for (const [number, win, stages] of answer.odds ?? []) store.game.odds.set(number, [win, stages]);
   if (answer.about) setUp(answer.about);
   store.position = answer;
   store.game.at = answer.at;

@@ -34,7 +34,7 @@ export const WATCHING = [
   ["Enter", "let the agent take one action here"],
   [". held", "run through the game"],
   ["1 to 9", "take the agent's first to ninth suggestion"],
-  ["/", "next surprise: where the value falls most"],
+  ["/", "next surprise: where the odds of winning fall, the farthest fall first"],
   ["'", "next unsure move"],
 ];
 

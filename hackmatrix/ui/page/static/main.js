@@ -11,7 +11,7 @@ import { fillRules } from "./rules.js";
 import { copyLink, messageOf, messageOfLink, saveFile, treeOf } from "./share.js";
 import { store } from "./store.js";
 import { lineOf, showTime, surprises, unsure } from "./timeline.js";
-import { act, agentStep, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toVariation } from "./travel.js";
+import { act, agentStep, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toSurprise, toVariation } from "./travel.js";
 import { actionAt, complain, handlers, hover, point, show, showBoard } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
@@ -64,7 +64,7 @@ function wire() {
   on("to-end", toEnd);
   on("play", play);
   on("agent-step", agentStep);
-  on("surprise", () => toNext(surprises(store.game, lineOf(store.game))));
+  on("surprise", () => toSurprise(surprises(store.game, lineOf(store.game))));
   on("unsure", () => toNext(unsure(store.game, lineOf(store.game))));
   on("scrub", () => { pause(); go(lineOf(store.game)[Number($("scrub").value)]); }, "input");
   on("controls", () => send({ do: "control", agent: $("controls").value }, { still: true }), "change");
@@ -76,7 +76,7 @@ function wire() {
     button.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && point(action));
     button.addEventListener("pointerleave", () => point(null));
   }
-  for (const id of ["threat", "chances", "guess", "speed", "wasd"]) remember(id);
+  for (const id of ["threat", "chances", "guess", "developer", "speed", "wasd"]) remember(id);
   addEventListener("hashchange", openLink);
   addEventListener("pagehide", finish);
   addEventListener("resize", () => store.position && showTime(store.game, go));

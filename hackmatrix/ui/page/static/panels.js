@@ -83,10 +83,25 @@ export function showLast(last, total) {
 
 export const signed = (x) => (x > 0 ? "+" : "") + String(Number(x.toFixed(3))).replace("-", "−");
 
-/** The agent's numbers and its most probable actions. */
-export function showAgent(agent, look, isShown, { point, press }) {
+export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.01 || share > 0.99 && share < 1 ? 1 : 0)} %`;
+
+/** The odds of the position, a bar at the board's edge. */
+export function showOdds(odds, look) {
+  $("odds").hidden = !odds;
+  if (!odds) return;
+  const [win, stages] = odds, words = `${percent(win)} of such games are won, ${stages.toFixed(1)} of ${look.stages} stages cleared on average`;
+  $("odds-bar").style.height = `${100 * win}%`;
+  $("odds-win").textContent = percent(win);
+  $("odds").title = words;
+  $("odds").setAttribute("aria-label", words);
+}
+
+/** The agent's numbers and its most probable actions; those of its learning with `all`. */
+export function showAgent(agent, odds, look, isShown, all, { point, press }) {
+  const learned = !agent || !all ? [] : [agent.value === null ? "" : `value ${agent.value.toFixed(2)}`, `entropy ${agent.entropy.toFixed(2)}`];
+  const expected = odds ? [`wins ${percent(odds[0])}`, `clears ${odds[1].toFixed(1)} stages`] : [];
   const numbers = agent && isShown
-    ? [agent.value === null ? "" : `value ${agent.value.toFixed(2)}`, `entropy ${agent.entropy.toFixed(2)}`, `plays ${look.actions[agent.suggests]}`].filter(Boolean).join(" · ")
+    ? [...expected, ...learned, `plays ${look.actions[agent.suggests]}`].filter(Boolean).join(" · ")
     : agent ? "hidden until you moved" : "the game is over";
   $("agent-numbers").textContent = numbers;
   const best = agent && isShown ? suggestions(agent) : [];

@@ -1,4 +1,4 @@
-// The course of the game: a scrub bar under the graph of value and return, and the variations.
+// The course of the game: a scrub bar under the graph of the odds, and the variations.
 
 import { element } from "./draw.js";
 
@@ -25,15 +25,16 @@ export function showTime(game, go) {
   $("step-number").textContent = `step ${step} of ${line.length - 1}`;
   const width = Math.max($("graph").clientWidth, 100);
   const totals = line.map((n) => game.nodes[n].total), values = line.map((n) => game.opinions.get(n)?.[0] ?? null);
-  const known = JSON.stringify([width, line.length, line.at(-1), values, step]);
+  const odds = line.map((n) => game.odds.get(n)?.[0] ?? null), all = $("developer").checked || !watches(game);
+  const known = JSON.stringify([width, line.length, line.at(-1), values, odds, step, all]);
   if (known !== drawn) {
     drawn = known;
     svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     const x = (i) => 6 + (i / last) * (width - 12);
     svg.replaceChildren(
       ...stages(game, line, x),
-      element("path", { d: curve(totals, x), class: "return" }),
-      element("path", { d: curve(values, x), class: "value" }),
+      ...(watches(game) ? [element("path", { d: `M0 ${HEIGHT / 2} H${width}`, class: "even" }), element("path", { d: curve(odds, x, [0, 1]), class: "odds" })] : []),
+      ...(all ? [element("path", { d: curve(totals, x), class: "return" }), element("path", { d: curve(values, x), class: "value" })] : []),
       element("path", { d: `M${x(step)} 0 V${HEIGHT}`, class: "cursor" }),
       ...branches(game, line, x),
     );
@@ -41,11 +42,14 @@ export function showTime(game, go) {
   showTree(game, width, go);
 }
 
-/** A curve over its own range, so that one scale does not hide the other. */
-function curve(numbers, x) {
+/** Whether the odds of the game's positions are known. */
+const watches = (game) => game.odds.size > 0;
+
+/** A curve over a range, else over its own, so that one scale does not hide the other. */
+function curve(numbers, x, range = null) {
   const known = numbers.filter((n) => n !== null);
   if (!known.length) return "";
-  const low = Math.min(...known), high = Math.max(...known), span = high - low || 1;
+  const [low, high] = range ?? [Math.min(...known), Math.max(...known)], span = high - low || 1;
   let pen = "M";
   return numbers.map((n, i) => {
     if (n === null) { pen = "M"; return ""; }
@@ -107,14 +111,13 @@ function showTree(game, width, go) {
   if (lane !== undefined) tree.append(element("circle", { cx: x(game.nodes[game.at].step), cy: lane * LANE + LANE / 2 + 2, r: 4.5, class: "here" }));
 }
 
-/** The nodes of the line to which the value fell most: at least half as far as the farthest fall. */
+const SHOCK = 0.05;
+
+/** The positions of the line after which the odds of winning fell by SHOCK or more, the farthest fall first. */
 export function surprises(game, line) {
-  const drops = line.slice(1).map((n, i) => {
-    const before = game.opinions.get(line[i])?.[0], after = game.opinions.get(n)?.[0] ?? (game.nodes[n].over ? 0 : null);
-    return before === undefined || before === null || after === null ? 0 : before - after;
-  });
-  const most = Math.max(...drops, 0);
-  return line.slice(1).filter((_, i) => drops[i] > 0 && drops[i] >= most / 2);
+  const falls = line.slice(1).map((n, i) => ({ node: line[i], before: game.odds.get(line[i])?.[0], after: game.odds.get(n)?.[0] }));
+  return falls.filter(({ before, after }) => before - after >= SHOCK)
+    .sort((one, other) => (other.before - other.after) - (one.before - one.after) || one.node - other.node);
 }
 
 /** The nodes of the line where no action has half of the probability. */

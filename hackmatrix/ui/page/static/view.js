@@ -1,7 +1,7 @@
 // Shows a position around and on the board, and what is pointed at.
 
 import { showCells, showChances, showPreview, showThreat } from "./board.js";
-import { showAgent, showLast, showNumbers, showPrograms, suggestions } from "./panels.js";
+import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
 import { store } from "./store.js";
 import { lineOf, showTime } from "./timeline.js";
 
@@ -31,7 +31,9 @@ export function show() {
   showNumbers(store.position.seen, store.look);
   showPrograms(store.position, store.look, isShown() ? store.position.agent?.probabilities : null, { point, press: handlers.act, wasd: $("wasd").checked });
   showLast(store.position.last, store.game.nodes[store.game.at].total);
-  if (store.about.agents.length) showAgent(store.position.agent, store.look, isShown(), { point, press: handlers.act });
+  const odds = isShown() ? store.game.odds.get(store.game.at) : undefined;
+  showOdds(odds, store.look);
+  if (store.about.agents.length) showAgent(store.position.agent, odds, store.look, isShown(), $("developer").checked, { point, press: handlers.act });
   $("others").replaceChildren();
   showTime(store.game, handlers.go);
   showPast();

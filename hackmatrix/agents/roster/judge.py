@@ -1,0 +1,69 @@
+"""What a position is worth, in numbers that everybody reads: the odds of the packaged agent.
+
+The value of its network is a discounted sum of shaped rewards. `python -m benchmarks.win_chance`
+fits the chance of winning to it, stage by stage, on games that the agent played; no other agent's
+value goes through that fit, so this one judges the games of all.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from hackmatrix.agents import shipped
+from hackmatrix.agents.roster.opinion import PolicyFunction
+from hackmatrix.game.rules.observation import number_of
+from hackmatrix.game.rules.stages import LAST_STAGE
+
+
+class Odds(NamedTuple):
+    """How the packaged agent's games end that go on from a position."""
+
+    win: float  # the share that is won
+    stages: float  # stages cleared, on average
+
+    @classmethod
+    def of_end(cls, stage: int, *, won: bool) -> "Odds":
+        """Of a game that is over."""
+        return cls(1.0, LAST_STAGE) if won else cls(0.0, stage - 1)
+
+
+Judge = Callable[[bytes], Odds]  # from the record of a position of a game that goes on
+Fit = Mapping[str, Sequence[Sequence[float]]]  # `win` and `stages`: a row of numbers a stage
+
+
+def fitted() -> Fit:
+    """The fit of the packaged agent."""
+    fit: Fit = json.loads(shipped.WIN_CHANCE.read_text())
+    return fit
+
+
+@cache
+def judge() -> Judge:
+    """The judge, loaded once; it needs NumPy."""
+    from hackmatrix.agents.roster.position_policies import load
+
+    policy = load(shipped.PARAMS)
+    assert callable(policy)
+    return judge_by(policy, fitted())
+
+
+def judge_by(policy: PolicyFunction, fit: Fit) -> Judge:
+    """A judge by any form of the packaged agent's network."""
+
+    def odds(record: bytes) -> Odds:
+        _, value = policy(record, ())
+        assert value is not None
+        return odds_of(value, number_of(record, "stage"), fit)
+
+    return odds
+
+
+def odds_of(value: float, stage: int, fit: Fit) -> Odds:
+    """The odds of a position of this value and stage."""
+    offset, slope, bend, knot = fit["win"][stage - 1]
+    logit = offset + slope * value + bend * max(knot - value, 0.0)
+    win = 1 / (1 + math.exp(-max(-30.0, min(logit, 30.0))))
+    lost, gained = fit["stages"][stage - 1]
+    return Odds(win, max(stage - 1.0, min(lost + gained * win, float(LAST_STAGE))))
