@@ -1,0 +1,82 @@
+"""Makes the pictures of docs/page.md in a real browser: `python scripts/page_pictures.py`.
+
+It needs Chromium, and the packages of the group `dev`.
+"""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+DOCS = Path(__file__).parents[1] / "docs"
+GAME = DOCS / "won.json"
+SIZE = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@contextmanager
+def page(browser: Any, arguments: list[str], **options: Any) -> Iterator[Any]:
+    """The page that a command serves."""
+    command = [sys.executable, "-m", "hackmatrix", *arguments, "--port", "0", "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[0]
+        context = browser.new_context(**options)
+        opened = context.new_page()
+        opened.goto(address)
+        opened.wait_for_selector("body[data-ready]")
+        yield opened
+        context.close()
+        server.send_signal(signal.SIGINT)
+
+
+def at_step(opened: Any, step: int) -> None:
+    """Shows a step of the line."""
+    opened.locator("#scrub").fill(str(step))
+    opened.locator("#scrub").blur()
+    opened.wait_for_function(
+        f"() => hackmatrix.game.nodes[hackmatrix.game.at].step === {step} && !hackmatrix.busy"
+    )
+
+
+def main() -> None:
+    """Takes the pictures."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))))
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        with page(browser, ["play", "--seed", "7"], viewport=SIZE) as opened:
+            replay = json.loads(GAME.read_text())
+            replay["actions"] = replay["actions"][:240]
+            begun = {"name": "game.json", "mimeType": "application/json"}
+            opened.locator("#file").set_input_files(
+                [{**begun, "buffer": json.dumps(replay).encode()}]
+            )
+            opened.wait_for_function("() => hackmatrix.game.nodes.length === 241")
+            cell = opened.evaluate(
+                "hackmatrix.position.seen.player.row * 6 + hackmatrix.position.seen.player.col"
+            )
+            opened.locator(f"#grid button[data-cell='{cell}']").hover()
+            opened.screenshot(path=DOCS / "page-play.png")
+        with page(browser, ["watch", str(GAME)], viewport=SIZE) as opened:
+            at_step(opened, 200)
+            opened.keyboard.press("2")
+            opened.wait_for_selector("#tree:visible")
+            opened.keyboard.press("End")
+            opened.wait_for_selector("#ending:visible")
+            at_step(opened, 200)
+            opened.screenshot(path=DOCS / "page-watch.png")
+        touch = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+        with page(browser, ["play", "--seed", "7"], **touch) as opened:
+            opened.screenshot(path=DOCS / "page-phone.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
