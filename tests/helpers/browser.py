@@ -94,7 +94,8 @@ def fresh(page: Any, seed: str) -> Any:
 
 _SWITCHES = """
 () => {
-  const first = { threat: true, chances: true, guess: false, wasd: false, hidden: false };
+  const off = { guess: false, wasd: false, hidden: false, developer: false };
+  const first = { threat: true, chances: true, ...off };
   for (const [id, isOn] of Object.entries(first)) {
     const box = document.getElementById(id);
     if (box.checked !== isOn) box.click();

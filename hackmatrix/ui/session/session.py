@@ -130,21 +130,20 @@ class Session:
 
     def control(self, message: Message) -> Message:
         """Gives the controls to another `agent`; answers with its opinions of all positions."""
-        name = message.get("agent")
-        if not isinstance(name, str) or name not in self.agents:
-            raise UserError(f"no agent {name!r:.60}: there are {', '.join(self.agents) or 'none'}")
+        name = self._named(message)
         self.agents[name]()  # it may be refused before anything changes
         self.controls = name
         self.opinions.clear()
         return self._position() | {"opinions": self._briefs()}
 
-    def others(self, _: Message) -> Message:
-        """Every agent's choice here."""
+    def others(self, message: Message) -> Message:
+        """Every agent's choice here, or that of one `agent`."""
+        names = [self._named(message)] if "agent" in message else list(self.agents)
         if self._node().over:
             return {"others": []}
         found = []
-        for name, make in self.agents.items():
-            view = self._ask(make(), self.at)
+        for name in names:
+            view = self._ask(self.agents[name](), self.at)
             best = view.best
             found.append([name, best, view.probabilities[best], view.value])
         return {"others": found}
@@ -207,6 +206,12 @@ class Session:
         node = self.tree.play(self.at, action, by)
         self.at = node.number
         return node
+
+    def _named(self, message: Message) -> str:
+        name = message.get("agent")
+        if not isinstance(name, str) or name not in self.agents:
+            raise UserError(f"no agent {name!r:.60}: there are {', '.join(self.agents) or 'none'}")
+        return name
 
     # --- the agent -------------------------------------------------------------------------------
 

@@ -109,7 +109,10 @@ def test_opinions_can_be_hidden_and_others_asked(page: Any) -> None:
     page.uncheck("#guess")
     assert page.locator("#bars li").count() > 0
     page.click("#ask-others")
-    page.wait_for_selector("#others li:nth-child(3)")
+    page.wait_for_function(
+        "() => document.getElementById('others').innerText.match(/%/g)?.length === 4"
+    )
+    assert page.inner_text("#ask-others") == "Ask all"
     assert [line.split("\n")[0] for line in page.locator("#others li").all_inner_texts()] == [
         "small",
         "scripted",
@@ -120,6 +123,29 @@ def test_opinions_can_be_hidden_and_others_asked(page: Any) -> None:
     page.wait_for_function("() => hackmatrix.position.agent.name === 'random'")
     page.check("#hidden")
     page.wait_for_function("() => JSON.stringify(hackmatrix.position.board).includes('hidden')")
+
+
+def test_agents_that_think_long_are_asked_while_the_game_goes_on(page: Any) -> None:
+    page.evaluate("""() => {
+      const send = window.sends = WebSocket.prototype.send;
+      WebSocket.prototype.send = function (text) { // a search that takes its time
+        if (!text.includes('"agent":"exit"')) send.call(this, text);
+      };
+    }""")
+    page.click("#ask-others")
+    page.wait_for_function(
+        "() => document.getElementById('others').innerText.match(/%/g)?.length === 3"
+    )
+    assert "exit\n…" in page.inner_text("#others")
+    assert page.inner_text("#ask-others") == "Cancel"
+    page.keyboard.press("Enter")  # playing goes on, and ends the questions
+    page.wait_for_function("() => hackmatrix.game.at === 1")
+    assert page.inner_text("#others") == ""
+    assert page.inner_text("#ask-others") == "Ask all"
+    page.evaluate("() => { WebSocket.prototype.send = window.sends; }")
+    page.click("#ask-others")
+    page.click("#ask-others")
+    assert page.inner_text("#ask-others") == "Ask all"
 
 
 def test_nothing_keeps_anybody_out(page: Any) -> None:

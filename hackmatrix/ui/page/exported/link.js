@@ -23,6 +23,19 @@ export async function ask(message) {
   return answer;
 }
 
+/** Asks agents of the position that is shown; `each(agent, answer)` is told. Returns what ends it. */
+export function advise(_, agents, each) {
+  let ended = false;
+  (async () => {
+    for (const agent of agents) {
+      const answer = await ask({ do: "others", agent });
+      if (ended) return;
+      each(agent, answer);
+    }
+  })();
+  return () => { ended = true; };
+}
+
 /** The worker; it is begun after the first picture, or when it is first asked. */
 function started() {
   if (worker) return worker;

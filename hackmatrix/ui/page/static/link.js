@@ -4,12 +4,16 @@ const REFUSED = 1013; // the server has too many sessions
 const waiting = new Map();
 let socket, count = 0, reopen = null, refused = "";
 
+function address() {
+  const found = new URL("session", location.href);
+  found.protocol = found.protocol.replace("http", "ws");
+  found.hash = found.search = "";
+  return found;
+}
+
 /** Connects; `lost(isLost, why)` is told when the connection goes and comes, `restore()` what to send. */
 export function connect(lost, restore) {
-  const address = new URL("session", location.href);
-  address.protocol = address.protocol.replace("http", "ws");
-  address.hash = address.search = "";
-  socket = new WebSocket(address);
+  socket = new WebSocket(address());
   const opened = new Promise((resolve) => { socket.onopen = resolve; });
   socket.onmessage = (event) => {
     const answer = JSON.parse(event.data);
@@ -34,6 +38,23 @@ export function ask(message) {
   const id = ++count;
   socket.send(JSON.stringify({ ...message, id }));
   return new Promise((resolve) => waiting.set(id, resolve));
+}
+
+/** Asks agents of the position that a message opens, in another session; `each(agent, answer)` is told. Returns what ends it. */
+export function advise(opening, agents, each) {
+  const other = new WebSocket(address()), left = new Set(agents);
+  other.onopen = () => {
+    other.send(JSON.stringify({ ...opening, id: 0 }));
+    agents.forEach((agent, i) => other.send(JSON.stringify({ do: "others", agent, id: i + 1 })));
+  };
+  other.onmessage = ({ data }) => {
+    const answer = JSON.parse(data);
+    if (answer.id === 0) return;
+    left.delete(agents[answer.id - 1]);
+    each(agents[answer.id - 1], answer);
+  };
+  other.onclose = ({ reason }) => { for (const agent of left) each(agent, { error: reason || "the connection was lost" }); };
+  return () => { other.onclose = null; other.close(); };
 }
 
 /** Closes the connection as a lost network would. For tests. */

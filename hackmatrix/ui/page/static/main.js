@@ -1,12 +1,13 @@
 // The page's keys, buttons and start.
 
+import { askOthers } from "./advice.js";
 import { makeBoard, moveFocus } from "./board.js";
 import { icon, useLook } from "./draw.js";
-import { forget, isBusy, request, send } from "./exchange.js";
+import { forget, isBusy, send } from "./exchange.js";
 import { begin, finish, keep, listGames, unfinished } from "./games.js";
 import { actionOf, fillKeys } from "./keys.js";
 import { connect, drop } from "./link.js";
-import { showOthers, suggestions } from "./panels.js";
+import { suggestions } from "./panels.js";
 import { fillRules } from "./rules.js";
 import { copyLink, messageOf, messageOfLink, saveFile, treeOf } from "./share.js";
 import { store } from "./store.js";
@@ -68,7 +69,7 @@ function wire() {
   on("unsure", () => toNext(unsure(store.game, lineOf(store.game))));
   on("scrub", () => { pause(); go(lineOf(store.game)[Number($("scrub").value)]); }, "input");
   on("controls", () => send({ do: "control", agent: $("controls").value }, { still: true }), "change");
-  on("ask-others", async () => { const answer = await request({ do: "others" }); if (answer.error) complain(answer.error); else showOthers(answer.others, store.look); });
+  on("ask-others", askOthers);
   on("hidden", () => send({ do: "hidden", show: $("hidden").checked }, { still: true }), "change");
   for (const button of document.querySelectorAll("#pad button")) {
     const action = Number(button.dataset.action);

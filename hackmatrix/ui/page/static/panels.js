@@ -125,7 +125,10 @@ export function suggestions(agent) {
     .sort((a, b) => b[1] - a[1]).slice(0, MOST_BARS);
 }
 
+/** What agents said: name, action, probability and value; an agent's name alone while it thinks, an error in place of an action. */
 export function showOthers(others, look) {
-  $("others").replaceChildren(...others.map(([name, best, p, value]) =>
-    make("li", "", make("span", "", name), make("b", "", `${look.actions[best]} ${Math.round(100 * p)} %`), make("small", "", value === null ? "" : `value ${value.toFixed(2)}`))));
+  $("others").replaceChildren(...others.map(([name, best, p, value]) => {
+    const words = best === undefined ? "…" : p === undefined ? best : `${look.actions[best]} ${Math.round(100 * p)} %`;
+    return make("li", "", make("span", "", name), make("b", "", words), make("small", "", value === undefined || value === null || !$("developer").checked ? "" : `value ${value.toFixed(2)}`));
+  }));
 }

@@ -16,6 +16,9 @@ export function messageOf(content) {
 
 const replay = (seed, actions) => ({ format: "hackmatrix-replay", version: 1, seed, actions });
 
+/** The replay of a line. */
+export const replayOf = (game, line) => replay(game.id, actionsOf(game, line));
+
 /** Copies a link to the step of the line; returns what to say. */
 export async function copyLink(game, line) {
   const address = new URL(location.href), letters = actionsOf(game, line).map((action) => LETTERS[action]);

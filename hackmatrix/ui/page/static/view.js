@@ -1,5 +1,6 @@
 // Shows a position around and on the board, and what is pointed at.
 
+import { stopAsking } from "./advice.js";
 import { showCells, showChances, showPreview, showThreat } from "./board.js";
 import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
 import { store } from "./store.js";
@@ -34,6 +35,7 @@ export function show() {
   const odds = isShown() ? store.game.odds.get(store.game.at) : undefined;
   showOdds(odds, store.look);
   if (store.about.agents.length) showAgent(store.position.agent, odds, store.look, isShown(), $("developer").checked, { point, press: handlers.act });
+  stopAsking();
   $("others").replaceChildren();
   showTime(store.game, handlers.go);
   showPast();
