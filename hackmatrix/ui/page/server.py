@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -49,7 +50,8 @@ def make_app(
         WebSocketRoute("/session", tab),
         Route("/{name}", file),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard, token=token, host=host)])
+    middleware = [Middleware(Guard, token=token, host=host), Middleware(GZipMiddleware)]
+    return Starlette(routes=routes, middleware=middleware)
 
 
 async def _converse(websocket: WebSocket, session: Session) -> None:

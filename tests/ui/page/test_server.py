@@ -14,6 +14,7 @@ from starlette.websockets import WebSocketDisconnect
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.replay import GameId
+from hackmatrix.ui.page.assets import page_files
 from hackmatrix.ui.page.server import MOST_SESSIONS, make_app
 from hackmatrix.ui.session.session import Session
 from hackmatrix.ui.web.server import bind
@@ -161,3 +162,11 @@ def test_wrong_arguments_are_one_line(
     message = capsys.readouterr().err
     assert words in message
     assert message.count("\n") == 1
+
+
+def test_the_page_names_every_module_so_that_all_load_at_once_and_files_come_compressed() -> None:
+    with TestClient(make_app(lambda: Session(GameId(7))), base_url="http://localhost") as client:
+        page = client.get("/").text
+        modules = {name for name in page_files() if name.endswith(".js")} - {"main.js"}
+        assert {name for name in modules if f'rel="modulepreload" href="{name}"' in page} == modules
+        assert client.get("/main.js").headers["content-encoding"] == "gzip"

@@ -1,7 +1,7 @@
 // Sends messages to the session, one at a time, and takes in what comes back.
 
 import { play as animate, stop } from "./animate.js";
-import { begin, keep } from "./games.js";
+import { begin, keep, recordEnd } from "./games.js";
 import { ask } from "./link.js";
 import { forgetLink } from "./share.js";
 import { store } from "./store.js";
@@ -56,7 +56,7 @@ async function sendNext() {
   $("said").textContent = `${store.look.actions[message.action]}: not possible, ${why}.`;
 }
 
-async function take(answer, before, { still = false, hurry = 1, kept = null, same = false } = {}) {
+async function take(answer, before, { still = false, moved = false, hurry = 1, kept = null, same = false } = {}) {
   if (answer.nodes && !same) begin(kept);
   if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map(), odds: new Map() });
   for (const node of (answer.added ?? []).map(asNode)) if (!store.game.nodes[node.number]) add(node);
@@ -69,6 +69,7 @@ async function take(answer, before, { still = false, hurry = 1, kept = null, sam
   if ((answer.nodes || answer.added) && !same && location.hash) forgetLink();
   keep(store.game, store.about, store.begun);
   for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
+  if (answer.added?.length && answer.seen.over && !store.about.agents.length) recordEnd(store.game.id, answer.seen);
   if (answer.added?.length && answer.last.by === "you" && before?.agent) tellVerdict(before.agent, answer.last.action);
   else if (!answer.added) $("verdict").textContent = "";
   $("said").textContent = answer.last?.told.join(", ") ?? "";
@@ -77,7 +78,7 @@ async function take(answer, before, { still = false, hurry = 1, kept = null, sam
   show();
   stop();
   const speed = Number($("speed").value) * hurry;
-  if (!still && answer.last && speed > 0 && answer.added?.length === 1) {
+  if (!still && answer.last && speed > 0 && (moved || answer.added?.length === 1)) {
     document.body.classList.add("moving");
     if (!(await animate(answer.last.events, speed))) return;
     document.body.classList.remove("moving");

@@ -72,3 +72,31 @@ export function listGames(list, about, open) {
   }));
   if (!games.length) list.append(Object.assign(document.createElement("li"), { textContent: "None yet.", className: "quiet" }));
 }
+
+const BEST = "hackmatrix-best", MOST_BEST = 10;
+
+/** The ten best games that were played here: wins first, then by score, then by stage. */
+export function bestGames() {
+  try {
+    return JSON.parse(localStorage.getItem(BEST)) ?? [];
+  } catch {
+    return [];
+  }
+}
+
+/** Takes the end of a game into the best ones; a game that ended the same way counts once. */
+export function recordEnd(seed, { over, stage, player: { score } }) {
+  const game = { seed, won: over === "won", score, stage };
+  const others = bestGames().filter((other) => JSON.stringify(other) !== JSON.stringify(game));
+  const best = [...others, game].sort((one, other) => other.won - one.won || other.score - one.score || other.stage - one.stage);
+  try {
+    localStorage.setItem(BEST, JSON.stringify(best.slice(0, MOST_BEST)));
+  } catch { /* no room: the table stays as it is */ }
+}
+
+export function listBest(list) {
+  const best = bestGames();
+  list.replaceChildren(...best.map(({ seed, won, score, stage }) =>
+    Object.assign(document.createElement("li"), { textContent: `${won ? "won" : `stage ${stage}`}, score ${score}, game ${seed}` })));
+  if (!best.length) list.append(Object.assign(document.createElement("li"), { textContent: "None yet.", className: "quiet" }));
+}

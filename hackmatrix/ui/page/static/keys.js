@@ -26,6 +26,7 @@ export const GENERAL = [
   ["[ ]", "the variation before, the variation after"],
   ["T", "threats on and off"],
   ["Shift + arrows", "move the focus over the board; Enter acts on the cell"],
+  ["R Enter", "after the end: a new game"],
   ["N", "choose a seed for a new game"],
   ["?", "this table"],
 ];

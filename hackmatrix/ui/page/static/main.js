@@ -3,8 +3,9 @@
 import { askOthers } from "./advice.js";
 import { makeBoard, moveFocus } from "./board.js";
 import { icon, useLook } from "./draw.js";
+import { showEnding, showLastTurns } from "./ending.js";
 import { forget, isBusy, send } from "./exchange.js";
-import { begin, finish, keep, listGames, unfinished } from "./games.js";
+import { begin, finish, keep, listBest, listGames, unfinished } from "./games.js";
 import { actionOf, fillKeys } from "./keys.js";
 import { connect, drop } from "./link.js";
 import { suggestions } from "./panels.js";
@@ -31,6 +32,7 @@ function onKey(event) {
   const onButton = event.target.closest("button, summary") && (event.key === " " || event.key === "Enter");
   const watching = store.about.agents.length > 0;
   if (onButton) return;
+  if (store.position.seen.over && (event.key === "r" || event.key === "R" || event.key === "Enter")) { newGame(""); event.preventDefault(); return; }
   const action = actionOf(event, store.look.programs, $("wasd").checked);
   if (arrow && event.shiftKey) moveFocus(...arrow, store.position.seen.player.row * 6 + store.position.seen.player.col);
   else if (action !== null) act(action);
@@ -53,8 +55,11 @@ function wire() {
   on("next-game", () => newGame(""));
   on("copy-link", async () => complain(await copyLink(store.game, lineOf(store.game))));
   on("save", () => saveFile(store.game, lineOf(store.game)));
-  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { $("games").close(); pause(); send(messageOf(kept), { still: true, kept }); }); $("games").showModal(); });
+  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { $("games").close(); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games")); $("games").showModal(); });
   on("to-now", toEndOfLine);
+  on("again", () => newGame(""));
+  on("last-turns", () => { pause(); showLastTurns(); });
+  on("share-end", () => $("copy-link").click());
   on("load", () => $("file").click());
   on("file", () => { if ($("file").files[0]) openFile($("file").files[0]); $("file").value = ""; }, "change");
   on("show-rules", () => $("rules").showModal());
@@ -126,7 +131,7 @@ function lost(isLost, why = "") {
 
 async function start() {
   const opened = connect(lost, restore);
-  Object.assign(handlers, { act, go });
+  Object.assign(handlers, { act, go, end: showEnding });
   store.look = await (await fetch("look.json")).json();
   useLook(store.look);
   makeBoard({ hover, swipe: act, press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });

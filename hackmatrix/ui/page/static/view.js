@@ -11,7 +11,7 @@ const HINT = matchMedia("(hover: none)").matches
   ? "Tap a neighbour to move, an enemy in line to attack, yourself to siphon."
   : "Arrows move and attack, S siphons, ? lists all keys. Point at a cell or a program to see what it would do.";
 
-export const handlers = { act() {}, go() {} }; // what clicks in panels do
+export const handlers = { act() {}, go() {}, end() {} }; // what clicks in panels do
 let pointed = null;
 
 export function setUp(facts) {
@@ -59,8 +59,7 @@ export function showBoard() {
   showThreat(store.position.threat, $("threat").checked && !store.position.seen.over);
   const here = store.position.seen.player.row * 6 + store.position.seen.player.col;
   showChances(store.position.agent && isShown() ? store.position.agent.probabilities : null, here, store.look.neighbours);
-  $("ending").hidden = !store.position.ending;
-  $("ending").textContent = store.position.ending && `${store.position.ending} Score ${store.position.seen.player.score}.`;
+  handlers.end();
   point(pointed);
 }
 
