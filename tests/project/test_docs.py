@@ -224,9 +224,9 @@ def test_the_trainer_runs_from_python_as_documented(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_network_of_your_own_trains_as_documented(tmp_path: Path) -> None:
-    pytest.importorskip("gymnax", reason="the example plays CartPole")
     names = run_example(DOCS / "networks.md", tmp_path)
     assert int(names["state"].update) == 2
+    assert len(names["report"].games) == 20
 
 
 def test_links_lead_somewhere() -> None:
