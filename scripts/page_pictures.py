@@ -1,8 +1,9 @@
-"""Makes the pictures of docs/page.md in a real browser: `python scripts/page_pictures.py`.
+"""Makes the pictures of docs/page.md in a real browser.
 
 It needs Chromium, and the packages of the group `dev`.
 """
 
+import argparse
 import json
 import shutil
 import signal
@@ -17,6 +18,7 @@ from playwright.sync_api import sync_playwright
 
 DOCS = Path(__file__).parents[1] / "docs"
 GAME = DOCS / "won.json"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
@@ -48,7 +50,12 @@ def at_step(opened: Any, step: int) -> None:
 
 def main() -> None:
     """Takes the pictures."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=DOCS, help="folder of the pictures")
+    out = parser.parse_args().out
+    chromium = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if chromium is None:
+        parser.error(f"needs a browser on PATH: {', '.join(BROWSERS)}")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         with page(browser, ["play", "--seed", "7"], viewport=SIZE) as opened:
@@ -63,7 +70,7 @@ def main() -> None:
                 "hackmatrix.position.seen.player.row * 6 + hackmatrix.position.seen.player.col"
             )
             opened.locator(f"#grid button[data-cell='{cell}']").hover()
-            opened.screenshot(path=DOCS / "page-play.png")
+            opened.screenshot(path=out / "page-play.png")
         with page(browser, ["watch", str(GAME)], viewport=SIZE) as opened:
             at_step(opened, 200)
             opened.keyboard.press("2")
@@ -71,11 +78,12 @@ def main() -> None:
             opened.keyboard.press("End")
             opened.wait_for_selector("#ending:visible")
             at_step(opened, 200)
-            opened.screenshot(path=DOCS / "page-watch.png")
+            opened.screenshot(path=out / "page-watch.png")
         touch = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
         with page(browser, ["play", "--seed", "7"], **touch) as opened:
-            opened.screenshot(path=DOCS / "page-phone.png")
+            opened.screenshot(path=out / "page-phone.png")
         browser.close()
+    print(f"page-play.png, page-watch.png and page-phone.png are in {out}")
 
 
 if __name__ == "__main__":
