@@ -28,15 +28,16 @@ def page(browser: Any, arguments: list[str], **options: Any) -> Iterator[Any]:
     """The page that a command serves."""
     command = [sys.executable, "-m", "hackmatrix", *arguments, "--port", "0", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        address = server.stdout.readline().split()[0]
-        context = browser.new_context(**options)
-        opened = context.new_page()
-        opened.goto(address)
-        opened.wait_for_selector("body[data-ready]")
-        yield opened
-        context.close()
-        server.send_signal(signal.SIGINT)
+        try:
+            assert server.stdout is not None
+            context = browser.new_context(**options)
+            opened = context.new_page()
+            opened.goto(server.stdout.readline().split()[0])
+            opened.wait_for_selector("body[data-ready]")
+            yield opened
+            context.close()
+        finally:
+            server.send_signal(signal.SIGINT)
 
 
 def at_step(opened: Any, step: int) -> None:
