@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hackmatrix.ui.session.session import Session
 
 MAX_PORT = 65_535
+_SIMULATIONS = 64  # of the search that can be asked
 
 
 @dataclass(frozen=True)
@@ -54,16 +55,29 @@ def main(argv: list[str]) -> int:
         purpose="Play HackMatrix in your browser, by keyboard, mouse or touch.",
         example="  hackmatrix play --seed 7\n      opens the game of seed 7",
     )
-    from hackmatrix.game.engine.replay import GameId
+    from importlib.util import find_spec
 
+    from hackmatrix.agents.roster.judge import judge
+    from hackmatrix.agents.roster.names import SHIPPED, resolve
+    from hackmatrix.agents.roster.search_player import Searching
+    from hackmatrix.agents.roster.session_agents import cast
+    from hackmatrix.game.engine.replay import GameId
+    from hackmatrix.ui.session.session import Session
+
+    # Who is asked afterwards what it would have done; a search only where there is JAX.
+    search = _SIMULATIONS if find_spec("jax") else None
+    agents = cast(resolve(SHIPPED, search), search_first=False)
     game = None if options.seed is None else GameId.read(options.seed)
 
-    def session() -> "Session":
-        from hackmatrix.ui.session.session import Session
+    def session() -> Session:
+        return Session(game, agents, judge=judge, playing=True)
 
-        return Session(game)
+    def at_end() -> None:
+        for make in agents.values():
+            if isinstance(make, Searching):
+                make.stop()
 
-    return show_page(options, session)
+    return show_page(options, session, at_end)
 
 
 def show_page(

@@ -7,12 +7,13 @@ value goes through that fit, so this one judges the games of all.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from hackmatrix.agents import shipped
-from hackmatrix.agents.roster.opinion import PolicyFunction
+from hackmatrix.agents.roster.opinion import Agent
 from hackmatrix.game.rules.observation import number_of
 from hackmatrix.game.rules.stages import LAST_STAGE
 
@@ -29,8 +30,23 @@ class Odds(NamedTuple):
         return cls(1.0, LAST_STAGE) if won else cls(0.0, stage - 1)
 
 
-Judge = Callable[[bytes], Odds]  # from the record of a position of a game that goes on
 Fit = Mapping[str, Sequence[Sequence[float]]]  # `win` and `stages`: a row of numbers a stage
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The packaged agent, with the fit of its value to the odds."""
+
+    agent: Agent
+    fit: Fit
+
+    def odds(self, record: bytes) -> Odds:
+        """The odds of a position of a game that goes on, from its compact record."""
+        policy = self.agent.policy
+        assert callable(policy)
+        _, value = policy(record, ())
+        assert value is not None
+        return odds_of(value, number_of(record, "stage"), self.fit)
 
 
 def fitted() -> Fit:
@@ -44,20 +60,7 @@ def judge() -> Judge:
     """The judge, loaded once; it needs NumPy."""
     from hackmatrix.agents.roster.position_policies import load
 
-    policy = load(shipped.PARAMS)
-    assert callable(policy)
-    return judge_by(policy, fitted())
-
-
-def judge_by(policy: PolicyFunction, fit: Fit) -> Judge:
-    """A judge by any form of the packaged agent's network."""
-
-    def odds(record: bytes) -> Odds:
-        _, value = policy(record, ())
-        assert value is not None
-        return odds_of(value, number_of(record, "stage"), fit)
-
-    return odds
+    return Judge(Agent("shipped", load(shipped.PARAMS)), fitted())
 
 
 def odds_of(value: float, stage: int, fit: Fit) -> Odds:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from hackmatrix.game.engine.dice import Dice
-from hackmatrix.game.engine.state import Cell, Enemy, State, Transmission
+from hackmatrix.game.engine.state import Cell, Enemy, Position, State, Transmission
 from hackmatrix.game.engine.undo import copied
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, neighbours, set_of
 from hackmatrix.game.rules.board import CELLS, Content
@@ -18,13 +18,18 @@ def seen_copy(state: State) -> State:
     states and no dice. What is derived from this copy alone can't tell what is hidden.
     """
     seen = copied(replace(state, saved=[], dice=Dice(0, 0)))
-    seen.cells = [_seen_cell(cell) for cell in seen.cells]
-    seen.enemies = [_seen_enemy(enemy) for enemy in seen.enemies if state.sees(enemy)]
-    seen.transmissions = [
-        Transmission(piece.cell, piece.turns, piece.type if state.show else EnemyType.VIRUS)
-        for piece in seen.transmissions
-    ]
+    hide(seen)
     return seen
+
+
+def hide(position: Position) -> None:
+    """Blanks or takes out of a position, in place, what the player does not see."""
+    position.cells = [_seen_cell(cell) for cell in position.cells]
+    position.enemies = [_seen_enemy(enemy) for enemy in position.enemies if position.sees(enemy)]
+    position.transmissions = [
+        Transmission(piece.cell, piece.turns, piece.type if position.show else EnemyType.VIRUS)
+        for piece in position.transmissions
+    ]
 
 
 def _seen_cell(cell: Cell) -> Cell:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hackmatrix.agents.roster.built_in import built_in_agents
-from hackmatrix.agents.roster.judge import Judge, judge_by
+from hackmatrix.agents.roster.judge import Judge
 from hackmatrix.agents.roster.opinion import Agent
 from hackmatrix.agents.roster.plain_mlp import make_policy
 from hackmatrix.game.engine.replay import GameId
@@ -45,15 +45,12 @@ def opened(page: str, settings: dict[str, Any], weights: bytes) -> Callable[[str
     if "layout" in settings:
         agents[name] = agent
     agents = {name: agents.pop(name), **agents}
-    if page == "play":
-        return partial(_answer, Session(PAGES[page]))
 
     def judge() -> Judge:
-        policy = agent().policy
-        assert callable(policy)
-        return judge_by(policy, settings["odds"])
+        return Judge(agent(), settings["odds"])
 
-    session = Session(PAGES[page], agents, judge=judge if "odds" in settings else None)
+    judged = judge if "odds" in settings else None
+    session = Session(PAGES[page], agents, judge=judged, playing=page == "play")
     return partial(_answer, session)
 
 

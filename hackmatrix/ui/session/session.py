@@ -15,16 +15,18 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.replay import GameId, Replay
-from hackmatrix.game.engine.state import Ending
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.ui.session.descriptions import why_not
 from hackmatrix.ui.session.position_data import facts_of, facts_of_action
+from hackmatrix.ui.session.review import MOST_STEPS, finished, future, odds_at, reviewed
 from hackmatrix.ui.session.variations import Node, Tree
 
 YOU = "you"
-MOST_STEPS = 2_000  # after which an agent's game counts as truncated, as in `hackmatrix evaluate`
 _AT_ONCE = 100  # steps that one message may play
 _BRIEFED = 1_000  # nodes of which an agent is asked at once
+_REVIEWED = 20  # moves that one message may have reviewed
+_FUTURES = 16  # games that one message may have made up
+_FINISHED = 4  # games that one message may have played to their end
 _SEEDS = 1_000_000  # new games are among so many
 
 Message = dict[str, Any]
@@ -42,6 +44,7 @@ class Session:
         episodes: int = 1,
         start: Replay | None = None,
         judge: Callable[[], Judge] | None = None,
+        playing: bool = False,
     ) -> None:
         """Begins with a game.
 
@@ -52,10 +55,12 @@ class Session:
             greedy: agents take their most probable action instead of sampling one.
             episodes: how many games the page plays one after the other.
             start: a replay to begin with instead.
-            judge: makes what says the odds of each position while watching; without it none does.
+            judge: makes what says the odds of each position while watching and reviews games.
+            playing: nobody is at the controls until a message gives them to an agent.
         """
         self.agents = agents or {}
-        self.controls = next(iter(self.agents), None)
+        self.playing = playing or not self.agents
+        self.controls = None if playing else next(iter(self.agents), None)
         self.greedy = greedy
         self.episodes = episodes
         self.reveal = False
@@ -86,6 +91,8 @@ class Session:
             "agents": list(self.agents),
             "episodes": self.episodes,
             "given": self.is_given,
+            "playing": self.playing,
+            "reviews": self.judge is not None,
         }
         return self._position(fresh=True) | {"about": about}
 
@@ -96,11 +103,13 @@ class Session:
             raise UserError("seed: expected text")
         if seed:
             self._open(GameId.read(seed))
-        elif self.controls:
+        elif not self.playing:
             stream, episode = self.tree.game
             self._open(GameId(stream, (episode + 1) % 2**32))
         else:
             self._open(_random_game())
+        if self.playing:
+            self._leave()
         return self._position(fresh=True)
 
     def act(self, message: Message) -> Message:
@@ -129,12 +138,49 @@ class Session:
         return self._position()
 
     def control(self, message: Message) -> Message:
-        """Gives the controls to another `agent`; answers with its opinions of all positions."""
+        """Gives the controls to another `agent`; answers with its opinions of all positions.
+
+        While playing, null takes them back, and no agent's opinion is shown.
+        """
+        if self.playing and "agent" in message and message["agent"] is None:
+            self._leave()
+            return self._position()
         name = self._named(message)
         self.agents[name]()  # it may be refused before anything changes
         self.controls = name
         self.opinions.clear()
-        return self._position() | {"opinions": self._briefs()}
+        return self._position() | {"opinions": self._briefs(), "odds": self._all_judged()}
+
+    def review(self, message: Message) -> Message:
+        """Reviews the actions that led to `nodes`: for each its number, the agent's, the cost."""
+        judge, moves = self._judge(), []
+        for number in self._nodes(message, _REVIEWED):
+            node = self.tree.nodes[number]
+            if node.parent < 0:
+                raise UserError("nodes: the first position has no action")
+            seed = f"{self.tree.game} {node.parent}"
+            found = reviewed(judge, self.tree.state(node.parent), node.action, seed)
+            moves.append([number, found.best, round(found.cost, 4)])
+        return {"moves": moves}
+
+    def futures(self, message: Message) -> Message:
+        """How the game may go on after an `action`: trails of the player, and their ends."""
+        action, state = _integer(message, "action", NUM_ACTIONS), self.tree.state(self.at)
+        if state.over or action not in valid_actions(state):
+            raise UserError(why_not(state, action))
+        judge, seed = self._judge(), f"{self.tree.game} {self.at} {action}"
+        return {"futures": [future(judge, state, action, f"{seed} {i}") for i in range(_FUTURES)]}
+
+    def finish(self, message: Message) -> Message:
+        """How `games` that the packaged agent plays on end: won or not, and stages cleared.
+
+        They are counted from `first` (0), so that other messages can ask for others.
+        """
+        games = _integer(message, "games", _FINISHED + 1)
+        first = _integer(message, "first", 10_000) if "first" in message else 0
+        judge, state, seed = self._judge(), self.tree.state(self.at), f"{self.tree.game} {self.at}"
+        numbers = range(first, first + games)
+        return {"finished": [finished(judge, state, f"{seed} {number}") for number in numbers]}
 
     def others(self, message: Message) -> Message:
         """Every agent's choice here, or that of one `agent`."""
@@ -198,6 +244,22 @@ class Session:
         self._open(replay.game)
         for action in replay.actions:
             self._play(action, "replay")
+
+    def _leave(self) -> None:
+        """Nobody is at the controls, and nothing hidden is shown."""
+        self.controls, self.reveal = None, False
+        self.opinions.clear()
+
+    def _nodes(self, message: Message, most: int) -> list[int]:
+        numbers = message.get("nodes")
+        if not isinstance(numbers, list) or len(numbers) > most:
+            raise UserError(f"nodes: expected a list of at most {most}")
+        return [_integer({"nodes": n}, "nodes", len(self.tree.nodes)) for n in numbers]
+
+    def _judge(self) -> Judge:
+        if self.judge is None:
+            raise UserError("there is nobody here who could judge")
+        return self.judge()
 
     def _node(self) -> Node:
         return self.tree.nodes[self.at]
@@ -277,13 +339,13 @@ class Session:
         judge = self.judge()
         for number in numbers:
             if number not in self.odds:
-                state = self.tree.state(number)
-                self.odds[number] = (
-                    Odds.of_end(state.stage, won=state.over is Ending.WON)
-                    if state.over
-                    else judge(observe(state))
-                )
+                self.odds[number] = odds_at(judge, self.tree.state(number))
         return [[n, round(self.odds[n].win, 4), round(self.odds[n].stages, 2)] for n in numbers]
+
+    def _all_judged(self) -> list[list[Any]]:
+        """The odds of all nodes; only of the one that is shown if that takes too long."""
+        count = len(self.tree.nodes)
+        return self._judged(range(count) if count <= _BRIEFED else [self.at])
 
     # --- answers ---------------------------------------------------------------------------------
 
@@ -300,6 +362,7 @@ class Session:
         """The position as the page shows it; `fresh` with the whole tree, as of a new game."""
         state = self.tree.state(self.at)
         answer = {"at": self.at, **facts_of(state, reveal=self.reveal), "last": None}
+        answer["controls"] = self.controls
         answer["odds"] = self._judged([self.at])
         if last := self.tree.last(self.at):
             before, outcome = last
@@ -310,8 +373,7 @@ class Session:
             answer["game"] = str(self.tree.game)
             answer["nodes"] = [_brief_node(node) for node in self.tree.nodes]
             answer["opinions"] = self._briefs()
-            every = len(self.tree.nodes) <= _BRIEFED
-            answer["odds"] = self._judged(range(len(self.tree.nodes)) if every else [self.at])
+            answer["odds"] = self._all_judged()
         if (view := self._opinion(self.at)) is not None:
             answer["agent"] = {
                 "name": self.controls,
@@ -331,6 +393,9 @@ _DOES: dict[str, Callable[[Session, Message], Message]] = {
     "go": Session.go,
     "control": Session.control,
     "others": Session.others,
+    "review": Session.review,
+    "futures": Session.futures,
+    "finish": Session.finish,
     "hidden": Session.hidden,
     "save": Session.save,
     "load": Session.load,

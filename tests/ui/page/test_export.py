@@ -94,9 +94,9 @@ def test_the_first_position_is_a_file(site: Path) -> None:
     for page, name in (("play", "index.html"), ("watch", "watch.html")):
         first = json.loads((site / f"{page}.json").read_text())
         assert first["game"] == str(PAGES[page])
-        assert first["about"]["agents"] == (
-            ["shipped", "scripted", "exit", "random"] if page == "watch" else []
-        )
+        assert first["about"]["agents"] == ["shipped", "scripted", "exit", "random"]
+        assert first["about"]["playing"] == (page == "play")
+        assert first["controls"] == (None if page == "play" else "shipped")
         html = (site / name).read_text()
         assert f'data-page="{page}"' in html
         assert "default-src 'none'" in html

@@ -14,7 +14,7 @@ const cells = [], drawn = [], buttons = [];
 
 /** Makes the layers and the buttons; `hover(cell | null)`, `press(cell)` and `swipe(direction)` are told. */
 export function makeBoard({ hover, press, swipe }) {
-  for (const name of ["ground", "edges", "threat", "sprites", "chances", "preview"]) {
+  for (const name of ["ground", "edges", "threat", "sprites", "chances", "moves", "preview"]) {
     layers[name] = element("g", { class: name });
     picture.append(layers[name]);
   }
@@ -165,6 +165,29 @@ export function showChances(probabilities, here, neighbours) {
   if (probabilities[4] >= 0.01) {
     layers.chances.append(shape("siphon", x + 24, y - 46, 20, "siphon"));
     layers.chances.append(tag(percent(probabilities[4]), x + 34, y - 18));
+  }
+}
+
+/** Moves side by side: arrows out of the player's cell, a ring for siphoning; programs are marked in their panel. */
+export function showMoves(moves, here, neighbours) {
+  layers.moves.replaceChildren();
+  const x = cellX(here) + 50, y = cellY(here) + 50, ways = [[0, -1], [0, 1], [-1, 0], [1, 0]];
+  moves.forEach(([action, name], i) => {
+    if (action === 4) layers.moves.append(element("circle", { cx: x, cy: y, r: 34 + 8 * i, class: name }));
+    if (action === undefined || action > 3 || neighbours[here][action] === null) return;
+    const [dx, dy] = ways[action], aside = 9 * (i ? 1 : -1), far = 78;
+    const [sx, sy] = [x + dx * 22 + dy * aside, y + dy * 22 + dx * aside], [ex, ey] = [sx + dx * far, sy + dy * far];
+    layers.moves.append(element("path", { d: `M${sx} ${sy} L${ex} ${ey} M${ex - dx * 14 - dy * 10} ${ey - dy * 14 - dx * 10} L${ex} ${ey} L${ex - dx * 14 + dy * 10} ${ey - dy * 14 + dx * 10}`, class: name }));
+  });
+}
+
+/** How the game may go on: the player's ways, red where they end in death; null takes them away. */
+export function showTrails(futures) {
+  layers.moves.replaceChildren();
+  for (const [i, { trail, end }] of (futures ?? []).entries()) {
+    const aside = (i - 7.5) * 3, points = trail.map((cell) => `${cellX(cell) + 50 + aside} ${cellY(cell) + 50 + aside}`);
+    const at = points.at(-1).split(" ");
+    layers.moves.append(element("path", { d: `M${points.join(" L")}`, class: `trail ${end ?? ""}` }), element("circle", { cx: at[0], cy: at[1], r: end ? 7 : 3, class: `trail-end ${end ?? ""}` }));
   }
 }
 

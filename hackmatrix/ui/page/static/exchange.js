@@ -58,7 +58,7 @@ async function sendNext() {
 
 async function take(answer, before, { still = false, moved = false, hurry = 1, kept = null, same = false } = {}) {
   if (answer.nodes && !same) begin(kept);
-  if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map(), odds: new Map() });
+  if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map(), odds: new Map(), reviews: new Map() });
   for (const node of (answer.added ?? []).map(asNode)) if (!store.game.nodes[node.number]) add(node);
   if (answer.nodes) for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
   for (const [number, value, sure] of answer.opinions ?? []) store.game.opinions.set(number, [value, sure]);
@@ -69,7 +69,7 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
   if ((answer.nodes || answer.added) && !same && location.hash) forgetLink();
   keep(store.game, store.about, store.begun);
   for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
-  if (answer.added?.length && answer.seen.over && !store.about.agents.length) recordEnd(store.game.id, answer.seen);
+  if (answer.added?.length && answer.seen.over && store.about.playing && isByHand(answer.at)) recordEnd(store.game.id, answer.seen);
   if (answer.added?.length && answer.last.by === "you" && before?.agent) tellVerdict(before.agent, answer.last.action);
   else if (!answer.added) $("verdict").textContent = "";
   $("said").textContent = answer.last?.told.join(", ") ?? "";
@@ -87,6 +87,12 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
 }
 
 const asNode = ([number, parent, action, by, step, total, stage, over]) => ({ number, parent, action, by, step, total, stage, over, children: [] });
+
+/** Whether no agent took an action on the way to a node. */
+function isByHand(number) {
+  for (let n = number; n > 0; n = store.game.nodes[n].parent) if (store.about.agents.includes(store.game.nodes[n].by)) return false;
+  return true;
+}
 
 function add(node) {
   store.game.nodes[node.number] = node;

@@ -5,7 +5,7 @@ import { treeOf } from "./share.js";
 const MOST = 30, DELAY = 300; // milliseconds in which changes are kept together
 let timer = null, later = null, current = null;
 
-const name = (about) => `hackmatrix-games-${about.agents.length ? "watch" : "play"}`;
+const name = (about) => `hackmatrix-games-${about.playing ? "play" : "watch"}`;
 
 export function keptGames(about) {
   try {

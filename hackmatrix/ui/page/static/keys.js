@@ -26,6 +26,7 @@ export const GENERAL = [
   ["[ ]", "the variation before, the variation after"],
   ["T", "threats on and off"],
   ["Shift + arrows", "move the focus over the board; Enter acts on the cell"],
+  ["!", "review the game: what your moves cost, what the agent would have done"],
   ["R Enter", "after the end: a new game"],
   ["N", "choose a seed for a new game"],
   ["?", "this table"],

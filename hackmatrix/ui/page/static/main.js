@@ -9,12 +9,13 @@ import { begin, finish, keep, listBest, listGames, unfinished } from "./games.js
 import { actionOf, fillKeys } from "./keys.js";
 import { connect, drop } from "./link.js";
 import { suggestions } from "./panels.js";
+import { endFinishing, endReview, finishGames, review, showFutures } from "./report.js";
 import { fillRules } from "./rules.js";
 import { copyLink, messageOf, messageOfLink, saveFile, treeOf } from "./share.js";
-import { store } from "./store.js";
+import { isWatched, store } from "./store.js";
 import { lineOf, showTime, surprises, unsure } from "./timeline.js";
 import { act, agentStep, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toSurprise, toVariation } from "./travel.js";
-import { actionAt, complain, handlers, hover, point, show, showBoard } from "./view.js";
+import { actionAt, complain, handlers, hover, point, show, showAnalysis, showBoard } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -23,14 +24,14 @@ function onKey(event) {
   if (event.target.closest("input:not([type=checkbox]):not([type=range]), select, textarea")) return;
   const keys = {
     "?": () => $("show-keys").click(), ",": lookBack, ".": lookOn, Home: () => go(0), End: toEnd,
-    "[": () => toVariation(-1), "]": () => toVariation(1), t: () => $("threat").click(), n: () => $("seed").select(),
+    "!": analyse, "[": () => toVariation(-1), "]": () => toVariation(1), t: () => $("threat").click(), n: () => $("seed").select(),
   };
   const watchKeys = {
     " ": play, Enter: agentStep, "/": () => $("surprise").click(), "'": () => $("unsure").click(),
   };
   const arrow = { ArrowUp: [1, 0], ArrowDown: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
   const onButton = event.target.closest("button, summary") && (event.key === " " || event.key === "Enter");
-  const watching = store.about.agents.length > 0;
+  const watching = isWatched();
   if (onButton) return;
   if (store.position.seen.over && (event.key === "r" || event.key === "R" || event.key === "Enter")) { newGame(""); event.preventDefault(); return; }
   const action = actionOf(event, store.look.programs, $("wasd").checked);
@@ -56,6 +57,10 @@ function wire() {
   on("copy-link", async () => complain(await copyLink(store.game, lineOf(store.game))));
   on("save", () => saveFile(store.game, lineOf(store.game)));
   on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { $("games").close(); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games")); $("games").showModal(); });
+  on("analyse", analyse);
+  on("review", analyse);
+  on("retry", playOn);
+  on("finish-games", () => { endFinishing(); finishGames(); });
   on("to-now", toEndOfLine);
   on("again", () => newGame(""));
   on("last-turns", () => { pause(); showLastTurns(); });
@@ -63,7 +68,7 @@ function wire() {
   on("load", () => $("file").click());
   on("file", () => { if ($("file").files[0]) openFile($("file").files[0]); $("file").value = ""; }, "change");
   on("show-rules", () => $("rules").showModal());
-  on("show-keys", () => { fillKeys($("key-table"), store.look.programs, store.about.agents.length > 0, $("wasd").checked); $("keys").showModal(); });
+  on("show-keys", () => { fillKeys($("key-table"), store.look.programs, isWatched(), $("wasd").checked); $("keys").showModal(); });
   on("to-start", () => { pause(); go(0); });
   on("back", lookBack);
   on("forward", lookOn);
@@ -86,6 +91,22 @@ function wire() {
   addEventListener("hashchange", openLink);
   addEventListener("pagehide", finish);
   addEventListener("resize", () => store.position && showTime(store.game, go));
+}
+
+/** Reviews the game; where somebody plays, an agent takes the controls first, and its opinions are shown. */
+async function analyse() {
+  if (!store.about.reviews) return;
+  pause();
+  if (!isWatched()) await send({ do: "control", agent: store.about.agents[0] }, { still: true });
+  if (isWatched()) review(showAnalysis);
+}
+
+/** Plays on from the position that is shown; opinions are hidden again. */
+async function playOn() {
+  pause();
+  endReview();
+  await send({ do: "control", agent: null }, { still: true });
+  $("said").textContent = "Your move: another one than before begins a variation.";
 }
 
 /** Keeps a switch of the view in this browser, and shows the position anew when it changes. */
@@ -131,7 +152,7 @@ function lost(isLost, why = "") {
 
 async function start() {
   const opened = connect(lost, restore);
-  Object.assign(handlers, { act, go, end: showEnding });
+  Object.assign(handlers, { act, go, why: showFutures, end: showEnding });
   store.look = await (await fetch("look.json")).json();
   useLook(store.look);
   makeBoard({ hover, swipe: act, press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });

@@ -83,7 +83,7 @@ export function showLast(last, total) {
 
 export const signed = (x) => (x > 0 ? "+" : "") + String(Number(x.toFixed(3))).replace("-", "−");
 
-export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.01 || share > 0.99 && share < 1 ? 1 : 0)} %`;
+export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.01 || share > 0.99 && share < 1 ? 1 : 0)}\u00a0%`;
 
 /** The odds of the position, a bar at the board's edge. */
 export function showOdds(odds, look) {
@@ -96,8 +96,8 @@ export function showOdds(odds, look) {
   $("odds").setAttribute("aria-label", words);
 }
 
-/** The agent's numbers and its most probable actions; those of its learning with `all`. */
-export function showAgent(agent, odds, look, isShown, all, { point, press }) {
+/** The agent's numbers and its most probable actions, beside them what was `played`; those of its learning with `all`. */
+export function showAgent(agent, odds, look, isShown, all, played, { point, press, why }) {
   const learned = !agent || !all ? [] : [agent.value === null ? "" : `value ${agent.value.toFixed(2)}`, `entropy ${agent.entropy.toFixed(2)}`];
   const expected = odds ? [`wins ${percent(odds[0])}`, `clears ${odds[1].toFixed(1)} stages`] : [];
   const numbers = agent && isShown
@@ -105,16 +105,36 @@ export function showAgent(agent, odds, look, isShown, all, { point, press }) {
     : agent ? "hidden until you moved" : "the game is over";
   $("agent-numbers").textContent = numbers;
   const best = agent && isShown ? suggestions(agent) : [];
-  fill("bars", best, () => best.map(([action, p], i) => {
+  if (best.length && played && !best.some(([action]) => action === played.action)) best.push([played.action, agent.probabilities[played.action]]);
+  fill("bars", [best, played, agent?.suggests], () => best.map(([action, p], i) => {
     const bar = make("span", "bar");
     bar.style.width = `${Math.max(1, 100 * p)}%`;
-    const button = make("button", action === agent.suggests ? "suggested" : "", bar, make("kbd", "", String(i + 1)), make("span", "", look.actions[action]), make("b", "", `${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`));
+    const own = action === played?.action ? [make("em", "", played.cost >= 0.005 ? `played, −${percent(played.cost)}` : "played")] : [];
+    const button = make("button", action === agent.suggests ? "suggested" : "", bar, make("kbd", "", String(i + 1)), make("span", "", look.actions[action], ...own), make("b", "", `${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`));
     button.type = "button";
     button.addEventListener("pointerenter", () => point(action));
     button.addEventListener("pointerleave", () => point(null));
     button.addEventListener("click", () => press(action));
-    return make("li", "", button);
+    const reason = make("button", "why review-only", "?");
+    reason.type = "button";
+    reason.title = `Why ${look.actions[action]}? Sixteen ways in which the game may go on`;
+    reason.setAttribute("aria-label", reason.title);
+    reason.addEventListener("click", () => why(action));
+    onHold(button, () => why(action));
+    return make("li", "", button, reason);
   }));
+}
+
+const HOLD = 450; // milliseconds, from a click to holding
+
+/** Calls what is given when an element is held; that is no click then. */
+export function onHold(held, does) {
+  let timer = null, isHeld = false;
+  const end = () => clearTimeout(timer);
+  held.addEventListener("pointerdown", () => { isHeld = false; end(); timer = setTimeout(() => { isHeld = true; does(); }, HOLD); });
+  for (const kind of ["pointerup", "pointerleave", "pointercancel"]) held.addEventListener(kind, end);
+  held.addEventListener("click", (event) => { if (isHeld) event.stopImmediatePropagation(); isHeld = false; }, true);
+  held.addEventListener("contextmenu", (event) => event.preventDefault());
 }
 
 const MOST_BARS = 6;

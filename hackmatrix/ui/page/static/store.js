@@ -1,9 +1,12 @@
 // What the page knows: the game's tree with the agent's opinions, the position shown, the server's tables.
 
 export const store = {
-  game: { id: "", nodes: [], opinions: new Map(), odds: new Map(), at: 0 }, // nodes by number; opinions: value, best probability; odds: share of wins, stages
+  game: { id: "", nodes: [], opinions: new Map(), odds: new Map(), reviews: new Map(), at: 0 }, // nodes by number; opinions: value, best probability; odds: share of wins, stages; reviews: the agent's action, the cost of the one taken
   position: null, // the last answer with a position
   look: null, // the table of shapes and colours, and the game's tables
-  about: null, // the session: its agents, how many games
+  about: null, // the session: its agents, how many games, whether somebody plays
   begun: "", // with which game the session began
 };
+
+/** Whether an agent is at the controls: while watching, and while a game that was played is analysed. */
+export const isWatched = () => Boolean(store.position?.controls);

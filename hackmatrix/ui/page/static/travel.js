@@ -2,7 +2,7 @@
 
 import { isAsking, send } from "./exchange.js";
 import { contentOf, messageOf } from "./share.js";
-import { store } from "./store.js";
+import { isWatched, store } from "./store.js";
 import { leaves, lineOf } from "./timeline.js";
 import { percent } from "./panels.js";
 import { complain, point } from "./view.js";
@@ -25,7 +25,7 @@ export function lookOn() {
   pause();
   const line = lineOf(store.game), next = line[store.game.nodes[store.game.at].step + 1];
   if (next !== undefined) go(next);
-  else if (store.about.agents.length && !store.position.seen.over) return send({ do: "agent" }, { still: true });
+  else if (isWatched() && !store.position.seen.over) return send({ do: "agent" }, { still: true });
 }
 
 export const toEndOfLine = () => { pause(); go(lineOf(store.game).at(-1)); };
@@ -34,7 +34,7 @@ export async function toEnd() {
   pause();
   const line = lineOf(store.game);
   if (line.at(-1) !== store.game.at) return go(line.at(-1));
-  while (store.about.agents.length && !store.position.seen.over) {
+  while (isWatched() && !store.position.seen.over) {
     const answer = await send({ do: "agent", steps: 50 }, { still: true });
     if (!answer?.added?.length) return;
   }

@@ -1,9 +1,10 @@
 // Shows a position around and on the board, and what is pointed at.
 
 import { stopAsking } from "./advice.js";
-import { showCells, showChances, showPreview, showThreat } from "./board.js";
+import { showCells, showChances, showMoves, showPreview, showThreat } from "./board.js";
 import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
-import { store } from "./store.js";
+import { endFinishing, showReport } from "./report.js";
+import { isWatched, store } from "./store.js";
 import { lineOf, showTime } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
@@ -11,15 +12,21 @@ const HINT = matchMedia("(hover: none)").matches
   ? "Tap a neighbour to move, an enemy in line to attack, yourself to siphon."
   : "Arrows move and attack, S siphons, ? lists all keys. Point at a cell or a program to see what it would do.";
 
-export const handlers = { act() {}, go() {}, end() {} }; // what clicks in panels do
+export const handlers = { act() {}, go() {}, why() {}, end() {} }; // what clicks in panels do
 let pointed = null;
 
 export function setUp(facts) {
   store.about = facts;
-  const watching = store.about.agents.length > 0;
-  document.body.classList.toggle("watching", watching);
-  document.title = watching ? "HackMatrix: watch" : "HackMatrix";
+  document.title = facts.playing ? "HackMatrix" : "HackMatrix: watch";
+  document.body.classList.toggle("playing", facts.playing);
+  document.body.classList.toggle("reviews", facts.reviews);
   $("controls").replaceChildren(...facts.agents.map((name) => new Option(name, name)));
+}
+
+/** The action that follows on the line that is shown, and what it cost if that is known; null at its end. */
+function played() {
+  const node = store.game.nodes[lineOf(store.game)[store.game.nodes[store.game.at].step + 1]];
+  return node ? { action: node.action, cost: store.game.reviews.get(node.number)?.[1] ?? 0 } : null;
 }
 
 const isShown = () => $("chances").checked && !$("guess").checked;
@@ -27,6 +34,7 @@ const isShown = () => $("chances").checked && !$("guess").checked;
 /** Everything but the board, which waits until the pieces have moved. */
 export function show() {
   document.body.classList.remove("loading");
+  document.body.classList.toggle("watching", isWatched());
   $("seed").value ||= store.game.id;
   if (document.activeElement !== $("seed")) $("seed").value = store.game.id;
   showNumbers(store.position.seen, store.look);
@@ -34,8 +42,9 @@ export function show() {
   showLast(store.position.last, store.game.nodes[store.game.at].total);
   const odds = isShown() ? store.game.odds.get(store.game.at) : undefined;
   showOdds(odds, store.look);
-  if (store.about.agents.length) showAgent(store.position.agent, odds, store.look, isShown(), $("developer").checked, { point, press: handlers.act });
+  showAnalysis();
   stopAsking();
+  endFinishing();
   $("others").replaceChildren();
   showTime(store.game, handlers.go);
   showPast();
@@ -44,10 +53,17 @@ export function show() {
   showPreview(null);
 }
 
+/** What the agent thinks, and what is known of the moves of the game. */
+export function showAnalysis() {
+  const odds = isShown() ? store.game.odds.get(store.game.at) : undefined;
+  if (isWatched()) showAgent(store.position.agent, odds, store.look, isShown(), $("developer").checked, played(), { point, press: handlers.act, why: handlers.why });
+  showReport(store, handlers.go);
+}
+
 /** Whether this is the past; what is played from here is a variation. */
 function showPast() {
   const last = store.game.nodes[lineOf(store.game).at(-1)].step, { step } = store.game.nodes[store.game.at];
-  const isPast = step < last && store.about.agents.length === 0;
+  const isPast = step < last && !isWatched();
   document.body.classList.toggle("past", isPast);
   $("past").hidden = !isPast;
   if (isPast) $("past-step").textContent = `Step ${step} of ${last}.`;
@@ -59,6 +75,7 @@ export function showBoard() {
   showThreat(store.position.threat, $("threat").checked && !store.position.seen.over);
   const here = store.position.seen.player.row * 6 + store.position.seen.player.col;
   showChances(store.position.agent && isShown() ? store.position.agent.probabilities : null, here, store.look.neighbours);
+  showMoves(isWatched() && store.about.playing && !store.position.seen.over ? [[played()?.action, "own"], [store.position.agent?.suggests, "agents"]] : [], here, store.look.neighbours);
   handlers.end();
   point(pointed);
 }

@@ -1,0 +1,68 @@
+"""Makes up a whole game that looks to the player exactly like a given one.
+
+What the player does not see is drawn anew, as `agents/search/determinization.py` does for batches:
+the dice, what question blocks hold, what transmissions become, where hidden cryptogs stand; also in
+the positions saved for UNDO.
+"""
+
+import random
+from dataclasses import replace
+
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.state import Enemy, Position, State
+from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.foresight.cell_sets import BIT, neighbours, set_of
+from hackmatrix.game.foresight.seen_state import hide
+from hackmatrix.game.rules.board import CELLS, MAX_POINTS, Content
+from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
+from hackmatrix.game.rules.programs import PROGRAMS
+
+_STRAYS = 2  # a hidden cryptog is at most so many steps from where it was last seen
+
+
+def imagined(state: State, rng: random.Random) -> State:
+    """A game that looks like this one; it depends on what the player sees and `rng` alone."""
+    made = copied(replace(state, dice=Dice(rng.getrandbits(31), rng.getrandbits(32))))
+    for position in (made, *made.saved):
+        last_seen = sorted({e.last for e in position.enemies if not position.sees(e)})
+        hide(position)
+        _fill_question_blocks(position, rng)
+        _choose_types(position, rng)
+        for last in last_seen:
+            _place_cryptog(position, last, rng)
+    return made
+
+
+def _fill_question_blocks(position: Position, rng: random.Random) -> None:
+    """As a new stage fills a block that it has drawn (section 4 of the rules)."""
+    for cell in position.cells:
+        if cell.content != Content.QUESTION or cell.siphoned:
+            continue
+        cell.holds_data = rng.random() < 0.5
+        if cell.holds_data:
+            cell.points = cell.spawn = rng.randint(1, MAX_POINTS)
+            continue
+        others = (block for block in position.cells if block is not cell)
+        there = {block.program for block in others if block.is_program}
+        cell.program = rng.choice([n for n in range(len(PROGRAMS)) if n not in there])
+        cell.spawn = PROGRAMS[cell.program].spawn
+
+
+def _choose_types(position: Position, rng: random.Random) -> None:
+    if not position.show:
+        for piece in position.transmissions:
+            piece.type = rng.choice(tuple(EnemyType))
+
+
+def _place_cryptog(position: Position, last: int, rng: random.Random) -> None:
+    """Puts a hidden cryptog near where it was last seen, out of the player's row and column."""
+    blocks = set_of(position.blocks())
+    near = BIT[last]
+    for _ in range(_STRAYS):
+        near |= neighbours(near) & ~blocks
+    taken = blocks | set_of(position.occupied())
+    free = [cell for cell in range(CELLS) if not (taken >> cell & 1 or position.in_line(cell))]
+    options = [cell for cell in free if near >> cell & 1] or free
+    if options:
+        kind = EnemyType.CRYPTOG
+        position.enemies.append(Enemy(kind, rng.choice(options), MAX_HP[kind], last=last))

@@ -1,0 +1,105 @@
+"""What moves cost and what may come, by the packaged agent; nothing that the player can't see.
+
+Games go on from made-up ones that look the same to the player (`game/foresight/imagined.py`).
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from hackmatrix.agents.roster.judge import Judge, Odds
+from hackmatrix.agents.roster.opinion import Opinion, opinion
+from hackmatrix.game.engine.actions import valid_actions
+from hackmatrix.game.engine.game import step
+from hackmatrix.game.engine.observation import observe
+from hackmatrix.game.engine.state import Ending, State
+from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.foresight.imagined import imagined
+from hackmatrix.game.rules.actions import NUM_ACTIONS
+
+SAMPLES = 16  # made-up games over which a move is judged
+TRAIL = 12  # actions of a future that is drawn
+MOST_STEPS = 2_000  # after which a game counts as truncated, as in `hackmatrix evaluate`
+
+
+class Move(NamedTuple):
+    """A move that was made, beside the agent's."""
+
+    best: int  # what the agent would have done
+    cost: float  # by how much smaller the chance of winning is after the move; 0 if it is not
+
+
+class Future(NamedTuple):
+    """How a game may go on."""
+
+    trail: list[int]  # the player's cells, the first the one of now
+    end: str | None  # `won`, `died`, `stage` (completed), or None where it goes on
+
+
+def odds_at(judge: Judge, state: State) -> Odds:
+    """The odds of a position, or how the game ended."""
+    if state.over:
+        return Odds.of_end(state.stage, won=state.over is Ending.WON)
+    return judge.odds(observe(state))
+
+
+def reviewed(judge: Judge, state: State, action: int, seed: str) -> Move:
+    """A move at a position, judged by the mean of the odds after it in made-up games."""
+    best = _view(judge, state).best
+    if action == best:
+        return Move(best, 0.0)
+    rng = random.Random(seed)
+    games = [imagined(state, rng) for _ in range(SAMPLES)]
+    loss = _worth(judge, games, best) - _worth(judge, games, action)
+    return Move(best, max(0.0, loss))
+
+
+def _worth(judge: Judge, games: Sequence[State], action: int) -> float:
+    """The mean chance of winning after an action; the dice are the same for every action."""
+    total = 0.0
+    for game in map(copied, games):
+        step(game, action)
+        total += odds_at(judge, game).win
+    return total / len(games)
+
+
+def future(judge: Judge, state: State, action: int, seed: str) -> Future:
+    """The next actions after `action` as the agent may take them, to the end of the stage."""
+    trail, end = [state.player.cell], None
+    for game in _played(judge, state, action, seed, TRAIL):
+        end = game.over.value if game.over else "stage" if game.stage > state.stage else None
+        if end == "stage":
+            break
+        trail.append(game.player.cell)
+    return Future(trail, end)
+
+
+def finished(judge: Judge, state: State, seed: str) -> tuple[bool, int]:
+    """Whether the agent wins a game that goes on from here, and how many stages it clears."""
+    game = state
+    for game in _played(judge, state, None, seed, MOST_STEPS):  # noqa: B007
+        pass
+    won = game.over is Ending.WON
+    return won, int(Odds.of_end(game.stage, won=won).stages)
+
+
+def _played(
+    judge: Judge, state: State, action: int | None, seed: str, most: int
+) -> Iterator[State]:
+    """The position after each action: the given one, if any, then what the agent samples."""
+    rng = random.Random(seed)
+    game = imagined(state, rng)
+    for _ in range(most):
+        if game.over:
+            return
+        if action is None:
+            probabilities = _view(judge, game).probabilities
+            action = rng.choices(range(NUM_ACTIONS), probabilities)[0]
+        step(game, action)
+        action = None
+        yield game
+
+
+def _view(judge: Judge, state: State) -> Opinion:
+    valid = set(valid_actions(state))
+    return opinion(judge.agent, observe(state), [a in valid for a in range(NUM_ACTIONS)])

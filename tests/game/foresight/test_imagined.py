@@ -1,0 +1,90 @@
+"""Games that are made up: they look as the given one does, and nothing hidden goes into them."""
+
+import random
+from collections import Counter
+
+import pytest
+from lockstep_starts import rich
+
+from hackmatrix.game.engine.actions import valid_actions
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.game import step
+from hackmatrix.game.engine.observation import observe, observe_saved
+from hackmatrix.game.engine.state import Enemy, State, Transmission
+from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.foresight.imagined import imagined
+from hackmatrix.game.rules.board import Content
+from hackmatrix.game.rules.enemies import EnemyType
+
+HIDDEN = [cell for cell in range(36) if cell // 6 != 0 and cell % 6 != 0]
+
+
+def game_with_secrets() -> State:
+    """The player in a corner, a question block, a transmission, a cryptog out of sight."""
+    state = rich(random.Random(3))
+    state.player.cell, state.show, state.step, state.saved = 0, False, False, []
+    for cell in state.cells:
+        cell.content, cell.siphoned, cell.holds_data = Content.EMPTY, False, False
+        cell.credits = cell.energy = cell.points = cell.program = cell.spawn = 0
+    block = state.cells[9]
+    block.content, block.holds_data, block.points, block.spawn = Content.QUESTION, True, 4, 4
+    state.enemies = [Enemy(EnemyType.CRYPTOG, 15, 2, last=14)]
+    state.transmissions = [Transmission(20, 2, EnemyType.DAEMON)]
+    return state
+
+
+def other_secrets(state: State) -> State:
+    """The same to the eye: another content, type and place, and other dice."""
+    other = copied(state)
+    other.dice = Dice(99, 5, 7)
+    block = other.cells[9]
+    block.holds_data, block.points, block.program, block.spawn = False, 0, 3, 2
+    other.enemies[0].cell = 21
+    other.transmissions[0].type = EnemyType.GLITCH
+    return other
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_made_up_game_looks_as_the_given_one(seed: int) -> None:
+    state = rich(random.Random(seed))
+    state.enemies = [e for e in state.enemies if state.sees(e)]  # a hidden one may find no room
+    made = imagined(state, random.Random(seed))
+    assert observe(made) == observe(state)
+    assert valid_actions(made) == valid_actions(state)
+    assert len(observe_saved(made)) == len(observe_saved(state))
+
+
+def test_what_is_hidden_does_not_matter() -> None:
+    state = game_with_secrets()
+    other = other_secrets(state)
+    assert observe(state) == observe(other)
+    for seed in range(20):
+        assert imagined(state, random.Random(seed)) == imagined(other, random.Random(seed))
+
+
+def test_what_is_hidden_is_drawn_by_the_rules() -> None:
+    state, rng = game_with_secrets(), random.Random(0)
+    made = [imagined(state, rng) for _ in range(800)]
+    data = sum(game.cells[9].holds_data for game in made)
+    assert 330 < data < 470
+    assert {game.cells[9].points for game in made if game.cells[9].holds_data} == {*range(1, 10)}
+    programs = {game.cells[9].program for game in made if not game.cells[9].holds_data}
+    assert len(programs) == 23
+    types = Counter(game.transmissions[0].type for game in made)
+    assert len(types) == 4
+    assert min(types.values()) > 150
+    places = {enemy.cell for game in made for enemy in game.enemies}
+    assert places <= {*HIDDEN} - {9, 20}
+    assert len(places) > 5
+    assert len({game.dice.stream for game in made}) > 700
+
+
+def test_the_given_game_stays_as_it_is_and_the_made_up_one_goes_on() -> None:
+    state = game_with_secrets()
+    before = copied(state)
+    made, rng = imagined(state, random.Random(1)), random.Random(2)
+    for _ in range(30):
+        if made.over:
+            break
+        step(made, rng.choice(valid_actions(made)))
+    assert state == before
