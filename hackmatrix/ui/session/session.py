@@ -15,8 +15,10 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.replay import GameId, Replay
+from hackmatrix.game.engine.state import State
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.ui.session.descriptions import why_not
+from hackmatrix.ui.session.lessons import LESSONS, progress
 from hackmatrix.ui.session.position_data import facts_of, facts_of_action
 from hackmatrix.ui.session.review import MOST_STEPS, finished, future, odds_at, reviewed
 from hackmatrix.ui.session.variations import Node, Tree
@@ -27,6 +29,7 @@ _BRIEFED = 1_000  # nodes of which an agent is asked at once
 _REVIEWED = 20  # moves that one message may have reviewed
 _FUTURES = 16  # games that one message may have made up
 _FINISHED = 4  # games that one message may have played to their end
+_TUTORIAL = GameId(0)
 _SEEDS = 1_000_000  # new games are among so many
 
 Message = dict[str, Any]
@@ -145,6 +148,8 @@ class Session:
         if self.playing and "agent" in message and message["agent"] is None:
             self._leave()
             return self._position()
+        if self.room is not None:
+            raise UserError("no agent plays the rooms of the tutorial")
         name = self._named(message)
         self.agents[name]()  # it may be refused before anything changes
         self.controls = name
@@ -201,8 +206,17 @@ class Session:
         self.reveal = message.get("show") is True
         return self._position()
 
+    def lesson(self, message: Message) -> Message:
+        """Opens room `number` of the tutorial."""
+        number = _integer(message, "number", len(LESSONS))
+        self._open(_TUTORIAL, LESSONS[number].start(), number)
+        self._leave()
+        return self._position(fresh=True)
+
     def save(self, _: Message) -> Message:
         """The line that is shown, from its start to its end, as a replay."""
+        if not self.tree.is_game:
+            raise UserError("a room of the tutorial is no game to save")
         return {"replay": Replay(self.tree.game, self.tree.line(self.tree.end(self.at))).as_json()}
 
     def load(self, message: Message) -> Message:
@@ -233,8 +247,9 @@ class Session:
 
     # --- the game --------------------------------------------------------------------------------
 
-    def _open(self, game: GameId) -> None:
-        self.tree = Tree(game)
+    def _open(self, game: GameId, start: State | None = None, room: int | None = None) -> None:
+        self.tree = Tree(game, start)
+        self.room = room  # of the tutorial
         self.at = 0
         self.opinions: dict[int, Opinion] = {}
         self.odds: dict[int, Odds] = {}
@@ -369,6 +384,8 @@ class Session:
             node = self._node()
             taken = {"action": node.action, "by": node.by}
             answer["last"] = taken | facts_of_action(before, state, outcome)
+        if self.room is not None:
+            answer["lesson"] = progress(self.room, state)
         if fresh:
             answer["game"] = str(self.tree.game)
             answer["nodes"] = [_brief_node(node) for node in self.tree.nodes]
@@ -397,6 +414,7 @@ _DOES: dict[str, Callable[[Session, Message], Message]] = {
     "futures": Session.futures,
     "finish": Session.finish,
     "hidden": Session.hidden,
+    "lesson": Session.lesson,
     "save": Session.save,
     "load": Session.load,
     "resume": Session.resume,

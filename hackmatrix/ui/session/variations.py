@@ -37,9 +37,11 @@ class Node:
 class Tree:
     """A game from its start, and all that was tried from its positions."""
 
-    def __init__(self, game: GameId) -> None:
+    def __init__(self, game: GameId, start: State | None = None) -> None:
+        """Begins at the start of a game, or at another position, which no replay leads to."""
         self.game = game
-        state = new_game(Dice(*game))
+        self.is_game = start is None
+        state = start or new_game(Dice(*game))
         self.nodes = [Node(0, -1, -1, "", 0, 0.0, state.stage, None, state=state)]
         self._newest = 0, state  # the last node that was made, from which most games go on
 

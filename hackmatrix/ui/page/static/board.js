@@ -14,7 +14,7 @@ const cells = [], drawn = [], buttons = [];
 
 /** Makes the layers and the buttons; `hover(cell | null)`, `press(cell)` and `swipe(direction)` are told. */
 export function makeBoard({ hover, press, swipe }) {
-  for (const name of ["ground", "edges", "threat", "sprites", "chances", "moves", "preview"]) {
+  for (const name of ["ground", "edges", "threat", "sprites", "chances", "moves", "preview", "exit"]) {
     layers[name] = element("g", { class: name });
     picture.append(layers[name]);
   }
@@ -179,6 +179,12 @@ export function showMoves(moves, here, neighbours) {
     const [sx, sy] = [x + dx * 22 + dy * aside, y + dy * 22 + dx * aside], [ex, ey] = [sx + dx * far, sy + dy * far];
     layers.moves.append(element("path", { d: `M${sx} ${sy} L${ex} ${ey} M${ex - dx * 14 - dy * 10} ${ey - dy * 14 - dx * 10} L${ex} ${ey} L${ex - dx * 14 + dy * 10} ${ey - dy * 14 + dx * 10}`, class: name }));
   });
+}
+
+/** Points at the exit at first: a ring that pulses a few times. */
+export function showExit(cell) {
+  layers.exit.replaceChildren();
+  if (cell >= 0) layers.exit.append(element("rect", { x: cellX(cell) + 3, y: cellY(cell) + 3, width: 94, height: 94, rx: 8, class: "pulse" }));
 }
 
 /** How the game may go on: the player's ways, red where they end in death; null takes them away. */

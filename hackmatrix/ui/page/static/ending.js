@@ -9,8 +9,9 @@ const SLOWLY = 0.4, TURNS = 3, PAUSE = 500; // milliseconds
 
 export function showEnding() {
   const { ending, last, seen } = store.position;
-  $("ending").hidden = !ending;
-  if (!ending) return;
+  const isShown = Boolean(ending) && !store.position.lesson;
+  $("ending").hidden = !isShown;
+  if (!isShown) return;
   $("ending-words").textContent = `${ending} Score ${seen.player.score}.`;
   $("ending-why").textContent = seen.over === "died" ? (last?.told ?? []).filter((clause) => clause.endsWith("hits you")).join(", ") : "";
   const cleared = seen.over === "won" ? store.look.stages : seen.stage - 1;

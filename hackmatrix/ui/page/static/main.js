@@ -15,6 +15,7 @@ import { copyLink, messageOf, messageOfLink, saveFile, treeOf } from "./share.js
 import { isWatched, store } from "./store.js";
 import { lineOf, showTime, surprises, unsure } from "./timeline.js";
 import { act, agentStep, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toSurprise, toVariation } from "./travel.js";
+import { nextRoom, openRoom } from "./tutorial.js";
 import { actionAt, complain, handlers, hover, point, show, showAnalysis, showBoard } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
@@ -33,7 +34,8 @@ function onKey(event) {
   const onButton = event.target.closest("button, summary") && (event.key === " " || event.key === "Enter");
   const watching = isWatched();
   if (onButton) return;
-  if (store.position.seen.over && (event.key === "r" || event.key === "R" || event.key === "Enter")) { newGame(""); event.preventDefault(); return; }
+  if (event.key === "Enter" && store.position.lesson?.outcome) { nextRoom(newGame); event.preventDefault(); return; }
+  if (store.position.seen.over && !store.position.lesson && (event.key === "r" || event.key === "R" || event.key === "Enter")) { newGame(""); event.preventDefault(); return; }
   const action = actionOf(event, store.look.programs, $("wasd").checked);
   if (arrow && event.shiftKey) moveFocus(...arrow, store.position.seen.player.row * 6 + store.position.seen.player.col);
   else if (action !== null) act(action);
@@ -54,9 +56,13 @@ function wire() {
   const on = (id, does, kind = "click") => $(id).addEventListener(kind, does);
   on("new-game", (event) => { event.preventDefault(); newGame($("seed").value); }, "submit");
   on("next-game", () => newGame(""));
-  on("copy-link", async () => complain(await copyLink(store.game, lineOf(store.game))));
-  on("save", () => saveFile(store.game, lineOf(store.game)));
+  on("copy-link", async () => complain(store.game.isRoom ? "A room of the tutorial has no link." : await copyLink(store.game, lineOf(store.game))));
+  on("save", () => store.game.isRoom ? complain("A room of the tutorial is no game to save.") : saveFile(store.game, lineOf(store.game)));
   on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { $("games").close(); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games")); $("games").showModal(); });
+  on("tutorial", () => { $("rules").close(); pause(); openRoom(0); });
+  on("learn", () => { pause(); openRoom(0); });
+  on("room-next", () => nextRoom(newGame));
+  on("room-leave", () => newGame(""));
   on("analyse", analyse);
   on("review", analyse);
   on("retry", playOn);
@@ -95,7 +101,7 @@ function wire() {
 
 /** Reviews the game; where somebody plays, an agent takes the controls first, and its opinions are shown. */
 async function analyse() {
-  if (!store.about.reviews) return;
+  if (!store.about.reviews || store.position.lesson) return;
   pause();
   if (!isWatched()) await send({ do: "control", agent: store.about.agents[0] }, { still: true });
   if (isWatched()) review(showAnalysis);
@@ -127,6 +133,7 @@ function restore() {
   $("controls").selectedIndex = 0; // a new session begins so
   $("hidden").checked = false;
   if (!store.position) return send({ do: "hello" });
+  if (store.position.lesson) return openRoom(store.position.lesson.number);
   return send(messageOf(treeOf(store.game)), { still: true, same: true });
 }
 

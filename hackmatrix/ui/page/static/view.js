@@ -1,10 +1,11 @@
 // Shows a position around and on the board, and what is pointed at.
 
 import { stopAsking } from "./advice.js";
-import { showCells, showChances, showMoves, showPreview, showThreat } from "./board.js";
+import { showCells, showChances, showExit, showMoves, showPreview, showThreat } from "./board.js";
 import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
 import { endFinishing, showReport } from "./report.js";
 import { isWatched, store } from "./store.js";
+import { isNew, showGoal } from "./tutorial.js";
 import { lineOf, showTime } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
@@ -48,6 +49,8 @@ export function show() {
   $("others").replaceChildren();
   showTime(store.game, handlers.go);
   showPast();
+  showGoal(store.position);
+  document.body.classList.toggle("in-room", Boolean(store.position.lesson));
   $("siphon").disabled = store.position.actions[4].why !== undefined;
   showChances(null);
   showPreview(null);
@@ -76,6 +79,8 @@ export function showBoard() {
   const here = store.position.seen.player.row * 6 + store.position.seen.player.col;
   showChances(store.position.agent && isShown() ? store.position.agent.probabilities : null, here, store.look.neighbours);
   showMoves(isWatched() && store.about.playing && !store.position.seen.over ? [[played()?.action, "own"], [store.position.agent?.suggests, "agents"]] : [], here, store.look.neighbours);
+  const isFirst = store.about.playing && (Boolean(store.position.lesson) || isNew() && store.position.seen.stage === 1);
+  showExit(isFirst && store.game.at === 0 ? store.position.board.findIndex(({ title }) => title.includes("exit")) : -1);
   handlers.end();
   point(pointed);
 }

@@ -1,0 +1,150 @@
+"""The tutorial: six rooms, each with one sentence, a position and what is to be done in it."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.state import Cell, Ending, Enemy, Player, State, empty_board
+from hackmatrix.game.rules.board import Content
+from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
+from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
+from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
+
+_NEVER = 99  # no scheduled spawn comes in a room
+_FUNDS = 9
+
+
+class Lesson(NamedTuple):
+    """A room of the tutorial."""
+
+    title: str
+    text: str
+    start: Callable[[], State]
+    is_done: Callable[[State], bool]
+    is_lost: Callable[[State], bool] = lambda _: False  # besides a death
+
+
+def _room(player: Player, cells: dict[int, Cell], enemies: Iterable[Enemy] = ()) -> State:
+    """A position of stage 1 with the exit in the upper right corner."""
+    board = empty_board()
+    for cell, content in {35: Cell(Content.EXIT), **cells}.items():
+        board[cell] = content
+    return State(
+        player=player,
+        cells=board,
+        enemies=list(enemies),
+        dice=Dice(0, 0),
+        exit=35,
+        interval=_NEVER,
+        next_task=_NEVER,
+    )
+
+
+def _enemy(kind: EnemyType, cell: int, hp: int | None = None) -> Enemy:
+    return Enemy(kind, cell, MAX_HP[kind] if hp is None else hp)
+
+
+def _data(points: int) -> Cell:
+    return Cell(Content.DATA, points=points, spawn=points)
+
+
+def _program(number: ProgramId) -> Cell:
+    return Cell(Content.PROGRAM, program=number, spawn=PROGRAMS[number].spawn)
+
+
+def _moving() -> State:
+    return _room(Player(20), {27: _data(2), 22: _data(4)})
+
+
+def _shooting() -> State:
+    return _room(Player(12), {9: _data(1)}, [_enemy(EnemyType.VIRUS, 17)])
+
+
+def _siphoning() -> State:
+    cells = {0: Cell(Content.SIPHON), 1: Cell(credits=2), 6: Cell(energy=3), 7: Cell(energy=1)}
+    return _room(Player(2), cells)
+
+
+def _opening() -> State:
+    return _room(Player(13, siphons=1), {15: _program(ProgramId.ROW), 21: _data(5)})
+
+
+def _running() -> State:
+    state = _room(
+        Player(14, credits=_FUNDS, energy=_FUNDS),
+        {20: _data(3)},
+        [_enemy(EnemyType.VIRUS, 12, hp=1), _enemy(EnemyType.DAEMON, 17, hp=1)],
+    )
+    state.owned = [ProgramId.ROW]
+    return state
+
+
+def _dodging() -> State:
+    enemies = [_enemy(EnemyType.VIRUS, 22), _enemy(EnemyType.DAEMON, 32)]
+    return _room(Player(6), {14: _data(3), 26: _data(2), 20: _data(4)}, enemies)
+
+
+def _paid(state: State) -> bool:
+    return state.player.credits + state.player.energy < 2 * _FUNDS
+
+
+LESSONS = (
+    Lesson(
+        "Move",
+        "You are the white figure. The arrows move you one cell, and so does a click on a "
+        "neighbour. Walk onto the green exit.",
+        _moving,
+        lambda state: state.stage > 1,
+    ),
+    Lesson(
+        "Shoot",
+        "Go towards an enemy in your row or column, and you shoot it at any distance. A virus "
+        "takes two shots. Enemies move after each of your turns; a hit costs them theirs.",
+        _shooting,
+        lambda state: not state.enemies,
+    ),
+    Lesson(
+        "Siphon",
+        "Walk onto the data siphon in the corner, then press S: you get the credits and energy "
+        "of your cell and its four neighbours. They pay for programs.",
+        _siphoning,
+        lambda state: state.player.credits + state.player.energy > 0,
+        lambda state: not state.player.siphons and state.cells[0].content != Content.SIPHON,
+    ),
+    Lesson(
+        "Open a block",
+        "Blocks hold points or programs. Stand beside the block that says ROW and press S. Its "
+        "red number is how many enemies will come for that.",
+        _opening,
+        lambda state: bool(state.owned),
+        lambda state: not state.player.siphons,
+    ),
+    Lesson(
+        "Run a program",
+        "Now ROW is yours: its letter or a click on it runs it. It damages all enemies in your "
+        "row, through everything, and does not end your turn.",
+        _running,
+        lambda state: not state.enemies and _paid(state),
+        lambda state: not state.enemies,
+    ),
+    Lesson(
+        "See it coming",
+        "Red edges mark cells on which an enemy can hit you next turn. Reach the exit with all "
+        "three hearts: shoot from afar, or stay out of the red.",
+        _dodging,
+        lambda state: state.stage > 1 and state.player.hp >= PLAYER_HP,
+        lambda state: state.player.hp < PLAYER_HP,
+    ),
+)
+
+
+def progress(number: int, state: State) -> dict[str, object]:
+    """What the page shows of a room: `outcome` is `done`, `lost`, or None while it goes on."""
+    lesson = LESSONS[number]
+    outcome = None
+    if lesson.is_done(state):
+        outcome = "done"
+    elif state.over is Ending.DIED or lesson.is_lost(state):
+        outcome = "lost"
+    facts = {"title": lesson.title, "text": lesson.text, "outcome": outcome}
+    return {"number": number, "of": len(LESSONS), **facts}

@@ -1,0 +1,90 @@
+"""The tutorial in a real browser: six rooms, each done by keys, and the goal of a game."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser import fresh, opened, served, settled
+
+KEYS = {0: "ArrowUp", 1: "ArrowDown", 2: "ArrowLeft", 3: "ArrowRight", 4: "s", 12: "r"}
+SOLUTIONS = [
+    (0, 0, 3, 3, 3),
+    (3, 3),
+    (2, 2, 4),
+    (3, 4),
+    (12,),
+    (3, 3, 3, 3, 3, 0, 0, 0, 0, 3, 3),
+]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served("play", "--seed", "7") as it:
+        yield it
+
+
+def outcome(page: Any) -> str:
+    return str(page.get_attribute("#goal", "data-outcome"))
+
+
+def room(page: Any, number: int) -> None:
+    page.wait_for_function(
+        "(number) => hackmatrix.position.lesson?.number === number && !hackmatrix.busy", arg=number
+    )
+
+
+def test_a_newcomer_learns_in_six_rooms_and_then_plays(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        assert page.inner_text("#goal-title") == "Stage 1 of 8: reach the exit"
+        assert page.locator("#picture .pulse").count() == 1
+        page.click("#learn")
+        for number, solution in enumerate(SOLUTIONS):
+            room(page, number)
+            if number in (0, 5):
+                assert Axe().run(page).response["violations"] == []
+            for step, action in enumerate(solution, 1):
+                page.keyboard.press(KEYS[action])
+                settled(page, step)
+            assert outcome(page) == "done", number
+            page.keyboard.press("Enter")
+        page.wait_for_function("() => !hackmatrix.position.lesson && !hackmatrix.busy")
+        assert page.is_hidden("#learn")
+        assert page.inner_text("#goal-title") == "Stage 1 of 8: reach the exit"
+        assert "lesson" not in page.evaluate("() => localStorage.getItem('hackmatrix-games-play')")
+
+
+def test_a_room_that_is_lost_begins_again_and_can_be_left(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.click("#show-rules")
+        page.click("#tutorial")
+        room(page, 0)
+        page.click("#room-next")  # skips it
+        room(page, 1)
+        page.click("#room-next")
+        room(page, 2)
+        page.click("#room-next")
+        room(page, 3)
+        page.keyboard.press("s")  # too early: nothing is here to siphon
+        settled(page, 1)
+        assert outcome(page) == "lost"
+        page.keyboard.press("Enter")
+        settled(page, 0)
+        assert outcome(page) == ""
+        page.click("#copy-link")
+        assert "no link" in page.inner_text("#problem")
+        page.evaluate("() => hackmatrix.drop()")
+        page.wait_for_function("() => document.body.classList.contains('lost')")
+        page.wait_for_function("() => !document.body.classList.contains('lost')")
+        room(page, 3)
+        page.click("#room-leave")
+        page.wait_for_function("() => !hackmatrix.position.lesson")
+
+
+def test_the_goal_names_the_stage_and_nothing_moves_with_reduced_motion(
+    browser: Any, address: str
+) -> None:
+    with opened(browser, address, reduced_motion="reduce") as page:
+        assert page.evaluate("() => document.getAnimations().length") == 0
+        fresh(page, "7")
+        assert page.inner_text("#goal-title") == "Stage 1 of 8: reach the exit"
