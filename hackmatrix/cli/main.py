@@ -31,6 +31,7 @@ COMMANDS = {
     "play": Command("play", "play the game in a browser"),
     "watch": Command("watch", "watch an agent play, and think along"),
     "replay": Command("replay", "show a saved game, or write it as a film"),
+    "puzzles": Command("puzzles", "find puzzles in games of the packaged agent"),
     "page": Command("page", "write the page as files for any web server"),
     "train": Command("train", "train an agent by PPO"),
     "monitor": Command("monitor", "show the metrics of runs, live"),

@@ -135,6 +135,7 @@ ROWS = [
     Row(r"hackmatrix monitor .*--page", prints="<html", does="serves"),
     Row(r"hackmatrix monitor", prints="update"),
     Row(r"hackmatrix page --export", writes=("site/index.html",)),
+    Row(r"hackmatrix puzzles", "--games 1", writes=("puzzles.json",)),
     Row(r"hackmatrix conformance", prints="26,704"),
     Row(
         r"hackmatrix bench env",

@@ -14,6 +14,7 @@ from hackmatrix.agents.shipped import PARAMS
 from hackmatrix.core.errors import UserError
 from hackmatrix.ui.page.assets import page_files
 from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, opened
+from hackmatrix.ui.session.puzzles import PACKAGED
 
 _PYODIDE = (
     "pyodide.mjs",
@@ -115,6 +116,7 @@ def _python(settings: dict[str, Any], weights: bytes) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in modules:
             archive.write(path, path.relative_to(root.parent))
+        archive.write(PACKAGED, PACKAGED.relative_to(root.parent))
         archive.writestr(SETTINGS, json.dumps(settings))
         archive.writestr(WEIGHTS, weights)
     return buffer.getvalue()

@@ -147,4 +147,4 @@ def progress(number: int, state: State) -> dict[str, object]:
     elif state.over is Ending.DIED or lesson.is_lost(state):
         outcome = "lost"
     facts = {"title": lesson.title, "text": lesson.text, "outcome": outcome}
-    return {"number": number, "of": len(LESSONS), **facts}
+    return {"kind": "room", "number": number, "of": len(LESSONS), **facts}

@@ -10,8 +10,10 @@ from typing import NamedTuple
 from hackmatrix.agents.roster.judge import Judge, Odds
 from hackmatrix.agents.roster.opinion import Opinion, opinion
 from hackmatrix.game.engine.actions import valid_actions
-from hackmatrix.game.engine.game import step
+from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.game import new_game, step
 from hackmatrix.game.engine.observation import observe
+from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import Ending, State
 from hackmatrix.game.engine.undo import copied
 from hackmatrix.game.foresight.imagined import imagined
@@ -45,16 +47,16 @@ def odds_at(judge: Judge, state: State) -> Odds:
 
 def reviewed(judge: Judge, state: State, action: int, seed: str) -> Move:
     """A move at a position, judged by the mean of the odds after it in made-up games."""
-    best = _view(judge, state).best
+    best = view_of(judge, state).best
     if action == best:
         return Move(best, 0.0)
     rng = random.Random(seed)
     games = [imagined(state, rng) for _ in range(SAMPLES)]
-    loss = _worth(judge, games, best) - _worth(judge, games, action)
+    loss = worth(judge, games, best) - worth(judge, games, action)
     return Move(best, max(0.0, loss))
 
 
-def _worth(judge: Judge, games: Sequence[State], action: int) -> float:
+def worth(judge: Judge, games: Sequence[State], action: int) -> float:
     """The mean chance of winning after an action; the dice are the same for every action."""
     total = 0.0
     for game in map(copied, games):
@@ -93,13 +95,24 @@ def _played(
         if game.over:
             return
         if action is None:
-            probabilities = _view(judge, game).probabilities
+            probabilities = view_of(judge, game).probabilities
             action = rng.choices(range(NUM_ACTIONS), probabilities)[0]
         step(game, action)
         action = None
         yield game
 
 
-def _view(judge: Judge, state: State) -> Opinion:
+def view_of(judge: Judge, state: State) -> Opinion:
+    """What the packaged agent thinks of a position."""
     valid = set(valid_actions(state))
     return opinion(judge.agent, observe(state), [a in valid for a in range(NUM_ACTIONS)])
+
+
+def ghost(judge: Judge, game: GameId) -> tuple[list[tuple[int, int]], bool, int]:
+    """The game as the packaged agent plays it: stage and player's cell of each step, won, score."""
+    state = new_game(Dice(*game))
+    places = [(state.stage, state.player.cell)]
+    while not state.over and len(places) <= MOST_STEPS:
+        step(state, view_of(judge, state).sample(game, len(places) - 1))
+        places.append((state.stage, state.player.cell))
+    return places, state.over is Ending.WON, state.player.score

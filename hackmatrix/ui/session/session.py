@@ -6,6 +6,7 @@ nothing of servers, and imports neither JAX nor NumPy.
 
 import random
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from typing import Any
 
 from hackmatrix.agents.roster.judge import Judge, Odds
@@ -20,7 +21,8 @@ from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.ui.session.descriptions import why_not
 from hackmatrix.ui.session.lessons import LESSONS, progress
 from hackmatrix.ui.session.position_data import facts_of, facts_of_action
-from hackmatrix.ui.session.review import MOST_STEPS, finished, future, odds_at, reviewed
+from hackmatrix.ui.session.puzzles import Puzzle, load
+from hackmatrix.ui.session.review import MOST_STEPS, finished, future, ghost, odds_at, reviewed
 from hackmatrix.ui.session.variations import Node, Tree
 
 YOU = "you"
@@ -37,6 +39,8 @@ Message = dict[str, Any]
 
 class Session:
     """A game and what was tried in it; `handle` is all there is to it."""
+
+    task: Callable[[], Message] | None  # what is to be done: of a room of the tutorial, a puzzle
 
     def __init__(
         self,
@@ -148,7 +152,7 @@ class Session:
         if self.playing and "agent" in message and message["agent"] is None:
             self._leave()
             return self._position()
-        if self.room is not None:
+        if not self.tree.is_game:
             raise UserError("no agent plays the rooms of the tutorial")
         name = self._named(message)
         self.agents[name]()  # it may be refused before anything changes
@@ -209,9 +213,34 @@ class Session:
     def lesson(self, message: Message) -> Message:
         """Opens room `number` of the tutorial."""
         number = _integer(message, "number", len(LESSONS))
-        self._open(_TUTORIAL, LESSONS[number].start(), number)
+        self._open(_TUTORIAL, LESSONS[number].start())
         self._leave()
+        self.task = lambda: progress(number, self.tree.state(self.at))
         return self._position(fresh=True)
+
+    def puzzle(self, message: Message) -> Message:
+        """Opens puzzle `number`, else that nearest to `rating` of those not in `done`."""
+        puzzles = packaged_puzzles()
+        if "number" in message:
+            number = _integer(message, "number", len(puzzles))
+        else:
+            rating, done = _integer(message, "rating", 10_000), message.get("done")
+            solved = {n for n in done if isinstance(n, int)} if isinstance(done, list) else set()
+            left = set(range(len(puzzles))) - solved or set(range(len(puzzles)))
+            number = min(left, key=lambda n: abs(puzzles[n].rating - rating))
+        puzzle = puzzles[number]
+        self._load(Replay(puzzle.game, puzzle.actions))
+        self._leave()
+        here = self.at
+        self.task = lambda: puzzle.progress(number, len(puzzles), self._after(here))
+        return self._position(fresh=True)
+
+    def ghost(self, _: Message) -> Message:
+        """The same game as the packaged agent plays it: `places`, whether it `won`, its `score`."""
+        if not self.tree.is_game:
+            raise UserError("no agent plays the rooms of the tutorial")
+        places, won, score = ghost(self._judge(), self.tree.game)
+        return {"places": places, "won": won, "score": score}
 
     def save(self, _: Message) -> Message:
         """The line that is shown, from its start to its end, as a replay."""
@@ -247,9 +276,9 @@ class Session:
 
     # --- the game --------------------------------------------------------------------------------
 
-    def _open(self, game: GameId, start: State | None = None, room: int | None = None) -> None:
+    def _open(self, game: GameId, start: State | None = None) -> None:
         self.tree = Tree(game, start)
-        self.room = room  # of the tutorial
+        self.task = None
         self.at = 0
         self.opinions: dict[int, Opinion] = {}
         self.odds: dict[int, Odds] = {}
@@ -259,6 +288,13 @@ class Session:
         self._open(replay.game)
         for action in replay.actions:
             self._play(action, "replay")
+
+    def _after(self, number: int) -> int | None:
+        """The action at a node with which the way to the position shown goes on, if it does."""
+        node = self._node()
+        while node.parent > number:
+            node = self.tree.nodes[node.parent]
+        return node.action if node.parent == number else None
 
     def _leave(self) -> None:
         """Nobody is at the controls, and nothing hidden is shown."""
@@ -384,8 +420,8 @@ class Session:
             node = self._node()
             taken = {"action": node.action, "by": node.by}
             answer["last"] = taken | facts_of_action(before, state, outcome)
-        if self.room is not None:
-            answer["lesson"] = progress(self.room, state)
+        if self.task is not None:
+            answer["task"] = self.task()
         if fresh:
             answer["game"] = str(self.tree.game)
             answer["nodes"] = [_brief_node(node) for node in self.tree.nodes]
@@ -415,10 +451,18 @@ _DOES: dict[str, Callable[[Session, Message], Message]] = {
     "finish": Session.finish,
     "hidden": Session.hidden,
     "lesson": Session.lesson,
+    "puzzle": Session.puzzle,
+    "ghost": Session.ghost,
     "save": Session.save,
     "load": Session.load,
     "resume": Session.resume,
 }
+
+
+@cache
+def packaged_puzzles() -> list[Puzzle]:
+    """The puzzles that come with the package, read once."""
+    return load()
 
 
 def _brief_node(node: Node) -> list[Any]:

@@ -30,7 +30,7 @@ def outcome(page: Any) -> str:
 
 def room(page: Any, number: int) -> None:
     page.wait_for_function(
-        "(number) => hackmatrix.position.lesson?.number === number && !hackmatrix.busy", arg=number
+        "(number) => hackmatrix.position.task?.number === number && !hackmatrix.busy", arg=number
     )
 
 
@@ -48,7 +48,7 @@ def test_a_newcomer_learns_in_six_rooms_and_then_plays(browser: Any, address: st
                 settled(page, step)
             assert outcome(page) == "done", number
             page.keyboard.press("Enter")
-        page.wait_for_function("() => !hackmatrix.position.lesson && !hackmatrix.busy")
+        page.wait_for_function("() => !hackmatrix.position.task && !hackmatrix.busy")
         assert page.is_hidden("#learn")
         assert page.inner_text("#goal-title") == "Stage 1 of 8: reach the exit"
         assert "lesson" not in page.evaluate("() => localStorage.getItem('hackmatrix-games-play')")
@@ -59,11 +59,11 @@ def test_a_room_that_is_lost_begins_again_and_can_be_left(browser: Any, address:
         page.click("#show-rules")
         page.click("#tutorial")
         room(page, 0)
-        page.click("#room-next")  # skips it
+        page.click("#task-next")  # skips it
         room(page, 1)
-        page.click("#room-next")
+        page.click("#task-next")
         room(page, 2)
-        page.click("#room-next")
+        page.click("#task-next")
         room(page, 3)
         page.keyboard.press("s")  # too early: nothing is here to siphon
         settled(page, 1)
@@ -77,8 +77,8 @@ def test_a_room_that_is_lost_begins_again_and_can_be_left(browser: Any, address:
         page.wait_for_function("() => document.body.classList.contains('lost')")
         page.wait_for_function("() => !document.body.classList.contains('lost')")
         room(page, 3)
-        page.click("#room-leave")
-        page.wait_for_function("() => !hackmatrix.position.lesson")
+        page.click("#task-leave")
+        page.wait_for_function("() => !hackmatrix.position.task")
 
 
 def test_the_goal_names_the_stage_and_nothing_moves_with_reduced_motion(

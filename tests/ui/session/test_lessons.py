@@ -33,11 +33,11 @@ def solution(number: int) -> tuple[int, ...]:
 def test_a_room_is_not_done_at_first_and_can_be_done(number: int) -> None:
     session = Session()
     answer = session.handle({"do": "lesson", "number": number})
-    assert answer["lesson"]["outcome"] is None
+    assert answer["task"]["outcome"] is None
     for action in solution(number):
-        assert answer["lesson"]["outcome"] is None
+        assert answer["task"]["outcome"] is None
         answer = session.handle({"do": "act", "action": action})
-    assert answer["lesson"]["outcome"] == "done"
+    assert answer["task"]["outcome"] == "done"
 
 
 @pytest.mark.parametrize("number", [2, 4, 5])
@@ -54,5 +54,5 @@ def test_a_room_is_no_game_and_a_new_game_leaves_it() -> None:
     session = Session()
     session.handle({"do": "lesson", "number": 1})
     assert "no game" in session.handle({"do": "save"})["error"]
-    assert "lesson" not in session.handle({"do": "new", "seed": "7"})
+    assert "task" not in session.handle({"do": "new", "seed": "7"})
     assert "error" in session.handle({"do": "lesson", "number": 6})

@@ -1,6 +1,6 @@
 // The board: its picture, the layers over it, and 36 buttons that can be focused and clicked.
 
-import { drawCell, element, letters, lettersWidth, shape } from "./draw.js";
+import { drawCell, element, letters, lettersWidth, newPiece, shape } from "./draw.js";
 
 const SIZE = 6, CELL = 100;
 const SWIPE = 24; // pixels, from a tap to a swipe
@@ -14,7 +14,7 @@ const cells = [], drawn = [], buttons = [];
 
 /** Makes the layers and the buttons; `hover(cell | null)`, `press(cell)` and `swipe(direction)` are told. */
 export function makeBoard({ hover, press, swipe }) {
-  for (const name of ["ground", "edges", "threat", "sprites", "chances", "moves", "preview", "exit"]) {
+  for (const name of ["ground", "edges", "threat", "sprites", "chances", "moves", "preview", "exit", "ghost"]) {
     layers[name] = element("g", { class: name });
     picture.append(layers[name]);
   }
@@ -179,6 +179,13 @@ export function showMoves(moves, here, neighbours) {
     const [sx, sy] = [x + dx * 22 + dy * aside, y + dy * 22 + dx * aside], [ex, ey] = [sx + dx * far, sy + dy * far];
     layers.moves.append(element("path", { d: `M${sx} ${sy} L${ex} ${ey} M${ex - dx * 14 - dy * 10} ${ey - dy * 14 - dx * 10} L${ex} ${ey} L${ex - dx * 14 + dy * 10} ${ey - dy * 14 + dx * 10}`, class: name }));
   });
+}
+
+/** A half-transparent player on a cell; null takes it away. */
+export function showFigure(cell) {
+  layers.ghost.replaceChildren();
+  if (cell === null) return;
+  layers.ghost.append(element("g", { transform: `translate(${cellX(cell)} ${cellY(cell)})`, class: "figure" }, newPiece("player")));
 }
 
 /** Points at the exit at first: a ring that pulses a few times. */

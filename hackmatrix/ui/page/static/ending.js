@@ -9,7 +9,7 @@ const SLOWLY = 0.4, TURNS = 3, PAUSE = 500; // milliseconds
 
 export function showEnding() {
   const { ending, last, seen } = store.position;
-  const isShown = Boolean(ending) && !store.position.lesson;
+  const isShown = Boolean(ending) && !store.position.task;
   $("ending").hidden = !isShown;
   if (!isShown) return;
   $("ending-words").textContent = `${ending} Score ${seen.player.score}.`;

@@ -4,6 +4,7 @@ import { play as animate, stop } from "./animate.js";
 import { begin, keep, recordEnd } from "./games.js";
 import { ask } from "./link.js";
 import { forgetLink } from "./share.js";
+import { record } from "./tasks.js";
 import { store } from "./store.js";
 import { complain, setUp, show, showBoard, tellVerdict } from "./view.js";
 
@@ -65,12 +66,14 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
   for (const [number, win, stages] of answer.odds ?? []) store.game.odds.set(number, [win, stages]);
   if (answer.about) setUp(answer.about);
   store.position = answer;
-  store.game.isRoom = Boolean(answer.lesson);
+  store.game.isTask = Boolean(answer.task);
+  if (answer.task && answer.added) record(answer.task);
+  store.game.isRoom = answer.task?.kind === "room";
   store.game.at = answer.at;
   if ((answer.nodes || answer.added) && !same && location.hash) forgetLink();
   keep(store.game, store.about, store.begun);
   for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
-  if (answer.added?.length && answer.seen.over && store.about.playing && !answer.lesson && isByHand(answer.at)) recordEnd(store.game.id, answer.seen);
+  if (answer.added?.length && answer.seen.over && store.about.playing && !answer.task && isByHand(answer.at)) recordEnd(store.game.id, answer.seen);
   if (answer.added?.length && answer.last.by === "you" && before?.agent) tellVerdict(before.agent, answer.last.action);
   else if (!answer.added) $("verdict").textContent = "";
   $("said").textContent = answer.last?.told.join(", ") ?? "";

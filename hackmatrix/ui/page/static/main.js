@@ -6,6 +6,7 @@ import { icon, useLook } from "./draw.js";
 import { showEnding, showLastTurns } from "./ending.js";
 import { forget, isBusy, send } from "./exchange.js";
 import { begin, finish, keep, listBest, listGames, unfinished } from "./games.js";
+import { showGhost } from "./ghost.js";
 import { actionOf, fillKeys } from "./keys.js";
 import { connect, drop } from "./link.js";
 import { suggestions } from "./panels.js";
@@ -15,7 +16,7 @@ import { copyLink, messageOf, messageOfLink, saveFile, treeOf } from "./share.js
 import { isWatched, store } from "./store.js";
 import { lineOf, showTime, surprises, unsure } from "./timeline.js";
 import { act, agentStep, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toSurprise, toVariation } from "./travel.js";
-import { nextRoom, openRoom } from "./tutorial.js";
+import { nextTask, openPuzzle, openRoom, solving, strip, today } from "./tasks.js";
 import { actionAt, complain, handlers, hover, point, show, showAnalysis, showBoard } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
@@ -34,8 +35,8 @@ function onKey(event) {
   const onButton = event.target.closest("button, summary") && (event.key === " " || event.key === "Enter");
   const watching = isWatched();
   if (onButton) return;
-  if (event.key === "Enter" && store.position.lesson?.outcome) { nextRoom(newGame); event.preventDefault(); return; }
-  if (store.position.seen.over && !store.position.lesson && (event.key === "r" || event.key === "R" || event.key === "Enter")) { newGame(""); event.preventDefault(); return; }
+  if (event.key === "Enter" && store.position.task?.outcome) { nextTask(newGame); event.preventDefault(); return; }
+  if (store.position.seen.over && !store.position.task && (event.key === "r" || event.key === "R" || event.key === "Enter")) { newGame(""); event.preventDefault(); return; }
   const action = actionOf(event, store.look.programs, $("wasd").checked);
   if (arrow && event.shiftKey) moveFocus(...arrow, store.position.seen.player.row * 6 + store.position.seen.player.col);
   else if (action !== null) act(action);
@@ -58,11 +59,11 @@ function wire() {
   on("next-game", () => newGame(""));
   on("copy-link", async () => complain(store.game.isRoom ? "A room of the tutorial has no link." : await copyLink(store.game, lineOf(store.game))));
   on("save", () => store.game.isRoom ? complain("A room of the tutorial is no game to save.") : saveFile(store.game, lineOf(store.game)));
-  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { $("games").close(); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games")); $("games").showModal(); });
-  on("tutorial", () => { $("rules").close(); pause(); openRoom(0); });
+  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { shut("games"); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games")); $("solving").textContent = `rating ${Math.round(solving().rating)}, best row ${solving().best}`; $("games").showModal(); });
+  on("tutorial", () => { shut("rules"); pause(); openRoom(0); });
   on("learn", () => { pause(); openRoom(0); });
-  on("room-next", () => nextRoom(newGame));
-  on("room-leave", () => newGame(""));
+  on("task-next", () => nextTask(newGame));
+  on("task-leave", () => newGame(""));
   on("analyse", analyse);
   on("review", analyse);
   on("retry", playOn);
@@ -70,7 +71,10 @@ function wire() {
   on("to-now", toEndOfLine);
   on("again", () => newGame(""));
   on("last-turns", () => { pause(); showLastTurns(); });
-  on("share-end", () => $("copy-link").click());
+  on("share-end", async () => complain(await copyLink(store.game, lineOf(store.game), strip(store.game.id, store.position.seen, store.look))));
+  on("daily", () => { shut("games"); newGame(today()); });
+  on("puzzles", () => { shut("games"); pause(); openPuzzle(); });
+  on("ghost", showGhost, "change");
   on("load", () => $("file").click());
   on("file", () => { if ($("file").files[0]) openFile($("file").files[0]); $("file").value = ""; }, "change");
   on("show-rules", () => $("rules").showModal());
@@ -101,7 +105,7 @@ function wire() {
 
 /** Reviews the game; where somebody plays, an agent takes the controls first, and its opinions are shown. */
 async function analyse() {
-  if (!store.about.reviews || store.position.lesson) return;
+  if (!store.about.reviews || store.game.isRoom) return;
   pause();
   if (!isWatched()) await send({ do: "control", agent: store.about.agents[0] }, { still: true });
   if (isWatched()) review(showAnalysis);
@@ -113,6 +117,12 @@ async function playOn() {
   endReview();
   await send({ do: "control", agent: null }, { still: true });
   $("said").textContent = "Your move: another one than before begins a variation.";
+}
+
+/** Closes a dialog for something else: the focus does not go back to the button that opened it. */
+function shut(id) {
+  $(id).close();
+  document.activeElement?.blur();
 }
 
 /** Keeps a switch of the view in this browser, and shows the position anew when it changes. */
@@ -133,7 +143,8 @@ function restore() {
   $("controls").selectedIndex = 0; // a new session begins so
   $("hidden").checked = false;
   if (!store.position) return send({ do: "hello" });
-  if (store.position.lesson) return openRoom(store.position.lesson.number);
+  const { task } = store.position;
+  if (task) return task.kind === "room" ? openRoom(task.number) : send({ do: "puzzle", number: task.number }, { still: true });
   return send(messageOf(treeOf(store.game)), { still: true, same: true });
 }
 

@@ -19,8 +19,8 @@ const replay = (seed, actions) => ({ format: "hackmatrix-replay", version: 1, se
 /** The replay of a line. */
 export const replayOf = (game, line) => replay(game.id, actionsOf(game, line));
 
-/** Copies a link to the step of the line; returns what to say. */
-export async function copyLink(game, line) {
+/** Copies a link to the step of the line, with words before it if given; returns what to say. */
+export async function copyLink(game, line, words = "") {
   const address = new URL(location.href), letters = actionsOf(game, line).map((action) => LETTERS[action]);
   const hasVariations = game.nodes.length > line.length, tree = hasVariations ? lettersOf(game) : "";
   const isWhole = tree.length <= LONGEST;
@@ -30,7 +30,7 @@ export async function copyLink(game, line) {
     : { seed: game.id, line: letters.join(""), step: game.nodes[game.at].step });
   const what = isWhole ? "The link is" : "The link, which has no room for the variations, is";
   try {
-    await navigator.clipboard.writeText(address.href);
+    await navigator.clipboard.writeText(words ? `${words}\n${address.href}` : address.href);
     return `${what} copied.`;
   } catch {
     history.replaceState(null, "", address);

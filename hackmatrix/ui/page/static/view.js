@@ -3,9 +3,10 @@
 import { stopAsking } from "./advice.js";
 import { showCells, showChances, showExit, showMoves, showPreview, showThreat } from "./board.js";
 import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
+import { showGhost } from "./ghost.js";
 import { endFinishing, showReport } from "./report.js";
 import { isWatched, store } from "./store.js";
-import { isNew, showGoal } from "./tutorial.js";
+import { isNew, showGoal } from "./tasks.js";
 import { lineOf, showTime } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
@@ -50,7 +51,7 @@ export function show() {
   showTime(store.game, handlers.go);
   showPast();
   showGoal(store.position);
-  document.body.classList.toggle("in-room", Boolean(store.position.lesson));
+  document.body.classList.toggle("in-room", store.position.task?.kind === "room");
   $("siphon").disabled = store.position.actions[4].why !== undefined;
   showChances(null);
   showPreview(null);
@@ -79,8 +80,9 @@ export function showBoard() {
   const here = store.position.seen.player.row * 6 + store.position.seen.player.col;
   showChances(store.position.agent && isShown() ? store.position.agent.probabilities : null, here, store.look.neighbours);
   showMoves(isWatched() && store.about.playing && !store.position.seen.over ? [[played()?.action, "own"], [store.position.agent?.suggests, "agents"]] : [], here, store.look.neighbours);
-  const isFirst = store.about.playing && (Boolean(store.position.lesson) || isNew() && store.position.seen.stage === 1);
+  const isFirst = store.about.playing && (store.position.task?.kind === "room" || isNew() && store.position.seen.stage === 1);
   showExit(isFirst && store.game.at === 0 ? store.position.board.findIndex(({ title }) => title.includes("exit")) : -1);
+  showGhost();
   handlers.end();
   point(pointed);
 }

@@ -1,0 +1,115 @@
+"""Puzzles: the packaged ones are what they say, and a session opens and judges them."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from hackmatrix.agents.roster.judge import judge
+from hackmatrix.agents.roster.names import resolve
+from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.cli.main import main
+from hackmatrix.core.errors import UserError
+from hackmatrix.game.engine.replay import GameId
+from hackmatrix.game.foresight.imagined import imagined
+from hackmatrix.ui.session.puzzles import Puzzle, load
+from hackmatrix.ui.session.review import worth
+from hackmatrix.ui.session.session import Session
+from hackmatrix.ui.session.variations import Tree
+
+PUZZLES = load()
+
+
+def position(puzzle: Puzzle) -> Tree:
+    tree, at = Tree(puzzle.game), 0
+    for action in puzzle.actions:
+        at = tree.play(at, action, "").number
+    return tree
+
+
+def test_a_hundred_come_with_the_package_the_easiest_first() -> None:
+    assert len(PUZZLES) == 100
+    assert len({(puzzle.game, puzzle.actions) for puzzle in PUZZLES}) == 100
+    ratings = [puzzle.rating for puzzle in PUZZLES]
+    assert ratings == sorted(ratings)
+
+
+@pytest.mark.parametrize("puzzle", PUZZLES)
+def test_one_action_alone_keeps_the_chance_of_winning(puzzle: Puzzle) -> None:
+    tree = position(puzzle)
+    assert [*puzzle.worth] == tree.valid_actions(len(puzzle.actions))
+    best, second = sorted(puzzle.worth.values(), reverse=True)[:2]
+    assert best - second >= 0.149  # as written, in three digits
+    assert best >= 0.4
+
+
+@pytest.mark.parametrize("puzzle", random.Random(0).sample(PUZZLES, 12))
+def test_games_that_were_made_up_anew_say_so_too(puzzle: Puzzle) -> None:
+    state, rng = position(puzzle).state(len(puzzle.actions)), random.Random("anew")
+    games = [imagined(state, rng) for _ in range(100)]
+    chances = {action: worth(judge(), games, action) for action in puzzle.worth}
+    assert max(chances, key=chances.__getitem__) == puzzle.solution
+
+
+def test_a_session_opens_the_nearest_and_judges_the_first_action() -> None:
+    session = Session(GameId(7), cast(resolve("shipped")), judge=judge, playing=True)
+    answer = session.handle({"do": "puzzle", "rating": 0, "done": [0]})
+    assert answer["task"]["number"] == 1
+    assert answer["task"]["outcome"] is None
+    puzzle = PUZZLES[1]
+    root = answer["at"]
+    wrong = min(puzzle.worth, key=puzzle.worth.__getitem__)
+    answer = session.handle({"do": "act", "action": wrong})
+    assert answer["task"]["outcome"] == "lost"
+    session.handle({"do": "go", "node": root})
+    answer = session.handle({"do": "act", "action": puzzle.solution})
+    assert answer["task"]["outcome"] == "done"
+    answer = session.handle(
+        {
+            "do": "act",
+            "action": answer["actions"].index(
+                next(action for action in answer["actions"] if "why" not in action)
+            ),
+        }
+    )
+    assert answer["task"]["outcome"] == "done"
+    everything = [*range(100)]
+    assert "task" in session.handle({"do": "puzzle", "rating": 5000, "done": everything})
+    assert "task" not in session.handle({"do": "new", "seed": "7"})
+
+
+@pytest.mark.parametrize("message", [{"number": 100}, {"number": "1"}, {"rating": -1}, {}])
+def test_a_puzzle_that_is_not_there_is_an_error(message: dict[str, object]) -> None:
+    assert "error" in Session().handle({"do": "puzzle", **message})
+
+
+def test_the_ghost_plays_as_the_watched_agent_does() -> None:
+    session = Session(GameId(7), cast(resolve("shipped")), judge=judge, playing=True)
+    ghost = session.handle({"do": "ghost"})
+    watched = Session(GameId(7), cast(resolve("shipped")))
+    for _ in range(20):
+        watched.handle({"do": "agent", "steps": 100})
+    states = [watched.tree.state(node.number) for node in watched.tree.nodes]
+    assert ghost["places"] == [(state.stage, state.player.cell) for state in states]
+    assert ghost["won"] == (states[-1].over == "won")
+    assert ghost["score"] == states[-1].player.score
+
+
+def test_the_command_finds_puzzles_and_writes_a_file_that_can_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "puzzles.json"
+    command = ["puzzles", "--games", "2", "--seed", "20261124", "-o", str(file)]
+    assert main(command) == 0
+    assert "of 2 games" in capsys.readouterr().out
+    expected = {p for p in map(str, PUZZLES) if "episode=0" in p or "episode=1)" in p}
+    assert {str(puzzle) for puzzle in load(file)} == expected
+
+
+def test_what_is_no_file_of_puzzles_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "puzzles.json"
+    for content in ("", "[]", '{"format": "hackmatrix-replay"}'):
+        file.write_text(content)
+        with pytest.raises(UserError, match="no file of puzzles"):
+            load(file)
+    assert main(["puzzles"]) == 2
