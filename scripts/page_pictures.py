@@ -16,10 +16,16 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
+from hackmatrix.agents.roster.names import resolve
+from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.game.engine.replay import GameId
+from hackmatrix.ui.session.session import Session
+
 DOCS = Path(__file__).parents[1] / "docs"
 GAME = DOCS / "won.json"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZE = {"width": 1440, "height": 900}
+SMALL = {"width": 1024, "height": 600}
 PHONE = {"width": 390, "height": 844}
 
 
@@ -30,7 +36,7 @@ def page(browser: Any, arguments: list[str], **options: Any) -> Iterator[Any]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
-            context = browser.new_context(**options)
+            context = browser.new_context(**{"color_scheme": "dark", **options})
             opened = context.new_page()
             opened.goto(server.stdout.readline().split()[0])
             opened.wait_for_selector("body[data-ready]")
@@ -38,6 +44,14 @@ def page(browser: Any, arguments: list[str], **options: Any) -> Iterator[Any]:
             context.close()
         finally:
             server.send_signal(signal.SIGINT)
+
+
+def walk(seed: int) -> dict[str, Any]:
+    """A game in which the player walks to the exit until it dies."""
+    walker = Session(GameId(seed), cast(resolve("exit")))
+    walker.handle({"do": "agent", "steps": 100})
+    replay: dict[str, Any] = walker.handle({"do": "save"})["replay"]
+    return replay
 
 
 def at_step(opened: Any, step: int) -> None:
@@ -72,6 +86,22 @@ def main() -> None:
             )
             opened.locator(f"#grid button[data-cell='{cell}']").hover()
             opened.screenshot(path=out / "page-play.png")
+        with page(browser, ["play", "--seed", "3"], viewport=SIZE) as opened:
+            opened.locator("#file").set_input_files(
+                [{**begun, "buffer": json.dumps(walk(3)).encode()}]
+            )
+            opened.click("#analyse")
+            opened.wait_for_selector("#report:visible")
+            opened.wait_for_selector("#report-progress", state="hidden")
+            opened.locator("#worst-moves button").first.click()
+            opened.wait_for_selector("#picture .own", state="attached")
+            opened.screenshot(path=out / "page-review.png")
+        with page(browser, ["play"], viewport=SMALL, color_scheme="light") as opened:
+            opened.click("#learn")
+            opened.wait_for_selector("#goal.task")
+            opened.click("#task-next")
+            opened.wait_for_function("() => hackmatrix.position.task.number === 1")
+            opened.screenshot(path=out / "page-tutorial.png", animations="disabled")
         with page(browser, ["watch", str(GAME)], viewport=SIZE) as opened:
             at_step(opened, 200)
             opened.keyboard.press("2")
@@ -84,7 +114,7 @@ def main() -> None:
         with page(browser, ["play", "--seed", "7"], **touch) as opened:
             opened.screenshot(path=out / "page-phone.png")
         browser.close()
-    print(f"page-play.png, page-watch.png and page-phone.png are in {out}")
+    print(f"page-play, page-watch, page-review, page-tutorial and page-phone .png are in {out}")
 
 
 if __name__ == "__main__":

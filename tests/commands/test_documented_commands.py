@@ -176,7 +176,9 @@ ROWS = [
     Row(
         r"python scripts/page_pictures",
         "--out .",
-        writes=("page-play.png", "page-watch.png", "page-phone.png"),
+        writes=tuple(
+            f"page-{name}.png" for name in ("play", "watch", "review", "tutorial", "phone")
+        ),
     ),
     Row(r"python -m benchmarks.page", "--repeats 1 --moves 10"),
     Row(r"python -m benchmarks.profile", "--num-envs 16 --num-steps 4"),

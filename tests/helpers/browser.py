@@ -37,10 +37,13 @@ def served(*arguments: str) -> Iterator[str]:
         assert process.wait(10) in (0, 130)
 
 
+_AS_USUAL = {"viewport": {"width": 1280, "height": 860}, "color_scheme": "dark"}
+
+
 @contextmanager
 def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
     """A page that is ready; at its end it must have asked no other host and said no error."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
+    context = browser.new_context(**_AS_USUAL | options)
     page = context.new_page()
     problems: list[str] = []
     page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)

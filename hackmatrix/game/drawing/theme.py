@@ -34,6 +34,32 @@ COLOURS = {
     "danger": "#ff5d6c",
 }
 
+# The same by day: dark on light, for pages.
+LIGHT = {
+    "background": "#f3f5f8",
+    "plate": "#dfe5ed",
+    "fire": "#cbd6e4",
+    "hollow": "#fbfcfe",
+    "edge": "#8494a6",
+    "faint": "#a9b6c4",
+    "label": "#465565",
+    "text": "#101a25",
+    "player": "#101a25",
+    "virus": "#b8125a",
+    "daemon": "#a04800",
+    "glitch": "#5f6400",
+    "cryptog": "#5a38bd",
+    "transmission": "#b32342",
+    "data": "#a9cdf2",
+    "program": "#98dccb",
+    "question": "#d0c2f5",
+    "siphon": "#00654f",
+    "exit": "#0d6718",
+    "credits": "#785300",
+    "energy": "#00579b",
+    "danger": "#b81628",
+}
+
 # Left, top and size of a shape in a cell. The content of a cell is large while no piece is there,
 # else small at the foot. For resources and hp it is the position of the first; each further one is
 # a `STEP` away.

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hackmatrix.game.drawing.theme import LOOK
+from hackmatrix.game.drawing.theme import LIGHT, LOOK
 from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.game.rules.board import CROSS, NEIGHBOUR
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -31,6 +31,7 @@ def look() -> bytes:
         for program in PROGRAMS
     ]
     tables: dict[str, Any] = {
+        "light": LIGHT,
         "actions": ACTION_NAMES,
         "programs": programs,
         "neighbours": NEIGHBOUR,

@@ -1,6 +1,7 @@
 // Plays the events of an action on the old picture: moves, hits, explosions, spawns.
 
 import { addEffect, addSprite, cellX, cellY, liftPieces } from "./board.js";
+import { sound } from "./sound.js";
 import { element, letters, lettersWidth, newPiece } from "./draw.js";
 
 const TIMES = { move: 110, attack: 190, hit: 190, land: 160, spawn: 150, siphon: 240, program: 260, stage: 260 };
@@ -9,6 +10,7 @@ const PHASE = {
   changed_type: "attack", siphoned: "siphon", program_ran: "program", landed: "land", hit: "hit",
   spawned: "spawn", stage_completed: "stage", picked_up: "attack",
 };
+const picture = document.getElementById("picture");
 let run = 0;
 
 /** Ends what is playing; the next picture is shown as it is. */
@@ -50,6 +52,7 @@ function batches(events) {
 }
 
 function start(event, sprites, duration) {
+  sound(event.kind);
   const at = (cell, kind) => sprites.find((s) => s.cell === cell && (!kind || s.kind === kind));
   const gone = (sprite) => { sprites.splice(sprites.indexOf(sprite), 1); };
   switch (event.kind) {
@@ -65,7 +68,7 @@ function start(event, sprites, duration) {
       if (event.to === undefined) { gone(sprite); return fade(sprite.piece, 1, 0, duration); }
       return slide(sprite, event.to, duration);
     }
-    case "attacked": return flash(at(event.cell, event.piece), duration);
+    case "attacked": return [...beam(sprites, event.cell, duration), ...flash(at(event.cell, event.piece), duration)];
     case "destroyed": {
       const sprite = at(event.cell, event.piece);
       if (sprite) gone(sprite);
@@ -87,7 +90,7 @@ function start(event, sprites, duration) {
     }
     case "hit": return lunge(at(event.cell, event.piece), event.to, sprites.find((s) => s.kind === "player"), duration);
     case "spawned": return ring(event.cell, duration, "transmission");
-    case "stage_completed": return [document.getElementById("picture").animate([{ opacity: 1 }, { opacity: 0.1 }], { duration })];
+    case "stage_completed": return [picture.animate([{ clipPath: "inset(0)" }, { clipPath: "inset(0 0 0 100%)" }], { duration, easing: "ease-in" })];
     default: return [];
   }
 }
@@ -114,12 +117,21 @@ function flash(sprite, duration) {
 function lunge(sprite, to, player, duration) {
   const animations = player ? [player.holder.animate([{ opacity: 1 }, { opacity: 0.2 }, { opacity: 1 }], { duration })] : [];
   if (!sprite) return animations;
+  animations.push(picture.animate([0, 5, -4, 2, 0].map((x) => ({ transform: `translate(${x}px, 0)` })), { duration })); // a glitch
   const dx = Math.sign(cellX(to) - cellX(sprite.cell)) * 38, dy = Math.sign(cellY(to) - cellY(sprite.cell)) * 38;
   const at = (x, y) => ({ transform: `translate(${x}px, ${y}px)` });
   const struck = element("rect", { x: cellX(to) + 3, y: cellY(to) + 3, width: 94, height: 94, class: "blow" });
   animations.push(addEffect(struck).animate([{ opacity: 0 }, { opacity: 0.8 }, { opacity: 0 }], { duration, fill: "forwards" }));
   animations.push(sprite.piece.animate([at(sprite.x, sprite.y), at(sprite.x + dx, sprite.y + dy), at(sprite.x, sprite.y)], { duration, fill: "forwards" }));
   return animations;
+}
+
+/** The shot of the player along its line. */
+function beam(sprites, cell, duration) {
+  const player = sprites.find((s) => s.kind === "player");
+  if (!player || (cellX(player.cell) !== cellX(cell) && cellY(player.cell) !== cellY(cell))) return [];
+  const d = `M${cellX(player.cell) + 50} ${cellY(player.cell) + 50} L${cellX(cell) + 50} ${cellY(cell) + 50}`;
+  return [addEffect(element("path", { d, class: "beam" })).animate([{ opacity: 1 }, { opacity: 0 }], { duration, easing: "ease-out", fill: "forwards" })];
 }
 
 function burst(cell, duration, ink) {

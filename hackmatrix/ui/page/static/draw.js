@@ -14,9 +14,10 @@ export function element(name, attributes = {}, ...children) {
 
 const idOf = (shape) => "shape-" + shape.replace("+", "-plus");
 
-/** Takes the look: defines its shapes in a hidden SVG, and its colours as CSS variables. */
-export function useLook(table) {
-  look = table;
+/** Takes the look, with the light colours if they are wanted: defines its shapes in a hidden SVG, its colours as CSS variables. */
+export function useLook(table, isLight) {
+  look = isLight ? { ...table, colours: table.light } : table;
+  document.documentElement.classList.toggle("light", isLight);
   const defs = element("defs");
   for (const [name, layers] of Object.entries(look.shapes)) {
     const paths = layers.map(([paint, width, d]) => {

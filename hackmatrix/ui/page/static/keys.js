@@ -3,18 +3,21 @@
 const ARROWS = { ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3 };
 const WASD = { w: 0, s: 1, a: 2, d: 3, e: 4 };
 
+const PLACES = "1234567890qwertyuiop"; // of owned programs, as in the original
+
 const isLetter = (key) => /^[a-z]$/.test(key);
 
-/** What the page writes on a program: its key, with the mark `shift` where WASD moves and letters need it. */
-export const labelOf = (program, shift, wasd) => (wasd && isLetter(program.key) ? shift : "") + program.key.toUpperCase();
+/** What the page writes on a program: its key, or that of its `place` among the owned ones; with the mark `shift` where WASD moves and letters need it. */
+export const labelOf = (program, shift, wasd, place = -1) => place >= 0 ? (PLACES[place] ?? "").toUpperCase() : (wasd && isLetter(program.key) ? shift : "") + program.key.toUpperCase();
 
-/** The action of a key press, or null. */
-export function actionOf(event, programs, wasd) {
+/** The action of a key press, or null. `owned` are the names of programs that keys run by their place, if they do. */
+export function actionOf(event, programs, wasd, owned = null) {
   if (event.key in ARROWS) return event.shiftKey ? null : ARROWS[event.key];
   const key = event.key.toLowerCase();
   if (wasd && isLetter(key) && !event.shiftKey) return WASD[key] ?? null;
   if (key === "s" && !wasd) return 4;
-  const number = programs.findIndex((program) => program.key === key);
+  const place = owned ? PLACES.indexOf(key) : -1;
+  const number = programs.findIndex((program) => owned ? place >= 0 && program.name === owned[place] : program.key === key);
   return number < 0 ? null : number + 5;
 }
 
@@ -27,6 +30,7 @@ export const GENERAL = [
   ["T", "threats on and off"],
   ["Shift + arrows", "move the focus over the board; Enter acts on the cell"],
   ["!", "review the game: what your moves cost, what the agent would have done"],
+  ["/", "with the coach: a hint; again: more of it, then the move itself"],
   ["R Enter", "after the end: a new game"],
   ["N", "choose a seed for a new game"],
   ["?", "this table"],

@@ -1,12 +1,12 @@
 // The page's keys, buttons and start.
 
 import { askOthers } from "./advice.js";
+import { hint } from "./coach.js";
 import { makeBoard, moveFocus } from "./board.js";
 import { icon, useLook } from "./draw.js";
 import { showEnding, showLastTurns } from "./ending.js";
 import { forget, isBusy, send } from "./exchange.js";
 import { begin, finish, keep, listBest, listGames, unfinished } from "./games.js";
-import { showGhost } from "./ghost.js";
 import { actionOf, fillKeys } from "./keys.js";
 import { connect, drop } from "./link.js";
 import { suggestions } from "./panels.js";
@@ -26,7 +26,7 @@ function onKey(event) {
   if (event.target.closest("input:not([type=checkbox]):not([type=range]), select, textarea")) return;
   const keys = {
     "?": () => $("show-keys").click(), ",": lookBack, ".": lookOn, Home: () => go(0), End: toEnd,
-    "!": analyse, "[": () => toVariation(-1), "]": () => toVariation(1), t: () => $("threat").click(), n: () => $("seed").select(),
+    "!": analyse, "/": () => hint(point), "[": () => toVariation(-1), "]": () => toVariation(1), t: () => $("threat").click(), n: () => $("seed").select(),
   };
   const watchKeys = {
     " ": play, Enter: agentStep, "/": () => $("surprise").click(), "'": () => $("unsure").click(),
@@ -37,11 +37,11 @@ function onKey(event) {
   if (onButton) return;
   if (event.key === "Enter" && store.position.task?.outcome) { nextTask(newGame); event.preventDefault(); return; }
   if (store.position.seen.over && !store.position.task && (event.key === "r" || event.key === "R" || event.key === "Enter")) { newGame(""); event.preventDefault(); return; }
-  const action = actionOf(event, store.look.programs, $("wasd").checked);
+  const action = actionOf(event, store.look.programs, $("wasd").checked, $("places").checked && !isWatched() ? store.position.seen.owned : null);
   if (arrow && event.shiftKey) moveFocus(...arrow, store.position.seen.player.row * 6 + store.position.seen.player.col);
   else if (action !== null) act(action);
-  else if (keys[event.key]) keys[event.key]();
   else if (watching && watchKeys[event.key]) watchKeys[event.key]();
+  else if (keys[event.key]) keys[event.key]();
   else if (watching && /^[1-9]$/.test(event.key) && store.position.agent) {
     const suggestion = suggestions(store.position.agent)[Number(event.key) - 1];
     if (suggestion) act(suggestion[0]);
@@ -74,7 +74,7 @@ function wire() {
   on("share-end", async () => complain(await copyLink(store.game, lineOf(store.game), strip(store.game.id, store.position.seen, store.look))));
   on("daily", () => { shut("games"); newGame(today()); });
   on("puzzles", () => { shut("games"); pause(); openPuzzle(); });
-  on("ghost", showGhost, "change");
+  on("hint", () => hint(point));
   on("load", () => $("file").click());
   on("file", () => { if ($("file").files[0]) openFile($("file").files[0]); $("file").value = ""; }, "change");
   on("show-rules", () => $("rules").showModal());
@@ -97,7 +97,8 @@ function wire() {
     button.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && point(action));
     button.addEventListener("pointerleave", () => point(null));
   }
-  for (const id of ["threat", "chances", "guess", "developer", "speed", "wasd"]) remember(id);
+  for (const id of ["threat", "chances", "guess", "developer", "speed", "wasd", "places", "coach", "sound", "ghost", "theme"]) remember(id);
+  on("theme", () => { finish(); location.reload(); }, "change"); // what is drawn keeps its colours
   addEventListener("hashchange", openLink);
   addEventListener("pagehide", finish);
   addEventListener("resize", () => store.position && showTime(store.game, go));
@@ -123,6 +124,12 @@ async function playOn() {
 function shut(id) {
   $(id).close();
   document.activeElement?.blur();
+}
+
+/** Whether the light colours are wanted: chosen here, else by the system. */
+function isLight() {
+  const chosen = localStorage.getItem("hackmatrix-theme") ?? "system";
+  return chosen === "light" || chosen === "system" && matchMedia("(prefers-color-scheme: light)").matches;
 }
 
 /** Keeps a switch of the view in this browser, and shows the position anew when it changes. */
@@ -172,7 +179,7 @@ async function start() {
   const opened = connect(lost, restore);
   Object.assign(handlers, { act, go, why: showFutures, end: showEnding });
   store.look = await (await fetch("look.json")).json();
-  useLook(store.look);
+  useLook(store.look, isLight());
   makeBoard({ hover, swipe: act, press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });
   $("siphon").append(icon("siphon", "siphon"));
   fillRules($("rules-body"));
@@ -186,5 +193,5 @@ async function start() {
 }
 
 // For tests: what is shown, and a lost connection.
-window.hackmatrix = { drop, game: store.game, get position() { return store.position; }, get busy() { return isBusy(); } };
+window.hackmatrix = { drop, game: store.game, get look() { return store.look; }, get position() { return store.position; }, get busy() { return isBusy(); } };
 start();

@@ -46,21 +46,21 @@ function stat([name, ink, number, label]) {
 }
 
 /** The programs, with the agent's probabilities if given; `point(action | null)` and `press(action)` are told. */
-export function showPrograms(position, look, probabilities, { point, press, wasd }) {
+export function showPrograms(position, look, probabilities, { point, press, wasd, places }) {
   const { seen, actions } = position;
   const entries = look.programs.map((program, i) => ({ ...program, action: i + 5, owned: seen.owned.includes(program.name), why: actions[i + 5].why, chance: Math.round(100 * (probabilities?.[i + 5] ?? 0)) }));
-  const draw = (list) => list.map((program) => slot(program, { point, press, wasd }));
+  const draw = (list, byPlace = false) => list.map((program, place) => slot(program, { point, press, wasd, place: byPlace ? place : -1 }));
   const owned = seen.owned.map((name) => entries.find((program) => program.name === name));
-  fill("owned", [owned, wasd], () => owned.length ? draw(owned) : [make("p", "quiet", "None yet: siphon a program block.")]);
+  fill("owned", [owned, wasd, places], () => owned.length ? draw(owned, places) : [make("p", "quiet", "None yet: siphon a program block.")]);
   const others = entries.filter((program) => !program.owned);
   fill("not-owned", [others.map((program) => program.name), wasd], () => draw(others));
 }
 
-function slot(program, { point, press, wasd }) {
+function slot(program, { point, press, wasd, place }) {
   const cost = make("span", "cost");
   if (program.credits) cost.append(icon("credits", "credits"), String(program.credits));
   if (program.energy) cost.append(icon("energy", "energy"), String(program.energy));
-  const key = labelOf(program, "⇧", wasd);
+  const key = labelOf(program, "⇧", wasd, place);
   const button = make("button", program.chance ? "program likely" : "program", icon(program.name, program.why === undefined ? "text" : program.owned ? "label" : "faint"),
     make("b", "", program.name, ...(program.chance ? [make("em", "", `${program.chance} %`)] : [])), cost, make("kbd", "", key), make("small", "", program.does));
   button.type = "button";

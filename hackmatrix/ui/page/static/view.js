@@ -1,6 +1,7 @@
 // Shows a position around and on the board, and what is pointed at.
 
 import { stopAsking } from "./advice.js";
+import { judgeMove } from "./coach.js";
 import { showCells, showChances, showExit, showMoves, showPreview, showThreat } from "./board.js";
 import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
 import { showGhost } from "./ghost.js";
@@ -40,7 +41,7 @@ export function show() {
   $("seed").value ||= store.game.id;
   if (document.activeElement !== $("seed")) $("seed").value = store.game.id;
   showNumbers(store.position.seen, store.look);
-  showPrograms(store.position, store.look, isShown() ? store.position.agent?.probabilities : null, { point, press: handlers.act, wasd: $("wasd").checked });
+  showPrograms(store.position, store.look, isShown() ? store.position.agent?.probabilities : null, { point, press: handlers.act, wasd: $("wasd").checked, places: $("places").checked && !isWatched() });
   showLast(store.position.last, store.game.nodes[store.game.at].total);
   const odds = isShown() ? store.game.odds.get(store.game.at) : undefined;
   showOdds(odds, store.look);
@@ -51,6 +52,7 @@ export function show() {
   showTime(store.game, handlers.go);
   showPast();
   showGoal(store.position);
+  judgeMove();
   document.body.classList.toggle("in-room", store.position.task?.kind === "room");
   $("siphon").disabled = store.position.actions[4].why !== undefined;
   showChances(null);
