@@ -1,5 +1,6 @@
 """The page as static files, which any web server gives: the session runs in the browser."""
 
+import hashlib
 import io
 import json
 import shutil
@@ -13,7 +14,7 @@ from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.agents.shipped import PARAMS
 from hackmatrix.core.errors import UserError
 from hackmatrix.ui.page.assets import page_files
-from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, opened
+from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, STARTS, WEIGHTS, opened
 from hackmatrix.ui.session.puzzles import PACKAGED
 
 _PYODIDE = (
@@ -39,8 +40,10 @@ _WINGS = ("core", "game", "agents", "ui")
 _POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
     "style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'"
+    "form-action 'none'; manifest-src 'self'"
 )
+_OFFLINE = "offline.js"
+_MANIFEST = '<link rel="manifest" href="manifest.webmanifest">'
 _WAKING = "This page needs JavaScript and a web server: it does not open as a file."
 _LINKS = {
     "play": '<a href="watch.html">Watch the agent</a>',
@@ -76,10 +79,21 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
     files["python.zip"] = _python(settings, weights)
     html = files.pop("index.html").decode()
     for page in PAGES:
-        files[f"{page}.json"] = opened(page, settings, weights)('{"do":"hello"}').encode()
+        for number, game in enumerate(STARTS if page == "play" else [PAGES[page]]):
+            first = opened(page, settings, weights, game)('{"do":"hello"}')
+            files[f"{page}-{number}.json"] = first.encode()
         files["index.html" if page == "play" else f"{page}.html"] = _html(html, page).encode()
+    files[_OFFLINE] = _offline(files)
     for file, content in files.items():
         (folder / file).write_bytes(content)
+
+
+def _offline(files: dict[str, bytes]) -> bytes:
+    """The service worker, with the names of all files and a version that they determine."""
+    names = sorted({*files} - {_OFFLINE}) + [f"pyodide/{file}" for file in _PYODIDE]
+    digest = hashlib.sha256(b"".join(files[name] for name in sorted(files))).hexdigest()[:12]
+    script = files[_OFFLINE].decode().replace('["FILES"]', json.dumps(["./", *names]))
+    return script.replace("VERSION", digest).encode()
 
 
 def _agent(agent: AgentName) -> tuple[dict[str, Any], bytes]:
@@ -124,11 +138,15 @@ def _python(settings: dict[str, Any], weights: bytes) -> bytes:
 
 def _html(html: str, page: str) -> str:
     """The page of the server with what an exported one needs besides."""
+    starts = len(STARTS) if page == "play" else 1
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     waking = f'<p id="waking" role="status">{_WAKING}</p>'
     for mark, text in (
-        ("<head>", f"<head>\n{policy}"),
-        ('<body class="loading">', f'<body class="loading" data-page="{page}">\n{waking}'),
+        ("<head>", f"<head>\n{policy}\n{_MANIFEST}"),
+        (
+            '<body class="loading">',
+            f'<body class="loading" data-page="{page}" data-starts="{starts}">\n{waking}',
+        ),
         ('<nav aria-label="Game">', f'<nav aria-label="Game">\n    {_LINKS[page]}'),
     ):
         assert html.count(mark) == 1, mark

@@ -9,6 +9,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.cli.main import main
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.observation import observe
+from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.rules.actions import SIPHON
 from hackmatrix.ui.page.export import _PYODIDE, _agent
 from hackmatrix.ui.page.in_browser import PAGES
@@ -33,6 +35,23 @@ from hackmatrix.ui.session.session import Session
 SECONDS = 240  # for Python to start, also where other tests take the processor
 MOVES = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 PYODIDE = Path(os.environ.get("HACKMATRIX_PYODIDE", ROOT / "node_modules" / "pyodide"))
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def hosted(site: Path) -> Iterator[str]:
+    """The address of a folder at a web server that knows nothing of it."""
+    handler = partial(QuietHandler, directory=str(site.parent))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/{site.name}/"
+        server.shutdown()
+        thread.join()
 
 
 def watching(agent: str) -> Session:
@@ -81,18 +100,26 @@ answer = begin("watch")
 print(json.dumps(json.loads(answer('{"do": "agent", "steps": 40}'))["added"]))
 answer = begin("play")
 print(json.loads(answer('{"do": "act", "action": 99}'))["error"])
+first = json.loads(answer('{"do": "puzzle", "rating": 1000}'))
+valid = next(i for i, action in enumerate(first["actions"]) if "why" not in action)
+node = json.loads(answer(json.dumps({"do": "act", "action": valid})))["at"]
+for message in ({"do": "review", "nodes": [node]}, {"do": "finish", "games": 1}, {"do": "ghost"}):
+    print(sorted(json.loads(answer(json.dumps(message)))))
 """
     # Isolated: neither this checkout nor installed packages are found.
     command = [sys.executable, "-I", "-S", "-c", code]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    added, error = result.stdout.splitlines()
+    added, error, *reviewed = result.stdout.splitlines()
+    reviews = agent == "shipped"
+    kinds = (["moves"], ["finished"], ["places", "score", "won"])
+    assert reviewed == [str(kind if reviews else ["error"]) for kind in kinds]
     assert [node[2] for node in json.loads(added)] == agents_moves(watching(agent), 40)
     assert error == "action: expected 0..27, got 99"
 
 
 def test_the_first_position_is_a_file(site: Path) -> None:
     for page, name in (("play", "index.html"), ("watch", "watch.html")):
-        first = json.loads((site / f"{page}.json").read_text())
+        first = json.loads((site / f"{page}-0.json").read_text())
         assert first["game"] == str(PAGES[page])
         assert first["about"]["agents"] == ["shipped", "scripted", "exit", "random"]
         assert first["about"]["playing"] == (page == "play")
@@ -100,6 +127,34 @@ def test_the_first_position_is_a_file(site: Path) -> None:
         html = (site / name).read_text()
         assert f'data-page="{page}"' in html
         assert "default-src 'none'" in html
+
+
+def test_it_opens_without_a_network_once_it_was_opened_and_can_be_installed(
+    browser: Any, site: Path
+) -> None:
+    """Pyodide is empty here: the board needs none."""
+    with hosted(site) as address:
+        context = browser.new_context()
+        page = context.new_page()
+        games = set()
+        for _ in range(6):
+            page.goto(address)
+            page.wait_for_selector("body[data-ready]")
+            games.add(page.evaluate("() => hackmatrix.game.id"))
+            page.evaluate("() => localStorage.clear()")
+        assert len(games) > 1
+        page.evaluate("async () => { await navigator.serviceWorker.ready; }")
+        manifest = json.loads((site / "manifest.webmanifest").read_text())
+        for file in (manifest["start_url"], *(icon["src"] for icon in manifest["icons"])):
+            assert (site / file).exists()
+        context.set_offline(True)
+        page.reload()
+        page.wait_for_selector("body[data-ready]")
+        assert page.locator("#grid button").count() == 36
+        assert page.locator("#picture .piece").count() >= 1
+        page.goto(f"{address}watch.html")
+        page.wait_for_selector("body[data-ready]")
+        context.close()
 
 
 @pytest.mark.parametrize(
@@ -137,23 +192,14 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("needs Pyodide: npm install --no-save pyodide")
     site = tmp_path_factory.mktemp("host") / "a" / "site"
     assert main(["page", "--export", str(site), "--pyodide", str(PYODIDE)]) == 0
-    handler = partial(QuietHandler, directory=str(site.parent))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/site/"
-        server.shutdown()
-        thread.join()
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
+    with hosted(site) as it:
+        yield it
 
 
 def test_the_game_is_the_engines(browser: Any, address: str) -> None:
-    game, rng = Game.new(*PAGES["play"]), random.Random(2)
+    rng = random.Random(2)
     with opened(browser, address) as page:
+        game = Game.new(*GameId.read(page.evaluate("() => hackmatrix.game.id")))
         page.set_default_timeout(1000 * SECONDS)
         page.select_option("#speed", "0")
         assert page.is_visible("#waking")  # the board is there before Python is
@@ -165,8 +211,9 @@ def test_the_game_is_the_engines(browser: Any, address: str) -> None:
             assert position["last"]["reward"] == outcome.reward
             assert position["seen"]["player"]["credits"] == game.state.player.credits
         assert page.locator("#waking").count() == 0
+        before = page.evaluate("() => hackmatrix.game.id")
         page.click("#next-game")
-        page.wait_for_function("() => hackmatrix.game.id !== '7'")
+        page.wait_for_function("(before) => hackmatrix.game.id !== before", arg=before)
 
 
 def test_the_agent_plays_as_behind_the_server_also_from_a_link(browser: Any, address: str) -> None:
