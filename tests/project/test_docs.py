@@ -144,12 +144,6 @@ def test_the_example_of_the_readme_runs(tmp_path: Path) -> None:
     assert names["outcome"].events
 
 
-def test_the_game_in_the_document_is_the_file() -> None:
-    text = (DOCS / "your-environment.md").read_text()
-    frog = (DOCS.parent / "examples" / "frog.py").read_text()
-    assert f"in full:\n\n```python\n{frog}```\n" in text
-
-
 @pytest.mark.slow
 def test_the_trainer_runs_from_python_as_documented(tmp_path: Path) -> None:
     script = write_example(DOCS / "training.md", tmp_path)

@@ -48,6 +48,7 @@ def test_every_page_of_the_documents_is_on_it(site: Path) -> None:
     assert "hackmatrix.make" in (site / "api.html").read_text()
     tables = (site / "environment.html").read_text()
     assert all(name in tables for name in ("enemies_seen", "exit_distance / 10", "go_to_best"))
+    assert "A frog on a pond" in (site / "your-environment.html").read_text()
 
 
 def test_links_lead_to_files_and_places_so_that_it_works_from_disk(site: Path) -> None:
