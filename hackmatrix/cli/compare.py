@@ -27,7 +27,7 @@ class CompareOptions:
     )
     metric: str | None = option(
         None,
-        "what to compare, a name in metrics.jsonl; unless given eval/mean_return, or the return "
+        "metric to compare, a name in metrics.jsonl; by default eval/mean_return, or the return "
         "in training if a run has no evaluations",
     )
     plot: Path | None = option(None, "write the curves to this file (.svg)")

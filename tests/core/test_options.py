@@ -147,9 +147,9 @@ def test_a_document_is_an_address_on_one_line(
     monkeypatch.setenv("COLUMNS", "60")
     with pytest.raises(SystemExit):
         main(["train", "--help"])
-    address = f"{REPOSITORY}/blob/main/docs/training.md"
+    address = f"{REPOSITORY}/blob/main/docs/networks.md"
     assert address in capsys.readouterr().out.split()
-    assert linked("see docs/training.md") == f"see {address}"
+    assert linked("see docs/networks.md") == f"see {address}"
 
 
 @pytest.mark.parametrize("value", [None, "blue"])

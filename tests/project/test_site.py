@@ -47,7 +47,7 @@ def test_every_page_of_the_documents_is_on_it(site: Path) -> None:
     assert "HackMatrix" in (site / "index.html").read_text()
     assert "hackmatrix.make" in (site / "api.html").read_text()
     tables = (site / "environment.html").read_text()
-    assert all(name in tables for name in ("enemies_seen", "exit_distance / 10", "go_to_best"))
+    assert all(name in tables for name in ("enemies_seen", "until_task", "go_to_best"))
     assert "A frog on a pond" in (site / "your-environment.html").read_text()
 
 
