@@ -110,7 +110,7 @@ def test_help_tells_defaults_ranges_and_choices(capsys: pytest.CaptureFixture[st
     for text in (
         "--color {red,blue} ink ",
         "--size FLOAT, --width FLOAT width (above 0 and at most 10, default 1.0)",
-        "--border, --no-border a line around it (on unless turned off)",
+        "--border, --no-border a line around it (default on)",
         "--filled paint the inside",
         "--shadow, --no-shadow paint a shadow",
         "files what to draw",
