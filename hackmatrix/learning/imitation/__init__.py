@@ -1,1 +1,1 @@
-"""Expert iteration: a network learns what a tree search with it has found."""
+"""Imitation of recorded games, and of the network's own tree search."""
