@@ -1,1 +1,1 @@
-"""Imitation of recorded games, and of the network's own tree search."""
+"""Imitation: a network learns from recorded games, and from its own tree search."""
