@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from paths import DOCS, ROOT
 
-from benchmarks.figures import table, with_table
+from benchmarks.figures import TABLES, table, with_table
 from hackmatrix.cli.main import main
 from hackmatrix.game.rules import observation as layout
 from hackmatrix.game.rules import tactical
@@ -182,11 +182,12 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def test_figures_of_the_readme_are_those_that_were_measured() -> None:
+@pytest.mark.parametrize("document", TABLES, ids=lambda path: path.stem)
+def test_figures_of_a_document_are_those_that_were_measured(document: Path) -> None:
     measured = json.loads((ROOT / "benchmarks" / "figures.json").read_text())
-    readme = (ROOT / "README.md").read_text()
-    assert readme == with_table(readme, measured)
-    assert table(measured) in readme
+    text = document.read_text()
+    assert text == with_table(text, measured, TABLES[document])
+    assert table(measured, TABLES[document]) in text
 
 
 def write_example(document: Path, folder: Path) -> str:
