@@ -77,7 +77,10 @@ FIGURES = {
         "the game under random play, on two CPU cores", "hackmatrix bench env", _SPEEDS, _speed
     ),
     "harder": Figure(
-        "- in late stages, among many enemies", "hackmatrix bench env --play harder", _SPEEDS, _speed
+        "- in late stages, among many enemies",
+        "hackmatrix bench env --play harder",
+        _SPEEDS,
+        _speed,
     ),
     "train": Figure(
         "training, on two CPU cores",

@@ -125,7 +125,7 @@ LEARNER_METRICS = (
         shown=_shown("grad norm", ",.3f"),
     ),
     Metric("train/learning_rate", Over.LOOP, "step size of Adam", shown=_shown("lr", ".3g")),
-    Metric("train/reward_scale", Over.UPDATES, "what rewards are divided by"),
+    Metric("train/reward_scale", Over.UPDATES, "divisor of the rewards"),
     Metric("eval/mean_return", Over.EVALUATION, "sum of a game's rewards"),
     Metric("eval/mean_length", Over.EVALUATION, "actions of a game"),
 )
