@@ -243,11 +243,3 @@ def test_files_of_the_repository_that_a_document_names_are_there() -> None:
             name for name in path.findall(document.read_text()) if not (ROOT / name).exists()
         ]
         assert missing == [], document.name
-
-
-def test_every_test_that_the_requirements_name_is_there() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (DOCS / "requirements.md").read_text())
-    assert len(named) > 40
-    for file, function in named:
-        text = (DOCS.parent / file).read_text()
-        assert f"def {function}(" in text or not function, f"{file}::{function}"
