@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         MonitorOptions,
         argv,
         command="hackmatrix monitor",
-        purpose="Show the metrics, alarms and checkpoints of runs, live or finished.",
+        purpose="Shows the metrics, alarms and checkpoints of runs, live or finished.",
         example="  hackmatrix monitor checkpoints/my-run --page\n"
         "      opens a page with plots that follow the run",
     )

@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         PlayOptions,
         argv,
         command="hackmatrix play",
-        purpose="Play HackMatrix in your browser, by keyboard, mouse or touch.",
+        purpose="Opens HackMatrix in your browser, to play by keyboard, mouse or touch.",
         example="  hackmatrix play --seed 7\n      opens the game of seed 7",
     )
     from importlib.util import find_spec

@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         WatchOptions,
         in_places(argv, ["--agent"]),
         command="hackmatrix watch",
-        purpose="Watch an agent play HackMatrix in your browser; step, look back, take over.",
+        purpose="Shows an agent at play in your browser; you can step, look back and take over.",
         example="  hackmatrix watch checkpoints/my-run/final_params.npz\n"
         "      plays, with probabilities and the odds of winning at every position",
     )
