@@ -1,4 +1,4 @@
-"""The figures of README's table: each is measured by the command beside it, as a user runs it."""
+"""The figures of README and docs/performance.md, each measured by the command beside it."""
 
 import json
 import re
@@ -19,7 +19,6 @@ from hackmatrix.core.options import option
 from hackmatrix.research.bench.options import Options
 
 ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
 BEGIN, END = "<!-- figures: python -m benchmarks.figures -->\n", "<!-- end of the figures -->\n"
 SEEDS = range(5)
 
@@ -49,7 +48,7 @@ def _wins(found: Sequence[Found]) -> str:
 def _wins_of_seeds(found: Sequence[Found]) -> str:
     rates = [rates["win_rate"] for rates in found]
     shares = ", ".join(f"{100 * rate:.0f}" for rate in rates)
-    return f"{100 * statistics.mean(rates):.0f} % of the games won ({shares} % for seeds 0 to 4)"
+    return f"{100 * statistics.mean(rates):.0f} % of games ({shares} % for seeds 0 to 4)"
 
 
 _RATES = ("win_rate", "win_rate_ci", "episodes")
@@ -68,17 +67,20 @@ FIGURES = {
     ),
     "random": Figure("random play wins", "hackmatrix evaluate random", _RATES, _wins),
     "quick": Figure(
-        "an agent trained by `make train`",
+        "an agent trained by `make train` wins",
         "hackmatrix train --config quick --seed {seed} --run-name quick{seed} --checkpoint-dir "
         "build/figures && hackmatrix evaluate build/figures/quick{seed}",
         _RATES,
         _wins_of_seeds,
     ),
     "env": Figure(
-        "the game alone, random play, on two CPU cores", "hackmatrix bench env", _SPEEDS, _speed
+        "the game under random play, on two CPU cores", "hackmatrix bench env", _SPEEDS, _speed
     ),
     "harder": Figure(
-        "- late stages, among many enemies", "hackmatrix bench env --play harder", _SPEEDS, _speed
+        "- in late stages, among many enemies",
+        "hackmatrix bench env --play harder",
+        _SPEEDS,
+        _speed,
     ),
     "train": Figure(
         "training, on two CPU cores",
@@ -87,14 +89,19 @@ FIGURES = {
         _speed,
     ),
 }
+# The documents with a table, and its rows.
+TABLES: dict[Path, Sequence[str]] = {
+    ROOT / "README.md": ("agent", "quick", "env"),
+    ROOT / "docs" / "performance.md": tuple(FIGURES),
+}
 
 
 @dataclass(frozen=True)
 class FiguresOptions(Options):
     """The command's options."""
 
-    only: str = option(",".join(FIGURES), "the figures to measure, with commas; empty for none")
-    out: Path = option(RESULTS / "figures.json", "file of all figures; the others are kept")
+    only: str = option(",".join(FIGURES), "figures to measure, separated by commas; empty for none")
+    out: Path = option(RESULTS / "figures.json", "file of all figures")
 
 
 class Measured(NamedTuple):
@@ -107,12 +114,12 @@ class Measured(NamedTuple):
         return self.figures
 
     def text(self) -> str:
-        """README's table."""
-        return table(self.figures)
+        """The table of all figures."""
+        return table(self.figures, tuple(FIGURES))
 
 
 def measure(options: FiguresOptions) -> Measured:
-    """Measures figures, and writes the file and README's table.
+    """Measures figures, and writes the file and the documents' tables.
 
     Raises:
         UserError: there is no figure of a name, or a command fails.
@@ -125,7 +132,8 @@ def measure(options: FiguresOptions) -> Measured:
         figures[name] = _measured(FIGURES[name])
         content = json.dumps({name: figures[name] for name in FIGURES if name in figures}, indent=1)
         write_atomically(options.out, f"{content}\n".encode())
-    README.write_text(with_table(README.read_text(), figures))
+    for document, rows in TABLES.items():
+        document.write_text(with_table(document.read_text(), figures, rows))
     return Measured(figures)
 
 
@@ -157,25 +165,25 @@ def _run(line: str) -> str:
     return done.stdout
 
 
-def table(figures: Mapping[str, Any]) -> str:
-    """The figures as a table in Markdown, with the machine and the date of each."""
+def table(figures: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Some of the figures as a table in Markdown, with the machine and the dates."""
+    shown = {name: figures[name] for name in names if name in figures}
     rows = ["| | | measured by |", "|---|---|---|"]
-    for name, figure in FIGURES.items():
-        if name in figures:
-            command = "make train" if name == "quick" else figure.command
-            value = figure.text(figures[name]["results"])
-            rows.append(f"| {figure.title} | {value} | `{command}` |")
-    machines = sorted({f"{f['cores']} cores of an {f['processor']}" for f in figures.values()})
-    dates = sorted({f["date"] for f in figures.values()})
+    for name, measured in shown.items():
+        figure = FIGURES[name]
+        command = "make train" if name == "quick" else figure.command
+        rows.append(f"| {figure.title} | {figure.text(measured['results'])} | `{command}` |")
+    machines = sorted({f"{f['cores']} cores of an {f['processor']}" for f in shown.values()})
+    dates = sorted({f["date"] for f in shown.values()})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-    note = f"On {' and '.join(machines)} without accelerator, {when}; 95 % intervals."
+    note = f"{' and '.join(machines)}, no accelerator, {when}; 95 % intervals."
     return "\n".join([*rows, "", note]) + "\n"
 
 
-def with_table(text: str, figures: Mapping[str, Any]) -> str:
+def with_table(text: str, figures: Mapping[str, Any], names: Sequence[str]) -> str:
     """A document with its table of figures made anew."""
     pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-    return pattern.sub(lambda _: f"{BEGIN}\n{table(figures)}\n{END}", text)
+    return pattern.sub(lambda _: f"{BEGIN}\n{table(figures, names)}\n{END}", text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -185,8 +193,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         measure,
         FiguresOptions,
         argv,
-        purpose="Measures the figures of README, an hour in all, and writes its table.",
-        example="--only env,harder\n      measures these two, and keeps the others",
+        purpose="Measures the documented figures (an hour) and writes the tables that show them.",
+        example="--only env,harder\n      measures these two and keeps the others",
     )
 
 

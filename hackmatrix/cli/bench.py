@@ -41,12 +41,12 @@ BENCHMARKS = {
     ),
     "train": Benchmark(
         options.TrainOptions,
-        "training steps per second, and what the network's matrix products allow",
+        "training steps per second, and the limit set by the network's matrix products",
         "--num-envs 256 --epochs 4\n      a batch of 256 x 128 transitions, read four times",
     ),
     "memory": Benchmark(
         options.MemoryOptions,
-        "bytes of a transition, and peak memory of training",
+        "bytes per transition, and peak memory of training",
         "--num-envs 256\n      memory of training on 256 games",
     ),
     "compile": Benchmark(
@@ -101,7 +101,7 @@ def _help() -> str:
         [
             "usage: hackmatrix bench WHAT [--json] ...",
             "",
-            "Measures speed and memory. Figures are medians of repeats.",
+            "Measures speed and memory; figures are medians of repeats.",
             "",
             "what:",
             *lines,

@@ -21,7 +21,7 @@ _UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
 class CacheOptions:
     """The command's options."""
 
-    empty: bool = option(False, "remove all programs; the next run makes its own anew")
+    empty: bool = option(False, "remove all programs; the next run compiles its own")
 
 
 def main(argv: list[str]) -> int:
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
         CacheOptions,
         argv,
         command="hackmatrix cache",
-        purpose="Shows the programs that are kept on disk, so that later runs start at once.",
+        purpose="Shows the compiled programs kept on disk, which let later runs start at once.",
         example=_EXAMPLE,
     )
     folder = _folder()

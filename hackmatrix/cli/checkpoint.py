@@ -58,9 +58,10 @@ class ConvertOptions:
         "or as gs://...",
     )
     target: Path = option(
-        dataclasses.MISSING, "the new file; its ending is its format: .npz, .safetensors, .onnx"
+        dataclasses.MISSING,
+        "new file; its suffix gives the format: .npz, .safetensors or .onnx",
     )
-    agent: int = option(0, "which agent of a checkpoint of many, from 0 on", at_least=0)
+    agent: int = option(0, "agent to take from a checkpoint of several, counted from 0", at_least=0)
 
     def __post_init__(self) -> None:
         check(self)

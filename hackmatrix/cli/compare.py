@@ -12,9 +12,9 @@ from hackmatrix.core.options import check, option
 
 _EXAMPLE = """\
   hackmatrix compare checkpoints/a-0 checkpoints/a-1 checkpoints/b-0 checkpoints/b-1
-      runs whose settings differ in the seed alone are one group; the groups are compared
+      compares groups of runs; runs whose settings differ only in the seed form one group
   hackmatrix compare old=checkpoints/a-0,checkpoints/a-1 new=checkpoints/b-0,checkpoints/b-1
-      names the groups; the first is what the others are compared with"""
+      names the groups; the others are compared with the first"""
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from hackmatrix.game.conformance.verdicts import Report
 
 _EXAMPLE = """\
   hackmatrix conformance tests/data/traces_dev.jsonl.gz
-      plays every recorded step with the engine and prints, for each action, how many steps came
-      out as recorded, how many differ as section 13 of docs/rules.md declares, and how many failed
+      replays every recorded step and prints, for each action, how many steps came out as recorded,
+      how many after a difference that section 13 of docs/rules.md declares, and how many failed
 
-Exits with 0 when no step failed, 1 when one did (or when the random outcomes, taken together, are
-impossible by the rules), 2 when a file cannot be read."""
+Exit codes: 0 if no step failed, 1 if one did (or if the random outcomes, taken together, are
+impossible by the rules), 2 if a file cannot be read."""
 
 
 @dataclass(frozen=True)

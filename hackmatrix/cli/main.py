@@ -36,7 +36,7 @@ COMMANDS = {
     "train": Command("train", "train an agent by PPO"),
     "monitor": Command("monitor", "show the metrics of runs, live"),
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
-    "tune": Command("tune", "search for settings of training"),
+    "tune": Command("tune", "search for training settings"),
     "compare": Command("compare", "compare runs over their seeds"),
     "data": Command("data", "record, verify and export games of agents"),
     "clone": Command("clone", "train a network on recorded games"),

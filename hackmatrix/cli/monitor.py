@@ -27,18 +27,18 @@ class MonitorOptions(ServedOptions):
 
     runs: tuple[str, ...] = option(
         (),
-        "folders of runs, or names of runs in --log-dir; a folder that holds runs means all of "
-        "them; by default the newest run in --log-dir; all here or as gs://...",
+        "runs, as folders or as names in --log-dir, or folders of runs; local or gs://...; by "
+        "default the newest run in --log-dir",
         positional=True,
     )
     port: int = option(8643, "port of the page, 0 for any free one", at_least=0, at_most=MAX_PORT)
     log_dir: Path = option(Path("checkpoints"), "folder of runs")
     refresh_interval: float = option(
-        5.0, "seconds between two looks at the files", at_least=0.2, at_most=3600
+        5.0, "seconds between reads of the files", at_least=0.2, at_most=3600
     )
-    page: bool = option(False, "as a page with plots, in a browser")
-    once: bool = option(False, "print the table once and end")
-    json: bool = option(False, "print the last values of all runs as one JSON object and end")
+    page: bool = option(False, "show a page with plots in a browser")
+    once: bool = option(False, "print the table once and exit")
+    json: bool = option(False, "print the last values of all runs as one JSON object and exit")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         MonitorOptions,
         argv,
         command="hackmatrix monitor",
-        purpose="Show the metrics, alarms and checkpoints of runs, live or finished.",
+        purpose="Shows the metrics, alarms and checkpoints of runs, live or finished.",
         example="  hackmatrix monitor checkpoints/my-run --page\n"
         "      opens a page with plots that follow the run",
     )

@@ -14,7 +14,7 @@ from hackmatrix.core.options import check, option
 class ExportOptions:
     """The command's options."""
 
-    export: Path | None = option(None, "folder to write, a new or an empty one")
+    export: Path | None = option(None, "folder to write; new or empty")
     agent: str = option(
         SHIPPED, f"the agent at the controls: {A_NETWORK}, `random`, `exit` or `scripted`"
     )

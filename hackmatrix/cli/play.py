@@ -22,8 +22,12 @@ class ServedOptions:
     """Where a page is served."""
 
     port: int = option(8642, "port of the page, 0 for any free one", at_least=0, at_most=MAX_PORT)
-    host: str = option("127.0.0.1", "address to serve at; others than this machine's want --token")
-    token: str | None = option(None, "what a browser must give, as in http://host:port/?token=...")
+    host: str = option(
+        "127.0.0.1", "address to serve at; one that other machines reach needs --token"
+    )
+    token: str | None = option(
+        None, "secret that a browser must send, as http://host:port/?token=..."
+    )
     open: bool = option(True, "open the page in a browser")
 
     def __post_init__(self) -> None:
@@ -34,7 +38,7 @@ class ServedOptions:
 class PageOptions(ServedOptions):
     """Where a game is shown."""
 
-    terminal: bool = option(False, "in this terminal instead of a browser")
+    terminal: bool = option(False, "use this terminal instead of a browser")
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def main(argv: list[str]) -> int:
         PlayOptions,
         argv,
         command="hackmatrix play",
-        purpose="Play HackMatrix in your browser, by keyboard, mouse or touch.",
+        purpose="Opens HackMatrix in your browser, to play by keyboard, mouse or touch.",
         example="  hackmatrix play --seed 7\n      opens the game of seed 7",
     )
     from importlib.util import find_spec

@@ -16,8 +16,8 @@ class PuzzleOptions:
     """The command's options."""
 
     out: Path | None = option(None, "file to write; also -o")
-    games: int = option(1000, "games to look at", at_least=1)
-    most: int | None = option(None, "puzzles after which it ends", at_least=1)
+    games: int = option(1000, "games to search", at_least=1)
+    most: int | None = option(None, "stop after this many puzzles", at_least=1)
     seed: int = option(0, "stream of the games", at_least=0, at_most=2**31 - 1)
 
     def __post_init__(self) -> None:
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
         PuzzleOptions,
         ["--out" if argument == "-o" else argument for argument in argv],
         command="hackmatrix puzzles",
-        purpose="Finds puzzles in games of the packaged agent: positions in which one action alone "
+        purpose="Finds puzzles in games of the packaged agent: positions in which only one action "
         "keeps the chance of winning.",
         example="  hackmatrix puzzles --games 100 -o puzzles.json\n"
         "      takes a few seconds a game; Ctrl+C keeps what was found",

@@ -24,7 +24,7 @@ class ReplayOptions:
     svg: Path | None = option(None, "write a picture of one step")
     terminal: bool = option(False, "show it in the terminal")
     step: int | None = option(None, "the step that --svg shows; otherwise the last", at_least=0)
-    start: int = option(0, "the step with which the others begin", at_least=0)
+    start: int = option(0, "first step of --gif, --mp4 and --terminal", at_least=0)
     width: int = option(600, "of films, in pixels; an even number", at_least=64, at_most=2_160)
     speed: float = option(3.0, "steps per second", at_least=0.1, at_most=50)
 

@@ -8,10 +8,10 @@ from hackmatrix.core.errors import UserError
 _HELP = """\
 usage: hackmatrix sb3 {train,watch} ...
 
-MaskablePPO of Stable-Baselines3 on the game: slower than `hackmatrix train`, in its known way.
+MaskablePPO of Stable-Baselines3 on the game: slower than `hackmatrix train`.
 
   train  train an agent
-  watch  let a saved one play
+  watch  watch a saved agent play
 
 `hackmatrix sb3 train --help` and `hackmatrix sb3 watch --help` explain each and show an example.
 example:
@@ -39,7 +39,7 @@ def train(argv: list[str], command: str = "hackmatrix sb3 train") -> int:
         Sb3TrainOptions,
         argv,
         command=command,
-        purpose="Trains MaskablePPO of Stable-Baselines3, and keeps models, logs and a history.",
+        purpose="Trains MaskablePPO of Stable-Baselines3; writes models, logs and a history.",
         example=f"  {command} --preset tactical --timesteps 500000 --eval-freq 50000 --no-wandb",
     )
     from hackmatrix.integrations.sb3 import train as work
@@ -57,7 +57,7 @@ def watch(argv: list[str], command: str = "hackmatrix sb3 watch") -> int:
         WatchOptions,
         argv,
         command=command,
-        purpose="Lets a saved model play, deterministically, and shows its games on a terminal.",
+        purpose="Plays games with a saved model, without sampling, and shows them on a terminal.",
         example=f"  {command} models/hackmatrix-nov22-26-1/best_model.zip --episodes 3",
     )
     from hackmatrix.integrations.sb3 import watch as work

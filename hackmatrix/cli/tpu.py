@@ -64,7 +64,7 @@ def _export(argv: list[str]) -> int:
     usage = f"usage: hackmatrix tpu export {{{','.join(EXPORTS)}}} FILE"
     if kind in ("-h", "--help"):
         meanings = "\n".join(f"  {name:<9} {row.meaning}" for name, row in EXPORTS.items())
-        print(f"{usage}\n\nPrints a file with which something else trains:\n{meanings}")
+        print(f"{usage}\n\nPrints the training as a file for another scheduler:\n{meanings}")
         return 0
     if kind not in EXPORTS:
         raise UserError(f"expected one of {', '.join(EXPORTS)}, got {kind!r}; {usage}")
@@ -82,7 +82,7 @@ def _help() -> str:
         [
             "usage: hackmatrix tpu COMMAND FILE [--dry-run] ...",
             "",
-            "Cloud TPUs through gcloud: each command prints the line that it runs.",
+            "Cloud TPUs through gcloud; each command prints the gcloud lines that it runs.",
             "",
             *rows,
             "",

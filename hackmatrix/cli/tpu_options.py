@@ -24,7 +24,7 @@ class TpuOptions:
 class CreateOptions(TpuOptions):
     """Options that ask for a TPU."""
 
-    direct: bool = option(False, "make it now or fail, without the queue")
+    direct: bool = option(False, "create the TPU now or fail, without the queue")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LogOptions(TpuOptions):
 
     worker: str = option("0", _HOSTS)
     lines: int = option(100, "number of last lines", at_least=1)
-    follow: bool = option(False, "go on with what is printed from now on")
+    follow: bool = option(False, "keep printing new output")
     service: bool = option(False, "the log of the TPU's own service instead of training's")
 
 
@@ -48,12 +48,12 @@ class LogOptions(TpuOptions):
 class FetchOptions(TpuOptions):
     """Where to."""
 
-    output: Path = option(Path("checkpoints"), "folder on this machine for the run's folder")
+    output: Path = option(Path("checkpoints"), "local folder to copy the run into")
 
 
 @dataclass(frozen=True)
 class RunOptions(FetchOptions):
     """Options of resuming."""
 
-    retry: bool = option(False, "training failed: set up the newest code and try again")
-    keep: bool = option(False, "do not delete the TPU when training is finished")
+    retry: bool = option(False, "after training failed: update the code and try again")
+    keep: bool = option(False, "keep the TPU when training has finished")

@@ -217,27 +217,31 @@ def _one(line: Callable[[Description], commands.Argv]) -> Callable[[Description,
 
 SUBCOMMANDS = {
     "run": Subcommand(
-        "Trains from nothing to the fetched run, whatever happens to the TPU.",
+        "Creates the TPU, trains, replaces a preempted TPU, fetches the run, deletes the TPU.",
         RunOptions,
         work=_run,
     ),
-    "status": Subcommand("Tells the states of the TPU, and what `run` would do.", work=_status),
-    "init": Subcommand("Switches the project's services on, makes the bucket.", work=_init),
-    "create": Subcommand("Asks for the TPU.", CreateOptions, lines=_create),
-    "setup": Subcommand("Sets all hosts up.", lines=_set_up),
-    "update": Subcommand("Brings the newest code of the branch to all hosts.", lines=_set_up),
-    "train": Subcommand("Starts training on all hosts, in sessions of tmux.", work=_train),
-    "attach": Subcommand("Shows the session in which the first host trains.", work=_attach),
-    "logs": Subcommand("Shows what training printed.", LogOptions, lines=_logs),
+    "status": Subcommand("Shows the state of the TPU, and what `run` would do.", work=_status),
+    "init": Subcommand("Enables the project's services and creates the bucket.", work=_init),
+    "create": Subcommand("Requests the TPU.", CreateOptions, lines=_create),
+    "setup": Subcommand("Sets up all hosts.", lines=_set_up),
+    "update": Subcommand(
+        "Updates the code on all hosts to the newest of the branch.", lines=_set_up
+    ),
+    "train": Subcommand("Starts training on all hosts, in tmux.", work=_train),
+    "attach": Subcommand("Attaches to the first host's tmux session.", work=_attach),
+    "logs": Subcommand("Prints the output of training.", LogOptions, lines=_logs),
     "ssh": Subcommand(
-        "Opens a shell on a host; FILE -- COMMAND runs one on all.", HostOptions, work=_shell
+        "Opens a shell on a host; FILE -- COMMAND runs a command on all.", HostOptions, work=_shell
     ),
     "fetch": Subcommand("Copies the run to this machine.", FetchOptions, lines=_fetch),
     "list": Subcommand(
         "Lists TPUs and requests in the zone.", lines=lambda tpu, _: commands.list_all(tpu)
     ),
-    "images": Subcommand("Lists types, runtimes, and packages for new hosts.", work=_images),
-    "quota": Subcommand("Tells the project's quotas.", lines=_one(commands.quota)),
+    "images": Subcommand(
+        "Lists TPU types, runtimes, and packages cached for new hosts.", work=_images
+    ),
+    "quota": Subcommand("Lists the project's quotas.", lines=_one(commands.quota)),
     "stop": Subcommand("Stops an on-demand TPU; its disk stays.", lines=_one(commands.stop)),
     "start": Subcommand("Starts a stopped TPU.", lines=_one(commands.start)),
     "delete": Subcommand("Deletes the TPU and its request.", work=_delete),

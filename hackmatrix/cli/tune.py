@@ -14,9 +14,9 @@ from hackmatrix.research.tuning.options import TuneOptions
 
 _EXAMPLE = """\
   hackmatrix tune --config cartpole_best --search-space space.yaml --num-trials 30
-      30 trials with Optuna's TPE; the same command goes on after a kill
+      30 trials with Optuna's TPE; the same command continues after a kill
   hackmatrix tune --config cartpole_best --search-space space.yaml --sampler random
-      random search beside it, in the same folder and the same report"""
+      adds a random search, in the same folder and the same report"""
 
 
 def main(argv: list[str], command: str = "hackmatrix tune") -> int:
@@ -25,7 +25,7 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
         TuneOptions,
         argv,
         command=command,
-        purpose="Searches for settings of training, trains the winner again with fresh seeds, and "
+        purpose="Searches for training settings, retrains the winner with fresh seeds, and "
         "writes the best settings as a file for `hackmatrix train --config`.",
         example=_EXAMPLE,
     )

@@ -22,11 +22,11 @@ class WatchOptions(PageOptions):
 
     agent: str | None = option(
         None,
-        f"{AN_AGENT}. Or a saved game (.json); default `shipped`",
+        f"{AN_AGENT}. Or a saved game (.json). Default: `shipped`",
         positional=True,
     )
-    run: Path | None = option(None, "a run's folder: all its checkpoints can be asked")
-    latest: bool = option(False, "the newest run in --checkpoint-dir")
+    run: Path | None = option(None, "a run's folder, to choose among all its checkpoints")
+    latest: bool = option(False, "watch the newest run in --checkpoint-dir")
     checkpoint_dir: Path = option(Path("checkpoints"), "folder of runs")
     seed: str = option(
         "e0.0", "the first game, such as 7; e0.3 is game 3 that `evaluate --seed 0` plays"
@@ -34,7 +34,7 @@ class WatchOptions(PageOptions):
     episodes: int = option(1, "games to play one after the other", at_least=1)
     search: int | None = option(
         None,
-        "NAME@N is there too, and the agent alone at the controls first: simulations",
+        "offer NAME@N too, with this many simulations; the agent alone plays first",
         at_least=1,
         at_most=MAX_SIMULATIONS,
     )
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         WatchOptions,
         in_places(argv, ["--agent"]),
         command="hackmatrix watch",
-        purpose="Watch an agent play HackMatrix in your browser; step, look back, take over.",
+        purpose="Shows an agent at play in your browser; you can step, look back and take over.",
         example="  hackmatrix watch checkpoints/my-run/final_params.npz\n"
         "      plays, with probabilities and the odds of winning at every position",
     )

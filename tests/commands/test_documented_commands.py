@@ -159,7 +159,7 @@ ROWS = [
     Row(r"python -m benchmarks.clients --train", "--train 128 --num-envs 4"),
     Row(r"python -m benchmarks.clients", "--num-envs 16 --num-steps 4 --repeats 1", "steps/s"),
     Row(r"python -m benchmarks.install_sizes", "--extras film", r"hackmatrix\[film\]"),
-    Row(r"python -m benchmarks.licences", prints=r"\| MIT \|"),
+    Row(r"python -m benchmarks.licenses", prints=r"\| MIT \|"),
     Row(r"python -m benchmarks.mutation", "--count 1", prints="killed"),
     Row(r"python -m benchmarks.learning", writes=("benchmarks/learning.svg",)),
     Row(r"python -m benchmarks.multi_task", "--timesteps 64 --num-seeds 1 --episodes 2"),

@@ -114,13 +114,6 @@ def test_the_folders_are_the_wings() -> None:
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(WINGS)
 
 
-def test_the_tree_of_the_readme_is_that_of_the_wings() -> None:
-    tree = [f"  {wing + '/':<15} {purpose(PACKAGE / wing)}" for wing in WINGS]
-    shown = re.search(r"^hackmatrix/\n((?:  .*\n)+)", (ROOT / "README.md").read_text(), re.M)
-    assert shown is not None
-    assert shown[1].splitlines() == tree
-
-
 def test_the_tree_of_the_architecture_is_that_of_the_rooms() -> None:
     lines = []
     for wing in reversed(WINGS):

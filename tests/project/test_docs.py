@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from paths import DOCS, ROOT
 
+from benchmarks import figures
 from benchmarks.figures import table, with_table
 from hackmatrix.cli.main import main
 from hackmatrix.game.rules import observation as layout
@@ -119,11 +120,12 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def test_figures_of_the_readme_are_those_that_were_measured() -> None:
+@pytest.mark.parametrize("document", figures.TABLES, ids=lambda path: path.stem)
+def test_figures_of_a_document_are_those_that_were_measured(document: Path) -> None:
     measured = json.loads((ROOT / "benchmarks" / "figures.json").read_text())
-    readme = (ROOT / "README.md").read_text()
-    assert readme == with_table(readme, measured)
-    assert table(measured) in readme
+    text = document.read_text()
+    assert text == with_table(text, measured, figures.TABLES[document])
+    assert table(measured, figures.TABLES[document]) in text
 
 
 def write_example(document: Path, folder: Path) -> str:
@@ -174,11 +176,3 @@ def test_files_of_the_repository_that_a_document_names_are_there() -> None:
             name for name in path.findall(document.read_text()) if not (ROOT / name).exists()
         ]
         assert missing == [], document.name
-
-
-def test_every_test_that_the_requirements_name_is_there() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (DOCS / "requirements.md").read_text())
-    assert len(named) > 40
-    for file, function in named:
-        text = (DOCS.parent / file).read_text()
-        assert f"def {function}(" in text or not function, f"{file}::{function}"

@@ -15,7 +15,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option, options_of
 from hackmatrix.core.yaml_file import read_yaml
 
-SECTION = "what the file says, and these flags override"
+SECTION = "keys of the file, which these flags override"
 _PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,48}[a-z0-9])?")
 _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z0-9]+")
@@ -33,20 +33,18 @@ class Description:
     project: str = option("", "id of the project that pays", section=SECTION)
     zone: str = option("", "zone, such as us-central2-b", section=SECTION)
     type: str = option("", "type of TPU, such as v4-8", section=SECTION)
-    spot: bool = option(
-        True, "take a spot TPU: cheaper, and taken away at any time", section=SECTION
-    )
+    spot: bool = option(True, "use a spot TPU: cheaper, but it can be preempted", section=SECTION)
     runtime: str | None = option(
-        None, "software of the machines; that of the type unless given", section=SECTION
+        None, "software version of the machines; by default the type's", section=SECTION
     )
     queue_hours: int | None = option(
-        None, "hours after which a request that waits is made anew", at_least=1, section=SECTION
+        None, "hours after which a waiting request is made again", at_least=1, section=SECTION
     )
     service_account: str | None = option(
-        None, "account of the machines; the project's default unless given", section=SECTION
+        None, "service account of the machines; by default the project's", section=SECTION
     )
     repo: str = option("", "address from which the machines clone this repository", section=SECTION)
-    branch: str = option("main", "branch of it", section=SECTION)
+    branch: str = option("main", "branch to clone", section=SECTION)
     bucket: str | None = option(
         None, "gs://... for checkpoints; without it they stay on the TPU", section=SECTION
     )
@@ -55,11 +53,11 @@ class Description:
         None, "file of NAME=value lines, such as WANDB_API_KEY", section=SECTION
     )
     end_date: str | None = option(
-        None, "last day, as 2026-12-31, on which this may cost money", section=SECTION
+        None, "last day on which this may cost money, as 2026-12-31", section=SECTION
     )
     price: float | None = option(
         None,
-        "dollars for one chip and hour, 0 where it is free; list price unless given",
+        "dollars per chip and hour, 0 if free; by default the list price",
         at_least=0,
         section=SECTION,
     )

@@ -112,61 +112,62 @@ class Sb3TrainOptions(_Player):
     """The options of `hackmatrix sb3 train`."""
 
     timesteps: int = option(
-        1_000_000, "steps to train for; a resumed run goes on counting its own", at_least=1
+        1_000_000, "steps to train; a resumed run continues its count", at_least=1
     )
     save_freq: int = option(10_000, "steps between checkpoints", at_least=1)
     eval_freq: int = option(5_000, "steps between evaluations; 0 for none", at_least=0)
     log_dir: Path = option(Path("./logs"), "folder of logs: metrics, history, trackers")
     model_dir: Path = option(Path("./models"), "folder of models")
     resume: Path | None = option(None, "a saved model to continue from")
-    run_suffix: str | None = option(None, "added to the name of the run after a dash")
+    run_suffix: str | None = option(None, "suffix of the run's name, after a dash")
     debug: bool = option(
-        False, "a line for each step of a game process; Stable-Baselines3 says all"
+        False, "print a line for each step of a game process; Stable-Baselines3 at its most verbose"
     )
     info: bool = option(
-        False, "a line for each game of a game process; Stable-Baselines3 says more"
+        False, "print a line for each game of a game process; Stable-Baselines3 more verbose"
     )
     num_envs: int | None = option(
-        None, "games in parallel; the preset's, 64 or else 1", at_least=1, at_most=65_536
+        None, "games in parallel; by default the preset's", at_least=1, at_most=65_536
     )
     max_episode_steps: int = option(1_000, "actions after which a game is truncated", at_least=1)
-    wandb: bool = option(True, "log to Weights & Biases, where one is logged in")
+    wandb: bool = option(True, "log to Weights & Biases, if you are logged in")
     preset: str = option(
         "documented",
-        "settings of MaskablePPO: as the original documents them, as its script has them, or "
+        "settings of MaskablePPO: those that the original documents, those of its script, or "
         "those that learn most, with the observation tactical and the reward progress on the JAX "
         "engine",
         choices=PRESETS,
     )
-    observation: Layout | None = option(
-        None, "what the agent observes; the preset's, tactical or else dict"
-    )
+    observation: Layout | None = option(None, "what the agent observes; by default the preset's")
     reward: str | None = option(
         None,
-        "reward to train with: the game's own, or progress through its stages; the preset's; "
-        "evaluations and the history always have the game's",
+        "reward to train with: the game's own, or progress through its stages; by default the "
+        "preset's; evaluations and the history always have the game's",
         choices=REWARDS,
     )
     backend: Backend | None = option(
         None,
-        "who plays: the engine in this process (python), a game process, or the JAX engine; "
-        "the preset's, else process if HACKMATRIX_BINARY names one, else python",
+        "engine: in this process (python), a game process, or the JAX engine; by default the "
+        "preset's, else process if HACKMATRIX_BINARY names one, else python",
     )
     game_binary: str | None = option(
-        None, "binary of a game process, and so --backend process; else HACKMATRIX_BINARY's"
+        None,
+        "binary of a game process, implies --backend process; by default HACKMATRIX_BINARY",
     )
     game_timeout: float = option(
-        TIMEOUT, "seconds that an answer of the game process may take", above=0
+        TIMEOUT, "seconds to wait for an answer of the game process", above=0
     )
     game_start_timeout: float = option(
-        START_TIMEOUT, "seconds that its first answer may take, as it starts", above=0
+        START_TIMEOUT, "seconds to wait for its first answer", above=0
     )
     n_steps: int | None = option(
         None,
-        "steps of each game in an update; the preset's, divided by the games on the JAX engine",
+        "steps of each game in an update; by default the preset's",
         at_least=2,
     )
-    batch_size: int | None = option(None, "steps of a minibatch; the preset's", at_least=2)
+    batch_size: int | None = option(
+        None, "steps of a minibatch; by default the preset's", at_least=2
+    )
     seed: int = option(0, "seed of the network, the actions and the games", at_least=0)
 
     def __post_init__(self) -> None:
@@ -217,20 +218,22 @@ class Sb3TrainOptions(_Player):
 class WatchOptions(_Player):
     """The options of `hackmatrix sb3 watch`."""
 
-    model: Path | None = option(None, "the saved model; also the first argument, without a flag")
+    model: Path | None = option(None, "saved model; also accepted as the first argument")
     latest: bool = option(False, "the newest model in the folder of models")
     model_dir: Path = option(Path("./models"), "folder of models")
     episodes: int = option(3, "games to play", at_least=1)
     max_steps: int = option(500, "actions after which a game is cut off", at_least=1)
-    debug: bool = option(False, "a line for each step of a game process")
-    info: bool = option(False, "a line for each game of a game process")
-    backend: Backend | None = option(None, "who plays, as for `hackmatrix sb3 train`")
-    game_binary: str | None = option(None, "binary of a game process, and so --backend process")
+    debug: bool = option(False, "print a line for each step of a game process")
+    info: bool = option(False, "print a line for each game of a game process")
+    backend: Backend | None = option(None, "engine, as for `hackmatrix sb3 train`")
+    game_binary: str | None = option(
+        None, "binary of a game process, which implies --backend process"
+    )
     game_timeout: float = option(
-        TIMEOUT, "seconds that an answer of the game process may take", above=0
+        TIMEOUT, "seconds to wait for an answer of the game process", above=0
     )
     game_start_timeout: float = option(
-        START_TIMEOUT, "seconds that its first answer may take, as it starts", above=0
+        START_TIMEOUT, "seconds to wait for its first answer", above=0
     )
     delay: float = option(0.3, "seconds between actions on a terminal", at_least=0, at_most=60)
     seed: int = option(0, "seed of the first game", at_least=0)

@@ -78,7 +78,7 @@ THROUGHPUT_FALLING = Rule(
     "throughput_falling",
     Severity.WARNING,
     f"`{SPEED}` is below {SLOW:.0%} of the median of the rows before, {SLOW_ROWS} rows in a row",
-    "training slows down; see what else the machine does, and with --profile where the time goes",
+    "training slows down; see what else runs on the machine; --profile shows where the time goes",
 )
 
 ROW_KEY = "alarms"  # of a line of `metrics.jsonl`: names of the alarms that fired with it

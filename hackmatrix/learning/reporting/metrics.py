@@ -36,8 +36,15 @@ _APPROX_KL = (
     Limit("kl_too_high", Severity.CRITICAL, f"the policy changes too fast; {_SLOWER}", above=0.08),
 )
 _CLIP_FRAC = (
-    Limit("clip_high", Severity.WARNING, "updates clip much; if it rises, lower --lr", above=0.30),
-    Limit("clip_too_high", Severity.CRITICAL, f"updates clip too much; {_SLOWER}", above=0.35),
+    Limit(
+        "clip_high",
+        Severity.WARNING,
+        "many ratios are clipped; if that rises, lower --lr",
+        above=0.30,
+    ),
+    Limit(
+        "clip_too_high", Severity.CRITICAL, f"too many ratios are clipped; {_SLOWER}", above=0.35
+    ),
 )
 
 
@@ -125,7 +132,7 @@ LEARNER_METRICS = (
         shown=_shown("grad norm", ",.3f"),
     ),
     Metric("train/learning_rate", Over.LOOP, "step size of Adam", shown=_shown("lr", ".3g")),
-    Metric("train/reward_scale", Over.UPDATES, "what rewards are divided by"),
+    Metric("train/reward_scale", Over.UPDATES, "divisor of the rewards"),
     Metric("eval/mean_return", Over.EVALUATION, "sum of a game's rewards"),
     Metric("eval/mean_length", Over.EVALUATION, "actions of a game"),
 )

@@ -30,14 +30,14 @@ class EnvOptions(Options):
     repeats: int = option(7, "timed repeats, after one that compiles", at_least=1)
     play: Literal["random", "harder"] = option(
         "random",
-        "random valid actions from new games on; or half the games walking to the exit and half at "
+        "random valid actions in new games; or half the games walking to the exit and half at "
         "stages 3 to 8 among many enemies",
     )
     observation: Literal["compact", "features"] = option(
-        "compact", "what each step makes: the record alone, or its float features too"
+        "compact", "output of each step: the record alone, or float features too"
     )
     engine: Literal["auto", "native", "jax"] = option(
-        "auto", "who plays the games; auto is native on CPUs where it was built"
+        "auto", "engine; auto is native on CPUs where it was built"
     )
 
 
@@ -48,16 +48,16 @@ class UpdateOptions(Options):
     num_envs: int = option(2_048, "games in parallel", at_least=1)
     num_steps: int = option(128, "steps of each game in an update", at_least=1)
     epochs: int | None = option(
-        None, "passes over a batch; scaled for the batch unless given", at_least=1
+        None, "passes over a batch; by default scaled to its size", at_least=1
     )
     minibatches: int | None = option(
-        None, "minibatches of a batch; scaled for the batch unless given", at_least=1
+        None, "minibatches of a batch; by default scaled to its size", at_least=1
     )
     dtype: Literal["float32", "bfloat16"] = option(
         "float32", "precision of the network's matrix products"
     )
     observation: Literal["classic", "full", "tactical"] = option(
-        "classic", "what the network reads"
+        "classic", "feature layout that the network reads"
     )
 
 
@@ -72,14 +72,14 @@ class TrainOptions(UpdateOptions):
 class MemoryOptions(UpdateOptions):
     """Options of `bench memory`."""
 
-    updates: int = option(2, "updates of the process that is watched", at_least=1)
+    updates: int = option(2, "updates of the measured process", at_least=1)
 
 
 @dataclass(frozen=True)
 class CompileOptions(Options):
     """Options of `bench compile`."""
 
-    repeats: int = option(1, "times that everything is compiled anew", at_least=1)
+    repeats: int = option(1, "times to compile everything anew", at_least=1)
 
 
 def train_config(options: UpdateOptions) -> TrainConfig:

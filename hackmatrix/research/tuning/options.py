@@ -32,45 +32,42 @@ class TuneOptions:
 
     config: Path | None = option(
         None,
-        "settings, some of which the search changes: a YAML file or a name; default of HackMatrix: "
-        "quick",
+        "YAML file of settings, some of which the search changes; by default `quick`, for "
+        "HackMatrix",
     )
     env: str | None = option(
         None, "environment of the settings, if it is your own (module:function)"
     )
     search_space: Path | None = option(
-        None, "YAML file of the settings to search, see docs/tuning.md; default those of PPO"
+        None, "YAML file of the settings to search, see docs/tuning.md; by default PPO's"
     )
-    num_trials: int = option(
-        20, "trials of this search, those before an interruption included", at_least=1
-    )
-    sampler: Literal["tpe", "random", "grid"] = option("tpe", "how settings are chosen")
+    num_trials: int = option(20, "trials of this search, including those before a kill", at_least=1)
+    sampler: Literal["tpe", "random", "grid"] = option("tpe", "method of choosing settings")
     objective: Literal["score", "pareto"] = option(
         "score",
-        "the best score after the same steps, or the best score for each number of seconds",
+        "the best score after equal steps, or the best score for each training time",
     )
     metric: str | None = option(
         None,
-        "the score, a name in metrics.jsonl; default eval/mean_return with --eval-interval in the "
-        "file, else the return in training",
+        "the score, a name in metrics.jsonl; by default eval/mean_return if the file has "
+        "eval_interval, else the return in training",
     )
     constraint: tuple[str, ...] = option(
         (),
-        f"critical alarms, besides {NOT_FINITE.name}, with which a trial can't win, see "
-        "docs/metrics.md",
+        f"critical alarms, besides {NOT_FINITE.name}, that disqualify a trial, see docs/metrics.md",
         choices=_CRITICAL,
     )
-    pruning: bool = option(True, "end trials early that are worse than half of the others")
+    pruning: bool = option(True, "end trials early that score below the median of the others")
     num_seeds: int = option(3, "agents of each trial", at_least=1, at_most=1024)
     fresh_seeds: int = option(
         5,
-        "agents with which the winner and the settings of the file are trained at the end, with "
-        "seeds that no trial has had; 0 for none",
+        "seeds, unused by any trial, with which the winner and the settings of the file are "
+        "retrained at the end; 0 for none",
         at_least=0,
         at_most=1024,
     )
-    jobs: int = option(1, "trials at once, each a process", at_least=1, at_most=256)
-    seed: int | None = option(None, "seed of the sampler; default another each time", at_least=0)
+    jobs: int = option(1, "trials to run at once, each in its own process", at_least=1, at_most=256)
+    seed: int | None = option(None, "seed of the sampler; random by default", at_least=0)
     storage: str | None = option(
         None, "URL of a database for workers on several machines, instead of a file in the folder"
     )

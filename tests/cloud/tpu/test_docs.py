@@ -1,4 +1,4 @@
-"""docs/tpu.md: each command line is one that works, tables are those of the code."""
+"""docs/tpu.md: each command line works, and its table is that of the code."""
 
 import re
 import shlex
@@ -9,9 +9,7 @@ from paths import CONFIGS, DOCS
 from tpu_world import FakeGcloud
 
 from hackmatrix.cli.main import COMMANDS, main
-from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.hardware import AS_OF, FAMILIES
-from hackmatrix.core.options import options_of
 
 TEXT = (DOCS / "tpu.md").read_text()
 # Lines of other programs, of which nothing is checked but that they stand there.
@@ -58,10 +56,6 @@ def test_every_subcommand_is_documented() -> None:
         assert f"hackmatrix tpu {name} my-tpu.yaml" in TEXT, name
 
 
-def test_the_keys_are_the_fields() -> None:
-    assert key_rows() in TEXT
-
-
 def test_the_types_are_those_of_the_table() -> None:
     assert type_rows() in TEXT
     assert f"on {AS_OF.isoformat()} (`hackmatrix/cloud/tpu/hardware.py`)" in TEXT
@@ -69,14 +63,6 @@ def test_the_types_are_those_of_the_table() -> None:
 
 def test_it_says_that_no_tpu_was_at_hand() -> None:
     assert "**Never run on a real TPU.**" in TEXT
-
-
-def key_rows() -> str:
-    rows = []
-    for name, option in options_of(Description).items():
-        default = {True: "true", None: ""}.get(option.default, option.default)
-        rows.append(f"| `{name}` | {default} | {option.meaning} |".replace("|  |", "| |"))
-    return "\n".join(rows)
 
 
 def type_rows() -> str:

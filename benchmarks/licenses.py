@@ -1,4 +1,4 @@
-"""Licences of all packages that the package and its extras need, as they state them themselves."""
+"""Licenses of all packages that the package and its extras need, as they state them themselves."""
 
 import re
 import sys
@@ -27,12 +27,12 @@ SAME = (
 
 
 @dataclass(frozen=True)
-class LicencesOptions(Options):
+class LicensesOptions(Options):
     """The options of the command."""
 
 
-class Licences(NamedTuple):
-    """The licence of each package by name."""
+class Licenses(NamedTuple):
+    """The license of each package by name."""
 
     needed: dict[str, str]  # by the package without extras, and what that needs
     of_extras: dict[str, str]  # by extras alone
@@ -42,29 +42,29 @@ class Licences(NamedTuple):
         return self._asdict()
 
     def text(self) -> str:
-        """The table as Markdown, a row for each licence."""
+        """The table as Markdown, a row for each license."""
         kinds = sorted({*self.needed.values(), *self.of_extras.values()}, key=str.lower)
         rows = (
             f"| {kind} | {_of(self.needed, kind)} | {_of(self.of_extras, kind)} |" for kind in kinds
         )
         return "\n".join(
-            ["| licence | the package needs | extras need too |", "|---|---|---|", *rows]
+            ["| license | the package needs | extras need too |", "|---|---|---|", *rows]
         )
 
 
-def _of(licences: dict[str, str], kind: str) -> str:
-    return ", ".join(name for name, licence in sorted(licences.items()) if licence == kind)
+def _of(licenses: dict[str, str], kind: str) -> str:
+    return ", ".join(name for name, license in sorted(licenses.items()) if license == kind)
 
 
-def measure(_: LicencesOptions) -> Licences:
+def measure(_: LicensesOptions) -> Licenses:
     """Reads the metadata of what is installed here."""
     ours = distribution("hackmatrix")
     extras = {*(ours.metadata.get_all("Provides-Extra") or ())} - {*ONLY_HERE}
     needed = _closure([("hackmatrix", frozenset())])
     everything = _closure([("hackmatrix", frozenset(extras))])
-    return Licences(
-        {name: licence_of(each) for name, each in needed.items()},
-        {name: licence_of(each) for name, each in everything.items() if name not in needed},
+    return Licenses(
+        {name: license_of(each) for name, each in needed.items()},
+        {name: license_of(each) for name, each in everything.items() if name not in needed},
     )
 
 
@@ -94,8 +94,8 @@ def _requirements(package: Distribution | None, extras: frozenset[str]) -> Itera
             yield requirement
 
 
-def licence_of(package: Distribution | None) -> str:
-    """The licence that a package states, in the words of SPDX where they are known."""
+def license_of(package: Distribution | None) -> str:
+    """The license that a package states, in the words of SPDX where they are known."""
     if package is None:
         return "not installed here"
 
@@ -116,11 +116,11 @@ def licence_of(package: Distribution | None) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command."""
     return run_command(
-        "licences",
+        "licenses",
         measure,
-        LicencesOptions,
+        LicensesOptions,
         argv,
-        purpose="Lists the licences of all packages that the package and its extras need.",
+        purpose="Lists the licenses of all packages that the package and its extras need.",
         example="--json\n      by package",
     )
 
