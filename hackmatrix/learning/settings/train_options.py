@@ -35,6 +35,11 @@ class TrainOptions:
         aliases=("resume_from",),
     )
     resume_run: str | None = option(None, "name of a run in --checkpoint-dir to go on from")
+    resume_if_there: bool = option(
+        False,
+        "go on with the run of this --run-name or --output-dir if it exists, else begin it: one "
+        "command for the first start of a job and for all later ones",
+    )
     rewind: bool = option(
         False, "with --resume of an older checkpoint: delete what the run did after it"
     )
@@ -81,6 +86,11 @@ class TrainOptions:
             raise UserError("--resume must name a run's folder, a checkpoint or exported params")
         if self.resume and self.resume_run:
             raise UserError("give --resume or --resume-run, not both")
+        if self.resume_if_there:
+            if self.resume or self.resume_run:
+                raise UserError("--resume-if-there names no run: give it without --resume")
+            if not (self.run_name or self.output_dir):
+                raise UserError("--resume-if-there needs --run-name or --output-dir")
         self._check_processes()
         if not (self.resume or self.resume_run):
             for name in ("rewind", "reset_optimizer"):
