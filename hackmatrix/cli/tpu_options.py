@@ -57,3 +57,6 @@ class RunOptions(FetchOptions):
 
     retry: bool = option(False, "training failed: set up the newest code and try again")
     keep: bool = option(False, "do not delete the TPU when training is finished")
+    delete_on_failure: bool = option(
+        False, "training failed: fetch what is there and delete the TPU, in place of keeping it"
+    )

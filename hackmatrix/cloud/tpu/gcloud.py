@@ -65,7 +65,7 @@ class Gcloud:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                start_new_session=True,  # a group of its own, which can be ended as a whole
+                start_new_session=True,  # Ctrl-C in the terminal does not reach it
             )
         except FileNotFoundError:
             return NO_GCLOUD
@@ -73,8 +73,9 @@ class Gcloud:
             try:
                 out, err = process.communicate(timeout=timeout)
             except BaseException as error:
-                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
-                    os.killpg(process.pid, signal.SIGKILL)
+                for pid in (process.pid, *_descendants(process.pid)):
+                    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                        os.kill(pid, signal.SIGKILL)
                 process.wait()
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
@@ -116,3 +117,16 @@ class Gcloud:
             self.say(printed(argv))
         if once:
             self._seen.add(kind)
+
+
+def _descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have, in any session."""
+    table = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True).stdout
+    children: dict[int, list[int]] = {}
+    for line in table.splitlines():
+        child, parent = map(int, line.split())
+        children.setdefault(parent, []).append(child)
+    found = list(children.get(pid, []))
+    for each in found:  # grows as it goes
+        found += children.get(each, [])
+    return found

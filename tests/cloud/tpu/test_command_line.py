@@ -259,9 +259,9 @@ def test_two_runs_of_one_tpu_do_not_meet(
 ) -> None:
     from filelock import FileLock
 
-    folder = tmp_path / ".hackmatrix" / "tpu"
+    folder = tmp_path / ".hackmatrix" / "tpu" / "mine"
     folder.mkdir(parents=True)
-    with FileLock(folder / "mine-setup.lock"):
+    with FileLock(folder / "run.lock"):
         code, _, err = called("run", file())
     assert code == 2
     assert "another `hackmatrix tpu run` of mine is under way here" in err

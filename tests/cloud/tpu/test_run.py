@@ -91,7 +91,7 @@ def test_a_preempted_tpu_is_made_again_and_resumes(
 ) -> None:
     gcloud.change(events={"6": PREEMPTED, "12": PREEMPTED, "19": FINISHED})
     assert run() == 0
-    again = ["delete", "create", "set up", "train, resumed"]
+    again = ["delete", "create", "set up", "train"]
     assert gcloud.actions == [*FIRST, *again, *again, *LAST]
     assert "the request is SUSPENDED; deleting it, as it holds quota until then" in told
     assert "training, from 40" in told
@@ -219,7 +219,7 @@ def test_training_that_was_ended_from_outside_goes_on_but_not_for_ever(
     killed = {"hosts": "ended", "code": 137}
     gcloud.change(events={str(look): killed for look in range(6, 20)}, bucket=CHECKPOINT_40)
     assert run() == 1
-    assert gcloud.actions == ["create", "set up", *["train, resumed"] * 4]
+    assert gcloud.actions == ["create", "set up", *["train"] * 4]
     assert "3 times without a new checkpoint" in told[-1]
     assert " --again " in gcloud.world["command"]
 
@@ -241,7 +241,7 @@ def test_after_a_laptop_slept_it_picks_up_where_things_stand(gcloud: FakeGcloud,
     gcloud.change(queue=None, node=None, hosts="bare", bucket=CHECKPOINT_40)
     gcloud.change(events={str(gcloud.world["looks"] + 6): FINISHED})
     assert run() == 0
-    assert gcloud.actions == [*FIRST, "create", "set up", "train, resumed", *LAST]
+    assert gcloud.actions == [*FIRST, "create", "set up", "train", *LAST]
 
 
 @pytest.mark.parametrize("interrupt", range(1, 7))
@@ -265,7 +265,7 @@ def test_a_run_that_finished_while_nobody_looked_is_fetched(gcloud: FakeGcloud, 
     gcloud.change(bucket=[*CHECKPOINT_40, finished_marker(gcloud)])
     gcloud.change(events={str(gcloud.world["looks"] + 6): FINISHED})
     assert run(train="--num-envs 2048 --no-wandb --total-timesteps 200_000_000") == 0
-    assert gcloud.actions[5:] == ["create", "set up", "train, resumed", *LAST]
+    assert gcloud.actions[5:] == ["create", "set up", "train", *LAST]
 
 
 def test_several_hosts_train_together(gcloud: FakeGcloud, run: Runs) -> None:
@@ -286,7 +286,7 @@ def test_the_end_date_deletes_the_tpu(gcloud: FakeGcloud, run: Runs, told: Told)
     gcloud.change(bucket=CHECKPOINT_40)
     clock = Clock(start=NOON + datetime.timedelta(hours=10, minutes=45))
     assert run(clock, end_date="2026-11-22") == 1
-    assert gcloud.actions == ["create", "set up", "train, resumed", "rsync", "delete"]
+    assert gcloud.actions == ["create", "set up", "train", "rsync", "delete"]
     assert clock.now().date() == datetime.date(2026, 11, 23)
     assert "still running: this TPU 15.8 h, at most $20" in told
     assert told[-1].endswith("the end date has passed, and nothing is left that costs")
@@ -320,4 +320,4 @@ def test_secrets_are_copied_and_never_shown(
     assert any(
         call[-2:] == [str(secrets), "hackmatrix-train:hackmatrix.env"] for call in gcloud.calls
     )
-    assert "0123456789" not in (tmp_path / ".hackmatrix/tpu/hackmatrix-train-setup.sh").read_text()
+    assert "0123456789" not in (tmp_path / ".hackmatrix/tpu/hackmatrix-train/setup.sh").read_text()
