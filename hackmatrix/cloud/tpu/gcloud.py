@@ -65,7 +65,7 @@ class Gcloud:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                start_new_session=True,  # Ctrl-C in the terminal does not reach it
+                start_new_session=True,  # a group of its own, which can be ended as a whole
             )
         except FileNotFoundError:
             return NO_GCLOUD
@@ -73,8 +73,11 @@ class Gcloud:
             try:
                 out, err = process.communicate(timeout=timeout)
             except BaseException as error:
-                for pid in (process.pid, *_descendants(process.pid)):
-                    with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                started = _descendants(process.pid)  # gcloud's ssh is in a session of its own
+                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                    os.killpg(process.pid, signal.SIGKILL)
+                for pid in started:
+                    with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
                 process.wait()
                 if not isinstance(error, subprocess.TimeoutExpired):
@@ -121,7 +124,11 @@ class Gcloud:
 
 def _descendants(pid: int) -> list[int]:
     """The processes that a process has started, and those that they have, in any session."""
-    table = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True).stdout
+    try:
+        words = ["ps", "-A", "-o", "pid=,ppid="]
+        table = subprocess.run(words, capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return []
     children: dict[int, list[int]] = {}
     for line in table.splitlines():
         child, parent = map(int, line.split())

@@ -308,6 +308,46 @@ def test_without_a_bucket_the_run_comes_from_the_tpu(gcloud: FakeGcloud, run: Ru
     assert not any(call[0] == "storage" for call in gcloud.calls)
 
 
+def test_a_tpu_that_hangs_in_being_deleted_is_deleted_once_more(
+    gcloud: FakeGcloud, run: Runs, told: Told
+) -> None:
+    gcloud.change(events={"6": {"queue": "SUSPENDING", "node": "PREEMPTED"}, "60": FINISHED})
+    assert run() == 0
+    assert gcloud.actions == [*FIRST, "delete", *FIRST, *LAST]
+    assert "the request is SUSPENDING, 40 looks long: deleting it once more" in told
+
+
+def test_a_preempted_tpu_is_not_said_to_cost(gcloud: FakeGcloud, run: Runs, told: Told) -> None:
+    gcloud.change(events={"6": {"queue": "SUSPENDING", "node": "PREEMPTED"}}, sticks=3)
+    with pytest.raises(KeyboardInterrupt):
+        run(Clock(interrupt=130))
+    assert "Google charges for the time in which it is READY" in told
+    assert "still running" not in told
+
+
+def test_a_tpu_on_which_training_failed_can_be_deleted(
+    gcloud: FakeGcloud, run: Runs, told: Told
+) -> None:
+    gcloud.change(
+        bucket=CHECKPOINT_40, events={"6": {"hosts": "ended", "code": 2, "words": ["no"]}}
+    )
+    assert run(memory=Memory(delete_on_failure=True)) == 1
+    assert gcloud.actions == [*FIRST, *LAST]
+    assert told[-2].endswith("training failed with exit code 2")
+    assert told[-1].strip() == "no"
+
+
+def test_secrets_reach_hosts_that_set_themselves_up(
+    gcloud: FakeGcloud, run: Runs, tmp_path: Path
+) -> None:
+    secrets = tmp_path / "secrets.env"
+    secrets.write_text("WANDB_API_KEY=0123456789abcdef\n")
+    gcloud.change(starts="idle", events={"6": FINISHED})
+    assert run(secrets=secrets) == 0
+    assert gcloud.actions == ["create", "train", *LAST]
+    assert sum(str(secrets) in call for call in gcloud.calls) == 1
+
+
 def test_secrets_are_copied_and_never_shown(
     gcloud: FakeGcloud, run: Runs, told: Told, tmp_path: Path
 ) -> None:
