@@ -57,3 +57,6 @@ class RunOptions(FetchOptions):
 
     retry: bool = option(False, "after training failed: update the code and try again")
     keep: bool = option(False, "keep the TPU when training has finished")
+    delete_on_failure: bool = option(
+        False, "if training fails, fetch what is there and delete the TPU instead of keeping it"
+    )

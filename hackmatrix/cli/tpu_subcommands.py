@@ -20,15 +20,16 @@ from hackmatrix.cli.tpu_options import (
     TpuOptions,
 )
 from hackmatrix.cloud.tpu import gcloud_lines as commands
+from hackmatrix.cloud.tpu import preparation
 from hackmatrix.cloud.tpu.costs import check_end_date, price_in_words
 from hackmatrix.cloud.tpu.decision import decide
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud import NO_GCLOUD, Gcloud
 from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble, what_to_do
 from hackmatrix.cloud.tpu.history import Memory
-from hackmatrix.cloud.tpu.hosts import write_setup_script
-from hackmatrix.cloud.tpu.observed import NO_RUN, Hosts, Queue
+from hackmatrix.cloud.tpu.observed import Hosts, Queue
 from hackmatrix.cloud.tpu.probe import look, look_lines, trouble_of_line
+from hackmatrix.cloud.tpu.quotas import quota_table
 from hackmatrix.cloud.tpu.run import Driver, advice_for, rehearse, train
 from hackmatrix.core.errors import UserError
 
@@ -66,20 +67,44 @@ def _create(tpu: Description, options: CreateOptions) -> Lines:
     if near := check_end_date(tpu, _now().date()):
         _say(f"warning: {near}")
     _say(f"it will cost {price_in_words(tpu)}; `hackmatrix tpu delete {options.file}` ends it")
-    make = commands.create_directly if options.direct else commands.create
-    return [make(tpu, write_setup_script(tpu))]
+    return preparation.create(tpu, directly=options.direct)
 
 
 def _init(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
-    for argv in commands.prepare(tpu):
+    called = "hackmatrix tpu init"
+    if failed := run_lines(called, options, gcloud, [commands.enable_services(tpu)]):
+        return failed
+    account = tpu.service_account
+    if account is None:
+        result = gcloud.run(commands.project_number(tpu))
+        trouble = trouble_of_line(commands.project_number(tpu), result)
+        if trouble is not None:
+            return _fail(called, options, trouble)
+        account = f"{result.out.strip() or 'NUMBER'}-compute@developer.gserviceaccount.com"
+    for argv in commands.prepare(tpu, account):
         trouble = trouble_of_line(argv, gcloud.show(argv))
         if trouble is not None and trouble.kind is not Kind.EXISTS:
-            return _fail("hackmatrix tpu init", options, trouble)
+            return _fail(called, options, trouble)
     return 0
 
 
 def _set_up(tpu: Description, _: TpuOptions) -> Lines:
-    return commands.set_up(tpu, write_setup_script(tpu))
+    return preparation.set_up(tpu)
+
+
+def _update(tpu: Description, _: TpuOptions) -> Lines:
+    return preparation.set_up(tpu, update=True)
+
+
+def _quota(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
+    argv = commands.quota(tpu)
+    result = gcloud.run(argv)
+    trouble = trouble_of_line(argv, result)
+    if trouble is not None:
+        return _fail("hackmatrix tpu quota", options, trouble)
+    if not gcloud.dry_run:
+        _say(quota_table(result.out))
+    return 0
 
 
 def _logs(tpu: Description, options: LogOptions) -> Lines:
@@ -128,7 +153,7 @@ def _at_terminal(options: TpuOptions, gcloud: Gcloud, argv: commands.Argv) -> in
 def _train(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
     called = "hackmatrix tpu train"
     if gcloud.dry_run:
-        return run_lines(called, options, gcloud, [train(tpu, NO_RUN, again=False)])
+        return run_lines(called, options, gcloud, train(tpu, again=False))
     seen = look(tpu, gcloud, 0, _now())
     if seen.trouble is not None:
         return _fail(called, options, seen.trouble)
@@ -136,7 +161,7 @@ def _train(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
         hint = "`hackmatrix tpu status FILE` says more"
         return _fail(called, options, f"the TPU is {seen.node}, its hosts: {seen.hosts}; {hint}")
     again = seen.hosts is not Hosts.IDLE
-    return run_lines(called, options, gcloud, [train(tpu, seen.run, again=again)])
+    return run_lines(called, options, gcloud, train(tpu, again=again))
 
 
 def _status(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
@@ -164,10 +189,12 @@ def _run(tpu: Description, options: RunOptions, gcloud: Gcloud) -> int:
     if options.dry_run:
         rehearse(driver)
         return 0
-    lock = FileLock(write_setup_script(tpu).with_suffix(".lock"), timeout=0)
+    folder = preparation.folder_of(tpu)
+    folder.mkdir(parents=True, exist_ok=True)
+    memory = Memory(options.retry, options.keep, options.delete_on_failure)
     try:
-        with lock:
-            return driver.run(Memory(retry=options.retry, keep=options.keep))
+        with FileLock(folder / "run.lock", timeout=0):
+            return driver.run(memory)
     except Timeout:
         raise UserError(f"another `hackmatrix tpu run` of {tpu.name} is under way here") from None
     except KeyboardInterrupt:
@@ -226,7 +253,7 @@ SUBCOMMANDS = {
     "create": Subcommand("Requests the TPU.", CreateOptions, lines=_create),
     "setup": Subcommand("Sets up all hosts.", lines=_set_up),
     "update": Subcommand(
-        "Updates the code on all hosts to the newest of the branch.", lines=_set_up
+        "Updates the code on all hosts to the newest of the branch.", lines=_update
     ),
     "train": Subcommand("Starts training on all hosts, in tmux.", work=_train),
     "attach": Subcommand("Attaches to the first host's tmux session.", work=_attach),
@@ -241,7 +268,7 @@ SUBCOMMANDS = {
     "images": Subcommand(
         "Lists TPU types, runtimes, and packages cached for new hosts.", work=_images
     ),
-    "quota": Subcommand("Lists the project's quotas.", lines=_one(commands.quota)),
+    "quota": Subcommand("Lists the project's TPU quotas.", work=_quota),
     "stop": Subcommand("Stops an on-demand TPU; its disk stays.", lines=_one(commands.stop)),
     "start": Subcommand("Starts a stopped TPU.", lines=_one(commands.start)),
     "delete": Subcommand("Deletes the TPU and its request.", work=_delete),

@@ -17,6 +17,7 @@ from hackmatrix.cli.train_bucket import (
     mirrored,
     named,
     places_of,
+    resumed_if_there,
 )
 from hackmatrix.core.configs import CONFIGS, listed
 from hackmatrix.core.errors import UserError
@@ -149,7 +150,8 @@ def run(asked: Asked, team: "Team | None" = None) -> int:
 def _print_config(asked: Asked) -> int:
     from hackmatrix.learning.settings.config_file import dump_config
 
-    given = fetch_source(asked.places._replace(goes_on=False), asked.given)
+    places, given = resumed_if_there(asked.places, asked.given, _folder_of_runs(asked))
+    given = fetch_source(places._replace(goes_on=False), given)
     config, _, _ = _settle(asked.flags, asked.in_file, TrainOptions(**given))
     print(dump_config(config), end="")
     return 0
@@ -160,7 +162,8 @@ def _run(asked: Asked, team: "Team | None") -> int:
     need("jax", "flax")
     from hackmatrix.learning.reporting.console import Console
 
-    places, given = named(asked.places, asked.given)
+    places, given = resumed_if_there(asked.places, asked.given, _folder_of_runs(asked))
+    places, given = named(places, given)
     with leased(places) as lease:
         options = TrainOptions(**fetch_source(places, given))
         config, start, notes = _settle(asked.flags, asked.in_file, options)
@@ -178,6 +181,11 @@ def _run(asked: Asked, team: "Team | None") -> int:
     if mirror is None or mirror.is_complete:
         return code
     return code or (FAILED if mirror.is_over else RESTART_ME)
+
+
+def _folder_of_runs(asked: Asked) -> Path:
+    given: Path = {**asked.in_file, **asked.flags}.get("checkpoint_dir", RunConfig.checkpoint_dir)
+    return given
 
 
 def _in_file(given: Given) -> Given:

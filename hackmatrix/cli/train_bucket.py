@@ -76,6 +76,33 @@ def localised(places: Places, flags: Given, options: Given) -> tuple[Given, Give
     return flags, options
 
 
+def resumed_if_there(places: Places, options: Given, runs: Path) -> tuple[Places, Given]:
+    """With `--resume` if the run that is named exists, here or in its bucket.
+
+    Args:
+        places: the buckets of the command line.
+        options: fields of `TrainOptions` that were given.
+        runs: the folder of runs here.
+
+    Raises:
+        BucketError: the bucket can't be read, so nobody knows.
+    """
+    from hackmatrix.runs.folder import CONFIG
+
+    if not options.get("resume_if_there"):
+        return places, options
+    name = "-".join(filter(None, (options.get("run_name"), options.get("run_suffix"))))
+    folder, target = Path(options.get("output_dir") or runs / name), places.target
+    is_there = target is not None and _opened(target).find(CONFIG) is not None
+    if not is_there and not (folder / CONFIG).exists():
+        return places, options
+    named = {"output_dir", "run_name", "run_suffix"}
+    options = {key: value for key, value in options.items() if key not in named}
+    if target is not None:
+        places = places._replace(source=target if is_there else None, goes_on=True)
+    return places, {**options, "resume_if_there": False, "resume": str(folder)}
+
+
 def named(places: Places, options: Given) -> tuple[Places, Given]:
     """Chooses a name for a new run that goes to a bucket, if none was given: free there and here.
 

@@ -118,6 +118,11 @@ def test_help_shows_every_flag_and_an_example_without_importing_jax() -> None:
         (["--resume-run", ".."], "--resume-run must be 1 to 100 letters"),
         (["--config", "bets"], "bets: no file, and no settings of this name; did you mean best?"),
         (["--rewind"], "--rewind needs --resume"),
+        (["--resume-if-there"], "--resume-if-there needs --run-name or --output-dir"),
+        (
+            ["--resume-if-there", "--resume", "x"],
+            "--resume-if-there names no run: give it without --resume",
+        ),
         (["--checkpoint-dir", "gs://b/x"], "gs://b/x: must have the form gs://BUCKET/FOLDER"),
         (["--resume", "gs://"], "gs://: must have the form gs://BUCKET/FOLDER"),
         (["--output-dir", "gs://my-bucket/../x"], "gs://my-bucket/../x: must have"),

@@ -77,7 +77,10 @@ def answer(world: dict[str, Any], command: str, flags: dict[str, str]) -> int:
         "tpu-vm delete": delete,
         "tpu-vm start": start_node,
         "tpu-vm ssh": ssh,
+        "tpu-vm scp": scp,
         "storage ls": list_bucket,
+        "projects describe": lambda world, _: say(world.get("project_number", "")),
+        "quota list": lambda world, _: say(json.dumps(world.get("quotas", []))),
     }.get(name, nothing)
     return work(world, flags)
 
@@ -85,6 +88,11 @@ def answer(world: dict[str, Any], command: str, flags: dict[str, str]) -> int:
 def error(code: int, text: str) -> int:
     print(f"ERROR: (gcloud) {text}", file=sys.stderr)
     return code
+
+
+def say(text: object) -> int:
+    print(text)
+    return 0
 
 
 def nothing(__: dict[str, Any], _: dict[str, str]) -> int:
@@ -115,7 +123,8 @@ def describe_request(world: dict[str, Any], _: dict[str, str]) -> int:
     if world["queue"] == "WAITING_FOR_RESOURCES":
         world["waits"] -= 1
         if world["waits"] < 0:
-            world.update(queue="ACTIVE", node="READY", hosts="bare")
+            # The start-up script may have set the hosts up before anybody looks.
+            world.update(queue="ACTIVE", node="READY", hosts=world.get("starts", "bare"))
     told: dict[str, Any] = {"state": world["queue"]}
     if world.get("reason"):
         told["failedData"] = {"error": {"code": 8, "message": world["reason"]}}
@@ -133,7 +142,17 @@ def describe_node(world: dict[str, Any], _: dict[str, str]) -> int:
 def delete(world: dict[str, Any], _: dict[str, str]) -> int:
     if not (world.get("queue") or world.get("node")):
         return error(1, "NOT_FOUND: Resource 'projects/p' was not found")
+    if world.get("sticks"):  # Google is deleting it, and does not get on
+        world.update(sticks=world["sticks"] - 1, queue="DELETING", node="DELETING")
+        return 0
     world.update(queue=None, node=None, hosts="bare", reason=None)
+    return 0
+
+
+def scp(world: dict[str, Any], _: dict[str, str]) -> int:
+    if world.get("silent"):
+        return error(255, "[/usr/bin/ssh] exited with return code [255].")
+    world["copied"] = [*world.get("copied", []), world.get("made", 0)]
     return 0
 
 
@@ -144,6 +163,9 @@ def ssh(world: dict[str, Any], flags: dict[str, str]) -> int:
     if "setup.sh" in command:
         world["hosts"] = "idle"
     elif "worker start" in command:
+        # The secrets of a TPU are copied just before; the set-up is another copy.
+        secrets = world.get("copied", []).count(world.get("made", 0))
+        world["trainings"] = [*world.get("trainings", []), [world.get("hosts"), secrets]]
         world.update(hosts="training", command=command)
     elif "worker look" in command:
         for host in range(world.get("num_hosts", 1)):

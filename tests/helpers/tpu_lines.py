@@ -9,7 +9,6 @@ from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud_lines import Argv
 from hackmatrix.cloud.tpu.hosts import look_command
 from hackmatrix.cloud.tpu.job_files import export
-from hackmatrix.cloud.tpu.observed import Run
 from hackmatrix.cloud.tpu.run import train
 
 SCRIPT = Path("setup.sh")
@@ -32,12 +31,15 @@ def every_line(tpu: Description) -> Iterator[Argv]:
     yield commands.logs(tpu, 10, "0", service=True, follow=True)
     yield from commands.set_up(tpu, SCRIPT)
     yield commands.fetch(tpu, Path("checkpoints"))
-    yield from commands.prepare(tpu)
+    yield commands.enable_services(tpu)
+    yield commands.project_number(tpu)
+    yield from commands.prepare(tpu, "a@b.com")
     yield commands.quota(tpu)
     yield commands.runtimes(tpu)
     yield commands.types(tpu)
-    yield train(tpu, Run(exists=True), again=True)
+    yield from train(tpu, again=True)
     if tpu.bucket is not None:
+        yield commands.upload_code(tpu, Path("0123.tar.gz"))
         yield commands.list_run(tpu)
         yield commands.list_wheels(tpu)
         if tpu.slice.kind.groups:

@@ -38,7 +38,7 @@ class FakeGcloud:
 
     @property
     def actions(self) -> list[str]:
-        """The steps so far, without looks: verbs, and `start` with what it resumed."""
+        """The steps so far, without looks."""
         return [action for call in self.calls if (action := action_of(call))]
 
 
@@ -47,10 +47,13 @@ def action_of(call: list[str]) -> str | None:
     if "describe" in call or "ls" in call or "worker look" in command:
         return None
     if "worker start" in command:
-        return "train, resumed" if "--resume" in command else "train"
+        return "train"
     if "setup.sh" in command:
         return "set up"
-    return None if "scp" in call else call[3] if call[0] == "compute" else call[1]
+    if "scp" in call:
+        return None
+    words = [word for word in call if word != "alpha"]
+    return words[3] if words[0] == "compute" else words[1]
 
 
 class GcloudInProcess(Gcloud):

@@ -18,6 +18,7 @@ LONGEST_RETRY = 300.0
 SSH_NEVER_WORKED = 10  # looks after which a person must look
 SILENT = 30  # looks without an answer and without a new checkpoint: the TPU is lost
 NOT_READY = 40  # looks at a TPU that does not get ready: it is lost
+GOING = 40  # looks at what is being deleted or suspended, before it is deleted once more
 NOT_LISTED = 3  # looks at an active request without a TPU
 UNKNOWN_ERRORS = 5
 SETUPS = 3
@@ -32,7 +33,9 @@ def decide(seen: Observed, memory: Memory) -> Step:
     rules: tuple[Callable[[Observed, Memory], Step | None], ...] = (
         _about_trouble,
         _about_end_date,
+        _about_failed_run,
         _about_finished_run,
+        _about_stuck,
         _about_request,
         _about_node,
         _about_hosts,
@@ -76,11 +79,16 @@ def _about_end_date(seen: Observed, memory: Memory) -> Step | None:
         return None
     if not _exists(seen):
         return Step(Action.STOP, "the end date has passed, and nothing is left that costs", code=1)
-    if _deletes_itself(seen):
-        return Step(Action.WAIT, "it is being deleted", LOOK_AGAIN)
-    if seen.run.exists and not memory.fetched and memory.fetches < FETCHES:
-        return Step(Action.FETCH, "the end date has passed: fetching what is there")
-    return Step(Action.DELETE, "the end date has passed", LOOK_AGAIN)
+    return _cleared(seen, memory, "the end date has passed")
+
+
+def _about_failed_run(seen: Observed, memory: Memory) -> Step | None:
+    """With `--delete-on-failure`, after training failed."""
+    if memory.failure is None:
+        return None
+    if not _exists(seen):
+        return memory.failure
+    return _cleared(seen, memory, "training failed")
 
 
 def _about_finished_run(seen: Observed, memory: Memory) -> Step | None:
@@ -94,8 +102,12 @@ def _about_finished_run(seen: Observed, memory: Memory) -> Step | None:
         left = "; the TPU is kept, and costs until it is deleted" if _exists(seen) else ""
         return Step(Action.DONE, f"the run is here{left}")
     if _deletes_itself(seen):
-        return Step(Action.WAIT, "it is being deleted", LOOK_AGAIN)
+        return _until_gone(seen, memory)
     return Step(Action.DELETE, "the run is here: deleting the TPU", LOOK_AGAIN)
+
+
+def _about_stuck(seen: Observed, memory: Memory) -> Step | None:
+    return _until_gone(seen, memory) if seen.is_going else None
 
 
 def _about_request(seen: Observed, memory: Memory) -> Step | None:
@@ -119,8 +131,6 @@ def _about_request(seen: Observed, memory: Memory) -> Step | None:
                 return Step(Action.STOP, words, code=1)
             words = f"the request is {seen.queue}{why}; deleting it, as it holds quota until then"
             return Step(Action.DELETE, words, backoff(memory.losses))
-        case Queue.DELETING | Queue.SUSPENDING:
-            return Step(Action.WAIT, f"the request is {seen.queue}", LOOK_AGAIN)
         case _:
             return Step(Action.WAIT, f"the request waits in the queue: {seen.queue}", FOLLOW)
 
@@ -133,8 +143,6 @@ def _about_node(seen: Observed, memory: Memory) -> Step | None:
         case Node.PREEMPTED | Node.TERMINATED | Node.UNKNOWN:
             words = f"the TPU is {seen.node}; deleting it, as it holds quota until then"
             return Step(Action.DELETE, words, backoff(memory.losses) if memory.losses else 0)
-        case Node.DELETING | Node.STOPPING:
-            return Step(Action.WAIT, f"the TPU is {seen.node}", LOOK_AGAIN)
         case Node.STOPPED:
             return Step(Action.START, "the TPU is stopped", LOOK_AGAIN)
     limit = NOT_LISTED if seen.node is Node.ABSENT else NOT_READY
@@ -189,19 +197,38 @@ def _about_end(seen: Observed, memory: Memory) -> Step:
     words = f"training failed with exit code {seen.code}"
     if seen.code == _INTERRUPTED:
         words = "training was stopped by Ctrl-C"
-    last = tuple(f"  {line}" for line in seen.words)
-    words += (
-        ". The TPU is still there, and costs: `hackmatrix tpu run FILE --retry` tries again with "
-    )
-    words += "the newest code of the branch, `hackmatrix tpu delete FILE` ends it"
-    return Step(Action.STOP, words, code=1, last_words=last)
+    return _failed(seen, memory, words, "; `hackmatrix tpu run FILE --retry` takes the newest code")
 
 
 def _restarted(seen: Observed, memory: Memory, why: str) -> Step:
     if memory.restarts < RESTARTS:
         return Step(Action.TRAIN, f"{why}: training again{_resumes(seen.run)}", LOOK_AGAIN)
-    words = f"{why}, {RESTARTS} times without a new checkpoint: `hackmatrix tpu logs FILE`"
-    return Step(Action.STOP, words, code=1, last_words=tuple(f"  {line}" for line in seen.words))
+    return _failed(seen, memory, f"{why}, {RESTARTS} times without a new checkpoint")
+
+
+def _failed(seen: Observed, memory: Memory, words: str, advice: str = "") -> Step:
+    if not memory.delete_on_failure:
+        words += ". The TPU is still there, and costs: `hackmatrix tpu logs FILE` shows more, "
+        words += f"`hackmatrix tpu delete FILE` ends it{advice}"
+    last = tuple(f"  {line}" for line in seen.words)
+    return Step(Action.STOP, words, code=1, last_words=last, failed=True)
+
+
+def _cleared(seen: Observed, memory: Memory, why: str) -> Step:
+    """Fetches what is there, then deletes the TPU."""
+    if _deletes_itself(seen):
+        return _until_gone(seen, memory)
+    if seen.run.exists and not memory.fetched and memory.fetches < FETCHES:
+        return Step(Action.FETCH, f"{why}: fetching what is there")
+    return Step(Action.DELETE, why, LOOK_AGAIN)
+
+
+def _until_gone(seen: Observed, memory: Memory) -> Step:
+    of_request = seen.queue in (Queue.DELETING, Queue.SUSPENDING)
+    what = f"the request is {seen.queue}" if of_request else f"the TPU is {seen.node}"
+    if memory.going + 1 < GOING:
+        return Step(Action.WAIT, what, LOOK_AGAIN)
+    return Step(Action.DELETE, f"{what}, {GOING} looks long: deleting it once more", LOOK_AGAIN)
 
 
 def _exists(seen: Observed) -> bool:

@@ -37,13 +37,26 @@ class Description:
     runtime: str | None = option(
         None, "software version of the machines; by default the type's", section=SECTION
     )
+    flex_hours: int | None = option(
+        None,
+        "take a flex-start TPU, which Google deletes after so many hours, at most 168, not a "
+        "spot or on-demand one",
+        at_least=1,
+        at_most=168,
+        section=SECTION,
+    )
     queue_hours: int | None = option(
         None, "hours after which a waiting request is made again", at_least=1, section=SECTION
     )
     service_account: str | None = option(
         None, "service account of the machines; by default the project's", section=SECTION
     )
-    repo: str = option("", "address from which the machines clone this repository", section=SECTION)
+    repo: str = option(
+        "",
+        "address from which the machines clone this repository; or a folder here, such as ., whose "
+        "last commit goes through the bucket",
+        section=SECTION,
+    )
     branch: str = option("main", "branch to clone", section=SECTION)
     bucket: str | None = option(
         None, "gs://... for checkpoints; without it they stay on the TPU", section=SECTION
@@ -54,6 +67,12 @@ class Description:
     )
     end_date: str | None = option(
         None, "last day on which this may cost money, as 2026-12-31", section=SECTION
+    )
+    idle_hours: int | None = option(
+        12,
+        "hours without training after which the TPU deletes itself; needs a bucket",
+        at_least=1,
+        section=SECTION,
     )
     price: float | None = option(
         None,
@@ -74,13 +93,24 @@ class Description:
         self._check_form("zone", _ZONE, "a zone, such as us-central2-b")
         self._check_form("branch", _BRANCH, "the name of a branch")
         self._check_form("bucket", _BUCKET, "as gs://my-bucket or gs://my-bucket/folder")
-        _check_repo(self.repo)
+        if self.is_local:
+            if self.bucket is None:
+                raise UserError(f"repo: the code of {self.repo} goes through a bucket: set bucket")
+        else:
+            _check_repo(self.repo)
+        if self.flex_hours is not None and not self.slice.kind.flex_start:
+            raise UserError(f"flex_hours: Google has no flex-start TPUs of {self.slice.family}")
         _ = self.train_arguments, self.last_day
 
     @property
     def slice(self) -> Slice:
         """The TPU's chips and hosts."""
         return slice_of(self.type)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the code comes from a folder of this machine."""
+        return self.repo.startswith((".", "/", "~"))
 
     @property
     def runtime_version(self) -> str:
@@ -126,8 +156,10 @@ class Description:
         kind, found = self.slice.kind, []
         if self.zone not in kind.zones:
             found.append(f"no {self.slice.family} is known in {self.zone}: {', '.join(kind.zones)}")
-        if self.spot and self.bucket is None:
+        if self.spot and self.flex_hours is None and self.bucket is None:
             found.append("spot without bucket: what is trained is lost when the TPU is taken away")
+        if self.flex_hours is not None and self.bucket is None:
+            found.append("flex_hours without bucket: what is trained goes with the TPU")
         return found
 
     def _check_characters(self) -> None:

@@ -73,8 +73,12 @@ class Gcloud:
             try:
                 out, err = process.communicate(timeout=timeout)
             except BaseException as error:
+                started = _descendants(process.pid)  # gcloud's ssh is in a session of its own
                 with contextlib.suppress(ProcessLookupError):  # it has ended by itself
                     os.killpg(process.pid, signal.SIGKILL)
+                for pid in started:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
                 process.wait()
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
@@ -116,3 +120,20 @@ class Gcloud:
             self.say(printed(argv))
         if once:
             self._seen.add(kind)
+
+
+def _descendants(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have, in any session."""
+    try:
+        words = ["ps", "-A", "-o", "pid=,ppid="]
+        table = subprocess.run(words, capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        return []
+    children: dict[int, list[int]] = {}
+    for line in table.splitlines():
+        child, parent = map(int, line.split())
+        children.setdefault(parent, []).append(child)
+    found = list(children.get(pid, []))
+    for each in found:  # grows as it goes
+        found += children.get(each, [])
+    return found

@@ -14,11 +14,15 @@ Argv = list[str]
 SETUP_ON_HOST = "/tmp/hackmatrix-setup.sh"
 _APIS = ("compute.googleapis.com", "tpu.googleapis.com", "storage.googleapis.com")
 _WRITES_OBJECTS = "roles/storage.objectAdmin"
+_DELETES_TPUS = "roles/tpu.admin"
 
 
 def create(tpu: Description, script: Path) -> Argv:
     """Puts a request into the queue; `script` runs on each host when it starts."""
     argv = [*_queue("create", tpu), f"--node-id={tpu.name}", *_wanted(tpu, script)]
+    if tpu.flex_hours is not None:
+        argv[1:1] = ["alpha"]
+        argv += ["--provisioning-model=flex-start", f"--max-run-duration={tpu.flex_hours}h"]
     argv.append(f"--runtime-version={tpu.runtime_version}")
     if tpu.queue_hours is not None:
         argv.append(f"--valid-until-duration={tpu.queue_hours}h")
@@ -89,12 +93,28 @@ def logs(tpu: Description, lines: int, worker: str, *, service: bool, follow: bo
     return ssh(tpu, " ".join(words), worker)
 
 
-def set_up(tpu: Description, script: Path) -> list[Argv]:
-    """Copies the set-up to all hosts and runs it; hosts that are set up get the newest code."""
-    lines = [_copy(tpu, str(script), SETUP_ON_HOST)]
-    if tpu.secrets is not None:
-        lines.append(_copy(tpu, str(tpu.secrets.expanduser()), SECRETS))
-    return [*lines, ssh(tpu, f"sudo bash {SETUP_ON_HOST}")]
+def set_up(tpu: Description, script: Path, *, update: bool = False) -> list[Argv]:
+    """Copies the set-up to all hosts and runs it.
+
+    Args:
+        tpu: the TPU.
+        script: the set-up.
+        update: take the newest code, in place of the commit that the run began with.
+    """
+    words = f"sudo bash {SETUP_ON_HOST}" + (" update" if update else "")
+    return [_copy(tpu, str(script), SETUP_ON_HOST), ssh(tpu, words)]
+
+
+def copy_secrets(tpu: Description) -> list[Argv]:
+    """Copies the secrets to all hosts, if there are any."""
+    if tpu.secrets is None:
+        return []
+    return [_copy(tpu, str(tpu.secrets.expanduser()), SECRETS)]
+
+
+def upload_code(tpu: Description, archive: Path) -> Argv:
+    """Copies the code of this machine to the bucket."""
+    return ["gcloud", "storage", "cp", str(archive), f"{tpu.bucket}/code/{archive.name}"]
 
 
 def list_run(tpu: Description) -> Argv:
@@ -126,21 +146,34 @@ def checkpoint_dir(tpu: Description) -> str:
     return f"{PLACE if tpu.bucket is None else tpu.bucket}/runs"
 
 
-def prepare(tpu: Description) -> list[Argv]:
-    """Prepares a new project: its services, the bucket, and who may write to it."""
-    project = f"--project={tpu.project}"
-    lines = [["gcloud", "services", "enable", *_APIS, project]]
+def enable_services(tpu: Description) -> Argv:
+    """Switches on the services of a new project."""
+    return ["gcloud", "services", "enable", *_APIS, f"--project={tpu.project}"]
+
+
+def project_number(tpu: Description) -> Argv:
+    """Tells the project's number, which names the account of its machines."""
+    return ["gcloud", "projects", "describe", tpu.project, "--format=value(projectNumber)"]
+
+
+def prepare(tpu: Description, account: str) -> list[Argv]:
+    """Makes the bucket; lets the machines write there and delete their TPU.
+
+    Args:
+        tpu: the TPU.
+        account: the account of its machines.
+    """
+    member, project = f"--member=serviceAccount:{account}", f"--project={tpu.project}"
+    grant = ["gcloud", "projects", "add-iam-policy-binding", tpu.project, member]
+    lines = [[*grant, f"--role={_DELETES_TPUS}", "--condition=None"]]
     if tpu.bucket is None:
         return lines
     bucket = "/".join(tpu.bucket.split("/")[:3])
     buckets = ["gcloud", "storage", "buckets"]
     near = f"--location={tpu.zone.rpartition('-')[0]}"
     lines.append([*buckets, "create", bucket, project, near, "--uniform-bucket-level-access"])
-    if tpu.service_account is not None:
-        member = f"--member=serviceAccount:{tpu.service_account}"
-        role = f"--role={_WRITES_OBJECTS}"
-        lines.append([*buckets, "add-iam-policy-binding", bucket, member, role])
-    return lines
+    role = f"--role={_WRITES_OBJECTS}"
+    return [*lines, [*buckets, "add-iam-policy-binding", bucket, member, role]]
 
 
 def quota(tpu: Description) -> Argv:
@@ -166,7 +199,7 @@ def _in_zone(tpu: Description, what: str) -> Argv:
 
 def _wanted(tpu: Description, script: Path) -> Argv:
     argv = [f"--accelerator-type={tpu.slice.type}", f"--metadata-from-file=startup-script={script}"]
-    if tpu.spot:
+    if tpu.spot and tpu.flex_hours is None:
         argv.append("--spot")
     if tpu.service_account is not None:
         argv.append(f"--service-account={tpu.service_account}")

@@ -28,6 +28,7 @@ class Family(NamedTuple):
     gke: str  # its name in GKE
     dimensions: int  # of the grid of chips
     groups: bool = False  # whether Compute Engine has managed instance groups of it
+    flex_start: bool = False  # whether Google has it for a limited time, from a queue
 
 
 FAMILIES = {
@@ -63,6 +64,7 @@ FAMILIES = {
         "ct5lp-hightpu-{}t",
         "tpu-v5-lite-podslice",
         2,
+        flex_start=True,
     ),
     "v5p": Family(
         "v5p-",
@@ -87,6 +89,7 @@ FAMILIES = {
         "tpu-v6e-slice",
         2,
         groups=True,
+        flex_start=True,
     ),
 }
 _CHIPS_OF_HOST_IN_POD = 4

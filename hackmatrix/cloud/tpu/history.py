@@ -32,6 +32,7 @@ class Step(NamedTuple):
     wait: float = 0.0  # seconds to wait afterwards
     code: int = 0  # exit code of DONE and STOP
     last_words: tuple[str, ...] = ()  # of training that ended in an error
+    failed: bool = False  # STOP because training failed
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Memory:
 
     retry: bool = False  # the user wants training that failed to be tried again
     keep: bool = False  # the user keeps the TPU when training is finished
+    delete_on_failure: bool = False  # the user keeps no TPU on which training failed
+    failure: "Step | None" = None  # the end to which that has come, once the TPU is gone
     worked: bool = False  # gcloud has answered
     reached: bool = False  # the hosts have answered
     finished: bool = False  # training has ended well
@@ -50,6 +53,7 @@ class Memory:
     setups: int = 0  # that failed, in a row
     silent: int = 0  # looks without an answer of the hosts, nor a new checkpoint
     not_ready: int = 0  # looks at a TPU that does not get ready
+    going: int = 0  # looks at what is being deleted or suspended
     mixed: int = 0  # looks at hosts in different states
     losses: int = 0  # TPUs lost since training last ran
     restarts: int = 0  # of training since the last new checkpoint
@@ -80,6 +84,7 @@ def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Mem
         setups=memory.setups + 1 if trouble and trouble.kind is Kind.SETUP else memory.setups,
         silent=memory.silent + 1 if seen.hosts is Hosts.UNREACHABLE and not newer else 0,
         not_ready=memory.not_ready + 1 if waits_for_ready else 0,
+        going=memory.going + 1 if seen.is_going else 0,
         mixed=memory.mixed + 1 if seen.hosts is Hosts.MIXED else 0,
         fetches=memory.fetches + (step.action is Action.FETCH),
         restarts=0 if newer else memory.restarts,
@@ -91,7 +96,7 @@ def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Mem
         return after
     changes: dict[Action, dict[str, Any]] = {
         Action.FETCH: {"fetched": True},
-        Action.DELETE: {"losses": after.losses + 1, "silent": 0, "not_ready": 0},
+        Action.DELETE: {"losses": after.losses + 1, "silent": 0, "not_ready": 0, "going": 0},
         Action.RETRY: {"retry": False},
         Action.SET_UP: {"setups": 0},
         Action.TRAIN: {"restarts": after.restarts + (seen.hosts is not Hosts.IDLE)},

@@ -5,7 +5,6 @@ tmux, which goes on when the connection ends. `worker.py` is what runs there.
 """
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,29 +40,47 @@ def train_command(job: str, arguments: list[str], marker: str, *, again: bool) -
     return shlex.join([*words, "--marker", marker, "--", *arguments])
 
 
-def setup_script(tpu: "Description") -> str:
+def setup_script(
+    tpu: "Description", commit: str = "", end: int | None = None, *, keeps_watch: bool = True
+) -> str:
     """A script that sets a host up as root; safe to run at each start, and twice at a time.
 
-    It never holds a secret: whoever may read the TPU's metadata can read it.
+    It never holds a secret: whoever may read the TPU's metadata can read it. The hosts take the
+    commit that the run began with, kept in the bucket; run with the word `update`, the newest one.
+
+    Args:
+        tpu: the TPU and its training.
+        commit: the newest commit, if its code is in the bucket in place of a repository.
+        end: time at which the TPU deletes itself, in seconds since 1970.
+        keeps_watch: whether the first host deletes the TPU then, or when it is idle.
     """
     values = {
         "place": PLACE,
-        "repo": tpu.repo,
-        "branch": tpu.branch,
+        "repo": "" if tpu.is_local else tpu.repo,
+        "branch": commit or tpu.branch,
         "bucket": tpu.bucket or "",
+        "pin": f"{tpu.bucket}/runs/{tpu.name}/tpu/commit",
+        "type": tpu.slice.type,
         "python": PYTHON_VERSION,
         "extras": " ".join(EXTRAS),
     }
     lines = [f"{name}={shlex.quote(value)}" for name, value in values.items()]
-    return _SETUP.replace("VALUES\n", "\n".join(lines) + "\n")
+    text = _SETUP.replace("VALUES\n", "\n".join(lines) + "\n")
+    return text.replace("WATCH\n", _watch(tpu, end) if keeps_watch else "")
 
 
-def write_setup_script(tpu: "Description") -> Path:
-    """Writes the set-up script to a file of this machine that gcloud reads."""
-    path = Path.home() / ".hackmatrix" / "tpu" / f"{tpu.name}-setup.sh"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(setup_script(tpu), encoding="utf-8")
-    return path
+def _watch(tpu: "Description", end: int | None) -> str:
+    """Lines of a shell that leave a process behind, which deletes the TPU when its time is up.
+
+    An idle TPU without a bucket is left alone, as the run would go with it.
+    """
+    where = f"{shlex.quote(tpu.name)} --zone={tpu.zone} --project={tpu.project} --quiet"
+    tpus = "gcloud compute tpus"
+    delete = f"{tpus} queued-resources delete {where} --force || {tpus} tpu-vm delete {where}"
+    idle = tpu.idle_hours if tpu.bucket is not None else None
+    cache = "" if tpu.bucket is None else f"{tpu.bucket}/jax-cache/{tpu.slice.type}"
+    values = f"end={end or ''}\nidle={idle * 60 if idle else ''}\ncache={shlex.quote(cache)}\n"
+    return _WATCH.replace("VALUES\n", values).replace("DELETE", delete)
 
 
 _SETUP = r"""#!/bin/bash
@@ -73,18 +90,36 @@ VALUES
 export HOME=/root UV_PYTHON_INSTALL_DIR=$place/python UV_CACHE_DIR=$place/uv-cache
 export DEBIAN_FRONTEND=noninteractive PATH=$PATH:/snap/bin
 mkdir -p "$place"
+WATCH
 exec 9>"$place/lock"
 flock 9 # the start-up script and a set-up by hand may meet
 
-# The code.
-git config --system --replace-all safe.directory "$place/repo" "^$place/repo\$"
-if [ -d "$place/repo/.git" ]; then
-    git -C "$place/repo" fetch --quiet --depth 1 "$repo" "$branch"
+# The code: of the commit that the run began with, also after its TPU was made anew.
+get_code() {
+    if [ -z "$repo" ]; then
+        rm -rf "$place/repo" && mkdir "$place/repo"
+        gcloud storage cat "$bucket/code/$1.tar.gz" | tar --extract --gzip --directory "$place/repo"
+        commit=$1
+        return
+    fi
+    git config --system --replace-all safe.directory "$place/repo" "^$place/repo\$"
+    [ -d "$place/repo/.git" ] || git init --quiet "$place/repo"
+    git -C "$place/repo" fetch --quiet --depth 1 "$repo" "$1"
     git -C "$place/repo" reset --quiet --hard FETCH_HEAD
-else
-    git clone --quiet --depth 1 --branch "$branch" "$repo" "$place/repo"
+    commit=$(git -C "$place/repo" rev-parse HEAD)
+}
+pinned=
+if [ -n "$bucket" ] && [ "${1:-}" != update ]; then
+    pinned=$(gcloud storage cat "$pin" 2>/dev/null || true)
 fi
-commit=$(git -C "$place/repo" rev-parse HEAD)
+get_code "${pinned:-$branch}"
+if [ -n "$bucket" ] && [ -z "$pinned" ]; then
+    only_new=$([ "${1:-}" = update ] || echo --if-generation-match=0)
+    echo "$commit" >"$place/commit"
+    if ! gcloud storage cp $only_new "$place/commit" "$pin"; then # another host was first
+        get_code "$(gcloud storage cat "$pin")"
+    fi
+fi
 if [ "$(cat "$place/ready" 2>/dev/null)" = "$commit" ]; then
     echo "ready: $commit"
     exit 0
@@ -130,8 +165,37 @@ site=$("$place/venv/bin/python" -c 'import site; print(site.getsitepackages()[0]
 echo "$place/repo" >"$site/hackmatrix.pth"
 
 mkdir -p "$place/runs" "$place/jax-cache"
+copy "$bucket/jax-cache/$type" "$place/jax-cache"
 chmod -R a+rwX "$place" # whoever logs in trains
 echo "$commit" >"$place/ready"
 chmod a+r "$place/ready"
 echo "ready: $commit"
+"""
+
+_WATCH = r"""
+# The first host ends the TPU, as Google never does and nobody may be looking; and keeps compiled
+# programs for the next one.
+cat >"$place/watch.sh" <<'WATCH'
+#!/bin/bash
+VALUES
+exec 8>"$1/watch.lock"
+flock --nonblock 8 || exit 0
+touch "$1/used"
+touch --date=@0 "$1/cached"
+while sleep 300; do
+    if [ -n "$cache" ] && [ -n "$(find "$1/jax-cache" -type f -newer "$1/cached")" ]; then
+        touch "$1/cached"
+        gcloud storage rsync "$1/jax-cache" "$cache"
+    fi
+    pgrep -f 'hackmatrix.cloud.tpu.worker work' >/dev/null && touch "$1/used"
+    if { [ -n "$idle" ] && [ -n "$(find "$1/used" -mmin "+$idle")" ]; } ||
+        { [ -n "$end" ] && [ "$(date +%s)" -ge "$end" ]; }; then
+        DELETE
+    fi
+done
+WATCH
+case $(hostname) in
+    *-w-0 | *-w0) setsid nohup bash "$place/watch.sh" "$place" >>"$place/watch.log" 2>&1 & ;;
+esac
+
 """

@@ -10,6 +10,10 @@ from hackmatrix.core.errors import UserError
 
 _IMAGE = "ubuntu-accel-2204-amd64-tpu-v5e-v5p-v6e"
 _IMAGE_PROJECT = "ubuntu-os-accelerator-images"
+_WHOLE = ("--target-size-policy-mode=bulk", "--default-action-on-vm-failure=do-nothing")
+_SPOT = """
+# Google deletes spot machines that it preempts, and does not promise to make them anew: delete the
+# group then and run this again."""
 
 
 def recipe(tpu: Description) -> str:
@@ -25,18 +29,19 @@ def recipe(tpu: Description) -> str:
             "use `hackmatrix tpu run`"
         )
     where = f"--zone={tpu.zone} --project={tpu.project}"
+    note = _SPOT if tpu.spot else ""
     head = f"""#!/bin/bash
-# A managed instance group of Compute Engine: Google makes lost machines anew, and their start-up
-# script resumes the run. Nothing of yours has to stay awake. To end it:
+# A managed instance group of Compute Engine, whose machines resume the run when they start.{note}
+# To end it:
 #   gcloud compute instance-groups managed delete {tpu.name} {where}
 set -euo pipefail
 """
     startup = f"""#!/bin/bash
-until {heredoc("bash", setup_script(tpu), "HACKMATRIX")}do sleep 60; done
+until {heredoc("bash", setup_script(tpu, keeps_watch=False), "HACKMATRIX")}do sleep 60; done
 while true; do
     code=0
     (
-{train_script(tpu, distributed=tpu.slice.hosts > 1)}
+{train_script(tpu)}
     ) || code=$?
     case $code in # finished, or the program failed; anything else is a lost machine
         0 | 1 | 2) break ;;
@@ -78,6 +83,6 @@ def _group(tpu: Description) -> list[commands.Argv]:
         f"--zone={tpu.zone}",
         f"--size={tpu.slice.hosts}",
         f"--template={tpu.name}",
-        *([f"--workload-policy={link}"] if several else []),
+        *([f"--workload-policy={link}", *_WHOLE] if several else []),
     ]
     return [policy, template, group] if several else [template, group]

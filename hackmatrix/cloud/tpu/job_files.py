@@ -4,6 +4,7 @@ All of them clone the repository, set a machine up and run `hackmatrix train`, f
 checkpoint where the run exists. None has been run where it is meant for.
 """
 
+import dataclasses
 import shlex
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,9 +16,17 @@ from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.hosts import setup_script
 from hackmatrix.cloud.tpu.instance_group import recipe
 from hackmatrix.cloud.tpu.observed import RESTART_CODES
-from hackmatrix.cloud.tpu.train_script import heredoc, needs_bucket, region, train_script
+from hackmatrix.cloud.tpu.train_script import (
+    heredoc,
+    needs_bucket,
+    region,
+    train_arguments,
+    train_script,
+)
+from hackmatrix.core.errors import UserError
 
 _IMAGE = "google/cloud-sdk:slim"  # has gcloud and a Python that installs ours
+_CPUS = 8  # of a node of Slurm, for each of its GPUs
 _RESTARTS = 1000  # GKE wants a number
 _PORTS = (8471, 8080)  # on which the hosts of a TPU talk
 
@@ -37,8 +46,10 @@ def export(kind: str, tpu: Description) -> str:
         tpu: the TPU and its training.
 
     Raises:
-        UserError: this kind can't have such a TPU, or needs a bucket.
+        UserError: this kind can't have such a TPU, needs a bucket or a repository to clone.
     """
+    if tpu.is_local and kind != "slurm":
+        raise UserError("repo: the machines clone it, so it must be an address")
     return EXPORTS[kind].write(tpu)
 
 
@@ -49,11 +60,15 @@ def _skypilot(tpu: Description) -> str:
         "resources": {
             "infra": f"gcp/{region(tpu)}/{tpu.zone}",
             "accelerators": f"tpu-{tpu.slice.type}",
-            "accelerator_args": {"runtime_version": tpu.runtime_version},
+            "accelerator_args": {
+                "runtime_version": tpu.runtime_version,
+                "gcp_queued_resource": True,
+            },
             "use_spot": tpu.spot,
+            "job_recovery": {"recover_on_exit_codes": list(RESTART_CODES)},
         },
         "setup": _as_root(tpu),
-        "run": train_script(tpu, distributed=tpu.slice.hosts > 1) + "\n",
+        "run": train_script(tpu) + "\n",
     }
     head = [
         "# A task of SkyPilot, whose controller resumes it when it is preempted:",
@@ -65,37 +80,29 @@ def _skypilot(tpu: Description) -> str:
 
 
 def _slurm(tpu: Description) -> str:
-    hosts, chips = tpu.slice.hosts, tpu.slice.chips_per_host
-    runs = "$SLURM_SUBMIT_DIR/checkpoints" if tpu.bucket is None else commands.checkpoint_dir(tpu)
-    there = '[ -e "$run/config.yaml" ]'
-    if tpu.bucket is not None:
-        there = 'gcloud storage ls "$run/config.yaml" >/dev/null 2>&1'
-    arguments = shlex.join(tpu.train_arguments)
+    here = dataclasses.replace(tpu, train=_without_device(tpu))
+    arguments = shlex.join([word for word in train_arguments(here) if word != "--distributed"])
+    if tpu.bucket is None:
+        arguments = arguments.replace(commands.checkpoint_dir(tpu), "checkpoints")
     codes = "|".join(map(str, RESTART_CODES))
     return f"""#!/bin/bash
 # A job of Slurm, one process a node; submit it in a clone of the repository that has a .venv:
 #   sbatch FILE
 # Without a bucket the clone must lie on a disk that all nodes share.
 #SBATCH --job-name={tpu.name}
-#SBATCH --nodes={hosts}
+#SBATCH --nodes={tpu.slice.hosts}
 #SBATCH --ntasks-per-node=1
-#SBATCH --gpus-per-node={chips}
+#SBATCH --gpus-per-node={tpu.slice.chips_per_host}
+#SBATCH --cpus-per-gpu={_CPUS}
+#SBATCH --time=1-00:00:00
 #SBATCH --signal=TERM@120
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --output={tpu.name}.log
 set -uo pipefail
 cd "$SLURM_SUBMIT_DIR"
-runs={runs if tpu.bucket is None else shlex.quote(runs)}
-run=$runs/{tpu.name}
-if {there}; then
-    which=(--resume "$run")
-else
-    which=(--run-name {tpu.name})
-fi
 code=0
-srun .venv/bin/python -m hackmatrix train {arguments} --checkpoint-dir "$runs" --distributed \\
-    "${{which[@]}}" || code=$?
+srun .venv/bin/python -m hackmatrix {arguments} --distributed || code=$?
 case $code in # a node was lost, or time is up: go on in a new job
     {codes}) scontrol requeue "$SLURM_JOB_ID" ;;
 esac
@@ -111,7 +118,7 @@ def _gke(tpu: Description) -> str:
     }
     if tpu.spot:
         where["cloud.google.com/gke-spot"] = "true"
-    script = f"{_in_container(tpu)}{train_script(tpu, distributed=tpu.slice.hosts > 1)}\n"
+    script = f"{_in_container(tpu)}{train_script(tpu)}\n"
     container = {
         "name": "train",
         "image": _IMAGE,
@@ -170,11 +177,20 @@ EXPORTS = {
 
 
 def _as_root(tpu: Description) -> str:
-    return heredoc("sudo bash", setup_script(tpu), "HACKMATRIX")
+    return heredoc("sudo bash", setup_script(tpu, keeps_watch=False), "HACKMATRIX")
+
+
+def _without_device(tpu: Description) -> str:
+    """The arguments of training without `--device`, as a cluster of Slurm has no TPUs."""
+    words = tpu.train_arguments
+    pairs = zip(words, ["", *words], strict=False)
+    return shlex.join(
+        word for word, before in pairs if "--device" not in (before, word.split("=")[0])
+    )
 
 
 def _in_container(tpu: Description) -> str:
-    setup = heredoc("bash", setup_script(tpu), "HACKMATRIX")
+    setup = heredoc("bash", setup_script(tpu, keeps_watch=False), "HACKMATRIX")
     return f"#!/bin/bash\nset -euo pipefail\n{setup}"
 
 

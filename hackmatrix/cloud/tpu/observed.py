@@ -99,6 +99,14 @@ class Observed:
     trouble: Trouble | None = None  # with the last command, or with looking
 
     @property
+    def is_going(self) -> bool:
+        """Whether it is being deleted, suspended or stopped, which Google may never end."""
+        return self.queue in (Queue.DELETING, Queue.SUSPENDING) or self.node in (
+            Node.DELETING,
+            Node.STOPPING,
+        )
+
+    @property
     def finished(self) -> bool:
         """Whether training has ended well."""
         return self.run.finished or (self.hosts is Hosts.ENDED and self.code == 0)

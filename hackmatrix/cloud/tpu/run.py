@@ -10,15 +10,17 @@ from datetime import datetime
 from pathlib import Path
 
 from hackmatrix.cloud.tpu import gcloud_lines as commands
+from hackmatrix.cloud.tpu import preparation
 from hackmatrix.cloud.tpu.costs import price_in_words, spent_in_words
 from hackmatrix.cloud.tpu.decision import decide
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud import MINUTE, Gcloud
 from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble
 from hackmatrix.cloud.tpu.history import Action, Memory, Step, remember
-from hackmatrix.cloud.tpu.hosts import train_command, write_setup_script
+from hackmatrix.cloud.tpu.hosts import train_command
 from hackmatrix.cloud.tpu.observed import Hosts, Node, Observed, Queue, Run
 from hackmatrix.cloud.tpu.probe import look, trouble_of_line
+from hackmatrix.cloud.tpu.train_script import train_arguments
 
 _REMIND = 3600.0  # seconds between reminders that the TPU costs
 PAUSE = 15.0  # seconds before the same is done again
@@ -62,6 +64,9 @@ class Driver:
             if step.words != shown:
                 self.say(f"{self.now():%H:%M} {advice_for(self.file, step.words)}")
                 shown = step.words
+            if step.failed and memory.delete_on_failure and memory.failure is None:
+                memory = dataclasses.replace(memory, failure=step._replace(failed=False))
+                continue
             if step.action in (Action.DONE, Action.STOP):
                 for line in step.last_words:
                     self.say(line)
@@ -84,8 +89,9 @@ class Driver:
             self.say(f"it will cost {price_in_words(self.tpu)}")
         for argv in self.lines(step, seen):
             trouble = trouble_of_line(argv, self.gcloud.run(argv, timeout=_SET_UP_PATIENCE))
-            gone = trouble and trouble.kind is Kind.NOT_FOUND and step.action is Action.DELETE
-            if trouble is not None and not gone:
+            # Google refuses to delete what it is deleting.
+            gone = trouble is not None and trouble.kind in (Kind.NOT_FOUND, Kind.INVALID)
+            if trouble is not None and not (gone and step.action is Action.DELETE):
                 return trouble
         return None
 
@@ -94,16 +100,15 @@ class Driver:
         tpu = self.tpu
         match step.action:
             case Action.CREATE:
-                return [commands.create(tpu, write_setup_script(tpu))]
+                return preparation.create(tpu)
             case Action.START:
                 return [commands.start(tpu)]
             case Action.SET_UP:
-                return commands.set_up(tpu, write_setup_script(tpu))
+                return preparation.set_up(tpu)
             case Action.TRAIN:
-                return [train(tpu, seen.run, again=seen.hosts is not Hosts.IDLE)]
+                return train(tpu, again=seen.hosts is not Hosts.IDLE)
             case Action.RETRY:
-                set_up = commands.set_up(tpu, write_setup_script(tpu))
-                return [*set_up, train(tpu, seen.run, again=True)]
+                return [*preparation.set_up(tpu, update=True), *train(tpu, again=True)]
             case Action.FETCH:
                 if not self.gcloud.dry_run:
                     (self.folder / tpu.name).mkdir(parents=True, exist_ok=True)
@@ -116,6 +121,8 @@ class Driver:
 
     def reminder(self, seen: Observed) -> str:
         """That the TPU is still there, and what it costs."""
+        if seen.created is not None and seen.node is not Node.READY:
+            return f"the TPU is {seen.node}: Google charges for the time in which it is READY"
         if seen.created is None:
             return f"still waiting for a TPU; it will cost {price_in_words(self.tpu)}"
         spent = spent_in_words(self.tpu, seen.created, self.now())
@@ -134,23 +141,19 @@ def advice_for(file: str, words: str) -> str:
     return words.replace(" FILE", f" {file}")
 
 
-def train(tpu: Description, run: Run, *, again: bool) -> commands.Argv:
-    """The line that starts training on all hosts, from the newest checkpoint if the run exists."""
+def train(tpu: Description, *, again: bool) -> list[commands.Argv]:
+    """The lines that start training on all hosts, from the newest checkpoint if the run exists.
+
+    Secrets are copied now: hosts that set themselves up have none.
+    """
     marker = f"{commands.run_folder(tpu)}/{_marker(tpu)}"
-    arguments = train_arguments(tpu, resume=run.exists)
-    return commands.ssh(tpu, train_command(tpu.job, arguments, marker, again=again))
+    start = train_command(tpu.job, train_arguments(tpu), marker, again=again)
+    return [*commands.copy_secrets(tpu), commands.ssh(tpu, start)]
 
 
 def _marker(tpu: Description) -> str:
     """The file in the run's folder that says that this training is finished."""
     return f"tpu/finished-{tpu.job}"
-
-
-def train_arguments(tpu: Description, *, resume: bool) -> list[str]:
-    """The arguments of `hackmatrix` on each host."""
-    words = ["train", *tpu.train_arguments, "--checkpoint-dir", commands.checkpoint_dir(tpu)]
-    words += ["--resume", commands.run_folder(tpu)] if resume else ["--run-name", tpu.name]
-    return words + (["--distributed"] if tpu.slice.hosts > 1 else [])
 
 
 def rehearse(driver: Driver) -> None:

@@ -8,22 +8,20 @@ from hackmatrix.cloud.tpu.hosts import PLACE
 from hackmatrix.core.errors import UserError
 
 
-def train_script(tpu: Description, *, distributed: bool) -> str:
-    """Lines of a shell that train, from the newest checkpoint if the run is in the bucket."""
-    run = shlex.quote(commands.run_folder(tpu))
+def train_arguments(tpu: Description) -> list[str]:
+    """The arguments of `hackmatrix` on each host, for the first start and for all later ones."""
     words = ["train", *tpu.train_arguments, "--checkpoint-dir", commands.checkpoint_dir(tpu)]
-    words += ["--distributed"] if distributed else []
+    words += ["--run-name", tpu.name, "--resume-if-there"]
+    return words + (["--distributed"] if tpu.slice.hosts > 1 else [])
+
+
+def train_script(tpu: Description) -> str:
+    """Lines of a shell that train, from the newest checkpoint if the run is in the bucket."""
     return "\n".join(
         [
-            f"run={run}",
-            'if gcloud storage ls "$run/config.yaml" >/dev/null 2>&1; then',
-            '    which=(--resume "$run")',
-            "else",
-            f"    which=(--run-name {shlex.quote(tpu.name)})",
-            "fi",
             f"export JAX_COMPILATION_CACHE_DIR={PLACE}/jax-cache PYTHONUNBUFFERED=1",
             f"cd {PLACE}/repo",
-            f'{PLACE}/venv/bin/python -m hackmatrix {shlex.join(words)} "${{which[@]}}"',
+            f"{PLACE}/venv/bin/python -m hackmatrix {shlex.join(train_arguments(tpu))}",
         ]
     )
 

@@ -35,6 +35,11 @@ class TrainOptions:
         aliases=("resume_from",),
     )
     resume_run: str | None = option(None, "run to resume, by its name in --checkpoint-dir")
+    resume_if_there: bool = option(
+        False,
+        "resume the run of this --run-name or --output-dir if it exists, else begin it: one line "
+        "for the first start of a job and for all later ones",
+    )
     rewind: bool = option(False, "with --resume of an older checkpoint: delete everything after it")
     reset_optimizer: bool = option(False, "with --resume: start with a fresh optimizer state")
     profile: bool = option(False, "write a trace of one update for TensorBoard's profiler")
@@ -79,6 +84,11 @@ class TrainOptions:
             raise UserError("--resume must name a run's folder, a checkpoint or exported params")
         if self.resume and self.resume_run:
             raise UserError("give --resume or --resume-run, not both")
+        if self.resume_if_there:
+            if self.resume or self.resume_run:
+                raise UserError("--resume-if-there names no run: give it without --resume")
+            if not (self.run_name or self.output_dir):
+                raise UserError("--resume-if-there needs --run-name or --output-dir")
         self._check_processes()
         if not (self.resume or self.resume_run):
             for name in ("rewind", "reset_optimizer"):

@@ -184,6 +184,38 @@ def test_a_bucket_that_is_there_already_is_fine(
     assert called("init", file())[0] == 1
 
 
+def test_the_machines_may_write_to_the_bucket_and_delete_their_tpu(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    gcloud.change(project_number=123456)
+    assert called("init", file())[0] == 0
+    member = "--member=serviceAccount:123456-compute@developer.gserviceaccount.com"
+    grants = [call for call in gcloud.calls if member in call]
+    assert [call[-1] for call in grants] == ["--condition=None", "--role=roles/storage.objectAdmin"]
+    assert "--role=roles/tpu.admin" in grants[0]
+
+
+def test_quotas_are_a_table(gcloud: FakeGcloud, file: Callable[..., str], called: Called) -> None:
+    def bucket(zone: str, limit: int, **more: Any) -> dict[str, Any]:
+        return {"effectiveLimit": str(limit), "dimensions": {"zone": zone}, **more}
+
+    limits = [bucket("us-central2-b", 32, producerOverride={}), bucket("us-east1-d", 0)]
+    unlimited = {"quotaBuckets": [{"effectiveLimit": "-1"}]}
+    quotas = [
+        {"displayName": "TPU v4 cores", "consumerQuotaLimits": [{"quotaBuckets": limits}]},
+        {"metric": "tpu.googleapis.com/calls", "consumerQuotaLimits": [unlimited]},
+    ]
+    gcloud.change(quotas=quotas)
+    code, out, _ = called("quota", file())
+    assert code == 0
+    assert out.splitlines()[1:] == [
+        "TPU v4 cores              us-central2-b  32         (a grant)",
+        "tpu.googleapis.com/calls  everywhere     unlimited",
+    ]
+    gcloud.change(quotas=[])
+    assert called("quota", file())[1].splitlines()[1:] == ["the project has no quota of TPUs"]
+
+
 def test_a_bucket_without_packages_is_no_error(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called
 ) -> None:
@@ -259,9 +291,9 @@ def test_two_runs_of_one_tpu_do_not_meet(
 ) -> None:
     from filelock import FileLock
 
-    folder = tmp_path / ".hackmatrix" / "tpu"
+    folder = tmp_path / ".hackmatrix" / "tpu" / "mine"
     folder.mkdir(parents=True)
-    with FileLock(folder / "mine-setup.lock"):
+    with FileLock(folder / "run.lock"):
         code, _, err = called("run", file())
     assert code == 2
     assert "another `hackmatrix tpu run` of mine is under way here" in err

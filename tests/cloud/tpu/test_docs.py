@@ -13,7 +13,12 @@ from hackmatrix.cloud.tpu.hardware import AS_OF, FAMILIES
 
 TEXT = (DOCS / "tpu.md").read_text()
 # Lines of other programs, of which nothing is checked but that they stand there.
-OTHERS = {"gcloud init", "eval $(ssh-agent)", "ssh-add ~/.ssh/google_compute_engine"}
+OTHERS = {
+    "gcloud init",
+    "eval $(ssh-agent)",
+    "[ -e ~/.ssh/google_compute_engine ] || ssh-keygen -t rsa -f ~/.ssh/google_compute_engine",
+    "ssh-add ~/.ssh/google_compute_engine",
+}
 FLAGS = "--project hack-matrix --bucket gs://my-bucket --repo https://github.com/me/hackmatrix.git"
 
 

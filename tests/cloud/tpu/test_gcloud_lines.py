@@ -1,6 +1,5 @@
 """The gcloud lines: those of S0, S1 and S4 in the forms that hold today."""
 
-import dataclasses
 import json
 import shlex
 from collections.abc import Callable
@@ -13,8 +12,8 @@ from tpu_world import FLAGS
 from hackmatrix.cloud.tpu import gcloud_lines as commands
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud_lines import Argv
-from hackmatrix.cloud.tpu.observed import Run
 from hackmatrix.cloud.tpu.run import train
+from hackmatrix.core.errors import UserError
 
 ACCOUNT = "train@hack-matrix.iam.gserviceaccount.com"
 WHERE = "--zone=us-central2-b --project=hack-matrix"
@@ -34,6 +33,7 @@ def descriptions(make: Make) -> list[Description]:
         make(bucket=None, spot=False),
         make(type="v6e-16", zone="us-east1-d", **full),
         make(type="v5p-8", zone="us-east5-a", spot=False),
+        make(type="v6e-8", zone="us-east5-a", flex_hours=48),
     ]
 
 
@@ -55,7 +55,7 @@ def test_gcloud_takes_every_flag(make: Make) -> None:
             commands_seen.add(command)
     # What the hosts run is in scripts; the table holds nothing else that is not used.
     assert set(TABLE["commands"]) - commands_seen == {
-        "storage cp",
+        "storage cat",
         "compute instance-groups managed delete",
     }
 
@@ -114,12 +114,12 @@ def test_no_line_needs_a_shell(make: Make) -> None:
             "--command='sudo journalctl -u tpu-runtime --no-pager --lines=100'",
         ),
         (
-            lambda tpu: commands.prepare(tpu)[1],
+            lambda tpu: commands.prepare(tpu, ACCOUNT)[1],
             "gcloud storage buckets create gs://my-bucket --project=hack-matrix "
             "--location=us-central2 --uniform-bucket-level-access",
         ),
         (
-            lambda tpu: commands.prepare(dataclasses.replace(tpu, service_account=ACCOUNT))[2],
+            lambda tpu: commands.prepare(tpu, ACCOUNT)[2],
             "gcloud storage buckets add-iam-policy-binding gs://my-bucket "
             f"--member=serviceAccount:{ACCOUNT} "
             "--role=roles/storage.objectAdmin",
@@ -159,23 +159,30 @@ def test_what_runs_on_hosts_is_quoted_once_more(make: Make) -> None:
     tpu = make(
         train="--run-suffix '$(reboot)' --project \"it's\"".replace("--run-suffix", "--entity")
     )
-    command = train(tpu, Run(), again=False)[-1].removeprefix("--command=")
+    command = train(tpu, again=False)[-1][-1].removeprefix("--command=")
     words = shlex.split(command)
     assert words[words.index("--entity") + 1] == "$(reboot)"
     assert words[words.index("--project") + 1] == "it's"
     assert "'$(reboot)'" in command
 
 
-def test_training_starts_anew_or_resumes(make: Make) -> None:
-    def words(run: Run, **changes: object) -> list[str]:
-        argv = train(make(**changes), run, again=False)
-        return shlex.split(argv[-1].removeprefix("--command=")).copy()
+def test_training_begins_or_goes_on(make: Make) -> None:
+    def words(**changes: object) -> list[str]:
+        (argv,) = train(make(**changes), again=False)
+        return shlex.split(argv[-1].removeprefix("--command="))
 
-    runs = "gs://my-bucket/hackmatrix/runs"
-    new = words(Run())
-    start = new.index("train")
-    assert new[start:] == shlex.split(
-        f"train --num-envs 2048 --no-wandb --checkpoint-dir {runs} --run-name hackmatrix-train"
+    there = words()
+    assert there[there.index("train") :] == shlex.split(
+        "train --num-envs 2048 --no-wandb --checkpoint-dir gs://my-bucket/hackmatrix/runs "
+        "--run-name hackmatrix-train --resume-if-there"
     )
-    assert words(Run(exists=True))[start:][-2:] == ["--resume", f"{runs}/hackmatrix-train"]
-    assert words(Run(), type="v4-16")[-1] == "--distributed"
+    assert words(type="v4-16")[-1] == "--distributed"
+
+
+def test_a_tpu_for_a_limited_time(make: Make) -> None:
+    line = commands.create(make(type="v6e-8", zone="us-east5-a", flex_hours=48), SCRIPT)
+    assert line[:4] == ["gcloud", "alpha", "compute", "tpus"]
+    assert {"--provisioning-model=flex-start", "--max-run-duration=48h"} <= set(line)
+    assert "--spot" not in line
+    with pytest.raises(UserError, match="no flex-start TPUs of v4"):
+        make(flex_hours=48)

@@ -35,8 +35,8 @@ def test_a_command_that_hangs_is_ended() -> None:
 
 @pytest.mark.parametrize("way", ["timeout", "ctrl+c"])
 def test_what_a_command_has_started_ends_with_it(way: str, tmp_path: Path) -> None:
-    started = tmp_path / "started"  # as gcloud, a script, starts ssh
-    script = f"sleep 60 & echo $! > {started}.new; mv {started}.new {started}; wait"
+    started = tmp_path / "started"  # as gcloud, a script, starts ssh, in a session of its own
+    script = f"setsid sleep 60 & echo $! > {started}.new; mv {started}.new {started}; wait"
 
     def interrupt() -> None:
         until(started.exists)

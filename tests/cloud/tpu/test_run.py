@@ -91,7 +91,7 @@ def test_a_preempted_tpu_is_made_again_and_resumes(
 ) -> None:
     gcloud.change(events={"6": PREEMPTED, "12": PREEMPTED, "19": FINISHED})
     assert run() == 0
-    again = ["delete", "create", "set up", "train, resumed"]
+    again = ["delete", "create", "set up", "train"]
     assert gcloud.actions == [*FIRST, *again, *again, *LAST]
     assert "the request is SUSPENDED; deleting it, as it holds quota until then" in told
     assert "training, from 40" in told
@@ -219,7 +219,7 @@ def test_training_that_was_ended_from_outside_goes_on_but_not_for_ever(
     killed = {"hosts": "ended", "code": 137}
     gcloud.change(events={str(look): killed for look in range(6, 20)}, bucket=CHECKPOINT_40)
     assert run() == 1
-    assert gcloud.actions == ["create", "set up", *["train, resumed"] * 4]
+    assert gcloud.actions == ["create", "set up", *["train"] * 4]
     assert "3 times without a new checkpoint" in told[-1]
     assert " --again " in gcloud.world["command"]
 
@@ -241,7 +241,7 @@ def test_after_a_laptop_slept_it_picks_up_where_things_stand(gcloud: FakeGcloud,
     gcloud.change(queue=None, node=None, hosts="bare", bucket=CHECKPOINT_40)
     gcloud.change(events={str(gcloud.world["looks"] + 6): FINISHED})
     assert run() == 0
-    assert gcloud.actions == [*FIRST, "create", "set up", "train, resumed", *LAST]
+    assert gcloud.actions == [*FIRST, "create", "set up", "train", *LAST]
 
 
 @pytest.mark.parametrize("interrupt", range(1, 7))
@@ -265,7 +265,7 @@ def test_a_run_that_finished_while_nobody_looked_is_fetched(gcloud: FakeGcloud, 
     gcloud.change(bucket=[*CHECKPOINT_40, finished_marker(gcloud)])
     gcloud.change(events={str(gcloud.world["looks"] + 6): FINISHED})
     assert run(train="--num-envs 2048 --no-wandb --total-timesteps 200_000_000") == 0
-    assert gcloud.actions[5:] == ["create", "set up", "train, resumed", *LAST]
+    assert gcloud.actions[5:] == ["create", "set up", "train", *LAST]
 
 
 def test_several_hosts_train_together(gcloud: FakeGcloud, run: Runs) -> None:
@@ -286,7 +286,7 @@ def test_the_end_date_deletes_the_tpu(gcloud: FakeGcloud, run: Runs, told: Told)
     gcloud.change(bucket=CHECKPOINT_40)
     clock = Clock(start=NOON + datetime.timedelta(hours=10, minutes=45))
     assert run(clock, end_date="2026-11-22") == 1
-    assert gcloud.actions == ["create", "set up", "train, resumed", "rsync", "delete"]
+    assert gcloud.actions == ["create", "set up", "train", "rsync", "delete"]
     assert clock.now().date() == datetime.date(2026, 11, 23)
     assert "still running: this TPU 15.8 h, at most $20" in told
     assert told[-1].endswith("the end date has passed, and nothing is left that costs")
@@ -308,6 +308,46 @@ def test_without_a_bucket_the_run_comes_from_the_tpu(gcloud: FakeGcloud, run: Ru
     assert not any(call[0] == "storage" for call in gcloud.calls)
 
 
+def test_a_tpu_that_hangs_in_being_deleted_is_deleted_once_more(
+    gcloud: FakeGcloud, run: Runs, told: Told
+) -> None:
+    gcloud.change(events={"6": {"queue": "SUSPENDING", "node": "PREEMPTED"}, "60": FINISHED})
+    assert run() == 0
+    assert gcloud.actions == [*FIRST, "delete", *FIRST, *LAST]
+    assert "the request is SUSPENDING, 40 looks long: deleting it once more" in told
+
+
+def test_a_preempted_tpu_is_not_said_to_cost(gcloud: FakeGcloud, run: Runs, told: Told) -> None:
+    gcloud.change(events={"6": {"queue": "SUSPENDING", "node": "PREEMPTED"}}, sticks=3)
+    with pytest.raises(KeyboardInterrupt):
+        run(Clock(interrupt=130))
+    assert "Google charges for the time in which it is READY" in told
+    assert "still running" not in told
+
+
+def test_a_tpu_on_which_training_failed_can_be_deleted(
+    gcloud: FakeGcloud, run: Runs, told: Told
+) -> None:
+    gcloud.change(
+        bucket=CHECKPOINT_40, events={"6": {"hosts": "ended", "code": 2, "words": ["no"]}}
+    )
+    assert run(memory=Memory(delete_on_failure=True)) == 1
+    assert gcloud.actions == [*FIRST, *LAST]
+    assert told[-2].endswith("training failed with exit code 2")
+    assert told[-1].strip() == "no"
+
+
+def test_secrets_reach_hosts_that_set_themselves_up(
+    gcloud: FakeGcloud, run: Runs, tmp_path: Path
+) -> None:
+    secrets = tmp_path / "secrets.env"
+    secrets.write_text("WANDB_API_KEY=0123456789abcdef\n")
+    gcloud.change(starts="idle", events={"6": FINISHED})
+    assert run(secrets=secrets) == 0
+    assert gcloud.actions == ["create", "train", *LAST]
+    assert sum(str(secrets) in call for call in gcloud.calls) == 1
+
+
 def test_secrets_are_copied_and_never_shown(
     gcloud: FakeGcloud, run: Runs, told: Told, tmp_path: Path
 ) -> None:
@@ -320,4 +360,4 @@ def test_secrets_are_copied_and_never_shown(
     assert any(
         call[-2:] == [str(secrets), "hackmatrix-train:hackmatrix.env"] for call in gcloud.calls
     )
-    assert "0123456789" not in (tmp_path / ".hackmatrix/tpu/hackmatrix-train-setup.sh").read_text()
+    assert "0123456789" not in (tmp_path / ".hackmatrix/tpu/hackmatrix-train/setup.sh").read_text()

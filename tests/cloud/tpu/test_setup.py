@@ -2,14 +2,18 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from paths import ROOT
 
+from hackmatrix.cloud.tpu import preparation
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.hosts import PLACE, look_command, setup_script, write_setup_script
+from hackmatrix.cloud.tpu.hosts import PLACE, look_command, setup_script
+from hackmatrix.core.errors import UserError
 
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$CALLS"
@@ -31,8 +35,12 @@ touch "$4/jax.whl"
 """
 GCLOUD = """#!/bin/sh
 echo "gcloud $*" >>"$CALLS"
-case $3 in
-    gs://*) [ -z "$CACHED" ] || touch "$4/jax.whl" ;;
+object() { echo "$BUCKET/$(echo "$1" | tr / _)"; }
+case "$2 $3" in
+    "cat "*) cat "$(object "$3")" ;;
+    "cp --if-generation-match=0") [ ! -e "$(object "$5")" ] && cp "$4" "$(object "$5")" ;;
+    "cp "*) cp "$3" "$(object "$4")" ;;
+    "rsync gs://"*/wheels/*) [ -z "$CACHED" ] || touch "$4/jax.whl" ;;
 esac
 """
 
@@ -40,7 +48,10 @@ esac
 class Host:
     """A machine that is a folder."""
 
-    def __init__(self, folder: Path, tpu: Description) -> None:
+    def __init__(self, folder: Path, tpu: Description, commit: str = "") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.bucket = folder.parent / "bucket"
+        self.bucket.mkdir(exist_ok=True)
         self.place = folder / "place"
         self.calls = folder / "calls.txt"
         standins = folder / "standins"
@@ -58,7 +69,7 @@ class Host:
         uv.write_text(UV)
         uv.chmod(0o755)
         (folder / "site").mkdir()
-        self.script = setup_script(tpu).replace(PLACE, str(self.place))
+        self.script = setup_script(tpu, commit).replace(PLACE, str(self.place))
         self.environment = {
             **os.environ,
             "PATH": f"{standins}{os.pathsep}{os.environ['PATH']}",
@@ -67,13 +78,23 @@ class Host:
             "VENV": str(self.place / "venv"),
             "SITE": str(folder / "site"),
             "GIT_CONFIG_SYSTEM": str(folder / "gitconfig"),
+            "BUCKET": str(self.bucket),
             "CACHED": "",
         }
 
-    def set_up(self) -> subprocess.CompletedProcess[str]:
+    def set_up(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["bash"], input=self.script, env=self.environment, capture_output=True, text=True
+            ["bash", "-s", *words],
+            input=self.script,
+            env=self.environment,
+            capture_output=True,
+            text=True,
         )
+
+    @property
+    def ready(self) -> str:
+        """The commit for which it is set up."""
+        return (self.place / "ready").read_text().strip()
 
 
 @pytest.fixture
@@ -103,7 +124,7 @@ def commit(folder: Path) -> str:
 
 @pytest.fixture
 def host(tmp_path: Path, repo: Path, make: Callable[..., Description]) -> Host:
-    return Host(tmp_path, make(repo=f"file://{repo}"))
+    return Host(tmp_path / "host", make(repo=f"file://{repo}"))
 
 
 def test_a_bare_machine_is_set_up_and_its_packages_are_kept_in_the_bucket(
@@ -117,7 +138,10 @@ def test_a_bare_machine_is_set_up_and_its_packages_are_kept_in_the_bucket(
     calls = host.calls.read_text()
     assert "pip wheel" in calls
     copies = [line for line in calls.splitlines() if line.startswith("gcloud storage rsync")]
-    assert len(copies) == 2
+    assert [line.split()[3].split("/")[3:5] for line in copies[::2]] == [
+        ["hackmatrix", "wheels"],
+        ["hackmatrix", "jax-cache"],
+    ]
     assert copies[1].split()[-1].startswith("gs://my-bucket/hackmatrix/wheels/")
     locked = (host.place / "locked.txt").read_text()
     assert "\njax==" in locked
@@ -131,28 +155,131 @@ def test_packages_in_the_bucket_are_taken_from_there(host: Host) -> None:
     assert host.set_up().returncode == 0
     calls = host.calls.read_text()
     assert "pip wheel" not in calls
-    assert calls.count("gcloud storage rsync") == 1
+    assert calls.count("gcloud storage rsync") == 2  # packages and compiled programs
 
 
-def test_again_it_does_nothing_until_there_is_new_code(host: Host, repo: Path) -> None:
+def test_again_it_does_nothing_until_it_is_to_take_new_code(host: Host, repo: Path) -> None:
     host.set_up()
+    old = host.ready
     host.calls.unlink()
-    assert host.set_up().returncode == 0
-    assert not host.calls.exists()
     new = commit(repo)
     assert host.set_up().returncode == 0
-    assert (host.place / "ready").read_text().strip() == new
+    assert host.ready == old
+    assert "rsync" not in host.calls.read_text()
+    assert host.set_up("update").returncode == 0
+    assert host.ready == new
     assert "uv venv" not in host.calls.read_text()
+
+
+def test_a_tpu_that_is_made_anew_takes_the_code_that_the_run_began_with(
+    host: Host, repo: Path, tmp_path: Path, make: Callable[..., Description]
+) -> None:
+    host.set_up()
+    new = commit(repo)
+    another = Host(tmp_path / "another", make(repo=f"file://{repo}"))
+    assert another.set_up().returncode == 0
+    assert another.ready == host.ready != new
+    host.set_up("update")
+    third = Host(tmp_path / "third", make(repo=f"file://{repo}"))
+    assert third.set_up().returncode == 0
+    assert third.ready == new
+
+
+def test_without_a_bucket_it_takes_the_newest_code(
+    tmp_path: Path, repo: Path, make: Callable[..., Description]
+) -> None:
+    host = Host(tmp_path / "host", make(repo=f"file://{repo}", bucket=None))
+    host.set_up()
+    new = commit(repo)
+    assert host.set_up().returncode == 0
+    assert host.ready == new
+    assert "gcloud" not in host.calls.read_text()
+
+
+def test_the_code_of_a_folder_goes_through_the_bucket(
+    tmp_path: Path, repo: Path, make: Callable[..., Description], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repo)
+    (repo / "uncommitted.txt").touch()
+    tpu = make(repo=".")
+    head = git(repo, "rev-parse", "HEAD")
+    upload, *_ = preparation.set_up(tpu)
+    host = Host(tmp_path / "host", tpu, head)
+    subprocess.run([host.place.parent / "standins" / "gcloud", *upload[1:]], env=host.environment)
+    done = host.set_up()
+    assert done.returncode == 0, done.stderr
+    assert host.ready == head
+    assert (host.place / "repo" / "requirements.lock").exists()
+    assert not (host.place / "repo" / "uncommitted.txt").exists()
+
+
+def test_a_folder_that_is_no_repository_is_told(
+    tmp_path: Path, make: Callable[..., Description]
+) -> None:
+    with pytest.raises(UserError, match="not a git repository"):
+        preparation.set_up(make(repo=str(tmp_path)))
+    with pytest.raises(UserError, match="set bucket"):
+        make(repo=".", bucket=None)
 
 
 def test_what_fails_says_so_and_is_not_ready(
     tmp_path: Path, repo: Path, make: Callable[..., Description]
 ) -> None:
-    host = Host(tmp_path, make(repo=f"file://{repo}", branch="nope"))
+    host = Host(tmp_path / "host", make(repo=f"file://{repo}", branch="nope"))
     done = host.set_up()
     assert done.returncode == 128
-    assert "Remote branch nope not found" in done.stderr
+    assert "couldn't find remote ref nope" in done.stderr
     assert not (host.place / "ready").exists()
+
+
+def watch(tmp_path: Path, tpu: Description, minutes: int, end: datetime | None = None) -> str:
+    """The calls of gcloud by the first host's watch, after so many idle minutes."""
+    host = Host(tmp_path / "host", tpu)
+    text = setup_script(tpu, end=None if end is None else int(end.timestamp()))
+    lines = text.split("<<'WATCH'\n")[1].split("\nWATCH\n")[0]
+    (host.place / "used").touch()
+    (host.place / "jax-cache").mkdir()
+    (host.place / "jax-cache" / "program").touch()
+    old = time.time() - 60 * minutes
+    shown = lines.replace('touch "$1/used"\n', f'touch --date=@{old:.0f} "$1/used"\n', 1)
+    shown = f"looks=0\nsleep() {{ looks=$((looks + 1)); [ $looks -le 2 ]; }}\n{shown}"
+    script = tmp_path / "watch.sh"
+    script.write_text(shown)
+    subprocess.run(["bash", script, host.place], env=host.environment, capture_output=True)
+    return host.calls.read_text() if host.calls.exists() else ""
+
+
+@pytest.mark.parametrize(("minutes", "deletes"), [(11 * 60, False), (12 * 60 + 5, True)])
+def test_an_idle_tpu_deletes_itself(
+    minutes: int, deletes: bool, tmp_path: Path, make: Callable[..., Description]
+) -> None:
+    calls = watch(tmp_path, make(), minutes)
+    assert ("queued-resources delete hackmatrix-train" in calls) == deletes
+    assert calls.count("jax-cache gs://my-bucket/hackmatrix/jax-cache/v4-8") == 1
+
+
+def test_an_idle_tpu_without_a_bucket_keeps_its_run(
+    tmp_path: Path, make: Callable[..., Description]
+) -> None:
+    assert watch(tmp_path, make(bucket=None, spot=False), 99 * 60) == ""
+
+
+def test_after_the_end_date_the_tpu_deletes_itself(
+    tmp_path: Path, make: Callable[..., Description]
+) -> None:
+    tpu = make(end_date="2026-11-22")
+    line = next(line for line in script_of(tpu).splitlines() if line.startswith("end="))
+    end = datetime.fromtimestamp(int(line.removeprefix("end=")))
+    assert (end.date(), end.hour) == (date(2026, 11, 23), 1)
+    now, hour = datetime.now(), timedelta(hours=1)
+    assert "delete" in watch(tmp_path / "late", tpu, 0, end=now - hour)
+    assert "delete" not in watch(tmp_path / "early", tpu, 0, end=now + hour)
+
+
+def script_of(tpu: Description) -> str:
+    """The set-up script that gcloud gets."""
+    preparation.create(tpu)
+    return (preparation.folder_of(tpu) / "setup.sh").read_text()
 
 
 def test_values_are_quoted(make: Callable[..., Description]) -> None:
@@ -168,11 +295,3 @@ def test_a_machine_that_is_not_set_up_says_so(
     text = look_command(make(), 0).replace(PLACE, str(tmp_path))
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True)
     assert done.stdout == 'hackmatrix-tpu: {"state": "bare"}\n'
-
-
-def test_the_script_is_a_file_for_gcloud(
-    make: Callable[..., Description], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    path = write_setup_script(make())
-    assert path.read_text() == setup_script(make())

@@ -123,3 +123,23 @@ def test_a_folder_that_is_deleted_while_its_run_trains_leaves_the_bucket_as_it_w
     assert f"after update {saved}" in train(tmp_path / "two", "--resume", str(RUN), updates=end)
     rows = [row["update"] for row in read_metrics(tmp_path / "two" / HERE)]
     assert rows == list(range(1, end + 1))
+
+
+def test_one_command_begins_a_run_and_goes_on_with_it(fake: FakeBucket, tmp_path: Path) -> None:
+    """As a scheduler starts it again and again, on the same machine or on another one."""
+    command = [*NEW.split(), "--resume-if-there"]
+    one, other = tmp_path / "one", tmp_path / "other"
+    train(one, *command, updates=4)
+    for machine, updates in ((one, 8), (other, 12), (one, 16)):
+        assert f"after update {updates - 4}" in train(machine, *command, updates=updates)
+    rows = rows_in(stored(fake)["metrics.jsonl"])
+    assert [row["update"] for row in rows] == list(range(1, 17))
+    fake.is_down = True  # then nobody knows whether there is a run
+    assert "error" in train(tmp_path / "third", *command, updates=20, code=75)
+
+
+def test_one_command_begins_a_run_here_and_goes_on_with_it(tmp_path: Path) -> None:
+    command = [*NEW.replace("gs://my-bucket/", "").split(), "--resume-if-there"]
+    train(tmp_path, *command, updates=4)
+    assert "after update 4" in train(tmp_path, *command, updates=8)
+    assert "after update 8" in train(tmp_path, *command, updates=8)  # nothing is left to do

@@ -1,0 +1,113 @@
+"""Sixty lives of `hackmatrix tpu run`: whatever happens to the TPU, the run comes home once."""
+
+import datetime
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tpu_world import RUN, FakeGcloud, GcloudInProcess
+
+from hackmatrix.cloud.tpu.description import Description
+from hackmatrix.cloud.tpu.history import Memory
+from hackmatrix.cloud.tpu.run import Driver
+
+NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
+LIVES, QUICK = 60, 10  # in all, and in the quick suite
+MOST_SLEEPS = 3000
+OTHER_TROUBLES: dict[str, list[Any]] = {
+    "queued-resources create": ["There is no more capacity", "Quota limit X exceeded. Limit: 32"],
+    "queued-resources describe": ["Connection timed out", "503 UNAVAILABLE", "invalid_grant"],
+    "tpu-vm describe": ["INTERNAL", "a new kind of error"],
+    "tpu-vm ssh": [[255, "exited with return code [255]"], [1, "fatal: unable to access"]],
+    "tpu-vm scp": [[255, "exited with return code [255]"]],
+    "queued-resources delete": ["DEADLINE_EXCEEDED", "FAILED_PRECONDITION: it is being deleted"],
+    "storage rsync": ["Connection reset"],
+}
+
+
+class Asleep(Exception):
+    """The laptop was closed."""
+
+
+class Life:
+    """What happens to one TPU, drawn from a seed."""
+
+    def __init__(self, seed: int, gcloud: FakeGcloud) -> None:
+        self.rng = random.Random(seed)
+        self.gcloud = gcloud
+        self.slept = 0.0
+        self.sleeps = 0
+        checkpoints = [f"{RUN}/config.yaml", f"{RUN}/checkpoints/40/manifest.json"]
+        happens: list[dict[str, Any]] = [
+            {"queue": "SUSPENDED", "node": "PREEMPTED"},
+            {"queue": "SUSPENDING", "node": "PREEMPTED"},
+            {"queue": "DELETING", "node": "DELETING"},
+            {"node": None},
+            {"node": "REPAIRING"},
+            {"hosts": "ended", "code": 143},
+            {"hosts": "vanished"},
+            {"queue": None, "node": None},
+        ]
+        events, look = {}, 0
+        for _ in range(self.rng.randrange(5)):
+            look += self.rng.randrange(2, 12)
+            events[str(look)] = {**self.rng.choice(happens), "bucket": checkpoints}
+            look += 60  # until it trains again
+        fail = {}
+        for verb in self.rng.sample(sorted(OTHER_TROUBLES), self.rng.randrange(4)):
+            times = [None] * self.rng.randrange(4)
+            fail[verb] = [*times, *self.rng.sample(OTHER_TROUBLES[verb], 1)]
+        gcloud.change(
+            events=events,
+            fail=fail,
+            sticks=self.rng.randrange(2),
+            starts=self.rng.choice(["bare", "idle"]),
+            queue_looks=self.rng.randrange(4),
+        )
+        self.end = look + 80
+
+    def sleep(self, seconds: float) -> None:
+        self.slept += seconds
+        self.sleeps += 1
+        assert self.sleeps < MOST_SLEEPS, "it goes on and on"
+        world = self.gcloud.world
+        if world["looks"] >= self.end and world["hosts"] == "training":
+            self.gcloud.change(hosts="ended", code=0)
+        if self.rng.random() < 0.02:
+            self.slept += 3600 * self.rng.randrange(1, 9)
+            raise Asleep
+
+    def now(self) -> datetime.datetime:
+        return NOON + datetime.timedelta(seconds=self.slept)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(n, marks=() if n < QUICK else pytest.mark.slow) for n in range(LIVES)],
+)
+def test_the_run_comes_home(
+    seed: int, gcloud: FakeGcloud, make: Callable[..., Description], tmp_path: Path
+) -> None:
+    life, told = Life(seed, gcloud), list[str]()
+    here = GcloudInProcess(told.append)
+    here.folder = gcloud.folder
+    secrets = tmp_path / "secrets.env"
+    secrets.write_text("WANDB_API_KEY=0123456789abcdef\n")
+    tpu = make(secrets=secrets)
+    code = None
+    # The laptop is opened, or its owner logs in, and the same command is given again.
+    while code is None or "`gcloud auth login`" in told[-1]:
+        driver = Driver(tpu, here, tmp_path / "runs", told.append, life.sleep, life.now)
+        try:
+            code = driver.run(Memory())
+        except Asleep:
+            code = None
+    assert code == 0, told[-3:]
+    world = gcloud.world
+    assert (world["queue"], world["node"]) == (None, None)
+    assert gcloud.actions[-1] == "delete" or "rsync" in gcloud.actions[-2:]
+    # No training beside another, and none without its secrets.
+    assert all(hosts != "training" for hosts, _ in world["trainings"])
+    assert all(copies > 0 for _, copies in world["trainings"])
