@@ -30,6 +30,11 @@ class CompareOptions:
         "what to compare, a name in metrics.jsonl; unless given eval/mean_return, or the return "
         "in training if a run has no evaluations",
     )
+    reference: tuple[str, ...] = option(
+        (),
+        "the group that the others are compared with, by its name, the first unless given; or the "
+        "values that count as 0 and 1, as ENV=LOW,HIGH for each environment",
+    )
     plot: Path | None = option(None, "write the curves to this file (.svg)")
     json: bool = option(False, "print one JSON object")
 
@@ -47,19 +52,21 @@ def main(argv: list[str]) -> int:
         CompareOptions,
         argv,
         command="hackmatrix compare",
-        purpose="Compares runs by interquartile means over their seeds, with bootstrap intervals, "
-        "at equal steps and at equal seconds of training.",
+        purpose="Compares runs by interquartile means over their seeds, with intervals, at equal "
+        "steps and at equal seconds of training.",
         example=_EXAMPLE,
     )
     from hackmatrix.core.files import write_atomically
     from hackmatrix.research.comparison.curves import shared_metric
     from hackmatrix.research.comparison.equal_budgets import Comparison
     from hackmatrix.research.comparison.groups import groups_of, read_named
+    from hackmatrix.research.comparison.reference import referred
     from hackmatrix.research.comparison.text import table
 
     runs, named = read_named([_local(word) for word in options.runs])
     metric = options.metric or shared_metric(runs)
-    comparison = Comparison(metric, groups_of(runs, named, metric))
+    groups, scales = referred(groups_of(runs, named, metric), options.reference)
+    comparison = Comparison(metric, groups, scales)
     if options.plot is not None:
         write_atomically(options.plot, comparison.plot().encode())
     print(json.dumps(comparison.as_dict()) if options.json else table(comparison))
