@@ -18,10 +18,13 @@ from hackmatrix.research.comparison.estimates import (
     improvement,
     interquartile_mean,
 )
+from hackmatrix.research.evaluation.sequential import LOOK, confidence_sequence
 from hackmatrix.research.evaluation.statistics import Estimate
 
 SEEDS = (2, 3, 5, 10, 20)
 _GAIN = 1.0  # standard deviations between two groups
+_GAMES = 2_000  # of a contest, at most
+_CONTESTS = 2_000
 
 Values = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Values]
@@ -39,6 +42,7 @@ class Coverage(NamedTuple):
 
     groups: int
     shares: dict[str, list[float]]  # for each number of seeds
+    misled: dict[str, tuple[float, float]]  # contests of equals that are decided: see `misled`
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
@@ -49,6 +53,13 @@ class Coverage(NamedTuple):
         rows = ["| seeds | " + " | ".join(map(str, SEEDS)) + " |", "|---" * (len(SEEDS) + 1) + "|"]
         for name, shares in self.shares.items():
             rows.append(f"| {name} | " + " | ".join(f"{share:.1%}" for share in shares) + " |")
+        rows += [
+            "",
+            "| differences between equals | sequential | usual interval |",
+            "|---|---|---|",
+        ]
+        for name, found in self.misled.items():
+            rows.append(f"| {name} | " + " | ".join(f"{share:.1%}" for share in found) + " |")
         return "\n".join([f"95 % intervals of {self.groups:,} groups that hold the truth", *rows])
 
 
@@ -99,7 +110,38 @@ def measure(options: CoverageOptions) -> Coverage:
         )
         for row, share in zip(pairs.values(), found, strict=True):
             row.append(share)
-    return Coverage(count, shares | pairs)
+    return Coverage(count, shares | pairs, {name: misled(draw) for name, draw in EQUALS.items()})
+
+
+def misled(draw: Draw) -> tuple[float, float]:
+    """The share of contests of equals in which an interval leaves 0 at any look.
+
+    First that of a confidence sequence, then that of an interval for a fixed number of games.
+    """
+    rng, found = np.random.default_rng(0), [0, 0]
+    for _ in range(_CONTESTS):
+        played = draw(rng, (_GAMES,))
+        looks = [played[:n] for n in range(LOOK, _GAMES + 1, LOOK)]
+        found[0] += any(not _has_0(confidence_sequence(part, _GAMES)) for part in looks)
+        usual = (abs(part.mean()) * len(part) ** 0.5 > 1.96 * part.std() for part in looks)
+        found[1] += any(usual)
+    return found[0] / _CONTESTS, found[1] / _CONTESTS
+
+
+def _has_0(found: Estimate) -> bool:
+    return found.low <= 0 <= found.high
+
+
+def _wins(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
+    """Each of two agents wins 5 % of the games alone."""
+    return rng.choice([-1.0, 0.0, 1.0], shape, p=[0.05, 0.9, 0.05])
+
+
+EQUALS: dict[str, Draw] = {
+    "normal": _normal,
+    "wins, one game in ten decided": _wins,
+    "skewed": lambda rng, shape: rng.exponential(size=shape) - 1,
+}
 
 
 def _above(gain: float) -> float:
