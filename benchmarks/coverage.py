@@ -18,6 +18,7 @@ from hackmatrix.research.comparison.estimates import (
     improvement,
     interquartile_mean,
 )
+from hackmatrix.research.comparison.held_out import difference, mean
 from hackmatrix.research.evaluation.sequential import LOOK, confidence_sequence
 from hackmatrix.research.evaluation.statistics import Estimate
 
@@ -25,6 +26,7 @@ SEEDS = (2, 3, 5, 10, 20)
 _GAIN = 1.0  # standard deviations between two groups
 _GAMES = 2_000  # of a contest, at most
 _CONTESTS = 2_000
+_HELD_OUT = 100  # games
 
 Values = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Values]
@@ -110,7 +112,11 @@ def measure(options: CoverageOptions) -> Coverage:
         )
         for row, share in zip(pairs.values(), found, strict=True):
             row.append(share)
-    return Coverage(count, shares | pairs, {name: misled(draw) for name, draw in EQUALS.items()})
+    return Coverage(
+        count,
+        shares | pairs | _of_games(count),
+        {name: misled(draw) for name, draw in EQUALS.items()},
+    )
 
 
 def misled(draw: Draw) -> tuple[float, float]:
@@ -142,6 +148,24 @@ EQUALS: dict[str, Draw] = {
     "wins, one game in ten decided": _wins,
     "skewed": lambda rng, shape: rng.exponential(size=shape) - 1,
 }
+
+
+def _of_games(count: int) -> dict[str, list[float]]:
+    """The shares of intervals over agents and games, where seeds and games matter alike."""
+    rng = np.random.default_rng(0)
+
+    def agents(games: Values, seeds: int) -> Values:
+        own = rng.normal(size=(seeds, 1)) / _HELD_OUT**0.5
+        return np.asarray(games + own + rng.normal(size=(seeds, _HELD_OUT)))
+
+    means, gains = [], []
+    for n in SEEDS:
+        held = [
+            (agents(games := rng.normal(size=_HELD_OUT), n), agents(games, n)) for _ in range(count)
+        ]
+        means.append(_held([mean(ours) for ours, _ in held], 0.0))
+        gains.append(_held([difference(ours, theirs) for ours, theirs in held], 0.0))
+    return {"mean of games": means, "difference in games": gains}
 
 
 def _above(gain: float) -> float:

@@ -14,7 +14,9 @@ _EXAMPLE = """\
   hackmatrix compare checkpoints/a-0 checkpoints/a-1 checkpoints/b-0 checkpoints/b-1
       runs whose settings differ in the seed alone are one group; the groups are compared
   hackmatrix compare old=checkpoints/a-0,checkpoints/a-1 new=checkpoints/b-0,checkpoints/b-1
-      names the groups; the first is what the others are compared with"""
+      names the groups; the first is what the others are compared with
+  hackmatrix compare --games games.csv old=checkpoints/a-0,checkpoints/a-1 new=checkpoints/b-0
+      compares agents in the games that `evaluate --games games.csv` wrote"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,12 @@ class CompareOptions:
     metric: str | None = option(
         None,
         "what to compare, a name in metrics.jsonl; unless given eval/mean_return, or the return "
-        "in training if a run has no evaluations",
+        "in training if a run has no evaluations. With --games a column, unless given `return`",
+    )
+    games: tuple[Path, ...] = option(
+        (),
+        "compare evaluations, not curves: files of `hackmatrix evaluate --games` (.csv), whose "
+        "agents are named in the place of runs",
     )
     reference: tuple[str, ...] = option(
         (),
@@ -44,6 +51,8 @@ class CompareOptions:
             raise UserError(f"--plot {self.plot}: must end in .svg")
         if self.plot is not None and not self.plot.parent.is_dir():
             raise UserError(f"--plot {self.plot}: there is no folder {self.plot.parent}")
+        if self.plot is not None and self.games:
+            raise UserError("--plot draws curves of runs: give it without --games")
 
 
 def main(argv: list[str]) -> int:
@@ -56,6 +65,12 @@ def main(argv: list[str]) -> int:
         "steps and at equal seconds of training.",
         example=_EXAMPLE,
     )
+    if options.games:
+        from hackmatrix.research.comparison.held_out import RETURN, held_out
+
+        found = held_out(options.runs, options.games, options.metric or RETURN, options.reference)
+        print(json.dumps(found.as_dict()) if options.json else found.table())
+        return 0
     from hackmatrix.core.files import write_atomically
     from hackmatrix.research.comparison.curves import shared_metric
     from hackmatrix.research.comparison.equal_budgets import Comparison

@@ -170,10 +170,10 @@ def _sum(*errors: _Error) -> _Error:
     """The error of the sum of independent estimates (Satterthwaite 1946)."""
     variance = sum(each.variance for each in errors)
     squares = sum(each.variance**2 / each.freedom for each in errors)
-    return _Error(variance, variance**2 / squares if squares else 1)
+    return _Error(variance, variance**2 / squares if squares > 0 else 1)
 
 
 def _estimate(middle: Values | float, error: _Error) -> Estimate:
-    freedom = max(1, int(error.freedom)) if math.isfinite(error.freedom) else 1
+    freedom = student_t.whole(error.freedom)
     reach = student_t.reach(CONFIDENCE, freedom) * math.sqrt(error.variance)
     return Estimate(float(middle), float(middle) - reach, float(middle) + reach)
