@@ -103,7 +103,7 @@ def read_recorded(run: Path, env: str | None) -> Recorded:
             "beginning: reproduce that one"
         )
     if starts and config.run.init_from is None and (path := _resumed_params(starts[0])):
-        config = config.but(init_from=path)
+        config = config.but(init_from=Path(path))
     rows, params = list(read_metrics(run)), dict(_params_of(run))
     if not rows and not params:
         raise UserError(f"{run}: has neither rows of metrics nor params: nothing can be compared")
