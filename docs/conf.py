@@ -8,6 +8,7 @@ from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 from hackmatrix.core.version import __version__
+from hackmatrix.game.rules.layout_tables import TABLES
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -32,7 +33,7 @@ PLAY = '\n<a href="play/index.html">Play it in this browser.</a>\n'
 
 
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
-    """Puts files of the repository into their pages, and lets links lead where a site has them."""
+    """Puts files and tables into their pages, and lets links lead where a site has them."""
     del app
     folder = (DOCS / name).parent
     if name in PAGES:
@@ -40,6 +41,7 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = f"{(ROOT / PAGES[name]).read_text()}\n{source[0]}"
     if name == "page" and GAME.exists():
         source[0] = source[0].replace("\n", PLAY, 1)
+    source[0] = re.sub(r"<!-- table: (\w+) -->", lambda found: TABLES[found[1]](), source[0])
     text = re.sub(r'<img src="(\S+)".*?alt="(.*?)">', r"![\2](\1)", source[0])
     source[0] = re.sub(
         r"\]\(([^():#\s]+)(#[^)\s]*)?\)",

@@ -1,4 +1,4 @@
-"""`hackmatrix analyse`: shows what a network and a search with it think of a position."""
+"""`hackmatrix analyse`: how a network, and a tree search with it, evaluate a position."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ SIMULATIONS = 128
 
 _EXAMPLE = """\
   hackmatrix analyse position.txt checkpoints/my-run
-      shows for each action the network's probability, and what 128 simulations say about it"""
+      shows each action's probability by the network, and its value by 128 simulations"""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,13 @@ class AnalyseOptions:
     agent: str = option(dataclasses.MISSING, f"{A_NETWORK}; NAME@N searches with N simulations")
     search: int | None = option(
         None,
-        f"simulations, as NAME@N; {SIMULATIONS} unless given",
+        f"simulations, as in NAME@N; default {SIMULATIONS}",
         at_least=1,
         at_most=MAX_SIMULATIONS,
     )
-    seed: int = option(0, "seed of what is made up", at_least=0, at_most=MAX_SEED)
+    seed: int = option(
+        0, "seed of the state that the search makes up", at_least=0, at_most=MAX_SEED
+    )
     json: bool = option(False, "print one JSON object")
 
     def __post_init__(self) -> None:
@@ -51,7 +53,7 @@ def main(argv: list[str]) -> int:
         AnalyseOptions,
         argv,
         command="hackmatrix analyse",
-        purpose="Shows what a network and a tree search with it think of a position.",
+        purpose="Shows how a network, and a tree search with it, evaluate a position.",
         example=_EXAMPLE,
     )
     game = _game(options.position)

@@ -145,7 +145,7 @@ def _place(option: Option) -> str:
 def _help(option: Option) -> str:
     notes = [str(option.limits)] if option.limits else []
     if option.kind is bool:
-        notes += ["on unless turned off"] if option.default else []
+        notes += ["default on"] if option.default else []
     elif option.default not in (None, "", (), dataclasses.MISSING):
         notes.append(f"default {option.default}")
     text = f"{option.meaning} ({', '.join(notes)})" if notes else option.meaning

@@ -16,7 +16,7 @@ from hackmatrix.learning.settings.config import MAX_SEED
 _EXAMPLE = """\
   hackmatrix clone scripted-games cloned.npz --config quick
   hackmatrix train --config quick --init-from cloned.npz
-      learns the scripted player's actions, and starts a training from there"""
+      clones the scripted player, and trains on from there"""
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,19 @@ class CloneOptions:
     """The command's options."""
 
     data: Path = option(dataclasses.MISSING, "folder of a data set")
-    out: Path = option(dataclasses.MISSING, "new file of the params (.npz)")
+    out: Path = option(dataclasses.MISSING, "new file of params (.npz)")
     config: Path | None = option(
         None,
-        "settings, by file or name, of the run that will start from them: network, observation, "
-        "reward. Those that `hackmatrix train` takes by itself unless given",
+        "settings of the run that will start from these params (network, observation, reward): a "
+        "file or a name; default as for `hackmatrix train`",
     )
     env: str | None = option(
-        None, "environment of the data set, if it is code of your own (module:function)"
+        None, "environment of the data set, if it is your own (module:function)"
     )
-    positions: int = option(500_000, "positions to learn from at most, whole games", at_least=1)
+    positions: int = option(500_000, "maximum number of positions, in whole games", at_least=1)
     lr: float = option(1e-3, "learning rate of Adam; falls to 0", above=0)
     epochs: int = option(4, "passes over the positions", at_least=1)
-    batch: int = option(512, "positions of a gradient step", at_least=1)
+    batch: int = option(512, "positions per gradient step", at_least=1)
     seed: int = option(0, "random seed", at_least=0, at_most=MAX_SEED)
     json: bool = option(False, "print one JSON object")
 
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         CloneOptions,
         argv,
         command="hackmatrix clone",
-        purpose="Lets a network learn the actions and returns of recorded games (behaviour "
+        purpose="Trains a network on the actions and returns of recorded games (behaviour "
         "cloning).",
         example=_EXAMPLE,
     )

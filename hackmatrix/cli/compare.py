@@ -29,8 +29,8 @@ class CompareOptions:
     )
     metric: str | None = option(
         None,
-        "what to compare, a name in metrics.jsonl; unless given eval/mean_return, or the return "
-        "in training if a run has no evaluations. With --games a column, unless given `return`",
+        "metric to compare, a name in metrics.jsonl; by default eval/mean_return, or the return "
+        "in training if a run has no evaluations; with --games a column, by default `return`",
     )
     games: tuple[Path, ...] = option(
         (),
@@ -39,7 +39,7 @@ class CompareOptions:
     )
     reference: tuple[str, ...] = option(
         (),
-        "the group that the others are compared with, by its name, the first unless given; or the "
+        "the group that the others are compared with, by its name, by default the first; or the "
         "values that count as 0 and 1, as ENV=LOW,HIGH for each environment",
     )
     plot: Path | None = option(None, "write the curves to this file (.svg)")

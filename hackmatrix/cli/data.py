@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 _HELP = """\
 usage: hackmatrix data {record,verify,export} ...
 
-  record   play games of an agent and keep them as a data set
-  verify   play the games of a data set again and name the first difference
+  record   record games of an agent as a data set
+  verify   replay the games of a data set and name the first difference
   export   write games of a data set for Minari
 
-`hackmatrix data record --help` explains one of them and shows an example.
+`hackmatrix data record --help` describes a command and shows an example.
 """
 
-_OWN = "environment of the data set, if it is one of your own (module:function)"
+_OWN = "environment of the data set, if it is your own (module:function)"
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,12 @@ class RecordOptions:
     episodes: int = option(10_000, "number of games", at_least=1, at_most=2**31 - 1)
     env: str = option(
         "HackMatrix",
-        "environment that `random` plays; that of params too if it is code of your own "
-        "(module:function)",
+        "environment for `random`, and for params if it is your own (module:function)",
         aliases=("env_name",),
     )
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
     max_steps: int = option(
-        2_000, "actions after which a game is cut off", at_least=1, at_most=100_000
+        2_000, "actions after which a game is truncated", at_least=1, at_most=100_000
     )
     greedy: bool = option(False, "always take the most probable action instead of sampling one")
     search: int | None = option(None, names.SEARCH, at_least=1, at_most=names.MAX_SIMULATIONS)
@@ -69,9 +68,7 @@ class VerifyOptions:
     """The options of `verify`."""
 
     data: Path = option(dataclasses.MISSING, "folder of the data set")
-    oracle: bool = option(
-        False, "play all games in the Python engine too, instead of 64 spread over the data set"
-    )
+    oracle: bool = option(False, "replay all games in the Python engine too, not only 64")
     env: str | None = option(None, _OWN)
     json: bool = option(False, "print one JSON object")
 
@@ -84,11 +81,11 @@ class ExportOptions:
     name: str = option(
         dataclasses.MISSING, "id of the new Minari data set, such as hackmatrix/it-v0"
     )
-    episodes: int = option(1_000, "games to write at most", at_least=1)
-    max_steps: int = option(1_000_000, "actions to write at most, whole games", at_least=1)
+    episodes: int = option(1_000, "maximum number of games", at_least=1)
+    max_steps: int = option(1_000_000, "maximum number of actions, in whole games", at_least=1)
     observation: str = option(
         "dict",
-        "layout of HackMatrix's observations, as of its Gymnasium environment",
+        "observations of HackMatrix, as in its Gymnasium environment",
         choices=("dict", "compact", "classic", "full", "tactical", "planes"),
     )
     env: str | None = option(None, _OWN)
@@ -110,8 +107,8 @@ def record(argv: list[str], command: str = "hackmatrix data record") -> int:
         RecordOptions,
         argv,
         command=command,
-        purpose="Plays games of an agent, none of them of an evaluation, and keeps them as a data "
-        "set: actions and rewards, from which the rest follows.",
+        purpose="Records games of an agent, none of them used in evaluations, as a data set: their "
+        "actions and rewards, from which all else can be replayed.",
         example=f"  {command} scripted-games --agent scripted --episodes 10_000",
     )
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
@@ -204,7 +201,7 @@ def verify(argv: list[str], command: str = "hackmatrix data verify") -> int:
         VerifyOptions,
         argv,
         command=command,
-        purpose="Checks the checksums of a data set, plays its games again, and names the first "
+        purpose="Verifies the checksums of a data set, replays its games, and names the first "
         "difference.",
         example=f"  {command} scripted-games",
     )

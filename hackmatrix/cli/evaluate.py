@@ -34,7 +34,7 @@ _EXAMPLE = """\
   hackmatrix evaluate checkpoints/my-run scripted --report report.html
       plays the same games with both, prints how they differ and writes a page with plots
   hackmatrix evaluate scripted --forbid RESET,ROW
-      plays with and without each of these programs, and without both: what each is worth"""
+      plays with and without each of these programs, and without both, to measure their worth"""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class EvaluateOptions:
 
     agents: tuple[str, ...] = option(
         (),
-        f"each {names.AN_AGENT}. Many agents of one run are ranked. `shipped` if none is named",
+        f"each {names.AN_AGENT}. Many agents of one run are ranked; default `shipped`",
         positional=True,
     )
     episodes: int = option(1_000, "number of games", at_least=1, at_most=10_000_000)
     env: str = option(
         DEFAULT_ENV,
-        "environment that `random` plays; params know theirs, but play code of your own "
-        "(module:function) only if it is named here too",
+        "environment for `random`; params know theirs, but run code of your own (module:function) "
+        "only if it is named here too",
     )
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
     max_steps: int = option(
@@ -115,7 +115,7 @@ def main(argv: list[str]) -> int:
         EvaluateOptions,
         argv,
         command="hackmatrix evaluate",
-        purpose="Plays games with fixed seeds, never used in training, and reports how well.",
+        purpose="Measures how well agents play, on games with fixed seeds, never used in training.",
         example=_EXAMPLE,
     )
     given = options.agents or [names.SHIPPED]

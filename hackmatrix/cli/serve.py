@@ -14,14 +14,14 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.streams import discard_output
 
 FLAGS = {
-    "--headless-cli": "the flag by which clients start the original; it changes nothing",
+    "--headless-cli": "no effect; clients of the original pass it",
     "--visual-cli": "the same for clients that expect a window; none is opened",
     "--info": "print a line to stderr when a game begins or ends",
-    "--debug": "a line for each step and each refused request too",
-    "--exact-breakdown": "leave `stepPenalty`, which the original does not have, out of "
-    "`reward_breakdown`; always on for hackmatrix-game",
-    "--dev-mode": "the flag that clients send with --programs; it changes nothing",
-    "--programs": "NAME,NAME,...: blocks of new stages carry these programs alone",
+    "--debug": "print a line for each step and each refused request too",
+    "--exact-breakdown": "omit `stepPenalty`, unknown to the original, from `reward_breakdown`; "
+    "always on in hackmatrix-game",
+    "--dev-mode": "no effect; clients of the original pass it with --programs",
+    "--programs": "NAME,NAME,...: blocks of new stages carry only these programs",
     "--help": "show this and exit",
 }
 

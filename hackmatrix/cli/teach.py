@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _EXAMPLE = """\
   hackmatrix teach checkpoints/my-run taught.npz
-      plays 300,000 positions with search, in three rounds, and learns what the search prefers"""
+      plays 300,000 positions with search, in three rounds, and learns the search's choices"""
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,17 @@ class TeachOptions:
     """The command's options."""
 
     agent: str = option(dataclasses.MISSING, A_NETWORK)
-    out: Path = option(dataclasses.MISSING, "new file of the params (.npz), written every round")
+    out: Path = option(dataclasses.MISSING, "new file of params (.npz), written after each round")
     search: int = option(
         32, "simulations of the teacher before each action", at_least=1, at_most=MAX_SIMULATIONS
     )
-    weight: float = option(3.0, "logits that a reward of 1 is worth in what it teaches", above=0)
-    positions: int = option(300_000, "positions that it judges", at_least=1)
-    rounds: int = option(3, "times that the network learns and becomes the teacher's", at_least=1)
-    games: int = option(256, "games at once", at_least=1, at_most=2**16)
+    weight: float = option(3.0, "logits that a reward of 1 adds to the target policy", above=0)
+    positions: int = option(300_000, "positions that the teacher plays in all rounds", at_least=1)
+    rounds: int = option(3, "rounds; after each, the network becomes the teacher's", at_least=1)
+    games: int = option(256, "games played in parallel", at_least=1, at_most=2**16)
     lr: float = option(1e-4, "learning rate of Adam; falls to 0 in each round", above=0)
-    epochs: int = option(4, "passes over all positions so far in each round", at_least=1)
-    batch: int = option(512, "positions of a gradient step", at_least=1)
+    epochs: int = option(4, "passes over all positions so far, per round", at_least=1)
+    batch: int = option(512, "positions per gradient step", at_least=1)
     seed: int = option(0, "random seed", at_least=0, at_most=MAX_SEED)
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         TeachOptions,
         argv,
         command="hackmatrix teach",
-        purpose="Lets a tree search teach the network that it searches with (expert iteration).",
+        purpose="Trains a network on the choices of a tree search that uses it (expert iteration).",
         example=_EXAMPLE,
     )
     from hackmatrix.agents.networks.policy import load_policy

@@ -43,16 +43,16 @@ _EXAMPLE = """\
   hackmatrix train
       trains an agent that wins, in half an hour on a core
   hackmatrix train --config quick --seed 1
-      takes other settings, by a name of --list-configs or from a file; flags override them
+      trains with other settings: a name from --list-configs, or a file; flags override them
   hackmatrix train --config quick --init-from cloned.npz
-      starts a new run from the params of a file
+      starts a new run from exported params
   hackmatrix train --resume checkpoints/my-run
-      goes on from where the run was stopped or killed
+      resumes a run that was stopped or killed
 
-Exits with 0 when the run is finished, 129, 130 or 143 when SIGHUP, Ctrl+C or SIGTERM stopped it (a
-checkpoint is saved), 1 when a critical alarm, a NaN or infinity or the disk ended it, 2 when an
-option is wrong, 75 when a bucket did not answer or another process of --distributed was lost: all
-are to be started again, with --resume."""
+Exit codes: 0, the run is finished; 129, 130, 143, stopped by SIGHUP, Ctrl+C or SIGTERM with a
+checkpoint saved; 1, ended by a critical alarm, a NaN or infinity, or the disk; 2, wrong usage; 75,
+a bucket did not answer or another process of --distributed was lost: start all processes again,
+with --resume."""
 
 
 _COMMON = {
@@ -105,8 +105,8 @@ def parsed(argv: list[str]) -> Asked:
         [OPTIONS, options_of(TrainOptions)],
         argv,
         command="hackmatrix train",
-        purpose="Trains an agent by PPO, with checkpoints from which training can go on exactly. "
-        "The defaults below are those of what the settings of --config leave out.",
+        purpose="Trains an agent by PPO, with checkpoints from which it resumes exactly. The "
+        "defaults below apply to settings that --config leaves out.",
         example=_EXAMPLE,
         common=_COMMON,
     )

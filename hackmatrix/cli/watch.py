@@ -22,7 +22,7 @@ class WatchOptions(PageOptions):
 
     agent: str | None = option(
         None,
-        f"{AN_AGENT}. Or a saved game (.json). `shipped` unless given",
+        f"{AN_AGENT}. Or a saved game (.json); default `shipped`",
         positional=True,
     )
     run: Path | None = option(None, "a run's folder: all its checkpoints can be asked")

@@ -19,17 +19,18 @@ class EnvironmentConfig:
 
     env: str = option("HackMatrix", "environment to train on; module:function for one of your own")
     multi_task: bool = option(
-        False, "train one agent on all environments of --task-list, in place of --env"
+        False, "train one agent on all environments of --task-list, instead of --env"
     )
     task_list: TaskList | None = option(
         None, "environments of --multi-task, as \"['CartPole-v1', 'Acrobot-v1']\""
     )
     observation: Literal["classic", "full", "tactical"] = option(
-        "full", "what the agent observes: as in the original, or all that a player can work out"
+        "full",
+        "features that the network reads: the original's, all visible ones, or derived ones",
     )
     max_episode_steps: int | None = option(
         None,
-        "actions after which a game is truncated; never unless given",
+        "actions after which a game is truncated; default never",
         at_least=1,
         at_most=2**31 - 1,
     )
@@ -39,7 +40,7 @@ class EnvironmentConfig:
         "show the game's",
     )
     curriculum: Curriculum | None = option(
-        None, "YAML file with levels of starts from which games of the training begin"
+        None, "levels of positions from which training games start: a YAML file or a name"
     )
     curriculum_start_level: int = option(1, "level at which a new run begins", at_least=1)
 

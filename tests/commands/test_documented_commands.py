@@ -235,6 +235,7 @@ ROWS = [
     Row(r"make clean", prints="rm -rf"),
     Row(r"make lock", prints="uv pip compile", writes=("requirements*.lock",)),
     Row(r"make help", prints="make train|train +train"),
+    Row(r"python -m hackmatrix.game.rules.layout_tables", prints="go_to_best"),
     Row(r"python -m hackmatrix.game.drawing", writes=("docs/board.svg",), prints=""),
 ]
 

@@ -110,7 +110,7 @@ def test_help_tells_defaults_ranges_and_choices(capsys: pytest.CaptureFixture[st
     for text in (
         "--color {red,blue} ink ",
         "--size FLOAT, --width FLOAT width (above 0 and at most 10, default 1.0)",
-        "--border, --no-border a line around it (on unless turned off)",
+        "--border, --no-border a line around it (default on)",
         "--filled paint the inside",
         "--shadow, --no-shadow paint a shadow",
         "files what to draw",
@@ -147,9 +147,9 @@ def test_a_document_is_an_address_on_one_line(
     monkeypatch.setenv("COLUMNS", "60")
     with pytest.raises(SystemExit):
         main(["train", "--help"])
-    address = f"{REPOSITORY}/blob/main/docs/training.md"
+    address = f"{REPOSITORY}/blob/main/docs/networks.md"
     assert address in capsys.readouterr().out.split()
-    assert linked("see docs/training.md") == f"see {address}"
+    assert linked("see docs/networks.md") == f"see {address}"
 
 
 @pytest.mark.parametrize("value", [None, "blue"])

@@ -46,6 +46,9 @@ def test_every_page_of_the_documents_is_on_it(site: Path) -> None:
     assert all((site / path).with_suffix(".html").is_file() for path in documents)
     assert "HackMatrix" in (site / "index.html").read_text()
     assert "hackmatrix.make" in (site / "api.html").read_text()
+    tables = (site / "environment.html").read_text()
+    assert all(name in tables for name in ("enemies_seen", "until_task", "go_to_best"))
+    assert "A frog on a pond" in (site / "your-environment.html").read_text()
 
 
 def test_links_lead_to_files_and_places_so_that_it_works_from_disk(site: Path) -> None:

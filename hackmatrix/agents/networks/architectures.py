@@ -33,9 +33,7 @@ ARCHITECTURES = {
 class NetworkConfig:
     """Settings of a network: those of a run's that decide what it computes."""
 
-    architecture: str = option(
-        "mlp", "kind of network, see docs/training.md", choices=ARCHITECTURES
-    )
+    architecture: str = option("mlp", "network, see docs/networks.md", choices=ARCHITECTURES)
     hidden_dim: int = option(256, "width of the network's layers", at_least=1, at_most=65_536)
     num_layers: int = option(2, "layers of the network's trunk", at_least=1, at_most=100)
     activation: Literal["relu", "tanh"] = option("relu", "activation function between the layers")

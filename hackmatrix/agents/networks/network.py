@@ -21,8 +21,9 @@ class Network(Protocol):
 
     A network may have a method `encode(observations)`: rollouts then store what it returns instead
     of the observations, and the network is called with it. A recurrent one may have a method
-    `unroll(params, observations, starts, carry)`, which is called instead of the function below, to
-    compute for all steps at once what does not depend on the carry.
+    `unroll(params, observations, starts, carry)`, which returns logits [T, B, A] and values [T, B]
+    of sequences and is called instead of the function below, to compute for all steps at once what
+    does not depend on the carry.
     """
 
     num_actions: int

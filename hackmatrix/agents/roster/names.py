@@ -22,15 +22,14 @@ NAMES = (*BUILT_IN, SHIPPED)
 MAX_SIMULATIONS = 10_000  # of a search before an action; those of 256 games fill gigabytes
 
 A_NETWORK = (
-    "a file of params or a run's folder, here or as gs://..., or `shipped`, the agent of this "
-    "package"
+    "a file of params or a run's folder, local or gs://..., or `shipped`, the agent of this package"
 )
 AN_AGENT = (
     f"{A_NETWORK}; or a built-in player: `random` takes random valid actions, `exit` walks to the "
     "exit, `scripted` plays well by rules of thumb; NAME@32 searches with the network of NAME, 32 "
-    "simulations before each action"
+    "simulations per action"
 )
-SEARCH = "simulations of a tree search before each action, with the agent's network: as NAME@N"
+SEARCH = "simulations per action of a tree search with the agent's network, as in NAME@N"
 
 
 class AgentName(NamedTuple):

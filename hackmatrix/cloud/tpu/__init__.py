@@ -1,1 +1,1 @@
-"""Cloud TPUs through gcloud: their description, what is observed, and what to do next."""
+"""Cloud TPUs through gcloud: description, observation and the next action."""

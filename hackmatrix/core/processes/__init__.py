@@ -1,1 +1,1 @@
-"""Processes of this package: how one is started and supervised, how several train as one."""
+"""Processes of this package: starting, supervision, and training in several."""

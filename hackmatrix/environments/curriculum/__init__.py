@@ -1,1 +1,1 @@
-"""Curricula: levels of starts from which an agent trains, and how it rises through them."""
+"""Curricula: levels of starting positions, and an agent's advance through them."""

@@ -1,4 +1,13 @@
-"""The format of recorded games (`docs/conformance.md`) as tables of fields.
+"""The format of recorded games as tables of fields: JSON lines, each a game.
+
+A game is the state `initial` and a list of `steps`: `valid`, the valid actions before the step,
+ascending; `action`; `after`, the state; `reward`, the 15 parts; booleans, of which `stage_advanced`
+is true for the winning step too; and `order`, only if several enemies took part in an enemy turn:
+for each sub-step all enemies in the order drawn, as indices into `after.enemies`.
+
+In a state, zero and false values may be left out, except in `player` and at the top. `owned` is in
+order of acquisition, `cells` begin with row 0, and `history` counts the states that the original
+has saved for UNDO: one more than before means that the state after the step was saved.
 
 Data of any other form is refused with its path. A value that is well formed but that the engine
 cannot represent (a piece off the board, stage 9) is no format error: the state is then read as a

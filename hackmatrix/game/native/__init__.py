@@ -1,4 +1,4 @@
-"""The game in C++ for CPUs: the files of `engine/`, without JAX and without waiting for a compiler.
+"""The game in C++ for CPUs: the files of `engine/`, without JAX or compile time.
 
 `docs/native-engine.md` says how it is laid out. It is left out where no C++ compiler was there at
 the installation, and on processors older than those it is built for: `available` tells.

@@ -1,1 +1,1 @@
-"""Expert iteration: a network learns what a tree search with it has found."""
+"""Imitation: a network learns from recorded games, and from its own tree search."""

@@ -55,7 +55,7 @@ class PPOConfig:
         2.5e-4, "learning rate of Adam; scaled for large batches unless given", above=0
     )
     lr_schedule: Literal["constant", "linear", "cosine"] = option(
-        "constant", "how the learning rate falls to 0 by the end of the run, if it does"
+        "constant", "constant learning rate, or the form of its fall to 0 by the end of the run"
     )
     gamma: float = option(0.99, "discount factor", at_least=0, at_most=1)
     gae_lambda: float = option(
@@ -75,7 +75,7 @@ class PPOConfig:
     ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0)
     final_ent_coef: float | None = option(
         None,
-        "weight of the entropy bonus at the end, reached exponentially; unchanged unless given",
+        "weight of the entropy bonus at the end, reached exponentially; default unchanged",
         above=0,
     )
     max_grad_norm: float = option(0.5, "global norm above which a gradient is scaled down", above=0)

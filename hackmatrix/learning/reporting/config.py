@@ -15,19 +15,17 @@ class ReportConfig:
     )
     log_interval: int = option(10, "updates between lines of metrics", at_least=1, compiled=False)
     eval_interval: int | None = option(
-        None, "updates between evaluations; none unless given", at_least=1, compiled=False
+        None, "updates between evaluations; default none", at_least=1, compiled=False
     )
     eval_episodes: int = option(
         256, "games of an evaluation, none of them trained on", at_least=1, compiled=False
     )
     tensorboard: bool = option(True, "write event files for TensorBoard", compiled=False)
     wandb: bool = option(
-        True, "log to Weights & Biases, if it is installed and logged in", compiled=False
+        True, "log to Weights & Biases, if installed and logged in", compiled=False
     )
     project: str = option("hackmatrix", "project at Weights & Biases", compiled=False)
-    entity: str | None = option(
-        None, "team at Weights & Biases; the user's own unless given", compiled=False
-    )
+    entity: str | None = option(None, "team at Weights & Biases; default your own", compiled=False)
     artifact: bool = option(True, "upload checkpoints to Weights & Biases", compiled=False)
 
     def __post_init__(self) -> None:

@@ -1,1 +1,1 @@
-"""A run under way: what it continues, the loop, what is due when, reports and checkpoints."""
+"""A run in progress: its start, the loop, schedules, reports and checkpoints."""

@@ -52,7 +52,7 @@ class RunConfig:
     )
     init_from: Path | None = option(
         None,
-        "file of params from which all agents of a new run start, such as cloned ones",
+        "params from which all agents of a new run start, such as those of `hackmatrix clone`",
         compiled=False,
     )
     device: Literal["auto", "cpu", "gpu", "tpu"] = option(
@@ -60,19 +60,18 @@ class RunConfig:
     )
     num_devices: int | None = option(
         None,
-        "devices that share the games, of all processes; unless given all of them, on CPU one a "
-        "process",
+        "devices that share the games, over all processes; default all, on CPU one per process",
         at_least=1,
         at_most=4096,
         compiled=False,
     )
     tpu: bool = option(
         False,
-        "a TPU is expected; without one there is a warning, and training goes on",
+        "expect a TPU; without one, warn and train on another device",
         compiled=False,
     )
     tpu_cores: int | None = option(
-        None, "--num-devices where the device is a TPU", at_least=1, at_most=4096, compiled=False
+        None, "--num-devices if the device is a TPU", at_least=1, at_most=4096, compiled=False
     )
     distributed: bool = option(
         False, "train in several processes, one on each host, see docs/scaling.md", compiled=False

@@ -16,28 +16,26 @@ class TrainOptions:
 
     config: Path | None = option(
         None,
-        "settings from a YAML file, or by a name of --list-configs; flags override it. A new run "
-        "of HackMatrix has those of `best` unless given",
+        "settings: a YAML file or a name from --list-configs; flags override them; default of a "
+        "new run of HackMatrix: best",
     )
-    list_configs: bool = option(False, "print the names of settings that --config takes, and exit")
+    list_configs: bool = option(False, "list the names that --config accepts, and exit")
     print_config: bool = option(False, "print the resolved settings as YAML and exit")
     auto_tune: bool = option(
-        False, "choose the settings for this device that are not given, see docs/training.md"
+        False, "choose settings that are not given to suit this device, see docs/training.md"
     )
-    output_dir: Path | None = option(None, "the run's folder, instead of a name; or gs://...")
+    output_dir: Path | None = option(None, "folder of the run, instead of a name; or gs://...")
     run_name: str | None = option(
-        None, "name of the run and of its folder; hackmatrix-jax-{mon}{dd}-{yy}-{n} unless given"
+        None, "name of the run and its folder; default hackmatrix-jax-{mon}{dd}-{yy}-{n}"
     )
     run_suffix: str | None = option(None, "text added to the name of the run")
     resume: str | None = option(
         None,
-        "folder of a run or checkpoint to go on from, or exported params to start from; or gs://...",
+        "run or checkpoint to resume, or exported params to start from: a path or gs://...",
         aliases=("resume_from",),
     )
-    resume_run: str | None = option(None, "name of a run in --checkpoint-dir to go on from")
-    rewind: bool = option(
-        False, "with --resume of an older checkpoint: delete what the run did after it"
-    )
+    resume_run: str | None = option(None, "run to resume, by its name in --checkpoint-dir")
+    rewind: bool = option(False, "with --resume of an older checkpoint: delete everything after it")
     reset_optimizer: bool = option(False, "with --resume: start with a fresh optimizer state")
     profile: bool = option(False, "write a trace of one update for TensorBoard's profiler")
     profile_step: int = option(3, "the update that --profile traces", at_least=1)

@@ -32,16 +32,18 @@ class TuneOptions:
 
     config: Path | None = option(
         None,
-        "settings from a YAML file, some of which the search changes; `quick` for HackMatrix "
-        "unless given",
+        "settings, some of which the search changes: a YAML file or a name; default of HackMatrix: "
+        "quick",
     )
     env: str | None = option(
-        None, "environment of the settings, if it is code of your own (module:function)"
+        None, "environment of the settings, if it is your own (module:function)"
     )
     search_space: Path | None = option(
-        None, "YAML file of the settings to search, see docs/tuning.md; unless given those of PPO"
+        None, "YAML file of the settings to search, see docs/tuning.md; default those of PPO"
     )
-    num_trials: int = option(20, "trials of this search, those before a kill included", at_least=1)
+    num_trials: int = option(
+        20, "trials of this search, those before an interruption included", at_least=1
+    )
     sampler: Literal["tpe", "random", "grid"] = option("tpe", "how settings are chosen")
     objective: Literal["score", "pareto"] = option(
         "score",
@@ -49,8 +51,8 @@ class TuneOptions:
     )
     metric: str | None = option(
         None,
-        "the score, a name in metrics.jsonl; unless given eval/mean_return with --eval-interval "
-        "in the file, else the return in training",
+        "the score, a name in metrics.jsonl; default eval/mean_return with --eval-interval in the "
+        "file, else the return in training",
     )
     constraint: tuple[str, ...] = option(
         (),
@@ -68,14 +70,12 @@ class TuneOptions:
         at_most=1024,
     )
     jobs: int = option(1, "trials at once, each a process", at_least=1, at_most=256)
-    seed: int | None = option(
-        None, "seed of the sampler; another each time unless given", at_least=0
-    )
+    seed: int | None = option(None, "seed of the sampler; default another each time", at_least=0)
     storage: str | None = option(
         None, "URL of a database for workers on several machines, instead of a file in the folder"
     )
     output_dir: Path | None = option(
-        None, f"folder of the search; {FOLDER}/ and the name of the file of settings unless given"
+        None, f"folder of the search; default {FOLDER}/ and the name of the file of settings"
     )
     json: bool = option(False, "print one JSON object at the end")
 

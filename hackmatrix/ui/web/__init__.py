@@ -1,1 +1,1 @@
-"""Shared by the pages of the game and of the monitor: who may talk to them, serving, base style."""
+"""Shared by the pages of the game and of the monitor: access, serving, base style."""

@@ -26,8 +26,7 @@ def run(code: str, folder: Path) -> str:
 
 
 def test_there_is_one_for_each_kind_of_user() -> None:
-    assert (len(EXAMPLES), len(IN_JAX)) == (5, 2)
-    assert all(10 <= len(code.splitlines()) <= 30 for code in EXAMPLES[:4])
+    assert (len(EXAMPLES), len(IN_JAX)) == (3, 1)
 
 
 @pytest.mark.parametrize("code", [code for code in EXAMPLES if code not in IN_JAX])
