@@ -15,7 +15,7 @@ _EXAMPLE = """\
       runs whose settings differ in the seed alone are one group; the groups are compared
   hackmatrix compare old=checkpoints/a-0,checkpoints/a-1 new=checkpoints/b-0,checkpoints/b-1
       names the groups; the first is what the others are compared with
-  hackmatrix compare --games games.csv old=checkpoints/a-0,checkpoints/a-1 new=checkpoints/b-0
+  hackmatrix compare old=checkpoints/a-0,checkpoints/a-1 new=checkpoints/b-0 --games games.csv
       compares agents in the games that `evaluate --games games.csv` wrote"""
 
 

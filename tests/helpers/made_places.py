@@ -173,7 +173,7 @@ class Places:
                 text = (CONFIGS / f"{name}.yaml").read_text()
                 small = re.sub(r"total_timesteps: \S+", "total_timesteps: 1", text)
                 (folder / "tiny" / f"{name}.yaml").write_text(small)
-        if "compare --games" in line:
+        if re.search("compare .*--games", line):
             agents = " ".join(re.findall(r"checkpoints/[\w-]+", line))
             games = "--episodes 2 --max-steps 20 --games games.csv"
             self.run(folder, f"hackmatrix evaluate {agents} {games}")
