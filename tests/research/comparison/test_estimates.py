@@ -93,6 +93,13 @@ def test_a_stratum_of_one_agent_has_no_interval() -> None:
         assert math.isnan(rows[0].low)
 
 
+def test_between_them_all_agents_tell_the_spread() -> None:
+    values = drawn(7, 5)
+    (found,) = estimates(values[None], [5])
+    reach = stats.t.ppf(0.975, 4) * 1.094 * stats.sem(values)
+    assert found.high - found.mean == pytest.approx(reach)
+
+
 def test_the_constant_for_few_agents_is_the_greatest_loss_of_normal_ones() -> None:
     values = drawn(0, 200_000, 9)
     losses = [interquartile_mean(values[:, :n]).std() * n**0.5 for n in range(4, 10)]

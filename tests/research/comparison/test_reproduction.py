@@ -224,3 +224,17 @@ def test_a_resumed_run_that_began_from_params_is_reproduced(tmp_path: Path) -> N
     code, said = reproduced(second)
     assert said["equal"], said
     assert code == 0
+
+
+@pytest.mark.slow
+def test_of_a_run_that_was_killed_the_part_that_was_made_is_reproduced(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    train = [*TRAIN, "--total-timesteps", "80", "--save-interval", "2", "--output-dir", str(run)]
+    assert main(train) == 0
+    for path in [*run.glob("final_params.*"), *run.glob("params_[45].*")]:
+        path.unlink()
+    rows = (run / "metrics.jsonl").read_text().splitlines()
+    (run / "metrics.jsonl").write_text(rows[0] + "\n")
+    code, said = reproduced(run)
+    assert said["params"] == {"params_2.npz": None}
+    assert (said["rows"], code) == (1, 0)
