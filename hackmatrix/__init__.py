@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hackmatrix.game.engine import Game
     from hackmatrix.learning.run.loop import Outcome
     from hackmatrix.research.evaluation.report import Report
+    from hackmatrix.research.exchange.run_record import Kind, RunRecord
 
 if "gymnasium" in sys.modules:  # else `import hackmatrix.integrations.gymnasium` does it
     importlib.import_module("hackmatrix.integrations.gymnasium")
@@ -31,6 +32,7 @@ __all__ = [
     "evaluate",
     "load_agent",
     "make",
+    "read_run",
     "registered",
     "train",
 ]
@@ -175,6 +177,27 @@ def evaluate(
         raise UserError(f"{agent}: params go with a function of four arguments")
     check_environment([str(agent)], env)
     return agent_player(resolve(str(agent), search), env, limits, greedy=greedy)(())
+
+
+def read_run(path: "str | Path", *, frame: "Kind | None" = None) -> "RunRecord":
+    """A run's metrics, evaluations and settings, for analysis; needs no JAX.
+
+    Args:
+        path: the run's folder.
+        frame: "pandas", "polars" or "numpy", whose frames are made; unless given the first of them
+            that is installed.
+
+    Returns:
+        `metrics` and `evaluations` are frames with a row for each agent at each time (of NumPy:
+        arrays by name), `settings` is a dictionary, and `plot("train/entropy", ...)` gives a
+        picture that a notebook shows.
+
+    Raises:
+        UserError: it is no run, has no metrics yet, or the library is not installed.
+    """
+    from hackmatrix.research.exchange.run_record import run_record
+
+    return run_record(Path(path), frame)
 
 
 def train(

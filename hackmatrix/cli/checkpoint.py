@@ -2,14 +2,21 @@
 
 import dataclasses
 import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
+from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
+
+if TYPE_CHECKING:
+    from hackmatrix.research.evaluation.report import Report
+    from hackmatrix.runs.params import Exported
 
 _HELP = """\
 usage: hackmatrix checkpoint {list,verify,convert} ...
@@ -62,6 +69,15 @@ class ConvertOptions:
         "new file; its suffix gives the format: .npz, .safetensors or .onnx",
     )
     agent: int = option(0, "agent to take from a checkpoint of several, counted from 0", at_least=0)
+    evaluate: int | None = option(
+        None,
+        "games to play for the model card; it has the evaluation of the training unless given",
+        at_least=1,
+        at_most=10_000_000,
+    )
+    env: str | None = option(
+        None, "with --evaluate: the agent's environment, if it is code of your own"
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -136,18 +152,37 @@ def convert(argv: list[str], command: str = "hackmatrix checkpoint convert") -> 
         ConvertOptions,
         argv,
         command=command,
-        purpose="Writes params in another format. Pickles are read as data: nothing in them runs.",
+        purpose="Writes params in another format, and a model card (.md) beside them. Pickles are "
+        "read as data: nothing in them runs.",
         example=f"  {command} checkpoints/my-run my-agent.onnx\n"
         f"  {command} checkpoint_100.pkl my-agent.npz",
     )
+    from hackmatrix.core.files import write_atomically
     from hackmatrix.research.exchange.contents import params_chosen
     from hackmatrix.research.exchange.formats import check_new, write_params
+    from hackmatrix.research.exchange.model_card import model_card
 
     check_new(options.target)
+    card = options.target.with_name(f"{options.target.name}.md")
+    if os.path.lexists(card):
+        raise UserError(f"{card}: exists already: choose another name")
     agent = params_chosen(local(options.source, checkpoints=True), options.agent)
+    report = None if options.evaluate is None else _played(agent, options.evaluate, options.env)
     write_params(options.target, agent.params, agent.about)
-    print(f"{options.target}: the params of {agent.path}")
+    write_atomically(card, model_card(options.target.name, agent, report).encode())
+    print(f"{options.target}: the params of {agent.path}\n{card}: their model card")
     return 0
+
+
+def _played(agent: "Exported", episodes: int, env: str | None) -> "Report":
+    """Games of an agent for its card."""
+    from hackmatrix.agents.networks.policy import policy_of
+    from hackmatrix.core.version import ENVIRONMENT_ID
+    from hackmatrix.research.evaluation.jax_agents import network_report
+    from hackmatrix.research.evaluation.limits import Limits
+
+    policy, limits = policy_of(agent), Limits(episodes)
+    return network_report(policy, env or ENVIRONMENT_ID, limits, greedy=False, search=None)
 
 
 def script(name: str) -> int:

@@ -14,7 +14,9 @@ _EXAMPLE = """\
   hackmatrix compare checkpoints/a-0 checkpoints/a-1 checkpoints/b-0 checkpoints/b-1
       compares groups of runs; runs whose settings differ only in the seed form one group
   hackmatrix compare old=checkpoints/a-0,checkpoints/a-1 new=checkpoints/b-0,checkpoints/b-1
-      names the groups; the others are compared with the first"""
+      names the groups; the first is what the others are compared with
+  hackmatrix compare old=checkpoints/a-0,checkpoints/a-1 new=checkpoints/b-0 --games games.csv
+      compares agents in the games that `evaluate --games games.csv` wrote"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,17 @@ class CompareOptions:
     metric: str | None = option(
         None,
         "metric to compare, a name in metrics.jsonl; by default eval/mean_return, or the return "
-        "in training if a run has no evaluations",
+        "in training if a run has no evaluations; with --games a column, by default `return`",
+    )
+    games: tuple[Path, ...] = option(
+        (),
+        "compare evaluations, not curves: files of `hackmatrix evaluate --games` (.csv), whose "
+        "agents are named in the place of runs",
+    )
+    reference: tuple[str, ...] = option(
+        (),
+        "the group that the others are compared with, by its name, by default the first; or the "
+        "values that count as 0 and 1, as ENV=LOW,HIGH for each environment",
     )
     plot: Path | None = option(None, "write the curves to this file (.svg)")
     json: bool = option(False, "print one JSON object")
@@ -39,6 +51,8 @@ class CompareOptions:
             raise UserError(f"--plot {self.plot}: must end in .svg")
         if self.plot is not None and not self.plot.parent.is_dir():
             raise UserError(f"--plot {self.plot}: there is no folder {self.plot.parent}")
+        if self.plot is not None and self.games:
+            raise UserError("--plot draws curves of runs: give it without --games")
 
 
 def main(argv: list[str]) -> int:
@@ -47,19 +61,27 @@ def main(argv: list[str]) -> int:
         CompareOptions,
         argv,
         command="hackmatrix compare",
-        purpose="Compares runs by interquartile means over their seeds, with bootstrap intervals, "
-        "at equal steps and at equal seconds of training.",
+        purpose="Compares runs by interquartile means over their seeds, with intervals, at equal "
+        "steps and at equal seconds of training.",
         example=_EXAMPLE,
     )
+    if options.games:
+        from hackmatrix.research.comparison.held_out import RETURN, held_out
+
+        found = held_out(options.runs, options.games, options.metric or RETURN, options.reference)
+        print(json.dumps(found.as_dict()) if options.json else found.table())
+        return 0
     from hackmatrix.core.files import write_atomically
     from hackmatrix.research.comparison.curves import shared_metric
     from hackmatrix.research.comparison.equal_budgets import Comparison
     from hackmatrix.research.comparison.groups import groups_of, read_named
+    from hackmatrix.research.comparison.reference import referred
     from hackmatrix.research.comparison.text import table
 
     runs, named = read_named([_local(word) for word in options.runs])
     metric = options.metric or shared_metric(runs)
-    comparison = Comparison(metric, groups_of(runs, named, metric))
+    groups, scales = referred(groups_of(runs, named, metric), options.reference)
+    comparison = Comparison(metric, groups, scales)
     if options.plot is not None:
         write_atomically(options.plot, comparison.plot().encode())
     print(json.dumps(comparison.as_dict()) if options.json else table(comparison))

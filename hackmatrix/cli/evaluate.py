@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hackmatrix.research.evaluation.limits import Limits
     from hackmatrix.research.evaluation.ranking import Ranking
     from hackmatrix.research.evaluation.report import Report
+    from hackmatrix.research.evaluation.sequential import Verdict
 
 DEFAULT_ENV = "HackMatrix"
 
@@ -59,6 +60,11 @@ class EvaluateOptions:
     forbid: str | None = option(
         None, "programs, separated by commas: the agent plays with and without each of them"
     )
+    sequential: str | None = option(
+        None,
+        "with two agents: stop as soon as it is sure which one has more of this, a key of --json "
+        "such as win_rate or mean_return; --episodes is the most games then",
+    )
     search: int | None = option(None, names.SEARCH, at_least=1, at_most=names.MAX_SIMULATIONS)
     json: bool = option(False, "print one JSON object")
     report: Path | None = option(None, "write a page with plots to this file (.html)")
@@ -69,6 +75,8 @@ class EvaluateOptions:
         names.check_environment(self.agents, self.env)
         if self.forbid is not None and len(self.agents) > 1:
             raise UserError("--forbid goes with one agent")
+        if self.sequential is not None and len(self.agents) != 2:
+            raise UserError("--sequential goes with two agents")
         forbidden_programs(self.forbid)
         _check_file("--report", self.report, ".html")
         _check_file("--games", self.games, ".csv")
@@ -121,7 +129,9 @@ def main(argv: list[str]) -> int:
         print(json.dumps(_with_null({**told, **result.as_dict()}), allow_nan=False))
     else:
         greedy = ", greedy" if options.greedy else ""
-        games = "" if hasattr(result, "columns") else f", {options.episodes:,} games each"
+        played = getattr(result, "entrants", [None])[0]
+        number = options.episodes if played is None else played.report.episodes
+        games = "" if hasattr(result, "columns") else f", {number:,} games each"
         print(f"{', '.join(shown)}{greedy}, seed {options.seed}{games}")
         print(result.table())
     if (problem := result.problem()) is not None:
@@ -158,12 +168,16 @@ def _evaluate(
     as_one = options.forbid or options.report or options.games
     if run and alone and not as_one and (found := agent_folders(run)):
         return _ranking(found, limits, options)
-    entrants = _entrants(agents, options, limits)
+    verdict = None
+    if options.sequential is None:
+        entrants = _entrants(agents, options, limits)
+    else:
+        entrants, verdict = _until_decided(agents, options, limits)
     if options.report is not None:
         write_page(options.report, entrants, options.seed)
     if options.games is not None:
         write_rows(options.games, [(name, report.games) for name, report in entrants])
-    return entrants[0].report if len(entrants) == 1 else Contest(entrants)
+    return entrants[0].report if len(entrants) == 1 else Contest(entrants, verdict)
 
 
 def _entrants(
@@ -186,6 +200,21 @@ def _entrants(
     for name, without in trials.items():
         entrants.append(Entrant(name, play([FIRST_PROGRAM + NUMBER[each] for each in without])))
     return entrants
+
+
+def _until_decided(
+    agents: Sequence[names.AgentName], options: EvaluateOptions, limits: "Limits"
+) -> "tuple[list[Entrant], Verdict]":
+    """Two agents, their reports on as many games as it took, and the verdict."""
+    from hackmatrix.research.evaluation.agents import agent_player
+    from hackmatrix.research.evaluation.contest import Entrant
+    from hackmatrix.research.evaluation.sequential import play_until_decided, portion
+
+    games = portion(limits)
+    plays = [agent_player(each, options.env, games, greedy=options.greedy) for each in agents]
+    reports, verdict = play_until_decided(plays, limits, options.sequential or "")
+    shown = map(str, agents)
+    return [Entrant(*each) for each in zip(shown, reports, strict=True)], verdict
 
 
 def _ranking(folders: Sequence[Path], limits: "Limits", options: EvaluateOptions) -> "Ranking":

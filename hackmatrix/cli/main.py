@@ -16,6 +16,7 @@ from hackmatrix.core.version import __version__
 
 USAGE_ERROR = 2
 FAILED = 1
+SIGNALLED = 128  # plus the signal's number, as in shells
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 
@@ -38,6 +39,7 @@ COMMANDS = {
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
     "tune": Command("tune", "search for training settings"),
     "compare": Command("compare", "compare runs over their seeds"),
+    "reproduce": Command("reproduce", "train a run again, and compare the two bit for bit"),
     "data": Command("data", "record, verify and export games of agents"),
     "clone": Command("clone", "train a network on recorded games"),
     "checkpoint": Command("checkpoint", "list, verify and convert checkpoints"),

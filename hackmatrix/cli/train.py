@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.cli.arguments import parse_given
-from hackmatrix.cli.main import FAILED
+from hackmatrix.cli.main import FAILED, SIGNALLED
 from hackmatrix.cli.train_bucket import (
     Given,
     Places,
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from hackmatrix.learning.reporting.console import Console
     from hackmatrix.learning.run.loop import Outcome
     from hackmatrix.learning.run.start import Start
-
-SIGNALLED = 128  # plus the signal's number, as in shells
 
 _EXAMPLE = """\
   hackmatrix train

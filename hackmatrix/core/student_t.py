@@ -20,6 +20,11 @@ def reach(confidence: float, freedom: int) -> float:
     return high
 
 
+def whole(freedom: float) -> int:
+    """Degrees of freedom as `reach` takes them, rounded down to at least 1 and at most 1,000."""
+    return max(1, min(1_000, int(freedom + 1e-6)))  # which a sum of floats may miss
+
+
 def _within(t: float, freedom: int) -> float:
     """The probability of |t| (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
     angle, squared = math.atan(t / math.sqrt(freedom)), freedom / (freedom + t * t)

@@ -1,20 +1,20 @@
-"""`benchmarks.coverage`: intervals of few seeds hold the truth less often than they say."""
+"""`benchmarks.coverage`: the intervals hold the truth as often as they say."""
 
 import pytest
 from paths import ROOT
 
 from benchmarks.coverage import CoverageOptions, measure
-from hackmatrix.research.comparison.estimates import FEW
 
 
-def test_intervals_of_few_seeds_are_too_narrow() -> None:
-    shares = measure(CoverageOptions(groups=200)).shares
-    assert shares[2] < shares[3] < shares[5] < 0.95
-    assert all(share > 0.9 for seeds, share in shares.items() if seeds >= FEW)
+def test_95_of_100_intervals_hold_the_truth_however_few_the_seeds() -> None:
+    shares = measure(CoverageOptions(groups=500)).shares
+    assert len(shares) == 8
+    assert min(map(min, shares.values())) > 0.9  # 500 groups leave 2 % of doubt
 
 
 @pytest.mark.slow
 def test_the_document_says_what_the_command_gives() -> None:
-    found = measure(CoverageOptions())
-    row = " | ".join(f"{share:.1%}" for share in found.shares.values())
-    assert f"| {row} |" in (ROOT / "docs" / "compare.md").read_text()
+    told = (ROOT / "docs" / "compare.md").read_text()
+    tables = measure(CoverageOptions()).text().partition("\n")[2].split("\n\n")
+    assert len(tables) == 2
+    assert [table for table in tables if table not in told] == []

@@ -63,6 +63,8 @@ NAMED = {  # commands, and what their error line says
         "tasks.yaml: trains on stage:make+CartPole-v1, code that runs only if you say so by "
         "--task-list '[stage:make, CartPole-v1]'"
     ),
+    "reproduce run": f"run: trained on {ADD}",
+    "reproduce run --env os:getcwd": f"run: trained on {ADD}",
     "clone data new.npz --config run/config.yaml": f"config.yaml: trains on {ADD}",
     "tune --config run/config.yaml": f"config.yaml: trains on {ADD}",
 }
@@ -99,6 +101,7 @@ def test_a_search_runs_no_code_of_its_space(
         f"checkpoint verify mine.npz --env {ENV}",
         f"train --resume begun --env {ENV}",
         f"train --config run/config.yaml --env {ENV}",
+        f"reproduce run --env {ENV}",
         "train --config tasks.yaml --task-list [stage:make,CartPole-v1]",
     ],
 )

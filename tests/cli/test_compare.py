@@ -97,15 +97,35 @@ def test_equal_seeds_are_paired_by_their_evaluation_games(
     assert "+3 [+3, +3]" in text
 
 
-@pytest.mark.parametrize("count", [2, 9, 10])
-def test_intervals_of_fewer_than_ten_seeds_are_said_to_be_too_narrow(
-    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_three_seeds_have_the_interval_of_student(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, seeds in (("a", range(count)), ("b", range(12))):
-        make_run(tmp_path / name, lambda steps: steps, seeds=seeds)
+    make_run(tmp_path / "a", lambda steps: steps / BATCH, seeds=range(3))
+    make_run(tmp_path / "b", lambda steps: 2 * steps / BATCH, seeds=range(3, 6))
+    said = compared(capsys, f"a={tmp_path}/a", f"b={tmp_path}/b")
+    last = said["steps"]["groups"]["a"][-1]
+    reach = 4.302653 / 3**0.5  # times the standard deviation, 1
+    assert last == pytest.approx({"iqm": 11, "low": 11 - reach, "high": 11 + reach})
+    (difference,) = said["steps"]["differences"]
+    assert difference["improvement"][-1]["probability"] == 1.0
+    assert said["steps"]["agents"]["a"] == [[x + s for x in (2.5, 5, 7.5, 10)] for s in range(3)]
+    assert said["steps"]["profiles"]["groups"]["b"][0]["share"] == 1.0
     assert main(["compare", f"a={tmp_path}/a", f"b={tmp_path}/b"]) == 0
-    warning = f"a has {count} seeds: intervals of fewer than 10 are too narrow"
-    assert (warning in capsys.readouterr().out) == (count < 10)
+    assert "probability of b above a" in capsys.readouterr().out
+
+
+def test_the_reference_is_named_or_a_scale(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, gain in (("a", 1.0), ("b", 3.0)):
+        make_run(tmp_path / name, lambda _, gain=gain: gain, env="CartPole-v1")
+    groups = [f"{name}={tmp_path}/{name}" for name in "ab"]
+    said = compared(capsys, *groups, "--reference", "b")
+    assert said["reference"] == "b"
+    assert said["steps"]["differences"][0]["values"][-1]["iqm"] == -2.0
+    said = compared(capsys, *groups, "--reference", "CartPole-v1=1,5")
+    assert said["scales"] == {"CartPole-v1": [1, 5]}
+    assert iqms(said, "steps", "b")[-1] == 0.5
 
 
 def test_several_environments_are_strata_of_one_scale(
@@ -114,18 +134,22 @@ def test_several_environments_are_strata_of_one_scale(
     for name, gain in (("worse", 0.0), ("better", 1.0)):
         for env, size in (("CartPole-v1", 100.0), ("Acrobot-v1", 1.0)):
             make_run(
-                tmp_path / f"{name}-{env}", lambda _, value=gain * size: value, env=env, seeds=[0]
+                tmp_path / f"{name}-{env}",
+                lambda steps, gain=gain, size=size: size * (gain if steps > BATCH else -1),
+                env=env,
+                seeds=[0],
             )
     groups = [
         f"{name}={tmp_path}/{name}-CartPole-v1,{tmp_path}/{name}-Acrobot-v1"
         for name in ("worse", "better")
     ]
     said = compared(capsys, *groups)
-    assert iqms(said, "steps", "worse")[-1] == 0.0
-    assert iqms(said, "steps", "better")[-1] == 1.0
+    assert iqms(said, "steps", "worse")[-1] == 1.0  # the most that the first group had
+    assert iqms(said, "steps", "better")[-1] == 2.0
+    assert said["scales"] == {"Acrobot-v1": [-1, 0], "CartPole-v1": [-100, 0]}
 
 
-def test_the_plot_has_a_panel_for_steps_and_one_for_seconds(
+def test_the_plot_has_panels_for_steps_for_seconds_and_of_profiles(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [
@@ -135,8 +159,9 @@ def test_the_plot_has_a_panel_for_steps_and_one_for_seconds(
     compared(capsys, *runs, "--plot", tmp_path / "plot.svg")
     text = (tmp_path / "plot.svg").read_text()
     ElementTree.fromstring(text)
-    assert text.count("<polyline") == 4
-    assert text.count("<polygon") == 4
+    assert text.count('stroke-width="0.8"') == 2 * 4  # a thin line for each agent
+    assert text.count('stroke-width="2"') == 2 * 2 + 2  # of groups, and their profiles
+    assert text.count("<polygon") == 2 * 2 + 2
     assert ">lr 0.1<" in text
     assert "nan" not in text
 
@@ -164,6 +189,8 @@ def test_settings_that_a_file_lacks_have_their_defaults(
         (["a", "short"], "seed 0 has only one value"),
         (["a", "cart"], "groups of several environments are given as NAME=RUN,RUN"),
         (["a", "late"], "there are no equal steps"),
+        (["a", "--reference", "b"], "--reference b: is one of the groups a, or ENV=LOW,HIGH"),
+        (["a", "--reference", "HackMatrix=1,x"], "must be ENV=LOW,HIGH"),
         (["a", "--plot", "nowhere/plot.svg"], "there is no folder nowhere"),
         (["a", "--plot", "a/config.yaml"], "--plot a/config.yaml: must end in .svg"),
         (["a", "b"], "a and b: have the same settings and the seed 0"),

@@ -61,6 +61,11 @@ def saved(folder: Path, features: int, actions: int = 28, **about: object) -> st
             ["random", "--env", "CartPole-v1", "--forbid", "ROW"],
             "--forbid goes with HackMatrix, whose programs it names; random plays CartPole-v1",
         ),
+        (["random", "--sequential", "win_rate"], "--sequential goes with two agents"),
+        (
+            ["random", "exit", "--sequential", "win_rate", "--episodes", "150"],
+            "--episodes 150: --sequential looks every 100 games: give a multiple",
+        ),
         (["random", "--report", "page.pdf"], "--report page.pdf: must end in .html"),
         (["random", "--report", "no/page.html"], "--report no/page.html: there is no folder no"),
         (["random", "--games", "games.txt"], "--games games.txt: must end in .csv"),
@@ -289,6 +294,22 @@ def test_agents_play_the_same_games(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert each["stages"][0]["games"] == 30
         assert sum(row["deaths"] for row in each["deaths"]) + each["truncated"] == 30
     assert "deaths by kind" in page.read_text()
+
+
+def test_games_stop_when_the_difference_is_sure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "games.csv"
+    argv = ["evaluate", "random", "exit", "--sequential", "mean_stages_cleared", "--games"]
+    assert main([*argv, str(file), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["sequential"]["decided"]
+    assert said["sequential"]["at_most"] == 1000
+    assert said["episodes"] == said["sequential"]["games"] < 1000
+    assert len(file.read_text().splitlines()) == 1 + 2 * said["episodes"]
+    assert said["agents"][1]["minus_first"]["mean_stages_cleared"]["mean"] == pytest.approx(
+        said["sequential"]["mean"]
+    )
 
 
 def test_what_a_program_is_worth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

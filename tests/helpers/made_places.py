@@ -173,6 +173,10 @@ class Places:
                 text = (CONFIGS / f"{name}.yaml").read_text()
                 small = re.sub(r"total_timesteps: \S+", "total_timesteps: 1", text)
                 (folder / "tiny" / f"{name}.yaml").write_text(small)
+        if re.search("compare .*--games", line):
+            agents = " ".join(re.findall(r"checkpoints/[\w-]+", line))
+            games = "--episodes 2 --max-steps 20 --games games.csv"
+            self.run(folder, f"hackmatrix evaluate {agents} {games}")
         if "frog:Frog" in line:
             shutil.copy(ROOT / "examples" / "frog.py", folder)
 

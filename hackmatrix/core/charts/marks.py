@@ -22,6 +22,7 @@ class Line(NamedTuple):
     ys: Sequence[float]
     lows: Sequence[float] = ()
     highs: Sequence[float] = ()
+    is_thin: bool = False  # one of many, behind the line that matters
 
     def values(self) -> tuple[list[float], list[float]]:
         """All numbers along x and along y."""
@@ -35,7 +36,8 @@ class Line(NamedTuple):
             band = _joined([*up, *reversed(down)])
             yield f'<polygon points="{band}" fill="{colour}" opacity="0.18"/>'
         path = _joined(_finite(at, self.xs, self.ys))
-        yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+        stroke = 'stroke-width="0.8" opacity="0.45"' if self.is_thin else 'stroke-width="2"'
+        yield f'<polyline points="{path}" fill="none" stroke="{colour}" {stroke}/>'
 
 
 class Points(NamedTuple):

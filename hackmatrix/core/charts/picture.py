@@ -40,8 +40,17 @@ class Panel(NamedTuple):
         return _ROW * len(self.rows) if self.rows else _HEIGHT
 
 
-def picture(title: str, panels: Sequence[Panel]) -> str:
-    """The text of an SVG file. Marks of the same name have the same colour in all panels."""
+class Picture(str):
+    """The text of an SVG file; a notebook shows the picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def picture(title: str, panels: Sequence[Panel]) -> Picture:
+    """Panels side by side. Marks of the same name have the same colour in all panels."""
     names = list(dict.fromkeys(mark.name for panel in panels for mark in panel.marks))
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
     widths = [panel.left + _WIDTH + _RIGHT for panel in panels]
@@ -53,7 +62,7 @@ def picture(title: str, panels: Sequence[Panel]) -> str:
         parts.append(f'<g transform="translate({sum(widths[:place]):g},{head})">{inside}</g>')
     width = f"{sum(widths):g}"
     height = f"{head + _TOP + max(panel.height for panel in panels) + _BOTTOM:g}"
-    return (
+    return Picture(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img" aria-label="{escape(title)}"><style>{_STYLE}</style>'
         f'<rect width="{width}" height="{height}" fill="#fff"/>{"".join(parts)}</svg>\n'

@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from hackmatrix.core.charts import Line, Panel, picture
+from hackmatrix.core.charts import Line, Panel, Picture, picture
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.comparison.curves import EVALUATED, Values
-from hackmatrix.research.comparison.estimates import FEW, Indices, differences, estimates, resampled
+from hackmatrix.research.comparison.estimates import differences, estimates, improvement, profile
 from hackmatrix.research.comparison.groups import Group
+from hackmatrix.research.comparison.reference import Scales
 from hackmatrix.research.evaluation.statistics import CONFIDENCE, Estimate
 
 _QUARTERS = (0.25, 0.5, 0.75, 1.0)
-_PLOTTED = 60  # points of a curve
+_PLOTTED = 60  # points of a curve, and thresholds of a profile
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,9 @@ class Difference:
     """A group's gain over the first one."""
 
     group: str
-    paired: str | None  # what pairs their agents; None if the groups are resampled apart
+    paired: str | None  # what pairs their agents; None if they are independent
     estimates: list[Estimate]
+    improvements: list[Estimate]  # probabilities that an agent of it is above one of the first
 
 
 @dataclass(frozen=True)
@@ -34,23 +36,44 @@ class AtEqual:
     name: str  # "steps" or "seconds"
     shortest: str  # the run that ends first
     places: Values
+    agents: dict[str, Values]  # [places, agents] of each group
     groups: dict[str, list[Estimate]]
     differences: list[Difference]
+
+    def thresholds(self) -> Values:
+        """Scores from the least to the greatest of any agent at the last place."""
+        last = np.concatenate([values[-1] for values in self.agents.values()])
+        return np.linspace(last.min(), last.max(), _PLOTTED)
+
+    def profiles(self) -> dict[str, list[Estimate]]:
+        """The share of each group's agents above each threshold at the last place."""
+        return {name: profile(x[-1], self.thresholds()) for name, x in self.agents.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
         return {
             "at": [float(place) for place in self.places],
             "shortest": self.shortest,
-            "groups": {name: [_as_dict(each) for each in row] for name, row in self.groups.items()},
+            "groups": {
+                name: [_as_dict(each, "iqm") for each in row] for name, row in self.groups.items()
+            },
+            "agents": {name: values.T.tolist() for name, values in self.agents.items()},
             "differences": [
                 {
                     "group": each.group,
                     "paired_by": each.paired,
-                    "values": [_as_dict(value) for value in each.estimates],
+                    "values": [_as_dict(value, "iqm") for value in each.estimates],
+                    "improvement": [_as_dict(p, "probability") for p in each.improvements],
                 }
                 for each in self.differences
             ],
+            "profiles": {
+                "above": self.thresholds().tolist(),
+                "groups": {
+                    name: [_as_dict(each, "share") for each in row]
+                    for name, row in self.profiles().items()
+                },
+            },
         }
 
 
@@ -59,7 +82,8 @@ class Comparison:
     """Groups of agents, compared by a metric."""
 
     metric: str
-    groups: Sequence[Group]
+    groups: Sequence[Group]  # the first is the reference, see `referred`
+    scales: Scales = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for seconds in (False, True):
@@ -70,22 +94,27 @@ class Comparison:
         start, end, shortest = self._span(seconds=seconds)
         if places is None:
             places = np.array([q * end for q in _QUARTERS if q * end >= start])
-        values = [group.at(places, seconds=seconds) for group in self.groups]
-        if len(self.groups[0].environments) > 1:
-            values = self._scaled(values)
-        indices = [resampled(list(group.environments.values())) for group in self.groups]
+        values = [self._scores(group, places, seconds=seconds) for group in self.groups]
         found = {
-            group.name: _known(estimates(v, i), group)
-            for group, v, i in zip(self.groups, values, indices, strict=True)
+            group.name: estimates(v, list(group.environments.values()))
+            for group, v in zip(self.groups, values, strict=True)
         }
-        apart = [self._difference(n, values, indices) for n in range(1, len(self.groups))]
-        return AtEqual("seconds" if seconds else "steps", shortest, places, found, apart)
+        return AtEqual(
+            "seconds" if seconds else "steps",
+            shortest,
+            places,
+            {group.name: v for group, v in zip(self.groups, values, strict=True)},
+            found,
+            [self._difference(n, values) for n in range(1, len(self.groups))],
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
         return {
             "metric": self.metric,
             "confidence": CONFIDENCE,
+            "reference": self.groups[0].name,
+            "scales": {name: list(scale) for name, scale in self.scales.items()},
             "groups": [
                 {
                     "name": group.name,
@@ -100,15 +129,23 @@ class Comparison:
             "seconds": self.at_equal(seconds=True).as_dict(),
         }
 
-    def plot(self) -> str:
-        """The curves as an SVG file: over steps, and over seconds."""
+    def plot(self) -> Picture:
+        """The curves over steps and over seconds, each agent's a thin line, and the profiles."""
         panels = []
         for seconds in (False, True):
             start, end, _ = self._span(seconds=seconds)
             at = self.at_equal(seconds=seconds, places=np.linspace(start, end, _PLOTTED))
-            lines = [_line(name, at.places, row) for name, row in at.groups.items()]
+            lines = [
+                Line(name, list(at.places), list(curve), is_thin=True)
+                for name, values in at.agents.items()
+                for curve in values.T
+            ]
+            lines += [_line(name, at.places, row) for name, row in at.groups.items()]
             what = "seconds of training" if seconds else "steps"
             panels.append(Panel(f"at equal {at.name}", what, self.metric, lines))
+        at = self.at_equal(seconds=False)
+        lines = [_line(name, at.thresholds(), row) for name, row in at.profiles().items()]
+        panels.append(Panel("at the last equal step", self.metric, "share above it", lines))
         return picture(f"{self.metric}, interquartile mean over seeds [95 %]", panels)
 
     def _span(self, *, seconds: bool) -> tuple[float, float, str]:
@@ -129,57 +166,44 @@ class Comparison:
             )
         return start, end, shortest
 
-    def _scaled(self, values: Sequence[Values]) -> list[Values]:
-        """Values of several environments from 0, the least of any agent at the end, to 1."""
-        scaled = [np.array(each) for each in values]
-        for name in self.groups[0].environments:
-            columns = [[c.environment == name for c in group.curves] for group in self.groups]
-            last = np.concatenate([v[-1, i] for v, i in zip(values, columns, strict=True)])
-            low, room = last.min(), np.ptp(last) or 1.0
-            for each, column in zip(scaled, columns, strict=True):
-                each[:, column] = (each[:, column] - low) / room
-        return scaled
+    def _scores(self, group: Group, places: Values, *, seconds: bool) -> Values:
+        """The values of a group's agents on the scales of their environments: [places, agents]."""
+        values = group.at(places, seconds=seconds)
+        for agent, curve in enumerate(group.curves):
+            if curve.environment in self.scales:
+                low, high = self.scales[curve.environment]
+                values[:, agent] = (values[:, agent] - low) / (high - low)
+        return values
 
-    def _difference(
-        self, n: int, values: Sequence[Values], indices: Sequence[Indices]
-    ) -> Difference:
-        """Group `n` less the first: agents of equal seeds are resampled together."""
+    def _difference(self, n: int, values: Sequence[Values]) -> Difference:
+        """Group `n` less the first: agents of equal seeds are paired."""
         ours, first = self.groups[n], self.groups[0]
-        pairs = ours.pairs()
+        pairs, sizes = ours.pairs(), list(ours.environments.values())
+        others = list(first.environments.values())
         paired = pairs == first.pairs() and len(set(pairs)) == len(pairs)
-        sizes = list(first.environments.values())
-        others = indices[n] if paired else resampled(sizes, seed=1)
-        found = differences(values[n], values[0], indices[n], others)
+        found = differences(values[n], values[0], sizes, None if paired else others)
         how = None
         if paired:
             games = [(a.games, b.games) for a, b in zip(ours.curves, first.curves, strict=True)]
             same = self.metric.startswith(EVALUATED) and all(a == b for a, b in games)
             how = "seeds and evaluation games" if same else "seeds"
-        return Difference(ours.name, how, _known(found, ours, first))
+        return Difference(ours.name, how, found, improvement(values[n], values[0], sizes, others))
 
 
-def few_seeds(groups: Sequence[Group]) -> str | None:
-    """A warning if a group has so few agents that its interval can't be trusted."""
-    least = min(groups, key=lambda group: min(group.environments.values()))
-    count = min(least.environments.values())
-    if count >= FEW:
-        return None
-    if count == 1:
-        return f"{least.name} has one seed: no interval; train it with --num-seeds, or more --seed"
-    return f"{least.name} has {count} seeds: intervals of fewer than {FEW} are too narrow"
+def single_seed(groups: Sequence[Group]) -> str | None:
+    """A note if a group has a single agent in an environment, and so no interval."""
+    for group in groups:
+        if min(group.environments.values()) == 1:
+            return (
+                f"{group.name} has one seed: no interval; train it with --num-seeds, or more --seed"
+            )
+    return None
 
 
-def _known(found: list[Estimate], *groups: Group) -> list[Estimate]:
-    """The estimates, without intervals if an environment of a group has a single agent."""
-    if min(count for group in groups for count in group.environments.values()) > 1:
-        return found
-    return [Estimate(each.mean, math.nan, math.nan) for each in found]
-
-
-def _as_dict(value: Estimate) -> dict[str, float | None]:
+def _as_dict(value: Estimate, name: str) -> dict[str, float | None]:
     known = math.isfinite(value.low)
     return {
-        "iqm": value.mean,
+        name: value.mean,
         "low": value.low if known else None,
         "high": value.high if known else None,
     }

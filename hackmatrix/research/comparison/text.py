@@ -3,20 +3,20 @@
 import math
 
 from hackmatrix.core.charts.axis import abbreviated
-from hackmatrix.research.comparison.equal_budgets import AtEqual, Comparison, few_seeds
+from hackmatrix.research.comparison.equal_budgets import AtEqual, Comparison, single_seed
 from hackmatrix.research.evaluation.statistics import Estimate
 
 
 def table(comparison: Comparison) -> str:
     """The groups at equal steps and at equal seconds, and their differences from the first."""
     groups = comparison.groups
-    lines = [f"{comparison.metric}: interquartile mean over seeds [95 % bootstrap interval]"]
-    if len(groups[0].environments) > 1:
-        lines.append(f"of {', '.join(groups[0].environments)}, each from 0 (least) to 1 (most)")
+    lines = [f"{comparison.metric}: interquartile mean over seeds [95 % interval]"]
+    for name, (low, high) in comparison.scales.items():
+        lines.append(f"{name}: {low:.4g} counts as 0, {high:.4g} as 1")
     for seconds in (False, True):
         lines += ["", *_part(comparison, comparison.at_equal(seconds=seconds))]
-    warning = few_seeds(groups)
-    return "\n".join([*lines, *(["", warning] if warning else [])])
+    note = single_seed(groups)
+    return "\n".join([*lines, *(["", note] if note else [])])
 
 
 def _part(comparison: Comparison, at: AtEqual) -> list[str]:
@@ -31,6 +31,8 @@ def _part(comparison: Comparison, at: AtEqual) -> list[str]:
         shown = [_shown(value, "{:+.4g}") for value in each.estimates]
         how = f"paired by {each.paired}" if each.paired else "not paired"
         rows.append([f"{each.group} less {first}, {how}", "", *shown])
+        shown = [_shown(value, "{:.2f}") for value in each.improvements]
+        rows.append([f"probability of {each.group} above {first}", "", *shown])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
     return [*(line.rstrip() for line in lines), f"as far as the shortest run, {at.shortest}"]

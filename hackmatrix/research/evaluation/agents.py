@@ -1,7 +1,7 @@
 """Games of an agent by its name, and the report on them; JAX is loaded for those that need it."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,12 @@ from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, played
 from hackmatrix.research.evaluation.report import Report, report_on
 
-Play = Callable[[Collection[int]], Report]  # plays without these actions
+
+class Play(Protocol):
+    """Plays games without some actions, and reports on them."""
+
+    def __call__(self, forbidden: Collection[int] = (), first: int | None = None) -> Report:
+        """Plays as many games as its limits say, from the first of them or another one on."""
 
 
 def agent_player(
@@ -35,7 +40,7 @@ def agent_player(
         UserError: its params are damaged, or they do not fit.
     """
     if agent.plays_by_rule(env):
-        return lambda forbidden: _in_python(agent, limits, forbidden)
+        return _in_python(agent, limits)
     if forbids and agent.simulations is not None:
         raise UserError(f"{agent}: a search goes without --forbid")
     from hackmatrix.research.evaluation.jax_agents import jax_player
@@ -43,13 +48,17 @@ def agent_player(
     return jax_player(agent, env, limits, greedy=greedy, forbids=forbids)
 
 
-def _in_python(agent: AgentName, limits: Limits, forbidden: Collection[int]) -> Report:
-    numbers = range(limits.first, limits.first + limits.episodes)
-    masked = frozenset(forbidden)
-    accounts = played(
-        [PlainGame(agent.name, limits.seed, n, limits.max_steps, masked) for n in numbers]
-    )
-    return report_of_accounts(accounts, limits)
+def _in_python(agent: AgentName, limits: Limits) -> Play:
+    def play(forbidden: Collection[int] = (), first: int | None = None) -> Report:
+        games = limits if first is None else limits._replace(first=first)
+        numbers = range(games.first, games.first + games.episodes)
+        masked = frozenset(forbidden)
+        accounts = played(
+            [PlainGame(agent.name, games.seed, n, games.max_steps, masked) for n in numbers]
+        )
+        return report_of_accounts(accounts, games)
+
+    return play
 
 
 def report_of_accounts(accounts: Sequence[Account], limits: Limits) -> Report:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hackmatrix.environments.interface.report import Column
 from hackmatrix.research.evaluation.report import Report
+from hackmatrix.research.evaluation.sequential import Verdict
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
 from hackmatrix.research.evaluation.text_table import aligned
 
@@ -25,9 +26,15 @@ class Entrant(NamedTuple):
 class Contest:
     """Agents that played the same games; the others are compared with the first."""
 
-    def __init__(self, entrants: Sequence[Entrant]) -> None:
-        """Compares at least two reports on the same games of one environment."""
+    def __init__(self, entrants: Sequence[Entrant], verdict: Verdict | None = None) -> None:
+        """Compares at least two reports on the same games of one environment.
+
+        Args:
+            entrants: their reports.
+            verdict: of a sequential test, if their games were stopped by one.
+        """
         self.entrants = entrants
+        self.verdict = verdict
         first, *others = entrants
         self.differences = [_differences(entrant.report, first.report) for entrant in others]
 
@@ -43,7 +50,8 @@ class Contest:
                 key: {"mean": mean, "ci": [low, high]}
                 for key, (mean, low, high) in differences.items()
             }
-        return {"episodes": self.entrants[0].report.episodes, "agents": agents}
+        told = {} if self.verdict is None else {"sequential": self.verdict.as_dict()}
+        return {"episodes": self.entrants[0].report.episodes, **told, "agents": agents}
 
     def table(self) -> str:
         """A line for each agent, and below each but the first its difference from the first."""
@@ -55,7 +63,7 @@ class Contest:
             if place:
                 found = self.differences[place - 1]
                 lines.append(["  minus the first", *(_signed(found[c.key]) for c in columns)])
-        return aligned(lines)
+        return aligned(lines) + (f"\n{self.verdict}" if self.verdict is not None else "")
 
 
 def _compared(report: Report) -> list[Column]:

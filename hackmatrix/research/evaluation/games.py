@@ -109,34 +109,31 @@ class Games:
         self.places = min(limits.episodes, player.places)
         self._play = jax.jit(self._play_all)
 
-    def play(self, params: PyTree, forbidden: Collection[int] = ()) -> PlayedGames:
+    def play(
+        self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None
+    ) -> PlayedGames:
         """Plays all games to their end or the step limit; NumPy arrays.
 
         Args:
             params: the player's.
             forbidden: actions that are masked wherever another one is valid.
+            first: number of the first game, if it is not that of the limits.
         """
-        return self._played(params, forbidden)[0]
+        return self._played(params, forbidden, first)[0]
 
-    def report(self, params: PyTree, forbidden: Collection[int] = ()) -> Report:
+    def report(self, params: PyTree) -> Report:
         """Plays all games, as `play` does, and reports on them.
 
         Raises:
             UserError: the environment's `report` fails, or returns something else.
         """
-        games = self.play(params, forbidden)
+        games = self.play(params)
         return report_on(report_of(self.env, games), games, self.limits)
 
     def play_recorded(
         self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None
     ) -> Recorded:
-        """Like `play`, with the actions of each game.
-
-        Args:
-            params: the player's.
-            forbidden: see `play`.
-            first: number of the first game, if it is not that of the limits.
-        """
+        """Like `play`, with the actions of each game."""
         games, history = self._played(params, forbidden, first)
         longest = int(games.lengths.max())
         taken = np.arange(longest) < games.lengths[:, None]

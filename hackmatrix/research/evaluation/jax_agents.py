@@ -1,7 +1,7 @@
 """Games of agents in JAX: networks, searches, functions, random play of any environment."""
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.roster.batch_players import Seated, function_player, player_of, seat_of
@@ -17,10 +17,13 @@ from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import Replay, replays
 from hackmatrix.research.evaluation.report import Report, report_on
 
+if TYPE_CHECKING:
+    from hackmatrix.research.evaluation.agents import Play
+
 
 def jax_player(
     agent: AgentName, env: str, limits: Limits, *, greedy: bool, forbids: bool
-) -> Callable[[Collection[int]], Report]:
+) -> "Play":
     """A function that plays the games of an agent without some actions.
 
     Args:
@@ -71,19 +74,21 @@ def jax_report(
     return _play(Seated(name, make(env, **options), function_player(policy, params)), limits)(())
 
 
-def _play(seated: Seated, limits: Limits) -> Callable[[Collection[int]], Report]:
+def _play(seated: Seated, limits: Limits) -> "Play":
     _, env, player = seated
-    if optional_members(env).id != ENVIRONMENT_ID:
-        games = Games(env, player, limits)
-        return lambda forbidden: games.report(player.params, forbidden)
-    recorded = Games(env, player, limits, record=True)
+    is_ours = optional_members(env).id == ENVIRONMENT_ID
+    games = Games(env, player, limits, record=is_ours)
 
-    def play(forbidden: Collection[int]) -> Report:
-        results = recorded.play_recorded(player.params, forbidden)
+    def play(forbidden: Collection[int] = (), first: int | None = None) -> Report:
+        which = limits if first is None else limits._replace(first=first)
+        if not is_ours:
+            found = games.play(player.params, forbidden, which.first)
+            return report_on(report_of(env, found), found, which)
+        results = games.play_recorded(player.params, forbidden, which.first)
         actions = results.actions_of_each()
         accounts = replays(
-            [Replay(limits.seed, limits.first + i, each) for i, each in enumerate(actions)]
+            [Replay(which.seed, which.first + i, each) for i, each in enumerate(actions)]
         )
-        return report_on(report_of(env, results.games), results.games, limits, accounts)
+        return report_on(report_of(env, results.games), results.games, which, accounts)
 
     return play

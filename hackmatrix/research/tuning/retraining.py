@@ -4,6 +4,7 @@ The best of many trials is partly the luckiest: its score in the search is too h
 curse). Fresh seeds tell what its settings are worth.
 """
 
+import math
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from optuna.trial import FrozenTrial
 
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.research.comparison.estimates import differences, estimates, resampled
+from hackmatrix.research.comparison.estimates import differences, estimates
 from hackmatrix.research.evaluation.statistics import Estimate
 from hackmatrix.research.tuning.plan import Plan
 from hackmatrix.research.tuning.study import STOPPED
@@ -37,9 +38,14 @@ class Fresh(NamedTuple):
         return {
             "scores": self.scores.tolist(),
             "seconds": self.seconds,
-            "score": list(self.mean),
-            "better_by": None if self.better_by is None else list(self.better_by),
+            "score": _as_list(self.mean),
+            "better_by": None if self.better_by is None else _as_list(self.better_by),
         }
+
+
+def _as_list(value: Estimate) -> list[float | None]:
+    """Mean, low and high; a single seed has no bounds."""
+    return [each if math.isfinite(each) else None for each in value]
 
 
 def best_of(study: optuna.Study, plan: Plan) -> FrozenTrial | None:
@@ -86,9 +92,9 @@ def _trained(config: TrainConfig, run: Path, stop: threading.Event) -> bool:
 
 
 def _fresh(result: Result, base: Result | None, name: str) -> Fresh:
-    indices = resampled([len(result.scores)])
-    (mean,) = estimates(result.scores[None], indices)
+    strata = [len(result.scores)]
+    (mean,) = estimates(result.scores[None], strata)
     better = None
     if base is not None and name != DEFAULT:
-        (better,) = differences(result.scores[None], base.scores[None], indices, indices)
+        (better,) = differences(result.scores[None], base.scores[None], strata)
     return Fresh(result.scores, result.seconds, mean, better)

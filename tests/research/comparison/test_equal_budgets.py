@@ -8,8 +8,9 @@ import pytest
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.comparison.curves import Curve
-from hackmatrix.research.comparison.equal_budgets import Comparison, few_seeds
+from hackmatrix.research.comparison.equal_budgets import Comparison, single_seed
 from hackmatrix.research.comparison.groups import Group
+from hackmatrix.research.comparison.reference import referred
 
 
 def curve(values: list[float], *, seed: int = 0, env: str = "A", speed: float = 1.0) -> Curve:
@@ -79,12 +80,65 @@ def test_one_agent_has_no_interval() -> None:
     }
 
 
-def test_several_environments_are_put_on_one_scale_from_the_least_end_to_the_most() -> None:
-    weak = group("weak", curve([0, 0], env="A"), curve([0, -500], env="B"))
-    strong = group("strong", curve([0, 10], env="A"), curve([0, -100], env="B"))
-    found = Comparison("m", [weak, strong]).at_equal(seconds=False)
-    assert found.groups["weak"][-1].mean == 0.0
-    assert found.groups["strong"][-1].mean == 1.0
+def test_a_further_group_moves_no_score_of_several_environments() -> None:
+    first = group("first", curve([0, 10], env="A"), curve([-500, -100], env="B"))
+    second = group("second", curve([0, 5], env="A"), curve([-500, -300], env="B"))
+    wild = group("wild", curve([0, 1000], env="A"), curve([-9000, -9000], env="B"))
+    for given in ([first, second], [first, second, wild], [first, wild, second]):
+        groups, scales = referred(given, [])
+        comparison = Comparison("m", groups, scales)
+        assert iqms(comparison, "first", seconds=False)[-1] == 1.0
+        assert iqms(comparison, "second", seconds=False)[-1] == 0.5
+
+
+def test_the_reference_is_what_the_others_are_compared_with() -> None:
+    groups = [group(name, curve([0, value])) for name, value in (("x", 1), ("y", 3))]
+    ordered, scales = referred(groups, ["y"])
+    assert scales == {}
+    (found,) = Comparison("m", ordered, scales).at_equal(seconds=False).differences
+    assert (found.group, found.estimates[-1].mean) == ("x", -2.0)
+
+
+def test_fixed_values_are_a_scale_of_one_environment_too() -> None:
+    groups, scales = referred([group("x", curve([0, 30], env="A"))], ["A=10,50"])
+    found = Comparison("m", groups, scales).at_equal(seconds=False)
+    assert found.groups["x"][-1].mean == 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["z"], "--reference z: is one of the groups x, y, or ENV=LOW,HIGH"),
+        (["x", "y"], "--reference x y: is one of the groups"),
+        (["A=1"], "must be ENV=LOW,HIGH"),
+        (["A=2,1"], "must be ENV=LOW,HIGH"),
+        (["A=nan,1"], "must be ENV=LOW,HIGH"),
+        (["A=1,2", "C=1,2"], "--reference C=1,2: the groups are of A, B"),
+        (["A=1,2", "A=1,3"], "each is given once"),
+        (["A=1,2"], "lacks B"),
+        (["y"], "y: has one value in all of its rows of A"),
+    ],
+)
+def test_what_is_no_reference_is_refused(words: list[str], problem: str) -> None:
+    x = group("x", curve([0, 1], env="A"), curve([0, 1], env="B"))
+    y = group("y", curve([1, 1], env="A"), curve([0, 1], env="B"))
+    with pytest.raises(UserError, match=problem):
+        referred([x, y], words)
+
+
+def test_profiles_and_agents_are_those_of_the_last_place() -> None:
+    low, high = (
+        group(n, *(curve([0, x + i], seed=i) for i in range(4))) for n, x in (("l", 0), ("h", 8))
+    )
+    found = Comparison("m", [low, high]).at_equal(seconds=False)
+    assert found.agents["h"][-1].tolist() == [8, 9, 10, 11]
+    assert (found.thresholds()[0], found.thresholds()[-1]) == (0, 11)
+    shares = {name: [each.mean for each in row] for name, row in found.profiles().items()}
+    assert shares["l"][0] == 0.75  # one of the four is the least of all
+    assert shares["h"][0] == 1.0
+    assert shares["h"][-1] == 0.0
+    assert sorted(shares["h"], reverse=True) == shares["h"]
+    assert found.differences[0].improvements[-1].mean == 1.0
 
 
 def test_runs_that_share_no_budget_are_refused() -> None:
@@ -93,10 +147,7 @@ def test_runs_that_share_no_budget_are_refused() -> None:
         Comparison("m", [group("x", curve([0, 1])), group("y", late)])
 
 
-@pytest.mark.parametrize(
-    ("agents", "warning"),
-    [(1, "has one seed: no interval"), (9, "has 9 seeds: intervals of fewer than 10"), (10, None)],
-)
-def test_few_seeds_are_warned_of(agents: int, warning: str | None) -> None:
-    found = few_seeds([group("x", *(curve([0, 1], seed=i) for i in range(agents)))])
-    assert found is None if warning is None else warning in str(found)
+def test_a_single_seed_is_noted() -> None:
+    many = group("many", *(curve([0, 1], seed=i) for i in range(2)))
+    assert single_seed([many]) is None
+    assert "x has one seed: no interval" in str(single_seed([many, group("x", curve([0, 1]))]))

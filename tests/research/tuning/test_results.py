@@ -7,7 +7,7 @@ import optuna
 import pytest
 from optuna.trial import FrozenTrial, create_trial
 
-from hackmatrix.research.comparison.estimates import differences, estimates, resampled
+from hackmatrix.research.comparison.estimates import differences, estimates
 from hackmatrix.research.tuning.options import TuneOptions
 from hackmatrix.research.tuning.plan import plan_of
 from hackmatrix.research.tuning.results import Report
@@ -19,11 +19,11 @@ def trial(score: float) -> FrozenTrial:
 
 
 def fresh(scores: list[float], base: list[float] | None = None) -> Fresh:
-    indices = resampled([len(scores)])
-    (mean,) = estimates(np.array([scores]), indices)
+    strata = [len(scores)]
+    (mean,) = estimates(np.array([scores]), strata)
     better = None
     if base is not None:
-        (better,) = differences(np.array([scores]), np.array([base]), indices, indices)
+        (better,) = differences(np.array([scores]), np.array([base]), strata)
     return Fresh(np.array(scores), 1.0, mean, better)
 
 

@@ -1,0 +1,79 @@
+"""The group that others are compared with, and the scale of the scores of several environments."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.research.comparison.groups import Group
+
+
+class Scale(NamedTuple):
+    """The value of a metric that counts as 0, and the one that counts as 1."""
+
+    low: float
+    high: float
+
+
+Scales = Mapping[str, Scale]  # by environment; empty: values stay as they are
+
+
+def referred(groups: Sequence[Group], words: Sequence[str]) -> tuple[list[Group], Scales]:
+    """The groups, the reference first, and the scales of their environments.
+
+    Scales depend on the reference alone, so a further group moves no score of the others.
+
+    Args:
+        groups: as given; the first is the reference unless another one is named.
+        words: the name of a group, or ENV=LOW,HIGH for each environment; empty for neither.
+
+    Raises:
+        UserError: there is no such group or environment, or the values are no scale.
+    """
+    names = [group.name for group in groups]
+    if any(word not in names and "=" in word for word in words):
+        return list(groups), _fixed(words, groups[0].environments)
+    if len(words) > 1 or not set(words) <= set(names):
+        raise UserError(
+            f"--reference {' '.join(words)}: is one of the groups {', '.join(names)}, or "
+            "ENV=LOW,HIGH for each environment"
+        )
+    first = next((group for group in groups if group.name in words), groups[0])
+    ordered = [first, *(group for group in groups if group is not first)]
+    return ordered, _scales_of(first) if len(first.environments) > 1 else {}
+
+
+def _fixed(words: Sequence[str], environments: Mapping[str, int]) -> Scales:
+    found: dict[str, Scale] = {}
+    for word in words:
+        name, _, values = word.rpartition("=")
+        try:
+            scale = Scale(*map(float, values.split(",")))
+        except (TypeError, ValueError):
+            scale = Scale(math.nan, math.nan)
+        if not -math.inf < scale.low < scale.high < math.inf:
+            raise UserError(f"--reference {word}: must be ENV=LOW,HIGH, two numbers")
+        if name not in environments or name in found:
+            raise UserError(
+                f"--reference {word}: the groups are of {', '.join(environments)}, each is given "
+                "once"
+            )
+        found[name] = scale
+    if missing := environments.keys() - found.keys():
+        raise UserError(f"--reference: lacks {', '.join(sorted(missing))}")
+    return found
+
+
+def _scales_of(group: Group) -> Scales:
+    """For each environment from the least value that an agent of the group ever had to the most."""
+    found = {}
+    for name in group.environments:
+        curves = [curve.values for curve in group.curves if curve.environment == name]
+        low, high = min(map(min, curves)), max(map(max, curves))
+        if not low < high:
+            raise UserError(
+                f"{group.name}: has one value in all of its rows of {name}, which is no scale: "
+                f"give --reference another group, or {name}=LOW,HIGH for each environment"
+            )
+        found[name] = Scale(float(low), float(high))
+    return found

@@ -1,0 +1,136 @@
+"""A run read out for analysis: its metrics and evaluations as frames, and plots. Imports no JAX."""
+
+import importlib
+import typing
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from hackmatrix.core.charts import Line, Panel, Picture, picture
+from hackmatrix.core.errors import UserError
+from hackmatrix.learning.reporting.alarms import ROW_KEY
+from hackmatrix.learning.reporting.joined_rows import AGENTS, HIGH, LOW, SEED
+from hackmatrix.learning.settings.config_file import Settings
+from hackmatrix.research.comparison.curves import EVALUATED, Run, read_run
+from hackmatrix.runs.folder import STARTS, starts_in
+
+Kind = Literal["pandas", "polars", "numpy"]
+KINDS: tuple[Kind, ...] = typing.get_args(Kind)
+Columns = dict[str, np.ndarray[Any, Any]]
+Frame = Any  # of pandas or polars, or `Columns`
+
+_PLACE = ("update", "timesteps", SEED)  # columns of whole numbers
+
+
+class RunRecord(NamedTuple):
+    """What a run's folder holds, apart from params and checkpoints.
+
+    Frames have a row for each agent at each time, with the columns `update`, `timesteps` and `seed`
+    (int64) and those of `docs/metrics.md` (float64, NaN where nothing was measured).
+    """
+
+    path: Path
+    settings: Settings  # by name, as in `TrainConfig`; those that its file lacks are defaults
+    metrics: Frame
+    evaluations: Frame  # `eval/...`
+    alarms: list[tuple[int, str]]  # update and name of each
+    starts: list[dict[str, Any]]  # time, machine, versions and commit of each process
+    columns: Columns  # of both frames, for `plot`
+
+    def plot(self, *names: str) -> Picture:
+        """Metrics against steps, which a notebook shows: a thin line for each agent, and the mean.
+
+        Args:
+            names: those of columns; the return in training unless given.
+
+        Raises:
+            UserError: there is no such metric.
+        """
+        panels = [_panel(self.columns, name) for name in names or ("train/mean_episode_return",)]
+        return picture(self.path.name, panels)
+
+
+def run_record(path: Path, frame: Kind | None = None) -> RunRecord:
+    """Reads a run.
+
+    Args:
+        path: its folder.
+        frame: the library whose frames are made; unless given pandas, else polars, else NumPy
+            arrays by name, whichever is installed.
+
+    Raises:
+        UserError: it is no run, has no metrics yet, or the library is not installed.
+    """
+    kind = frame or next(name for name in KINDS if find_spec(name) is not None)
+    if kind not in KINDS or find_spec(kind) is None:
+        raise UserError(f"frame must be one of {', '.join(KINDS)} that is installed, got {kind}")
+    run = read_run(Path(path))
+    rows = [each for row in run.rows for each in _of_agents(run, row)]
+    trained = [_without(row, evaluated=True) for row in rows]
+    evaluated = [_without(row, evaluated=False) for row in rows]
+    starts = run.path / STARTS
+    return RunRecord(
+        path=run.path,
+        settings=run.settings,
+        metrics=_frame(_columns(trained), kind),
+        evaluations=_frame(_columns(evaluated), kind),
+        alarms=[(row["update"], name) for row in run.rows for name in row.get(ROW_KEY, [])],
+        starts=starts_in(starts.read_bytes()) if starts.exists() else [],
+        columns=_columns(rows),
+    )
+
+
+def _of_agents(run: Run, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The row of each agent: what is measured of it, and what is measured of all together."""
+    agents = row.get(AGENTS) or [{SEED: run.settings["seed"]}]
+    own = {name for agent in agents for name in agent}
+    common = {
+        name: value
+        for name, value in row.items()
+        if name not in own | {AGENTS, ROW_KEY} and not name.startswith((LOW, HIGH))
+    }
+    for agent in agents:
+        yield {**common, **agent}
+
+
+def _without(row: Mapping[str, Any], *, evaluated: bool) -> dict[str, Any]:
+    """The row without its evaluations, or with nothing else."""
+    return {
+        name: value
+        for name, value in row.items()
+        if name in _PLACE or name.startswith(EVALUATED) != evaluated
+    }
+
+
+def _columns(rows: list[dict[str, Any]]) -> Columns:
+    """Rows with any value as columns: where and whose, then the others."""
+    rows = [row for row in rows if len(row) > len(_PLACE)]
+    names = dict.fromkeys([*_PLACE, *(name for row in rows for name in row)])
+    return {
+        name: np.array([row[name] for row in rows], np.int64)
+        if name in _PLACE
+        else np.array([row.get(name) for row in rows], np.float64)  # None becomes NaN
+        for name in names
+    }
+
+
+def _frame(columns: Columns, kind: Kind) -> Frame:
+    return columns if kind == "numpy" else importlib.import_module(kind).DataFrame(columns)
+
+
+def _panel(columns: Columns, name: str) -> Panel:
+    if name not in columns:
+        there = ", ".join(sorted(set(columns) - set(_PLACE)))
+        raise UserError(f"the run has no metric {name}; it has {there}")
+    known = np.isfinite(columns[name])
+    steps, seeds, values = (columns[each][known] for each in ("timesteps", SEED, name))
+    places = np.unique(steps)
+    means = [float(values[steps == place].mean()) for place in places]
+    lines = [
+        Line("", steps[seeds == s].tolist(), values[seeds == s].tolist(), is_thin=True)
+        for s in np.unique(seeds)
+    ]
+    return Panel(name, "steps", "", [*lines, Line("", places.tolist(), means)])
