@@ -21,6 +21,7 @@ from hackmatrix.ui.monitor.curves import (
     without_spikes,
 )
 from hackmatrix.ui.monitor.metric_groups import health_of, in_groups, is_fraction, label_of, worst
+from hackmatrix.ui.monitor.played import key_of
 from hackmatrix.ui.monitor.run import Run
 from hackmatrix.ui.monitor.runs import Group, Runs
 from hackmatrix.ui.monitor.status import AXES, STEPS, places, positions, positions_of, progress_of
@@ -53,6 +54,7 @@ def overview(runs: Runs) -> Answer:
         "notice": runs.notice,
         "unread": sum(run.unread for run in runs.runs),
         "groups": [{"name": g.name, "runs": [_run(run) for run in g.runs]} for g in groups],
+        "settings": _settings(groups),
         "metrics": [
             {"title": title, "metrics": [_metric(metric, groups) for metric in metrics]}
             for title, metrics in in_groups(_names(runs.runs)).items()
@@ -143,6 +145,15 @@ def _alarms(group: int, run: Run) -> list[Answer]:
     ]
 
 
+def _settings(groups: Sequence[Group]) -> Answer:
+    """The settings that differ between groups: their `names`, and a row of `values` a group."""
+    settings = [group.runs[0].settings for group in groups]
+    names = list(dict.fromkeys(name for each in settings for name in each))
+    differ = [n for n in names if len({repr(each.get(n)) for each in settings}) > 1]
+    rows = [["" if each.get(n) is None else str(each[n]) for n in differ] for each in settings]
+    return {"names": differ, "values": rows}
+
+
 def _checkpoints(group: int, run: Run) -> list[Answer]:
     saved = run.saved()[:_MOST_CHECKPOINTS]
     at = places(run, [each.update for each in saved])
@@ -155,6 +166,7 @@ def _checkpoints(group: int, run: Run) -> list[Answer]:
             "label": each.label,
             "score": _score(run.agents.get(each.seed or 0, run.table), each.update),
             "command": f"hackmatrix watch {shlex.quote(str(each.path))}" if each.playable else None,
+            "page": f"played/{key_of(each.path)}/" if each.playable else None,
             "at": x,
         }
         for each, x in zip(saved, at, strict=True)

@@ -140,9 +140,14 @@ class Run:
         return _whole(self.config.get("total_timesteps"))
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Its settings, but for those that do not matter to what is learned."""
+        return {k: v for k, v in self.config.items() if k not in _NOT_COMPARED}
+
+    @property
     def kind(self) -> str:
         """The same text for runs that differ in their seeds alone."""
-        settings = {k: v for k, v in self.config.items() if k not in _NOT_COMPARED}
+        settings = self.settings
         return repr(sorted(settings.items(), key=str)) if settings else str(self.path)
 
     def tables(self, metric: str) -> dict[int | None, Table]:

@@ -13,10 +13,11 @@ from starlette.datastructures import QueryParams
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from hackmatrix.game.drawing.theme import COLOURS
 from hackmatrix.ui.monitor.answers import Wanted, curves, overview
+from hackmatrix.ui.monitor.played import Played
 from hackmatrix.ui.monitor.runs import Runs
 from hackmatrix.ui.monitor.status import AXES
 from hackmatrix.ui.web.files import files_in
@@ -68,6 +69,7 @@ def make_app(
         Route("/picture/{name}", picture),
         Route("/overview", tell),
         Route("/curves", draw),
+        Mount("/played/{key}", Played(runs, token, host)),
         Route("/{name}", file),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, token=token, host=host)])

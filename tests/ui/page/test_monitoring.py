@@ -137,6 +137,41 @@ def test_the_page_is_for_everybody(browser: Any, address: str) -> None:
         assert [each["id"] for each in found if each["impact"] in SERIOUS] == []
 
 
+def test_eight_groups_are_all_told_sorted_and_for_everybody(browser: Any, tmp_path: Path) -> None:
+    for number in range(8):
+        write_run(tmp_path / f"run{number}", rows(number, 100), updates=500, lr=0.1 * number)
+    with served("monitor", str(tmp_path), "--page") as it, opened(browser, it) as page:
+        page.wait_for_function(
+            "(plot) => document.querySelectorAll(`${plot} .values button`).length === 8", arg=RETURN
+        )
+        page.click("#settings summary")
+        assert Axe().run(page).response["violations"] == []
+        page.click("#settings button:has-text('lr')")
+        column = page.locator("#settings tr td:last-child").all_inner_texts()
+        values = [float(text) for text in column if text]
+        assert values == sorted(values)
+        page.click("#settings button:has-text('lr')")
+        again = page.locator("#settings tr td:last-child").all_inner_texts()
+        assert [float(text) for text in again if text] == values[::-1]
+        page.hover("#runs li >> nth=2")
+        assert page.evaluate("() => monitor.view.pointed") == 2
+
+
+def test_a_checkpoint_is_watched_in_the_page(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.click("#checkpoints button >> nth=0")
+        with page.context.expect_page() as opening:
+            page.click("#watch-page")
+        watched = opening.value
+        watched.wait_for_selector("body[data-ready]")
+        watched.keyboard.press("Enter")
+        watched.wait_for_function("() => hackmatrix.game.nodes.length === 2")
+        assert watched.title() == "HackMatrix: watch"
+        wrong = watched.request.get(f"{address}played/0123456789abcdef/")
+        assert wrong.status == 404
+        assert "no such agent" in wrong.text()
+
+
 def test_a_phone_has_it_all(browser: Any, address: str) -> None:
     size = {"width": 320, "height": 640}
     with opened(browser, address, viewport=size, has_touch=True, is_mobile=True) as page:

@@ -1,6 +1,6 @@
 // The monitor's page: asks the server again and again, and draws what is in sight.
 
-import { showAlarms, showCheckpoints, showCursor, showPictures, showRuns } from "./panels.js";
+import { showAlarms, showCheckpoints, showCursor, showPictures, showRuns, showSettings } from "./panels.js";
 import { drawCurves, filter, listen, moveCursor, redraw, showCards, wanting } from "./plots.js";
 import { span, view } from "./view.js";
 
@@ -36,7 +36,8 @@ async function look() {
 }
 
 function showOverview() {
-  showRuns(changed);
+  showRuns(changed, redraw);
+  showSettings();
   showAlarms(goTo);
   showCheckpoints();
   showPictures();
@@ -74,7 +75,8 @@ async function wake() {
 
 /** After a run was hidden or shown, or a switch was set. */
 function changed() {
-  showRuns(changed);
+  showRuns(changed, redraw);
+  showSettings();
   showAlarms(goTo);
   showCheckpoints();
   redraw();

@@ -20,8 +20,10 @@ function fill(list, content, items) {
   if (focused >= 0) list.querySelectorAll("button, input")[focused]?.focus();
 }
 
-/** Shows the runs in their groups; `changed()` is told when one is hidden or shown. */
-export function showRuns(changed) {
+const FEW = 3; // groups whose runs are all listed at first
+
+/** Shows the runs in their groups; `changed()` is told when one is hidden or shown, `isolate()` when one is pointed at. */
+export function showRuns(changed, isolate) {
   const { groups, unread, notice } = view.overview;
   $("reading").textContent = [unread ? `reading, ${Math.ceil(unread / 2 ** 20)} MB left` : "", notice ?? ""].join(" ").trim();
   const told = groups.map((group) => [group.name, group.runs.map((run) => [{ ...run, silent_seconds: 0 }, stateOf(run)])]);
@@ -31,9 +33,14 @@ export function showRuns(changed) {
     const swatch = make("span", { className: isDashed(i) ? "swatch dashed" : "swatch" });
     swatch.style.background = colourOf(i);
     const seeds = group.runs.reduce((sum, run) => sum + run.seeds, 0);
-    return make("li", {},
+    const lines = group.runs.map((run) => runLine(run, group));
+    const fold = make("details", { open: groups.length <= FEW }, make("summary", { textContent: `${group.runs.length} runs` }), ...lines);
+    const item = make("li", {},
       make("label", {}, box, swatch, make("span", { textContent: group.name }), make("small", { className: "quiet", textContent: seeds > 1 ? `${seeds} seeds` : "" })),
-      ...group.runs.map((run) => runLine(run, group)));
+      ...(group.runs.length > 1 ? [fold] : lines));
+    item.onpointerenter = () => { view.pointed = i; isolate(); };
+    item.onpointerleave = () => { view.pointed = null; isolate(); };
+    return item;
   }));
 }
 
@@ -81,6 +88,31 @@ export function showCheckpoints() {
   }));
 }
 
+let sorted = { by: null, down: false };
+
+/** The table of the settings that differ; a click on a name sorts by it. */
+export function showSettings() {
+  const { settings: { names, values }, groups } = view.overview;
+  $("settings").hidden = groups.length < 2 || !names.length;
+  const table = $("settings").querySelector("table"), order = values.map((_, i) => i);
+  const by = names.indexOf(sorted.by), sign = sorted.down ? -1 : 1;
+  if (by >= 0) order.sort((one, other) => sign * values[one][by].localeCompare(values[other][by], undefined, { numeric: true }));
+  fill(table, [names, values, groups.map(({ name }) => name), sorted], () => {
+    const heads = names.map((name) => {
+      const button = make("button", { type: "button", textContent: name.replaceAll("_", " ") });
+      button.onclick = () => { sorted = { by: name, down: sorted.by === name && !sorted.down }; showSettings(); };
+      const head = make("th", { scope: "col" }, button);
+      head.setAttribute("aria-sort", sorted.by !== name ? "none" : sorted.down ? "descending" : "ascending");
+      return head;
+    });
+    return [make("tr", {}, make("td"), ...heads), ...order.map((i) => {
+      const head = make("th", { scope: "row", textContent: groups[i].name });
+      head.style.color = colourOf(i);
+      return make("tr", {}, head, ...values[i].map((textContent) => make("td", { textContent })));
+    })];
+  });
+}
+
 /** Shows the plots of searches. */
 export function showPictures() {
   const { pictures } = view.overview;
@@ -111,5 +143,6 @@ function showCommand(saved) {
     try { await navigator.clipboard.writeText(saved.command); } catch { $("command").select(); document.execCommand("copy"); }
     $("copy").textContent = "Copied";
   };
+  $("watch-page").href = saved.page;
   $("watch").showModal();
 }

@@ -5,9 +5,9 @@ import { drawHealth, drawMarks } from "./marks.js";
 import { said, short } from "./numbers.js";
 import { colourOf, isDashed, isShown, span, view } from "./view.js";
 
-const MOST_VALUES = 5; // beside the name of a plot
 const cards = new Map(); // by metric
 const visible = new Set(); // cards near the window
+const FAINT = "#3d4b5e"; // of lines while another group is pointed at
 let wake = () => {}, moved = () => {}, zoomed = () => {};
 
 const near = new IntersectionObserver((entries) => {
@@ -121,7 +121,7 @@ function draw(card) {
   const lines = linesOf(card);
   card.lines = lines;
   showValues(card);
-  const signature = lines.map((line) => line.group + line.kind).join();
+  const signature = lines.map((line) => line.group + line.kind).join() + view.pointed;
   if (card.plot && card.signature !== signature) { card.plot.destroy(); card.plot = null; }
   card.picture.querySelector(".nothing")?.remove();
   if (!lines.length) { card.picture.append(make("p", { className: "nothing", textContent: "nothing measured here" })); return; }
@@ -135,7 +135,7 @@ function draw(card) {
 function optionsOf(card, lines) {
   const series = [{}], bands = [];
   for (const { group, kind } of lines) {
-    const stroke = colourOf(group), dash = isDashed(group) ? [8, 3] : undefined;
+    const isFaint = view.pointed !== null && view.pointed !== group, stroke = isFaint ? FAINT : colourOf(group), dash = isDashed(group) ? [8, 3] : undefined;
     const line = { stroke: kind === "seed" ? stroke + "88" : stroke, width: kind === "seed" ? 1 : 1.75, dash: kind === "seed" ? undefined : dash, points: { show: (u) => lines.every((each) => each.x.length < 3), size: 5, fill: stroke }, spanGaps: true };
     if (kind === "mean") {
       bands.push({ series: [series.length + 2, series.length + 1], fill: stroke + "2e" });
@@ -201,7 +201,7 @@ function showValues(card) {
   for (const line of card.lines ?? []) {
     if (line.kind === "seed" && card.answer[line.group].mean) continue;
     const value = valueAt(line, view.cursor), text = said(value, card.metric.fraction);
-    if (parts.length < MOST_VALUES) parts.push([line.group, text]);
+    parts.push([line.group, text]);
     words.push(`${view.overview.groups[line.group].name} ${text}`);
   }
   parts.forEach(([group, text], i) => showValue(card, card.values.children[i] ?? card.values.appendChild(make("button", { type: "button" })), group, text));

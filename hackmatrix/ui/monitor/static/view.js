@@ -8,6 +8,7 @@ export const view = {
   seeds: true, // a line for each seed under the mean
   zoom: null, // [low, high] of the axis
   hidden: new Set(), // names of groups
+  pointed: null, // the group that alone is drawn in full colour
   cursor: null, // a place on the axis; null for the end
 };
 
