@@ -1,5 +1,6 @@
 """One run as it is monitored: its rows, alarms, checkpoints and settings, read from its folder."""
 
+import hashlib
 import math
 import time
 from collections.abc import Iterator, Mapping
@@ -53,6 +54,11 @@ class Saved(NamedTuple):
     seed: int | None  # None in a run with one agent
     label: str  # "best", "final" or nothing
     playable: bool  # whether it plays HackMatrix, so that `hackmatrix watch` shows it
+
+
+def key_of(path: Path) -> str:
+    """The name in addresses of a file or folder, which tells nothing of where it is."""
+    return hashlib.sha256(str(path).encode()).hexdigest()[:16]
 
 
 class Run:
