@@ -2,21 +2,28 @@
 
 import json
 import re
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+from monitored_runs import save_player
 from paths import DOCS, ROOT
 from PIL import Image
 
 from hackmatrix.agents.roster.names import resolve
+from hackmatrix.agents.roster.opinion import Agent
+from hackmatrix.agents.roster.position_policies import load
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.cli.main import main
 from hackmatrix.game.drawing.marks import Group, Mark
+from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene
 from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.theme import COLOURS
+from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.replay import GameId, Replay, load_replay
 from hackmatrix.ui.film.frames import frames
+from hackmatrix.ui.session.growth import checkpoints, played
 from hackmatrix.ui.session.session import Session
 
 
@@ -76,6 +83,38 @@ def test_a_film_begins_at_the_step(game: Path) -> None:
             difference = np.asarray(film.convert("RGB"), float) - np.asarray(picture, float)
             assert np.abs(difference).mean() < 3  # of 255: there is one palette for all
     assert main(["replay", str(game), "--gif", str(gif), "--start", "7"]) == 2
+
+
+def test_a_run_is_a_film_of_its_checkpoints_side_by_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, gif = tmp_path / "run", tmp_path / "grown.gif"
+    run.mkdir()
+    save_player(run, 10, noise=1.0)
+    words = ["replay", str(run), "--gif", str(gif), "--width", "648", "--seed", "3"]
+    assert main(words) == 2
+    assert "two checkpoints or more" in capsys.readouterr().err
+    for update in (20, 30, 40, 50):
+        save_player(run, update, noise=1.0)
+    assert main(words) == 0
+    games = {
+        update: played(Agent("", load(run / f"params_{update}.npz")), GameId(3))
+        for update in checkpoints(run)
+    }
+    assert list(games) == [10, 20, 40, 50]
+    lengths = [len(game.actions) for game in games.values()]
+    assert len(set(lengths)) > 1
+    with Image.open(gif) as film:
+        assert film.n_frames == max(lengths) + 1
+        film.seek(min(lengths) + 1)  # the shortest game stays at its end
+        shown = np.asarray(film.convert("RGB"), float)
+        for i, game in enumerate(games.values()):
+            *_, state = islice(game.states(), min(lengths) + 2)
+            alone = np.asarray(raster(scene(view(state)), (WIDTH, HEIGHT), 162), float)[:250]
+            part = shown[15:265, 162 * i : 162 * (i + 1)]  # under its name
+            assert np.abs(part - alone).mean() < 3
+    assert main([*words, "--terminal"]) == 2
+    assert main(["replay", str(run / "no"), "--gif", str(gif), "--seed", "3"]) == 2
 
 
 def test_in_a_pipe_every_step_is_text(game: Path, capsys: pytest.CaptureFixture[str]) -> None:

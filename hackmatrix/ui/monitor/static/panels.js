@@ -22,11 +22,13 @@ function fill(list, content, items) {
 
 const FEW = 3; // groups whose runs are all listed at first
 const folds = new Map(); // by group, whether its runs are listed, once somebody chose
+let isFirst = true;
 
 /** Shows the runs in their groups; `changed()` is told when one is hidden or shown. */
 export function showRuns(changed) {
   const { groups, unread, notice } = view.overview;
-  if (!folds.size && groups.length > FEW && matchMedia("(max-width: 860px)").matches) $("runs-panel").open = false; // the plots are below
+  if (isFirst && groups.length > FEW && matchMedia("(max-width: 860px)").matches) $("runs-panel").open = false; // the plots are below
+  isFirst = false;
   $("reading").textContent = [unread ? `reading, ${Math.ceil(unread / 2 ** 20)} MB left` : "", notice ?? ""].join(" ").trim();
   const told = groups.map((group) => [group.name, group.runs.map((run) => [{ ...run, silent_seconds: 0 }, stateOf(run)])]);
   fill($("runs"), [told, [...view.hidden]], () => groups.map((group, i) => {
