@@ -60,7 +60,9 @@ def main(argv: list[str]) -> int:
         command="hackmatrix replay",
         purpose="Shows a saved game, or writes it as an animation, a film or a picture.",
         example="  hackmatrix replay game.json --gif game.gif\n"
-        "      writes an animation of 600 pixels, 3 steps a second",
+        "      writes an animation of 600 pixels, 3 steps a second\n"
+        "  hackmatrix replay checkpoints/my-run --gif grown.gif\n"
+        "      four checkpoints of a run in the same game, side by side",
     )
     if options.mp4 is not None:
         need("imageio_ffmpeg")  # its extra brings Pillow too
@@ -93,14 +95,10 @@ def _replays(options: ReplayOptions) -> "dict[str, Replay]":
 
     if not options.file.is_dir():
         return {options.file.stem: load_replay(options.file)}
-    from hackmatrix.agents.roster.opinion import Agent
-    from hackmatrix.agents.roster.position_policies import load
     from hackmatrix.ui.session.growth import checkpoints, played
 
-    game, replays = GameId.read(options.seed or "e0.0"), {}
-    for update, path in checkpoints(options.file).items():
-        replays[f"update {update}"] = played(Agent(path.stem, load(path)), game)
-    return replays
+    game, files = GameId.read(options.seed or "e0.0"), checkpoints(options.file)
+    return {f"update {update}": played(path, game) for update, path in files.items()}
 
 
 def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:

@@ -136,11 +136,8 @@ def _told(update: int, path: Path, game: GameId) -> dict[str, object]:
 @lru_cache(_KEPT_GAMES)
 def _game(path: Path, written: int, game: GameId) -> Tree:
     """The game that a checkpoint plays, whose positions are the nodes of a tree with one line."""
-    from hackmatrix.agents.roster.opinion import Agent
-    from hackmatrix.agents.roster.position_policies import load
-
     del written
     tree = Tree(game)
-    for step, action in enumerate(played(Agent(path.stem, load(path)), game).actions):
+    for step, action in enumerate(played(path, game).actions):
         tree.play(step, action, path.stem)
     return tree

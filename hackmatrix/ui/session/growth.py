@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from hackmatrix.agents.roster.opinion import Agent, opinion
+from hackmatrix.agents.roster.position_policies import load
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.dice import Dice
@@ -39,12 +40,13 @@ def checkpoints(run: Path) -> dict[int, Path]:
     return {update: files[update] for update in spread}
 
 
-def played(agent: Agent, game: GameId) -> Replay:
-    """A game as an agent plays it that samples its actions, as in `hackmatrix watch`.
+def played(params: Path, game: GameId) -> Replay:
+    """A game as the agent in a file of params plays it, which samples its actions.
 
     Raises:
-        UserError: its numbers are not finite.
+        UserError: the file is missing or damaged, or its numbers are not finite.
     """
+    agent = Agent(params.stem, load(params))
     state, memory, actions = new_game(Dice(*game)), None, list[int]()
     while not state.over and len(actions) < MOST_STEPS:
         valid = set(valid_actions(state))

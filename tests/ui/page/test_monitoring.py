@@ -146,7 +146,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for seed in (0, 1, 2):
         for number in range(8):
             run = write_run(
-                folder / f"r{number}-{seed}", rows(number, 100), seed=seed, lr=0.1 * number
+                folder / f"r{number}-{seed}", rows(number, 100), seed=seed, lr=10.0**-number
             )
             append(run, row_of(110, grad_norm=1.0), row_of(120, grad_norm=None))
     old = write_run(folder / "old", rows(9, 100), lr=7)
@@ -207,7 +207,7 @@ def test_settings_are_sorted_and_a_group_is_isolated(browser: Any, many: str) ->
         for turn in (1, -1):
             page.click("#settings button:has-text('lr')")
             column = page.locator("#settings tr td:last-child").all_inner_texts()
-            assert [float(text) for text in column][::turn] == [i / 10 for i in range(8)]
+            assert [float(text) for text in column][::turn] == [10.0**-i for i in range(7, -1, -1)]
         page.mouse.move(0, 0)
         plain = page.locator(f"{RETURN} canvas").screenshot()
         page.hover("#runs li >> nth=2")
