@@ -148,7 +148,9 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             run = write_run(
                 folder / f"r{number}-{seed}", rows(number, 100), seed=seed, lr=10.0**-number
             )
-            append(run, row_of(110, grad_norm=1.0), row_of(120, grad_norm=None))
+            append(
+                run, row_of(110, grad_norm=1.0, steps_per_second=9.0), row_of(120, grad_norm=None)
+            )
     old = write_run(folder / "old", rows(9, 100), lr=7)
     for path in old.iterdir():
         os.utime(path, (0, 0))
