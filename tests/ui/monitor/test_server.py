@@ -265,9 +265,12 @@ def test_what_is_no_agent_is_refused_and_holds_nothing_up(
     pipe, damaged = tmp_path / "run" / "params_100.npz", tmp_path / "run" / "params_200.npz"
     assert client.get(told[200]["page"]).status_code == 200
     damaged.write_bytes(b"PK damaged")
-    pipe.unlink()
-    os.mkfifo(pipe)
-    for update, words in ((100, "is no file of params"), (200, "damaged")):
+    facts = tmp_path / "run" / "params_300.json"
+    for path in (pipe, facts):
+        path.unlink()
+        os.mkfifo(path)
+    assert len(client.get("/overview").json()["checkpoints"]) == 5
+    for update, words in ((100, "is no file of params"), (200, "damaged"), (300, "is no file")):
         answer = client.get(told[update]["page"])
         assert answer.status_code == 404
         assert words in answer.text
