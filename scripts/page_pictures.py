@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/page.md in a real browser.
+"""Makes the pictures of docs/page.md in a real browser, or that of docs/monitor.md, of some runs.
 
 It needs Chromium, and the packages of the group `dev`.
 """
@@ -63,16 +63,33 @@ def at_step(opened: Any, step: int) -> None:
     )
 
 
+def monitor(browser: Any, runs: list[str], out: Path) -> None:
+    """The picture of docs/monitor.md."""
+    with page(browser, ["monitor", *runs, "--page"], viewport=SIZE) as opened:
+        opened.click("#settings summary")
+        plot = opened.locator(".card canvas").first
+        plot.hover()
+        opened.wait_for_function("() => monitor.view.cursor !== null")
+        opened.wait_for_timeout(500)  # plots that came into sight are drawn
+        opened.screenshot(path=out / "monitor.png")
+    print(f"monitor.png is in {out}")
+
+
 def main() -> None:
     """Takes the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=DOCS, help="folder of the pictures")
-    out = parser.parse_args().out
+    parser.add_argument("--runs", nargs="+", help="folders of runs, for the picture of the monitor")
+    options = parser.parse_args()
+    out = options.out
     chromium = next(filter(None, map(shutil.which, BROWSERS)), None)
     if chromium is None:
         parser.error(f"needs a browser on PATH: {', '.join(BROWSERS)}")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        if options.runs:
+            monitor(browser, options.runs, out)
+            return
         with page(browser, ["play", "--seed", "7"], viewport=SIZE) as opened:
             replay = json.loads(GAME.read_text())
             replay["actions"] = replay["actions"][:240]

@@ -42,7 +42,7 @@ class MonitorOptions(ServedOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.page + self.once + self.json > 1:
+        if self.page and (self.once or self.json):
             raise UserError("give only one of --page and --once, or --json")
 
 

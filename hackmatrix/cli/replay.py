@@ -1,4 +1,4 @@
-"""`hackmatrix replay`: a saved game as a film, a picture, or text."""
+"""`hackmatrix replay`: a saved game as a film, a picture, or text; a run's agents side by side."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -18,24 +18,38 @@ if TYPE_CHECKING:
 class ReplayOptions:
     """The command's options."""
 
-    file: Path = option(dataclasses.MISSING, "a saved game (.json) of the page")
+    file: Path = option(
+        dataclasses.MISSING,
+        "a saved game (.json) of the page; or a run's folder: four of its checkpoints play the "
+        "same game side by side (--gif, --mp4)",
+    )
     gif: Path | None = option(None, "write an animation")
     mp4: Path | None = option(None, "write a film (needs the extra `mp4`)")
     svg: Path | None = option(None, "write a picture of one step")
     terminal: bool = option(False, "show it in the terminal")
     step: int | None = option(None, "the step that --svg shows; otherwise the last", at_least=0)
     start: int = option(0, "first step of --gif, --mp4 and --terminal", at_least=0)
-    width: int = option(600, "of films, in pixels; an even number", at_least=64, at_most=2_160)
+    width: int | None = option(
+        None,
+        "of films, in pixels; an even number. 600, or 1200 for a run",
+        at_least=64,
+        at_most=2_160,
+    )
+    seed: str | None = option(None, "the game that a run's checkpoints play, such as 7; else e0.0")
     speed: float = option(3.0, "steps per second", at_least=0.1, at_most=50)
 
     def __post_init__(self) -> None:
         check(self)
-        if self.width % 2:
+        if self.width is not None and self.width % 2:
             raise UserError(f"--width must be an even number, got {self.width}")
         if not (self.gif or self.mp4 or self.svg or self.terminal):
             raise UserError("give --gif FILE, --mp4 FILE, --svg FILE or --terminal")
         if self.step is not None and self.svg is None:
             raise UserError("--step goes with --svg")
+        if self.file.is_dir() and (self.svg or self.terminal):
+            raise UserError(f"{self.file}: a run's folder goes with --gif and --mp4 alone")
+        if self.seed is not None and not self.file.is_dir():
+            raise UserError("--seed goes with a run's folder; a saved game has its own")
 
 
 def main(argv: list[str]) -> int:
@@ -46,21 +60,26 @@ def main(argv: list[str]) -> int:
         command="hackmatrix replay",
         purpose="Shows a saved game, or writes it as an animation, a film or a picture.",
         example="  hackmatrix replay game.json --gif game.gif\n"
-        "      writes an animation of 600 pixels, 3 steps a second",
+        "      writes an animation of 600 pixels, 3 steps a second\n"
+        "  hackmatrix replay checkpoints/my-run --gif grown.gif\n"
+        "      four checkpoints of a run in the same game, side by side",
     )
-    from hackmatrix.game.engine.replay import load_replay
-
-    replay = load_replay(options.file)
-    last = len(replay.actions)
+    if options.mp4 is not None:
+        need("imageio_ffmpeg")  # its extra brings Pillow too
+    if options.gif is not None:
+        need("PIL")
+    replays = _replays(options)
+    last = max(len(replay.actions) for replay in replays.values())
     for name, step in (("step", options.step), ("start", options.start)):
         if step is not None and step > last:
             raise UserError(
                 f"--{name} must be at most {last}, the last step of this game, got {step}"
             )
+    replay = next(iter(replays.values()))
     if options.svg is not None:
         _write_svg(replay, options.svg, options.step)
     if options.gif is not None or options.mp4 is not None:
-        _write_films(replay, options)
+        _write_films(replays, options)
     if options.terminal:
         from hackmatrix.ui.terminal.screen_text import show_replay
 
@@ -68,6 +87,18 @@ def main(argv: list[str]) -> int:
     for path in filter(None, (options.svg, options.gif, options.mp4)):
         print(f"{path}: {path.stat().st_size:,} bytes")
     return 0
+
+
+def _replays(options: ReplayOptions) -> "dict[str, Replay]":
+    """The saved game, or those that a run's checkpoints play, by name."""
+    from hackmatrix.game.engine.replay import GameId, load_replay
+
+    if not options.file.is_dir():
+        return {options.file.stem: load_replay(options.file)}
+    from hackmatrix.ui.session.growth import checkpoints, played
+
+    game, files = GameId.read(options.seed or "e0.0"), checkpoints(options.file)
+    return {f"update {update}": played(path, game) for update, path in files.items()}
 
 
 def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:
@@ -80,12 +111,13 @@ def _write_svg(replay: "Replay", path: Path, step: int | None) -> None:
     write_atomically(path, draw(state).encode())
 
 
-def _write_films(replay: "Replay", options: ReplayOptions) -> None:
-    if options.mp4 is not None:
-        need("imageio_ffmpeg")  # its extra brings Pillow too
-    from hackmatrix.ui.film.frames import frames, write_gif, write_mp4
+def _write_films(replays: "dict[str, Replay]", options: ReplayOptions) -> None:
+    from hackmatrix.ui.film.frames import frames, frames_beside, write_gif, write_mp4
 
-    pictures = frames(replay, options.width, options.start)
+    if len(replays) > 1:
+        pictures = frames_beside(replays, options.width or 1200, options.start)
+    else:
+        pictures = frames(next(iter(replays.values())), options.width or 600, options.start)
     if options.gif is not None:
         write_gif(options.gif, pictures, 1 / options.speed)
     if options.mp4 is not None:

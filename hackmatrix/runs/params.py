@@ -182,6 +182,8 @@ def _check_size(path: Path, file: BinaryIO) -> None:
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
+    if path.exists() and not path.is_file():  # a pipe would keep its reader waiting
+        raise UserError(f"{path}: is no file")
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

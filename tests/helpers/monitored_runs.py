@@ -5,7 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
+
+from hackmatrix.agents import shipped
 
 STEPS_OF_UPDATE = 1000
 
@@ -48,3 +51,16 @@ def save_agent(
     (path / f"{name}.npz").write_bytes(b"")
     facts = {"format": 1, "update": update, "environment": environment, "config": {}}
     (path / f"{name}.json").write_text(json.dumps(facts))
+
+
+def save_player(path: Path, update: int, noise: float) -> None:
+    """Leaves params that play: those of the packaged agent, with a share of noise."""
+    rng = np.random.default_rng(update)
+    with np.load(shipped.PARAMS) as params:
+        mixed = {
+            name: (1 - noise) * array + noise * array.std() * rng.normal(size=array.shape)
+            for name, array in params.items()
+        }
+    np.savez(path / f"params_{update}.npz", **{k: v.astype(np.float32) for k, v in mixed.items()})
+    facts = json.loads(shipped.PARAMS.with_suffix(".json").read_text())
+    (path / f"params_{update}.json").write_text(json.dumps(facts | {"update": update}))

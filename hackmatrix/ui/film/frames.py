@@ -1,14 +1,15 @@
-"""A replay as frames, and frames as GIF and MP4."""
+"""Replays as frames, one or several side by side, and frames as GIF and MP4."""
 
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
 from PIL import Image
 
 from hackmatrix.core.files import write_atomically
+from hackmatrix.game.drawing.marks import Group, fitted
 from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene
 from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.visible_state import view
@@ -17,12 +18,37 @@ from hackmatrix.game.engine.replay import Replay
 _COLOURS = 127  # of the one palette of a GIF; with the transparent one, a power of two
 _SAMPLES = 12  # frames that the palette is made of
 _END = 2.0  # seconds that the last frame stays
+_NAME = 60  # units above a board for the name of its game
 
 
 def frames(replay: Replay, width: int, start: int = 0) -> list[Image.Image]:
     """A picture of every state from step `start` on, `width` pixels wide."""
     states = islice(replay.states(), start, None)
     return [raster(scene(view(state)), (WIDTH, HEIGHT), width) for state in states]
+
+
+def frames_beside(replays: Mapping[str, Replay], width: int, start: int = 0) -> list[Image.Image]:
+    """Pictures of several games at the same step, under their names, `width` pixels wide together.
+
+    A game that is over stays as it ended.
+    """
+    size = WIDTH * len(replays), HEIGHT + _NAME
+    longest = max(len(replay.actions) for replay in replays.values())
+    boards: dict[str, tuple[Group, ...]] = {}
+    games = {name: replay.states() for name, replay in replays.items()}
+    pictures = []
+    for step in range(longest + 1):
+        for name, game in games.items():
+            if (state := next(game, None)) is not None:
+                boards[name] = (_name(name), Group("", 0, _NAME, tuple(scene(view(state)))))
+        if step >= start:
+            row = [Group("", i * WIDTH, 0, marks) for i, marks in enumerate(boards.values())]
+            pictures.append(raster(row, size, width))
+    return pictures
+
+
+def _name(name: str) -> Group:
+    return Group("", 0, 0, (fitted(name.upper(), 24, 24, WIDTH - 48, 24, 0, "text"),))
 
 
 def write_gif(path: Path, pictures: list[Image.Image], seconds: float) -> None:

@@ -2,6 +2,7 @@
 
 import shlex
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.ui.monitor.columns import Numbers, Table
 from hackmatrix.ui.monitor.curves import (
+    NEWEST,
     Curve,
     band,
     smoothed,
@@ -21,13 +23,14 @@ from hackmatrix.ui.monitor.curves import (
     without_spikes,
 )
 from hackmatrix.ui.monitor.metric_groups import health_of, in_groups, is_fraction, label_of, worst
-from hackmatrix.ui.monitor.run import Run
+from hackmatrix.ui.monitor.run import Run, key_of
 from hackmatrix.ui.monitor.runs import Group, Runs
 from hackmatrix.ui.monitor.status import AXES, STEPS, places, positions, positions_of, progress_of
 
 _MOST_ALARMS = 100  # of a run, the newest
 _MOST_CHECKPOINTS = 40  # of a run, the newest
-_MOST_BROKEN = 20  # places of a curve where the value was not finite
+_LONGEST_SETTING = 200  # characters
+_MOST_BROKEN = 20  # places of a curve where the value was not finite, the newest
 
 Answer = dict[str, Any]
 
@@ -53,6 +56,7 @@ def overview(runs: Runs) -> Answer:
         "notice": runs.notice,
         "unread": sum(run.unread for run in runs.runs),
         "groups": [{"name": g.name, "runs": [_run(run) for run in g.runs]} for g in groups],
+        "settings": _settings(groups),
         "metrics": [
             {"title": title, "metrics": [_metric(metric, groups) for metric in metrics]}
             for title, metrics in in_groups(_names(runs.runs)).items()
@@ -143,9 +147,24 @@ def _alarms(group: int, run: Run) -> list[Answer]:
     ]
 
 
+def _settings(groups: Sequence[Group]) -> Answer:
+    """The settings that differ between groups: their `names`, and a row of `values` a group."""
+    settings = [group.runs[0].settings for group in groups]
+    names = list(dict.fromkeys(name for each in settings for name in each))
+    differ = [n for n in names if len({repr(each.get(n)) for each in settings}) > 1]
+    return {"names": differ, "values": [[_said(each.get(n)) for n in differ] for each in settings]}
+
+
+def _said(setting: Any) -> str:
+    if setting is None:
+        return ""
+    return f"{setting:.6g}" if isinstance(setting, float) else str(setting)[:_LONGEST_SETTING]
+
+
 def _checkpoints(group: int, run: Run) -> list[Answer]:
     saved = run.saved()[:_MOST_CHECKPOINTS]
     at = places(run, [each.update for each in saved])
+    folders = Counter(each.path.parent for each in saved if each.playable)
     return [
         {
             "group": group,
@@ -155,10 +174,17 @@ def _checkpoints(group: int, run: Run) -> list[Answer]:
             "label": each.label,
             "score": _score(run.agents.get(each.seed or 0, run.table), each.update),
             "command": f"hackmatrix watch {shlex.quote(str(each.path))}" if each.playable else None,
+            "page": f"played/{key_of(each.path)}/" if each.playable else None,
+            "grown": _grown(each.path.parent) if folders[each.path.parent] > 1 else None,
             "at": x,
         }
         for each, x in zip(saved, at, strict=True)
     ]
+
+
+def _grown(folder: Path) -> str:
+    """The address of what the checkpoints in a folder play side by side."""
+    return f"grown.html?run={key_of(folder)}"
 
 
 def _score(table: Table, update: int) -> float | None:
@@ -201,7 +227,7 @@ def _of_group(group: Group, name: str, wanted: Wanted) -> Answer | None:
         ],
         "range": [_short(min(low for low, _ in ranges)), _short(max(high for _, high in ranges))],
         "full": [_short(float(everything.min())), _short(float(everything.max()))],
-        "broken": sorted({x for one in drawn for x in one.broken})[:_MOST_BROKEN],
+        "broken": sorted({x for one in drawn for x in one.broken})[-_MOST_BROKEN:],
     }
     if len(drawn) > 1 and (mean := band([one.curve for one in drawn])) is not None:
         columns = {"y": mean.mean, "low": mean.low, "high": mean.high}
@@ -219,11 +245,12 @@ def _drawn(run: Run, seed: int | None, table: Table, name: str, wanted: Wanted) 
     calm = column.copy()
     calm[finite] = without_spikes(column[finite])
     part = within(x[finite], wanted.low, wanted.high)
-    y = smoothed(column, wanted.rows)[finite][part]
+    drawn, calm = (smoothed(each, wanted.rows)[finite] for each in (column, calm))
+    calm[-NEWEST:] = drawn[-NEWEST:]  # smoothing leads spikes before them into them
+    y, calm = drawn[part], calm[part]
     if not len(y):
         return None
-    broken = [_short(float(place)) or 0.0 for place in x[np.isinf(column)][:_MOST_BROKEN]]
-    calm = smoothed(calm, wanted.rows)[finite][part]
+    broken = [_short(float(place)) or 0.0 for place in x[np.isinf(column)][-_MOST_BROKEN:]]
     return _Drawn(run.name, seed, Curve(x[finite][part], y), calm, broken)
 
 

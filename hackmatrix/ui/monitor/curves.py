@@ -13,6 +13,7 @@ from hackmatrix.ui.monitor.columns import Numbers
 
 _NEGLIGIBLE = 1e-9  # weight of a row
 _SPIKE = 5  # rows of the running median that spikes vanish in
+NEWEST = 2  # rows of which nobody knows yet whether they are a spike or a step
 _ROOM = 0.25  # of the range without spikes, left on either side
 
 Points = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
@@ -70,14 +71,14 @@ def _decaying(values: Numbers, decay: float) -> Numbers:
 def without_spikes(column: Numbers) -> Numbers:
     """The running median of 5 rows: spikes of one or two rows vanish, steps and slopes stay.
 
-    The newest two rows stay as they are: nobody knows yet whether they are a spike or a step.
+    The newest two rows stay as they are.
     """
     if len(column) < _SPIKE:
         return column
     side = _SPIKE // 2
     padded = np.pad(column, side, mode="reflect")
     medians = np.median(np.lib.stride_tricks.sliding_window_view(padded, _SPIKE), axis=1)
-    return np.concatenate([medians[:-side], column[-side:]])
+    return np.concatenate([medians[:-NEWEST], column[-NEWEST:]])
 
 
 def visible_range(drawn: Numbers, calm: Numbers) -> tuple[float, float]:

@@ -44,12 +44,17 @@ def in_groups(names: Iterable[str]) -> dict[str, list[Metric]]:
     """The metrics of these names by group, groups and metrics in the order of their tables."""
     order = list(_GROUPS.values())
     metrics = [metric_of(name) for name in set(names) if not name.startswith((LOW, HIGH))]
-    metrics.sort(key=lambda metric: (_POSITION.get(metric.name, len(_KNOWN)), metric.name))
+    metrics.sort(key=_place)
     groups: dict[str, list[Metric]] = {}
     for metric in metrics:
         groups.setdefault(group_of(metric.name), []).append(metric)
     known = [title for title in order if title in groups]
     return {title: groups[title] for title in [*known, *sorted(groups.keys() - set(known))]}
+
+
+def _place(metric: Metric) -> tuple[bool, int, str]:
+    """What the training loop measures of itself, such as its speed, follows the rest."""
+    return metric.over is Over.LOOP, _POSITION.get(metric.name, len(_KNOWN)), metric.name
 
 
 def is_fraction(metric: Metric) -> bool:

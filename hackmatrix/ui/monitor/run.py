@@ -1,5 +1,6 @@
 """One run as it is monitored: its rows, alarms, checkpoints and settings, read from its folder."""
 
+import hashlib
 import math
 import time
 from collections.abc import Iterator, Mapping
@@ -53,6 +54,11 @@ class Saved(NamedTuple):
     seed: int | None  # None in a run with one agent
     label: str  # "best", "final" or nothing
     playable: bool  # whether it plays HackMatrix, so that `hackmatrix watch` shows it
+
+
+def key_of(path: Path) -> str:
+    """The name in addresses of a file or folder, which tells nothing of where it is."""
+    return hashlib.sha256(str(path).encode()).hexdigest()[:16]
 
 
 class Run:
@@ -140,9 +146,14 @@ class Run:
         return _whole(self.config.get("total_timesteps"))
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Its settings, but for those that do not matter to what is learned."""
+        return {k: v for k, v in self.config.items() if k not in _NOT_COMPARED}
+
+    @property
     def kind(self) -> str:
         """The same text for runs that differ in their seeds alone."""
-        settings = {k: v for k, v in self.config.items() if k not in _NOT_COMPARED}
+        settings = self.settings
         return repr(sorted(settings.items(), key=str)) if settings else str(self.path)
 
     def tables(self, metric: str) -> dict[int | None, Table]:

@@ -11,12 +11,14 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hackmatrix.game.drawing.theme import COLOURS
 from hackmatrix.ui.monitor.answers import Wanted, curves, overview
+from hackmatrix.ui.monitor.played import played_routes
 from hackmatrix.ui.monitor.runs import Runs
 from hackmatrix.ui.monitor.status import AXES
 from hackmatrix.ui.web.files import files_in
@@ -68,9 +70,11 @@ def make_app(
         Route("/picture/{name}", picture),
         Route("/overview", tell),
         Route("/curves", draw),
+        *played_routes(runs),
         Route("/{name}", file),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Guard, token=token, host=host)])
+    middleware = [Middleware(Guard, token=token, host=host), Middleware(GZipMiddleware)]
+    return Starlette(routes=routes, middleware=middleware)
 
 
 def keep_reading(runs: Runs, interval: float) -> None:

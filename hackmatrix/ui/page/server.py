@@ -8,7 +8,7 @@ from collections.abc import Callable
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from hackmatrix.ui.page.assets import page_files
@@ -30,6 +30,12 @@ def make_app(
         token: what a browser has to know; None on the machine itself.
         host: a further name by which the server is called.
     """
+    middleware = [Middleware(Guard, token=token, host=host), Middleware(GZipMiddleware)]
+    return Starlette(routes=page_routes(new_session), middleware=middleware)
+
+
+def page_routes(new_session: Callable[[], Session]) -> list[BaseRoute]:
+    """The page's addresses, for an application whose `Guard` stands before them."""
     file, tabs = give(page_files()), set[WebSocket]()
 
     async def tab(websocket: WebSocket) -> None:
@@ -45,13 +51,7 @@ def make_app(
         finally:
             tabs.discard(websocket)
 
-    routes = [
-        Route("/", file),
-        WebSocketRoute("/session", tab),
-        Route("/{name}", file),
-    ]
-    middleware = [Middleware(Guard, token=token, host=host), Middleware(GZipMiddleware)]
-    return Starlette(routes=routes, middleware=middleware)
+    return [Route("/", file), WebSocketRoute("/session", tab), Route("/{name}", file)]
 
 
 async def _converse(websocket: WebSocket, session: Session) -> None:

@@ -2,10 +2,12 @@
 
 import json
 import re
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+from monitored_runs import save_player
 from paths import DOCS, ROOT
 from PIL import Image
 
@@ -13,10 +15,13 @@ from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.cli.main import main
 from hackmatrix.game.drawing.marks import Group, Mark
+from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene
 from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.theme import COLOURS
+from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.replay import GameId, Replay, load_replay
 from hackmatrix.ui.film.frames import frames
+from hackmatrix.ui.session.growth import checkpoints, played
 from hackmatrix.ui.session.session import Session
 
 
@@ -76,6 +81,37 @@ def test_a_film_begins_at_the_step(game: Path) -> None:
             difference = np.asarray(film.convert("RGB"), float) - np.asarray(picture, float)
             assert np.abs(difference).mean() < 3  # of 255: there is one palette for all
     assert main(["replay", str(game), "--gif", str(gif), "--start", "7"]) == 2
+
+
+def test_a_run_is_a_film_of_its_checkpoints_side_by_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, gif = tmp_path / "run", tmp_path / "grown.gif"
+    run.mkdir()
+    save_player(run, 10, noise=1.0)
+    words = ["replay", str(run), "--gif", str(gif), "--width", "648", "--seed", "3"]
+    assert main(words) == 2
+    assert "two checkpoints or more" in capsys.readouterr().err
+    for update in (20, 30, 40, 50):
+        save_player(run, update, noise=1.0)
+    found = checkpoints(run)
+    assert list(found) == [10, 20, 40, 50]
+    games = [played(path, GameId(3)) for path in found.values()]
+    lengths = [len(game.actions) for game in games]
+    assert min(lengths) < max(lengths) - 2
+    start = max(lengths) - 2  # a shorter game stays at its end
+    assert main([*words, "--start", str(start)]) == 0
+    with Image.open(gif) as film:
+        assert film.n_frames == 3
+        film.seek(1)
+        shown = np.asarray(film.convert("RGB"), float)
+    for i, game in enumerate(games):
+        *_, state = islice(game.states(), start + 2)
+        alone = np.asarray(raster(scene(view(state)), (WIDTH, HEIGHT), 162), float)[:250]
+        part = shown[15:265, 162 * i : 162 * (i + 1)]  # under its name
+        assert np.abs(part - alone).mean() < 3
+    assert main([*words, "--terminal"]) == 2
+    assert main(["replay", str(run / "no"), "--gif", str(gif), "--seed", "3"]) == 2
 
 
 def test_in_a_pipe_every_step_is_text(game: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from monitored_runs import append, row_of, save_agent, write_run
+from monitored_runs import append, row_of, save_agent, save_player, write_run
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from hackmatrix.ui.monitor.runs import Runs
 from hackmatrix.ui.monitor.server import make_app
@@ -81,6 +82,41 @@ def test_what_is_not_finite_has_a_mark(client: TestClient, runs: Runs, folder: P
     (group,) = curves(client, metric=RETURN)[RETURN]
     assert group["broken"] == [60_000]
     assert len(group["lines"][0]["y"]) == 5
+
+
+def test_the_newest_of_many_broken_rows_have_marks(
+    client: TestClient, runs: Runs, folder: Path
+) -> None:
+    append(folder / "best-0", *(row_of(u, mean_episode_return=None) for u in range(60, 360, 10)))
+    runs.read_all()
+    (group,) = curves(client, metric=RETURN)[RETURN]
+    assert group["broken"] == [1000 * update for update in range(160, 360, 10)]
+
+
+def test_the_newest_rows_are_never_clipped(tmp_path: Path) -> None:
+    values = [i / 100 for i in range(100)]
+    values[-4:-2] = [1e4, 1e4]  # a spike, which smoothing leads into the rows after it
+    rows = [row_of(10 * i, mean_episode_return=value) for i, value in enumerate(values, 1)]
+    runs = Runs([str(write_run(tmp_path / "run", rows))], tmp_path)
+    runs.read_all()
+    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as client:
+        for smoothing in (1, 10):
+            (group,) = curves(client, metric=RETURN, rows=smoothing)[RETURN]
+            low, high = group["range"]
+            drawn = group["lines"][0]["y"]
+            assert low <= min(drawn[-2:])
+            assert max(drawn[-2:]) <= high * 1.001
+            assert smoothing > 1 or high < 10
+
+
+def test_settings_that_differ_are_told(tmp_path: Path) -> None:
+    for name, more in (("a", {"lr": 0.1 * 3}), ("b", {"lr": 0.1, "network": "cnn"})):
+        write_run(tmp_path / name, [row_of(10)], gamma=0.9, seed=len(name), **more)
+    runs = Runs([str(tmp_path / "a"), str(tmp_path / "b")], tmp_path)
+    runs.read_all()
+    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as client:
+        told = client.get("/overview").json()["settings"]
+    assert told == {"names": ["lr", "network"], "values": [["0.3", ""], ["0.1", "cnn"]]}
 
 
 def test_numbers_of_any_size_are_answered(client: TestClient, runs: Runs, folder: Path) -> None:
@@ -186,3 +222,77 @@ def test_a_search_can_be_named_like_a_run(tmp_path: Path) -> None:
     runs = Runs(["a"], tmp_path)
     assert [run.path for run in runs.runs] == [tmp_path / "a" / "trials" / "0"]
     assert list(runs.pictures()) == ["history"]
+
+
+@pytest.fixture
+def players(tmp_path: Path) -> Iterator[tuple[TestClient, dict[int, dict[str, str]]]]:
+    """A run with checkpoints 100 to 500, and how they are told by update."""
+    run = write_run(tmp_path / "run", [row_of(10)])
+    for update in range(100, 600, 100):
+        save_player(run, update, noise=1.0)
+    runs = Runs([str(run)], tmp_path)
+    with TestClient(make_app(runs, 5.0), base_url="http://localhost:8643") as client:
+        told = client.get("/overview").json()["checkpoints"]
+        yield client, {each["update"]: each for each in told}
+
+
+def test_a_checkpoint_has_a_page_of_its_own(
+    players: tuple[TestClient, dict[int, dict[str, str]]],
+) -> None:
+    client, told = players
+    page = told[300]["page"]
+    assert "HackMatrix" in client.get(page).text
+    assert client.get(f"{page}main.js").headers["content-type"].startswith("text/javascript")
+    own = {"origin": "http://localhost:8643", "host": "localhost:8643"}
+    with client.websocket_connect(f"{page}session", headers=own) as tab:
+        tab.send_json({"do": "hello"})
+        assert tab.receive_json()["about"]["agents"][0] == "params_300"
+    foreign = own | {"origin": "http://evil.example"}
+    for address, headers in ((page, foreign), ("played/0123456789abcdef/", own)):
+        with (
+            pytest.raises(WebSocketDisconnect),
+            client.websocket_connect(f"{address}session", headers=headers),
+        ):
+            pass
+    assert client.get("played/0123456789abcdef/").status_code == 404
+    assert client.get(page, headers={"host": "evil.example"}).status_code == 403
+
+
+def test_what_is_no_agent_is_refused_and_holds_nothing_up(
+    players: tuple[TestClient, dict[int, dict[str, str]]], tmp_path: Path
+) -> None:
+    client, told = players
+    pipe, damaged = tmp_path / "run" / "params_100.npz", tmp_path / "run" / "params_200.npz"
+    assert client.get(told[200]["page"]).status_code == 200
+    damaged.write_bytes(b"PK damaged")
+    facts = tmp_path / "run" / "params_300.json"
+    for path in (pipe, facts):
+        path.unlink()
+        os.mkfifo(path)
+    assert len(client.get("/overview").json()["checkpoints"]) == 5
+    for update, words in ((100, "is no file of params"), (200, "damaged"), (300, "is no file")):
+        answer = client.get(told[update]["page"])
+        assert answer.status_code == 404
+        assert words in answer.text
+
+
+def test_four_checkpoints_play_the_same_game(
+    players: tuple[TestClient, dict[int, dict[str, str]]],
+) -> None:
+    client, told = players
+    assert len({each["grown"] for each in told.values()}) == 1
+    address = told[100]["grown"].replace("grown.html?run=", "grown/")
+    answer = client.get(address, params={"seed": "7"}).json()
+    assert (answer["run"], answer["seed"]) == ("run", "7")
+    games = answer["games"]
+    assert [game["update"] for game in games] == [100, 200, 400, 500]
+    assert [game["page"] for game in games] == [told[game["update"]]["page"] for game in games]
+    ends = [client.get(f"{address}/{game['update']}/{game['steps']}.svg?seed=7") for game in games]
+    assert all("died" in end.text.lower() for end in ends)
+    first = {client.get(f"{address}/{game['update']}/0.svg?seed=7").text for game in games}
+    assert len(first) == 1
+    assert first != {client.get(f"{address}/100/0.svg").text}  # of another game
+    for wrong in ("300/0.svg", "100/5000.svg"):
+        assert client.get(f"{address}/{wrong}?seed=7").status_code == 404
+    for wrong in (f"{address}?seed=x", "grown/0123456789abcdef"):
+        assert client.get(wrong).status_code == 404

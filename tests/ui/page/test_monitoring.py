@@ -1,5 +1,6 @@
 """The monitor's page in a real browser: live, with one cursor, and for everybody."""
 
+import os
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import opened, served
-from monitored_runs import append, lines_of, row_of, save_agent, write_run
+from monitored_runs import append, lines_of, row_of, save_player, write_run
 from PIL import Image
 
 RETURN = "[data-metric='train/mean_episode_return']"
@@ -37,7 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     for seed in (0, 1):
         run = write_run(folder / f"best-{seed}", rows(seed), updates=500, seed=seed)
-        save_agent(run, 200)
+        for update, noise in ((200, 1.0), (400, 0.0)):
+            save_player(run, update, noise)
     write_run(folder / "other", rows(2, 300), updates=500, lr=0.1)
     return folder
 
@@ -137,10 +139,147 @@ def test_the_page_is_for_everybody(browser: Any, address: str) -> None:
         assert [each["id"] for each in found if each["impact"] in SERIOUS] == []
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Eight groups of three runs that are shown, and one run that is too many."""
+    folder = tmp_path_factory.mktemp("many")
+    for seed in (0, 1, 2):
+        for number in range(8):
+            run = write_run(
+                folder / f"r{number}-{seed}", rows(number, 100), seed=seed, lr=10.0**-number
+            )
+            append(
+                run, row_of(110, grad_norm=1.0, steps_per_second=9.0), row_of(120, grad_norm=None)
+            )
+    old = write_run(folder / "old", rows(9, 100), lr=7)
+    for path in old.iterdir():
+        os.utime(path, (0, 0))
+    with served("monitor", str(folder), "--page", "--refresh-interval", "0.5") as it:
+        yield it
+
+
+TARGETS = {"rules": {"target-size": {"enabled": True}}}  # of WCAG 2.2, 24 pixels
+TOO_SMALL = """
+[...document.querySelectorAll("button, a, summary, select, label:has(input), input[type=search]")]
+  .filter((each) => each.checkVisibility())
+  .map((each) => [each.getBoundingClientRect(), each.outerHTML.slice(0, 90)])
+  .filter(([box]) => box.width < 44 || box.height < 44).map(([box, text]) => text)
+"""
+
+
+def test_eight_groups_are_told_whole_and_to_everybody(browser: Any, many: str) -> None:
+    touch = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    for options in ({}, touch):
+        with opened(browser, many, **options) as page:
+            values = page.locator(f"{RETURN} .values button")
+            values.nth(7).wait_for()
+            card = page.locator(RETURN).bounding_box()
+            for box in (values.nth(i).bounding_box() for i in range(8)):
+                assert box["x"] >= card["x"]
+                assert box["x"] + box["width"] <= card["x"] + card["width"]
+            page.click("#settings summary")
+            assert Axe().run(page, options=TARGETS).response["violations"] == []
+            assert (
+                page.evaluate("document.scrollingElement.scrollWidth")
+                <= page.viewport_size["width"]
+            )
+            if options:
+                assert page.evaluate(TOO_SMALL) == []
+
+
+def test_runs_are_folded_and_nan_is_an_alarm(browser: Any, many: str) -> None:
+    with opened(browser, many) as page:
+        assert "24 of 25 runs are shown" in page.inner_text("#runs-panel summary >> nth=0")
+        assert page.locator("#runs .run:visible").count() == 0
+        page.click("#runs summary >> nth=2")
+        page.wait_for_function("() => document.querySelector('#runs details[open]')")
+        assert page.locator("#runs .run:visible").count() == 3
+        first = page.inner_text(".card h3 button >> nth=0")
+        assert first == "return"
+        assert page.inner_text("#alarm-count") == "48"  # KL of the 24, and what is not finite
+        norm = "[data-metric='train/grad_norm']"
+        page.locator(norm).scroll_into_view_if_needed()
+        page.wait_for_selector(f"{norm}.critical canvas")
+        assert page.locator(f"{norm} .values button").all_inner_texts() == ["NaN"] * 8
+
+
+def test_settings_are_sorted_and_a_group_is_isolated(browser: Any, many: str) -> None:
+    with opened(browser, many) as page:
+        page.click("#settings summary")
+        for turn in (1, -1):
+            page.click("#settings button:has-text('lr')")
+            column = page.locator("#settings tr td:last-child").all_inner_texts()
+            assert [float(text) for text in column][::turn] == [10.0**-i for i in range(7, -1, -1)]
+        page.mouse.move(0, 0)
+        plain = page.locator(f"{RETURN} canvas").screenshot()
+        page.hover("#runs li >> nth=2")
+        page.wait_for_function("() => monitor.view.pointed === 2")
+        pointed = page.locator(f"{RETURN} canvas").screenshot()
+        assert len(colours_in(pointed)) < len(colours_in(plain)) / 2
+        page.mouse.move(0, 0)
+        page.wait_for_function("() => monitor.view.pointed === null")
+        page.focus("#rows")
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.closest('#runs li') !== null"):
+                break
+        page.wait_for_function("() => monitor.view.pointed === 0")
+
+
+def colours_in(picture: bytes) -> set[tuple[int, ...]]:
+    """The strong colours of a picture, roughly."""
+    pixels = np.asarray(Image.open(BytesIO(picture)).convert("RGB")).reshape(-1, 3).astype(int)
+    strong = pixels[np.ptp(pixels, axis=1) > 100]
+    return {tuple(colour) for colour in strong // 32}
+
+
+def test_a_click_on_a_checkpoint_in_a_plot_plays_it(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        box = page.locator(f"{RETURN} .u-over").bounding_box()
+        middle = box["x"] + box["width"] / 2  # step 200,000
+        with page.context.expect_page() as opening:
+            page.mouse.click(middle, box["y"] + box["height"] - 5)
+        watched = opening.value
+        watched.set_default_timeout(240_000)
+        watched.wait_for_selector("body[data-ready]")
+        assert watched.input_value("#controls") == "params_200"
+        watched.keyboard.press("Enter")
+        watched.wait_for_function("() => hackmatrix.game.nodes.length === 2")
+        page.mouse.click(middle, box["y"] + 20)
+        page.wait_for_function("() => monitor.view.cursor === 200000")
+        assert len(page.context.pages) == 2
+
+
+def test_checkpoints_of_a_run_play_side_by_side(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.click("#checkpoints button >> nth=0")
+        with page.context.expect_page() as opening:
+            page.click("#watch-grown")
+        grown = opening.value
+        grown.set_default_timeout(240_000)
+        grown.wait_for_selector("body[data-ready]")
+        assert grown.inner_text("#whose") == "How best-0 grew up"
+        names = grown.locator("#grown a").all_inner_texts()
+        assert names == ["update 200", "update 400"]
+        for step, ends in (("0", 0), (grown.get_attribute("#step", "max"), 2)):
+            grown.fill("#step", step)
+            grown.wait_for_function(
+                "() => [...document.images].every((each) => each.complete && each.naturalWidth)"
+            )
+            words = grown.locator("#grown figcaption").all_inner_texts()
+            assert sum(" at step " in each for each in words) == ends
+        assert "wins" in words[1]
+        grown.fill("#step", "0")
+        grown.click("#play")
+        grown.wait_for_function("() => Number(document.getElementById('step').value) > 2")
+        assert Axe().run(grown, options=TARGETS).response["violations"] == []
+
+
 def test_a_phone_has_it_all(browser: Any, address: str) -> None:
     size = {"width": 320, "height": 640}
     with opened(browser, address, viewport=size, has_touch=True, is_mobile=True) as page:
-        page.locator(f"{KL} canvas").scroll_into_view_if_needed()
+        page.locator(KL).scroll_into_view_if_needed()
+        page.locator(f"{KL} canvas").wait_for()
         box = page.locator(f"{KL} .u-over").bounding_box()
         page.touchscreen.tap(box["x"] + 60, box["y"] + 30)
         page.wait_for_function("() => monitor.view.cursor !== null")

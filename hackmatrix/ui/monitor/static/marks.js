@@ -1,6 +1,6 @@
 // What is drawn behind and over the curves: healthy ranges, alarms, checkpoints, broken values.
 
-import { colourOf, isShown, view } from "./view.js";
+import { colourOf, isFaint, isShown, view } from "./view.js";
 
 const TINTS = { warning: "#ffd25e14", critical: "#ff5d6c1f" };
 const LINES = { warning: "#ffd25e88", critical: "#ff5d6c99" };
@@ -35,7 +35,7 @@ export function drawMarks(u, card) {
   const placed = (x, draw) => { const at = u.valToPos(x, "x", true); if (at >= left - 1 && at <= left + width + 1) draw(at); };
   const { alarms, checkpoints } = view.overview;
   ctx.save();
-  for (const alarm of alarms.filter((each) => each.metric === card.metric.name && isShown(each.group))) {
+  for (const alarm of alarms.filter((each) => each.metric === card.metric.name && isShown(each.group) && !isFaint(each.group))) {
     placed(alarm.at[view.axis], (x) => {
       ctx.strokeStyle = ctx.fillStyle = alarm.severity === "critical" ? "#ff5d6c" : "#ffd25e";
       ctx.lineWidth = ratio;
@@ -45,7 +45,7 @@ export function drawMarks(u, card) {
     });
   }
   ctx.setLineDash([]);
-  for (const saved of checkpoints.filter((each) => isShown(each.group))) {
+  for (const saved of checkpoints.filter((each) => isShown(each.group) && !isFaint(each.group))) {
     placed(saved.at[view.axis], (x) => {
       const isBest = saved.label === "best", size = (isBest ? 5 : 3.5) * ratio;
       ctx.fillStyle = colourOf(saved.group) + (isBest ? "" : "aa");

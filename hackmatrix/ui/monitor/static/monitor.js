@@ -1,7 +1,7 @@
 // The monitor's page: asks the server again and again, and draws what is in sight.
 
-import { showAlarms, showCheckpoints, showCursor, showPictures, showRuns } from "./panels.js";
-import { drawCurves, filter, listen, moveCursor, redraw, showCards, wanting } from "./plots.js";
+import { showAlarms, showCheckpoints, showCursor, showPictures, showRuns, showSettings } from "./panels.js";
+import { drawCurves, filter, listen, moveCursor, point, redraw, showCards, wanting } from "./plots.js";
 import { span, view } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
@@ -37,6 +37,7 @@ async function look() {
 
 function showOverview() {
   showRuns(changed);
+  showSettings();
   showAlarms(goTo);
   showCheckpoints();
   showPictures();
@@ -75,6 +76,7 @@ async function wake() {
 /** After a run was hidden or shown, or a switch was set. */
 function changed() {
   showRuns(changed);
+  showSettings();
   showAlarms(goTo);
   showCheckpoints();
   redraw();
@@ -125,6 +127,11 @@ function wire() {
     const [low, high] = span(), position = Number($("cursor").value);
     moved(position === SCRUB ? null : low + ((high - low) * position) / SCRUB);
   };
+  const pointed = ({ target }) => Number(target.closest?.("[data-group]")?.dataset.group ?? NaN);
+  const isolate = (event) => point(Number.isNaN(pointed(event)) ? null : pointed(event));
+  document.addEventListener("pointerover", (event) => { if (event.pointerType === "mouse") isolate(event); });
+  document.addEventListener("focusin", (event) => { if (event.target.matches(":focus-visible")) isolate(event); });
+  document.addEventListener("focusout", () => point(null));
   document.addEventListener("visibilitychange", () => document.hidden || look());
   addEventListener("keydown", (event) => { if (event.key === "Escape" && view.zoom) zoomed(null); });
 }

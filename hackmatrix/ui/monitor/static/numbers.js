@@ -10,6 +10,7 @@ export function short(value) {
 /** The value of a metric with four digits. */
 export function said(value, fraction) {
   if (value === null || value === undefined) return "–";
+  if (Number.isNaN(value)) return "NaN";
   if (fraction) return (value * 100).toPrecision(3).replace(/^(-?)0\.00\d+$/, "$10.00") + "%";
   return Math.abs(value) >= 1e5 ? short(value) : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : value && Math.abs(value) < 1e-3 ? value.toExponential(1) : String(Number(value.toPrecision(4)));
 }

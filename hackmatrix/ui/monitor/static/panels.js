@@ -15,14 +15,20 @@ function fill(list, content, items) {
   const text = JSON.stringify(content);
   if (list.dataset.content === text) return;
   list.dataset.content = text;
-  const focused = [...list.querySelectorAll("button, input")].indexOf(document.activeElement);
+  const stops = () => [...list.querySelectorAll("button, input, summary")], focused = stops().indexOf(document.activeElement);
   list.replaceChildren(...items());
-  if (focused >= 0) list.querySelectorAll("button, input")[focused]?.focus();
+  if (focused >= 0) stops()[focused]?.focus();
 }
+
+const FEW = 3; // groups whose runs are all listed at first
+const folds = new Map(); // by group, whether its runs are listed, once somebody chose
+let isFirst = true;
 
 /** Shows the runs in their groups; `changed()` is told when one is hidden or shown. */
 export function showRuns(changed) {
   const { groups, unread, notice } = view.overview;
+  if (isFirst && groups.length > FEW && matchMedia("(max-width: 860px)").matches) $("runs-panel").open = false; // the plots are below
+  isFirst = false;
   $("reading").textContent = [unread ? `reading, ${Math.ceil(unread / 2 ** 20)} MB left` : "", notice ?? ""].join(" ").trim();
   const told = groups.map((group) => [group.name, group.runs.map((run) => [{ ...run, silent_seconds: 0 }, stateOf(run)])]);
   fill($("runs"), [told, [...view.hidden]], () => groups.map((group, i) => {
@@ -31,9 +37,15 @@ export function showRuns(changed) {
     const swatch = make("span", { className: isDashed(i) ? "swatch dashed" : "swatch" });
     swatch.style.background = colourOf(i);
     const seeds = group.runs.reduce((sum, run) => sum + run.seeds, 0);
-    return make("li", {},
+    const lines = group.runs.map((run) => runLine(run, group));
+    const isFew = groups.length <= FEW, isOne = lines.length === 1;
+    const fold = make("details", { open: folds.get(group.name) ?? isFew }, make("summary", { textContent: isOne ? stateOf(group.runs[0]) : `${lines.length} runs` }), ...lines);
+    fold.ontoggle = () => folds.set(group.name, fold.open);
+    const item = make("li", {},
       make("label", {}, box, swatch, make("span", { textContent: group.name }), make("small", { className: "quiet", textContent: seeds > 1 ? `${seeds} seeds` : "" })),
-      ...group.runs.map((run) => runLine(run, group)));
+      ...(isFew && isOne ? lines : [fold]));
+    item.dataset.group = i;
+    return item;
   }));
 }
 
@@ -73,12 +85,49 @@ export function showCheckpoints() {
   fill($("checkpoints"), saved, () => saved.map((each) => {
     const dot = make("i");
     dot.style.background = colourOf(each.group);
-    const button = make("button", { type: "button", textContent: "Watch", title: "Watch this one: shows the command", hidden: !each.command });
+    const button = make("button", { type: "button", textContent: "Watch", hidden: !each.command });
     button.setAttribute("aria-label", `Watch ${nameOf(each)}`);
-    button.onclick = () => showCommand(each);
+    button.onclick = () => offer(each);
     const score = each.score === null ? "" : `return ${said(each.score, false)}`;
     return make("li", {}, dot, make("span", {}, `${each.run} ${each.update.toLocaleString("en")} `, make("em", { textContent: each.label })), make("small", { textContent: score }), button);
   }));
+}
+
+const RETURN = "train/mean_episode_return";
+let sorted = { by: null, down: false };
+
+/** Numbers by size, texts by letters after them, what is missing last. */
+function compare(one, other) {
+  const [a, b] = [one, other].map((text) => (text === "" ? NaN : Number(text)));
+  if (!Number.isNaN(a) && !Number.isNaN(b)) return a - b;
+  return (one === "") - (other === "") || Number.isNaN(a) - Number.isNaN(b) || one.localeCompare(other);
+}
+
+/** The table of the settings that differ, beside the last returns; a click on a name sorts by it. */
+export function showSettings() {
+  const { settings, groups, metrics } = view.overview, names = ["return", ...settings.names];
+  const returns = metrics.flatMap((each) => each.metrics).find(({ name }) => name === RETURN);
+  const values = groups.map((_, i) => [returns?.last[i] ?? "", ...settings.values[i]].map(String));
+  $("settings").hidden = groups.length < 2 || !settings.names.length;
+  const table = $("settings").querySelector("table"), order = values.map((_, i) => i);
+  const by = names.indexOf(sorted.by), sign = sorted.down ? -1 : 1;
+  if (by >= 0) order.sort((one, other) => sign * compare(values[one][by], values[other][by]));
+  fill(table, [names, values, groups.map(({ name }) => name), sorted], () => {
+    const heads = names.map((name) => {
+      const button = make("button", { type: "button", textContent: name.replaceAll("_", " ") });
+      button.onclick = () => { sorted = { by: name, down: sorted.by === name && !sorted.down }; showSettings(); };
+      const head = make("th", { scope: "col" }, button);
+      head.setAttribute("aria-sort", sorted.by !== name ? "none" : sorted.down ? "descending" : "ascending");
+      return head;
+    });
+    return [make("tr", {}, make("td"), ...heads), ...order.map((i) => {
+      const head = make("th", { scope: "row", textContent: groups[i].name });
+      head.style.color = colourOf(i);
+      const row = make("tr", {}, head, ...values[i].map((textContent) => make("td", { textContent })));
+      row.dataset.group = i;
+      return row;
+    })];
+  });
 }
 
 /** Shows the plots of searches. */
@@ -100,10 +149,11 @@ export function showCursor() {
   $("watch-here").hidden = !nearest;
   if (!nearest) return;
   $("watch-here").textContent = `Watch ${nameOf(nearest)}`;
-  $("watch-here").onclick = () => showCommand(nearest);
+  $("watch-here").onclick = () => offer(nearest);
 }
 
-function showCommand(saved) {
+/** Offers the ways to watch a checkpoint. */
+function offer(saved) {
   $("watch-title").textContent = `Watch ${nameOf(saved)}`;
   $("command").value = saved.command;
   $("copy").textContent = "Copy";
@@ -111,5 +161,8 @@ function showCommand(saved) {
     try { await navigator.clipboard.writeText(saved.command); } catch { $("command").select(); document.execCommand("copy"); }
     $("copy").textContent = "Copied";
   };
+  $("watch-page").href = saved.page;
+  $("watch-grown").hidden = !saved.grown;
+  $("watch-grown").href = saved.grown ?? "";
   $("watch").showModal();
 }

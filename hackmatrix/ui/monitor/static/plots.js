@@ -3,17 +3,18 @@
 import uPlot from "./uplot.js";
 import { drawHealth, drawMarks } from "./marks.js";
 import { said, short } from "./numbers.js";
-import { colourOf, isDashed, isShown, span, view } from "./view.js";
+import { colourOf, isDashed, isFaint, isShown, span, view } from "./view.js";
 
-const MOST_VALUES = 5; // beside the name of a plot
 const cards = new Map(); // by metric
 const visible = new Set(); // cards near the window
+const FAINT = "#3d4b5e66"; // of lines while another group is pointed at
+const HIT = 12, HIT_HEIGHT = 22; // pixels around a checkpoint's mark
 let wake = () => {}, moved = () => {}, zoomed = () => {};
 
 const near = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     const card = cards.get(entry.target.dataset.metric);
-    if (entry.isIntersecting) visible.add(card); else visible.delete(card);
+    if (entry.isIntersecting) { visible.add(card); card.plot?.redraw(false); } else visible.delete(card);
   }
   wake();
 }, { rootMargin: "300px" });
@@ -100,6 +101,13 @@ export function drawCurves(curves, key) {
   }
 }
 
+/** Draws a group alone in its colours, or all again. */
+export function point(group) {
+  if (view.pointed === group) return;
+  view.pointed = group;
+  for (const card of visible) card.plot?.redraw(false);
+}
+
 /** Draws all again, as after a switch. */
 export function redraw() { for (const card of cards.values()) if (card.answer) draw(card); }
 
@@ -124,21 +132,23 @@ function draw(card) {
   const signature = lines.map((line) => line.group + line.kind).join();
   if (card.plot && card.signature !== signature) { card.plot.destroy(); card.plot = null; }
   card.picture.querySelector(".nothing")?.remove();
-  if (!lines.length) { card.picture.append(make("p", { className: "nothing", textContent: "nothing measured here" })); return; }
+  if (!lines.length) { card.picture.append(make("p", { className: "nothing", textContent: card.metric.health.some((_, i) => isShown(i) && isBroken(card, i)) ? "NaN or infinite" : "nothing measured here" })); return; }
   const data = uPlot.join(lines.map((line) => [line.x, ...line.ys]));
   if (card.plot) { card.plot.setData(data); return; }
   card.signature = signature;
   card.plot = new uPlot(optionsOf(card, lines), data, card.picture);
   listenToTouch(card.plot);
+  listenToClicks(card.plot);
 }
 
 function optionsOf(card, lines) {
   const series = [{}], bands = [];
   for (const { group, kind } of lines) {
-    const stroke = colourOf(group), dash = isDashed(group) ? [8, 3] : undefined;
-    const line = { stroke: kind === "seed" ? stroke + "88" : stroke, width: kind === "seed" ? 1 : 1.75, dash: kind === "seed" ? undefined : dash, points: { show: (u) => lines.every((each) => each.x.length < 3), size: 5, fill: stroke }, spanGaps: true };
+    const colour = colourOf(group), dash = isDashed(group) ? [8, 3] : undefined;
+    const inked = (alpha) => () => (isFaint(group) ? FAINT : colour + alpha);
+    const line = { stroke: inked(kind === "seed" ? "88" : ""), width: kind === "seed" ? 1 : 1.75, dash: kind === "seed" ? undefined : dash, points: { show: (u) => lines.every((each) => each.x.length < 3), size: 5, fill: colour }, spanGaps: true };
     if (kind === "mean") {
-      bands.push({ series: [series.length + 2, series.length + 1], fill: stroke + "2e" });
+      bands.push({ series: [series.length + 2, series.length + 1], fill: () => colour + (isFaint(group) ? "08" : "2e") });
       series.push(line, { stroke: "transparent", points: { show: false }, spanGaps: true }, { stroke: "transparent", points: { show: false }, spanGaps: true });
     } else series.push(line);
   }
@@ -185,6 +195,26 @@ function listenToTouch(plot) {
   plot.over.addEventListener("pointermove", touch);
 }
 
+/** A click on a checkpoint's mark opens its page, unless the pointer was dragged. */
+function listenToClicks(plot) {
+  let from = 0;
+  plot.over.addEventListener("pointerdown", (event) => { from = event.clientX; });
+  plot.over.addEventListener("mousemove", (event) => { plot.over.style.cursor = checkpointAt(plot, event) ? "pointer" : ""; });
+  plot.over.addEventListener("click", (event) => {
+    const saved = Math.abs(event.clientX - from) < 6 && checkpointAt(plot, event);
+    if (saved) open(saved.page, "_blank", "noopener");
+  });
+}
+
+/** The checkpoint whose mark is under the pointer; under a finger marks are larger. */
+function checkpointAt(plot, event) {
+  const { left, bottom } = plot.over.getBoundingClientRect(), larger = event.pointerType === "touch" ? 2 : 1;
+  if (bottom - event.clientY > HIT_HEIGHT * larger) return null;
+  const distance = (saved) => Math.abs(plot.valToPos(saved.at[view.axis], "x") - (event.clientX - left));
+  const near = view.overview.checkpoints.filter((saved) => saved.page && isShown(saved.group) && distance(saved) <= HIT * larger);
+  return near.reduce((best, saved) => (best && distance(best) <= distance(saved) ? best : saved), null);
+}
+
 /** Moves the cursor of all plots to a place on the axis; null hides it. */
 export function moveCursor(x) {
   for (const card of cards.values()) {
@@ -195,13 +225,16 @@ export function moveCursor(x) {
   }
 }
 
+/** Whether a group's last value is NaN or infinite. */
+const isBroken = ({ metric }, group) => metric.last[group] === null && metric.health[group] === "critical";
+
 /** The value of each group at the cursor, or its last one. */
 function showValues(card) {
   const parts = [], words = [];
   for (const line of card.lines ?? []) {
     if (line.kind === "seed" && card.answer[line.group].mean) continue;
-    const value = valueAt(line, view.cursor), text = said(value, card.metric.fraction);
-    if (parts.length < MOST_VALUES) parts.push([line.group, text]);
+    const value = view.cursor === null && isBroken(card, line.group) ? NaN : valueAt(line, view.cursor), text = said(value, card.metric.fraction);
+    parts.push([line.group, text]);
     words.push(`${view.overview.groups[line.group].name} ${text}`);
   }
   parts.forEach(([group, text], i) => showValue(card, card.values.children[i] ?? card.values.appendChild(make("button", { type: "button" })), group, text));
@@ -217,6 +250,7 @@ function showValue(card, button, group, text) {
   button.setAttribute("aria-label", `${name} ${text}, fit the plot to it`);
   button.setAttribute("aria-pressed", card.fit === group);
   button.style.color = colourOf(group);
+  button.dataset.group = group;
   button.onclick = () => { card.fit = card.fit === group ? null : group; draw(card); };
 }
 

@@ -8,6 +8,7 @@ export const view = {
   seeds: true, // a line for each seed under the mean
   zoom: null, // [low, high] of the axis
   hidden: new Set(), // names of groups
+  pointed: null, // the group that alone is drawn in full colour
   cursor: null, // a place on the axis; null for the end
 };
 
@@ -20,8 +21,11 @@ export function colourOf(group) {
   return colours[group % colours.length];
 }
 
-/** Whether lines of a group are dashed, so that colour is not the only difference. */
-export const isDashed = (group) => group % 2 === 1;
+/** Whether lines of a group are dashed: every other one, so that colour is not the only difference, and the ninth unlike the first. */
+export const isDashed = (group) => (group + Math.floor(group / NAMES.length)) % 2 === 1;
+
+/** Whether another group is pointed at. */
+export const isFaint = (group) => view.pointed !== null && view.pointed !== group;
 
 export const isShown = (group) => !view.hidden.has(view.overview.groups[group].name);
 
