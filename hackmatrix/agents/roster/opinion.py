@@ -25,14 +25,25 @@ class RecurrentPolicy(NamedTuple):
     step: Callable[[bytes, Any], tuple[Sequence[float], float, Any]]
 
 
+class Branch(NamedTuple):
+    """An action that a search tried."""
+
+    action: int
+    visits: int  # simulations that began with it
+    value: float  # their mean return
+    line: tuple[int, ...]  # what they tried most, from this action on
+
+
 class SearchingPolicy(NamedTuple):
     """A policy that takes its time: asked of the position shown alone, and it plays its best.
 
-    `search(record, mask, saved)` returns 28 logits and the value; `saved` are the observations to
-    which UNDO would lead back, as the player remembers them.
+    `search(record, mask, saved)` returns 28 logits, the value and what was tried; `saved` are the
+    observations to which UNDO would lead back, as the player remembers them.
     """
 
-    search: Callable[[bytes, Sequence[bool], Sequence[bytes]], tuple[Sequence[float], float]]
+    search: Callable[
+        [bytes, Sequence[bool], Sequence[bytes]], tuple[Sequence[float], float, tuple[Branch, ...]]
+    ]
 
 
 class Agent(NamedTuple):
@@ -53,6 +64,7 @@ class Opinion(NamedTuple):
     probabilities: tuple[float, ...]  # of the 28 actions; 0 exactly where invalid
     value: float | None
     memory: Any = None  # what an agent with memory remembers from then on
+    branches: tuple[Branch, ...] = ()  # of one that searches
 
     @property
     def entropy(self) -> float:
@@ -85,10 +97,11 @@ def opinion(agent: Agent, record: bytes, mask: Sequence[bool], memory: Any = Non
         UserError: its numbers are not finite.
     """
     value: float | None
+    branches: tuple[Branch, ...] = ()
     if isinstance(agent.policy, RecurrentPolicy):
         logits, value, memory = agent.policy.step(record, memory)
     elif isinstance(agent.policy, SearchingPolicy):
-        logits, value = agent.policy.search(record, mask, memory)
+        logits, value, branches = agent.policy.search(record, mask, memory)
     else:
         logits, value = agent.policy(record, mask)
     if not all(map(math.isfinite, [*logits, value or 0.0])):
@@ -99,4 +112,4 @@ def opinion(agent: Agent, record: bytes, mask: Sequence[bool], memory: Any = Non
     ]
     total = sum(weights)
     probabilities = tuple(weight / total for weight in weights)
-    return Opinion(probabilities, None if value is None else float(value), memory)
+    return Opinion(probabilities, None if value is None else float(value), memory, branches)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hackmatrix.agents.roster.opinion import Agent, SearchingPolicy
+from hackmatrix.agents.roster.opinion import Agent, Branch, SearchingPolicy
 from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
@@ -71,20 +71,21 @@ class Searching:
 
 def _shares(
     analyst: "Analyst", record: bytes, mask: Sequence[bool], saved: Sequence[bytes]
-) -> tuple[list[float], float]:
+) -> tuple[list[float], float, tuple[Branch, ...]]:
     """Logits of the actions' shares of the simulations, the largest for the one chosen.
 
     The value is the mean return of the simulations that began with that one.
     """
     analysis = analyst.analyse_seen(record, saved, mask, zlib.crc32(record))
-    logits, value = [_UNTRIED] * len(mask), analysis.value
+    logits, value, branches = [_UNTRIED] * len(mask), analysis.value, list[Branch]()
     for choice in analysis.choices:
         is_chosen = choice.action == analysis.search
         if choice.visits or is_chosen:
             logits[choice.action] = math.log(choice.visits + is_chosen / 2)
-        if is_chosen and choice.value is not None:
-            value = choice.value
-    return logits, value
+        if choice.value is not None:
+            branches.append(Branch(choice.action, choice.visits, choice.value, choice.line))
+            value = choice.value if is_chosen else value
+    return logits, value, tuple(branches)
 
 
 def _ready_analyst(policy: "Policy", simulations: int) -> "Analyst":

@@ -14,7 +14,7 @@ from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.agents.shipped import PARAMS
 from hackmatrix.core.errors import UserError
 from hackmatrix.ui.page.assets import page_files
-from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, STARTS, WEIGHTS, opened
+from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, opened
 from hackmatrix.ui.session.puzzles import PACKAGED
 
 _PYODIDE = (
@@ -79,9 +79,7 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
     files["python.zip"] = _python(settings, weights)
     html = files.pop("index.html").decode()
     for page in PAGES:
-        for number, game in enumerate(STARTS if page == "play" else [PAGES[page]]):
-            first = opened(page, settings, weights, game)('{"do":"hello"}')
-            files[f"{page}-{number}.json"] = first.encode()
+        files[f"{page}.json"] = opened(page, settings, weights)('{"do":"hello"}').encode()
         files["index.html" if page == "play" else f"{page}.html"] = _html(html, page).encode()
     files[_OFFLINE] = _offline(files)
     for file, content in files.items():
@@ -138,14 +136,13 @@ def _python(settings: dict[str, Any], weights: bytes) -> bytes:
 
 def _html(html: str, page: str) -> str:
     """The page of the server with what an exported one needs besides."""
-    starts = len(STARTS) if page == "play" else 1
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     waking = f'<p id="waking" role="status">{_WAKING}</p>'
     for mark, text in (
         ("<head>", f"<head>\n{policy}\n{_MANIFEST}"),
         (
             '<body class="loading">',
-            f'<body class="loading" data-page="{page}" data-starts="{starts}">\n{waking}',
+            f'<body class="loading" data-page="{page}">\n{waking}',
         ),
         ('<nav aria-label="Game">', f'<nav aria-label="Game">\n    {_LINKS[page]}'),
     ):

@@ -14,10 +14,9 @@ from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.ui.session.session import Session
 
-# The pages, and the game that each opens: what `hackmatrix watch` opens, and any other.
+# The pages, and the game that each opens: what `hackmatrix watch` opens; to play, an example, which
+# is shown while Python loads: then everybody is given another game.
 PAGES = {"watch": GameId(EVALUATION_STREAM), "play": GameId(7)}
-# The first games of the page to play, of which a browser takes one by chance.
-STARTS = [GameId(seed) for seed in range(7, 39)]
 _REMEMBERED = 256  # positions of which the agent and the judge ask the same network
 SETTINGS, WEIGHTS = "agent.json", "agent.bin"  # the agent's files
 
@@ -27,9 +26,7 @@ def begin(page: str) -> Callable[[str], str]:
     return opened(page, json.loads(Path(SETTINGS).read_text()), Path(WEIGHTS).read_bytes())
 
 
-def opened(
-    page: str, settings: dict[str, Any], weights: bytes, game: GameId | None = None
-) -> Callable[[str], str]:
+def opened(page: str, settings: dict[str, Any], weights: bytes) -> Callable[[str], str]:
     """A function that answers messages in JSON: a new session.
 
     Args:
@@ -37,7 +34,6 @@ def opened(
         settings: the agent's `name`, those that `plain_mlp.make_policy` takes if it is an MLP, and
             `odds`, the fit of the judge, if it is the packaged agent.
         weights: of its network, if it has one.
-        game: the first one, if it is another than the page's.
     """
 
     @cache
@@ -55,7 +51,7 @@ def opened(
         return Judge(agent(), settings["odds"])
 
     judged = judge if "odds" in settings else None
-    session = Session(game or PAGES[page], agents, judge=judged, playing=page == "play")
+    session = Session(PAGES[page], agents, judge=judged, playing=page == "play")
     session.is_given = page == "watch"
     return partial(_answer, session)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
 
-from hackmatrix.agents.roster.judge import Judge, Odds
+from hackmatrix.agents.roster.judge import Judge, Odds, odds_of
 from hackmatrix.agents.roster.opinion import Agent, Opinion, RecurrentPolicy, opinion
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
@@ -192,16 +192,17 @@ class Session:
         return {"finished": [finished(judge, state, f"{seed} {number}") for number in numbers]}
 
     def others(self, message: Message) -> Message:
-        """Every agent's choice here, or that of one `agent`."""
+        """Every agent's choice here, or that of one `agent`; and what a search tried."""
         names = [self._named(message)] if "agent" in message else list(self.agents)
         if self._node().over:
-            return {"others": []}
-        found = []
+            return {"others": [], "branches": []}
+        found, branches = [], list[list[Any]]()
         for name in names:
             view = self._ask(self.agents[name](), self.at)
             best = view.best
             found.append([name, best, view.probabilities[best], view.value])
-        return {"others": found}
+            branches += self._branches(name, view)
+        return {"others": found, "branches": branches}
 
     def hidden(self, message: Message) -> Message:
         """Shows what is hidden from the player, or no longer; only while watching."""
@@ -368,6 +369,18 @@ class Session:
         valid = set(valid_actions(state))
         return opinion(agent, observe(state), [a in valid for a in range(NUM_ACTIONS)], memory)
 
+    def _branches(self, name: str, view: Opinion) -> list[list[Any]]:
+        """What a search tried here: action, visits, chance of winning if it is known, sequel."""
+        fit = None
+        if view.branches and self.judge is not None:
+            judge = self.judge()
+            fit = judge.fit if name.startswith(f"{judge.agent.name}@") else None  # its own values
+        stage = self._node().stage
+        return [
+            [action, visits, None if fit is None else odds_of(value, stage, fit).win, line]
+            for action, visits, value, line in view.branches
+        ]
+
     def _brief(self, number: int) -> list[Any]:
         """Of an opinion what graphs show: node, value, probability of the best action."""
         view = self._opinion(number)
@@ -434,6 +447,7 @@ class Session:
                 "value": view.value,
                 "entropy": view.entropy,
                 "suggests": self._choice(),
+                "branches": self._branches(self.controls or "", view),
             }
         return answer
 

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 from lockstep_starts import rich
+from look_alikes import other_secrets, rich_game
 
 from hackmatrix.game.engine.actions import valid_actions
-from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.game import step
 from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.state import Enemy, State, Transmission
@@ -33,17 +33,6 @@ def game_with_secrets() -> State:
     return state
 
 
-def other_secrets(state: State) -> State:
-    """The same to the eye: another content, type and place, and other dice."""
-    other = copied(state)
-    other.dice = Dice(99, 5, 7)
-    block = other.cells[9]
-    block.holds_data, block.points, block.program, block.spawn = False, 0, 3, 2
-    other.enemies[0].cell = 21
-    other.transmissions[0].type = EnemyType.GLITCH
-    return other
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_a_made_up_game_looks_as_the_given_one(seed: int) -> None:
     state = rich(random.Random(seed))
@@ -54,12 +43,15 @@ def test_a_made_up_game_looks_as_the_given_one(seed: int) -> None:
     assert len(observe_saved(made)) == len(observe_saved(state))
 
 
-def test_what_is_hidden_does_not_matter() -> None:
-    state = game_with_secrets()
-    other = other_secrets(state)
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_hidden_does_not_matter(seed: int) -> None:
+    rng = random.Random(seed)
+    state = rich_game(rng) if seed else game_with_secrets()
+    other = other_secrets(state, rng)
     assert observe(state) == observe(other)
-    for seed in range(20):
-        assert imagined(state, random.Random(seed)) == imagined(other, random.Random(seed))
+    assert observe_saved(state) == observe_saved(other)
+    for number in range(5):
+        assert imagined(state, random.Random(number)) == imagined(other, random.Random(number))
 
 
 def test_what_is_hidden_is_drawn_by_the_rules() -> None:

@@ -1,13 +1,17 @@
 """What moves cost, futures and games played on: judged from what the player sees alone."""
 
+import random
 from typing import Any
 
 import pytest
+from look_alikes import other_secrets, rich_game
 
 from hackmatrix.agents.roster.judge import judge
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.replay import GameId, Replay
+from hackmatrix.ui.session.review import finished, future, reviewed
 from hackmatrix.ui.session.session import Session
 
 
@@ -78,6 +82,17 @@ def test_futures_begin_with_the_action_and_the_player_where_it_is(lost: Session)
     assert any(end == "died" for _, end in futures)  # one hit is enough here
     blocked = next(a for a in range(28) if a not in lost.tree.valid_actions(lost.at))
     assert "error" in lost.handle({"do": "futures", "action": blocked})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_hidden_goes_into_a_cost_a_future_or_a_game_from_here(seed: int) -> None:
+    rng = random.Random(seed)
+    state = rich_game(rng)
+    other = other_secrets(state, rng)
+    for action in rng.sample(valid_actions(state), 2):
+        assert reviewed(judge(), state, action, "a") == reviewed(judge(), other, action, "a")
+        assert future(judge(), state, action, "a") == future(judge(), other, action, "a")
+    assert finished(judge(), state, "a") == finished(judge(), other, "a")
 
 
 def test_games_from_here_are_counted_on_and_tell_how_they_ended() -> None:

@@ -1,22 +1,21 @@
 // The connection of an exported page to its session, in a worker; in place of that to a server.
 
-const { page, starts } = document.body.dataset, said = document.getElementById("waking");
+const { page } = document.body.dataset, said = document.getElementById("waking");
 const waiting = new Map();
-let worker, count = 0, failed = null, game = null; // the first one
+let worker, count = 0, failed = null;
 
 /** Does what the server's does; a worker is never lost, so `restore` has nothing to do. */
 export async function connect() {
-  said.textContent = "Python is loading; you can look around, and moves wait for it.";
+  said.textContent = page === "play" ? "Python is loading: this is an example, and your own game comes in a moment." : "Python is loading; you can look around, and moves wait for it.";
   navigator.serviceWorker?.register(new URL("offline.js", import.meta.url)).catch(() => {}); // else only with a network
 }
 
 /** Sends a message; resolves to its answer. The first position is a file, so that it is shown at once. */
 export async function ask(message) {
   if (message.do === "hello") {
-    const first = await (await fetch(`${page}-${Math.floor(Math.random() * starts)}.json`)).json();
-    game = first.game;
+    const { about, ...first } = await (await fetch(`${page}.json`)).json();
     setTimeout(started);
-    return first;
+    return { ...first, about: { ...about, isExample: page === "play" } };
   }
   if (failed) return { error: failed };
   const id = ++count;
@@ -42,12 +41,11 @@ export function advise(_, agents, each) {
 function started() {
   if (worker) return worker;
   worker = new Worker(new URL("worker.js", import.meta.url), { type: "module", name: page });
-  if (page === "play") worker.postMessage({ id: 0, message: { do: "new", seed: game } });
   worker.onerror = (event) => fail(event.message ?? "its files are missing");
   worker.onmessage = ({ data }) => {
     if (data.ready) said.remove();
     else if (data.failed) fail(data.failed);
-    else if (data.id) {
+    else {
       waiting.get(data.id)(data.answer);
       waiting.delete(data.id);
     }

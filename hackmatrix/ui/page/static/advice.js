@@ -3,30 +3,53 @@
 import { advise } from "./link.js";
 import { showOthers } from "./panels.js";
 import { messageOf, replayOf } from "./share.js";
-import { store } from "./store.js";
+import { isWatched, store } from "./store.js";
 import { lineOf } from "./timeline.js";
 
 const button = document.getElementById("ask-others");
-let cancel = null;
+const A_WHILE = 400; // milliseconds
+const searching = new Set(); // agents that search and have answered once, so that they are ready
+let cancel = null, later = null;
 
-/** Asks all agents and shows each answer as it comes; while they are asked, cancels. */
-export function askOthers() {
+/** Asks all agents and shows each answer as it comes; while they are asked, cancels. `again()` shows what a search tried. */
+export function askOthers(again) {
   if (cancel) { stopAsking(); return; }
-  const { game, about, look } = store;
-  const line = lineOf(game).slice(0, game.nodes[game.at].step + 1), found = about.agents.map((name) => [name]);
-  button.textContent = "Cancel";
-  showOthers(found, look);
-  let left = found.length;
-  cancel = advise(messageOf(replayOf(game, line)), about.agents, (name, answer) => {
+  const { about, look } = store, found = about.agents.map((name) => [name]);
+  ask(about.agents, again, (name, answer) => {
     const [said] = answer.others ?? [];
     found[about.agents.indexOf(name)] = said ?? [name, answer.error ?? "the game is over"];
     showOthers(found, look);
+  });
+  button.textContent = "Cancel";
+  showOthers(found, look);
+}
+
+/** Asks the search, once it is ready, of every position that is shown for a while. */
+export function followOn(again) {
+  const { game, position } = store;
+  if (!searching.size || !isWatched() || position.seen.over || game.searches.has(game.at)) return;
+  later = setTimeout(() => ask([...searching], again), A_WHILE);
+}
+
+function ask(agents, again, each = () => {}) {
+  stopAsking();
+  const { game } = store, { at, nodes } = game;
+  const line = lineOf(game).slice(0, nodes[at].step + 1);
+  let left = agents.length;
+  cancel = advise(messageOf(replayOf(game, line)), agents, (name, answer) => {
+    if (answer.branches?.length && game.nodes === nodes) {
+      searching.add(name);
+      game.searches.set(at, answer.branches);
+      again();
+    }
+    each(name, answer);
     if (--left === 0) stopAsking();
   });
 }
 
 /** Ends what goes on; answers that have come stay until the position changes. */
 export function stopAsking() {
+  clearTimeout(later);
   cancel?.();
   cancel = null;
   button.textContent = "Ask all";

@@ -34,8 +34,9 @@ export async function send(message, options = {}) {
   const before = store.position;
   const answer = await request(message);
   busy = false;
-  if (answer.error) { complain(answer.error); waiting = waiting.filter(([{ do: name }]) => name !== "act"); }
-  else if (answer.board) {
+  if (answer.error) complain(answer.error);
+  if (answer.error || answer.nodes) waiting = waiting.filter(([{ do: name }]) => name !== "act"); // they were meant for another position
+  if (answer.board) {
     if (before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over)) waiting = []; // think again
     await take(answer, before, waiting.length ? { hurry: 1 + waiting.length, ...options } : options);
   }
@@ -59,7 +60,7 @@ async function sendNext() {
 
 async function take(answer, before, { still = false, moved = false, hurry = 1, kept = null, same = false } = {}) {
   if (answer.nodes && !same) begin(kept);
-  if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map(), odds: new Map(), reviews: new Map() });
+  if (answer.nodes) Object.assign(store.game, { id: answer.game, nodes: answer.nodes.map(asNode), opinions: new Map(), odds: new Map(), reviews: new Map(), searches: new Map() });
   for (const node of (answer.added ?? []).map(asNode)) if (!store.game.nodes[node.number]) add(node);
   if (answer.nodes) for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
   for (const [number, value, sure] of answer.opinions ?? []) store.game.opinions.set(number, [value, sure]);

@@ -89,7 +89,7 @@ function wire() {
   on("unsure", () => toNext(unsure(store.game, lineOf(store.game))));
   on("scrub", () => { pause(); go(lineOf(store.game)[Number($("scrub").value)]); }, "input");
   on("controls", () => send({ do: "control", agent: $("controls").value }, { still: true }), "change");
-  on("ask-others", askOthers);
+  on("ask-others", () => askOthers(showAnalysis));
   on("hidden", () => send({ do: "hidden", show: $("hidden").checked }, { still: true }), "change");
   for (const button of document.querySelectorAll("#pad button")) {
     const action = Number(button.dataset.action);
@@ -106,7 +106,8 @@ function wire() {
 
 /** Reviews the game; where somebody plays, an agent takes the controls first, and its opinions are shown. */
 async function analyse() {
-  if (!store.about.reviews || store.game.isRoom) return;
+  const { task } = store.position;
+  if (!store.about.reviews || task && (task.kind === "room" || !task.outcome)) return;
   pause();
   if (!isWatched()) await send({ do: "control", agent: store.about.agents[0] }, { still: true });
   if (isWatched()) review(showAnalysis);
@@ -167,6 +168,7 @@ async function goOn() {
   const kept = unfinished(store.about, store.begun);
   const answer = kept && await send(messageOf(kept), { still: true, kept });
   if (answer?.board) $("said").textContent = kept.nodes.length ? "Your last game goes on. New game begins another; My games has them all." : "";
+  else if (store.about.isExample) await newGame("");
   else { begin(); keep(store.game, store.about, store.begun); }
 }
 

@@ -96,8 +96,8 @@ export function showOdds(odds, look) {
   $("odds").setAttribute("aria-label", words);
 }
 
-/** The agent's numbers and its most probable actions, beside them what was `played`; those of its learning with `all`. */
-export function showAgent(agent, odds, look, isShown, all, played, { point, press, why }) {
+/** The agent's numbers and its most probable actions, beside them what was `played` and what a search tried, its `branches`; numbers of learning with `all`. */
+export function showAgent(agent, odds, look, isShown, all, played, branches, { point, press, why }) {
   const learned = !agent || !all ? [] : [agent.value === null ? "" : `value ${agent.value.toFixed(2)}`, `entropy ${agent.entropy.toFixed(2)}`];
   const expected = odds ? [`wins ${percent(odds[0])}`, `clears ${odds[1].toFixed(1)} stages`] : [];
   const numbers = agent && isShown
@@ -106,11 +106,13 @@ export function showAgent(agent, odds, look, isShown, all, played, { point, pres
   $("agent-numbers").textContent = numbers;
   const best = agent && isShown ? suggestions(agent) : [];
   if (best.length && played && !best.some(([action]) => action === played.action)) best.push([played.action, agent.probabilities[played.action]]);
-  fill("bars", [best, played, agent?.suggests], () => best.map(([action, p], i) => {
+  const searched = new Map(best.length ? branches.map(([action, ...tried]) => [action, tried]) : []), simulations = branches.reduce((sum, [, visits]) => sum + visits, 0);
+  for (const action of searched.keys()) if (!best.some(([known]) => known === action)) best.push([action, agent.probabilities[action]]);
+  fill("bars", [best, played, agent?.suggests, branches], () => best.map(([action, p], i) => {
     const bar = make("span", "bar");
     bar.style.width = `${Math.max(1, 100 * p)}%`;
     const own = action === played?.action ? [make("em", "", played.cost >= 0.005 ? `played, −${percent(played.cost)}` : "played")] : [];
-    const button = make("button", action === agent.suggests ? "suggested" : "", bar, make("kbd", "", String(i + 1)), make("span", "", look.actions[action], ...own), make("b", "", `${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`));
+    const button = make("button", action === agent.suggests ? "suggested" : "", bar, make("kbd", "", String(i + 1)), make("span", "", look.actions[action], ...own), make("b", "", `${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`), ...sought(searched.get(action), simulations, look));
     button.type = "button";
     button.addEventListener("pointerenter", () => point(action));
     button.addEventListener("pointerleave", () => point(null));
@@ -123,6 +125,14 @@ export function showAgent(agent, odds, look, isShown, all, played, { point, pres
     onHold(button, () => why(action));
     return make("li", "", button, reason);
   }));
+}
+
+/** What a search found of an action: a bar of its visits, the chance it sees, the sequel it tried most. */
+function sought(tried, simulations, look) {
+  if (!tried) return [];
+  const [visits, win, line] = tried, bar = make("span", "visits"), sees = win === null ? "" : `, sees ${percent(win)}`;
+  bar.style.width = `${Math.max(1, 100 * visits / simulations)}%`;
+  return [bar, make("small", "", `search: ${visits} of ${simulations} visits${sees}`, ...(line.length > 1 ? [`; then ${line.slice(1).map((action) => look.actions[action]).join(", ")}`] : []))];
 }
 
 const HOLD = 450; // milliseconds, from a click to holding

@@ -1,6 +1,6 @@
 // Shows a position around and on the board, and what is pointed at.
 
-import { stopAsking } from "./advice.js";
+import { followOn, stopAsking } from "./advice.js";
 import { judgeMove } from "./coach.js";
 import { showCells, showChances, showExit, showMoves, showPreview, showThreat } from "./board.js";
 import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
@@ -38,6 +38,7 @@ const isShown = () => $("chances").checked && !$("guess").checked;
 export function show() {
   document.body.classList.remove("loading");
   document.body.classList.toggle("watching", isWatched());
+  const { task } = store.position;
   $("seed").value ||= store.game.id;
   if (document.activeElement !== $("seed")) $("seed").value = store.game.id;
   showNumbers(store.position.seen, store.look);
@@ -49,11 +50,12 @@ export function show() {
   stopAsking();
   endFinishing();
   $("others").replaceChildren();
+  followOn(showAnalysis);
   showTime(store.game, handlers.go);
   showPast();
   showGoal(store.position);
   judgeMove();
-  document.body.classList.toggle("in-room", store.position.task?.kind === "room");
+  document.body.classList.toggle("in-task", Boolean(task) && (task.kind === "room" || !task.outcome));
   $("siphon").disabled = store.position.actions[4].why !== undefined;
   showChances(null);
   showPreview(null);
@@ -62,7 +64,8 @@ export function show() {
 /** What the agent thinks, and what is known of the moves of the game. */
 export function showAnalysis() {
   const odds = isShown() ? store.game.odds.get(store.game.at) : undefined;
-  if (isWatched()) showAgent(store.position.agent, odds, store.look, isShown(), $("developer").checked, played(), { point, press: handlers.act, why: handlers.why });
+  const branches = store.game.searches.get(store.game.at) ?? store.position.agent?.branches ?? [];
+  if (isWatched()) showAgent(store.position.agent, odds, store.look, isShown(), $("developer").checked, played(), branches, { point, press: handlers.act, why: handlers.why });
   showReport(store, handlers.go);
 }
 
