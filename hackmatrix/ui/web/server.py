@@ -16,7 +16,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.ui.web.guard import LOOPBACK
 
 MOST_BYTES = 2**20  # of a message to the server
-_FAREWELL = 5  # seconds in which a thread that serves may end
+_FAREWELL = 3  # seconds in which a thread that serves may end
 
 _TYPES = {
     "css": "text/css",
