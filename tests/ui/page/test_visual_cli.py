@@ -66,7 +66,7 @@ def test_steps_of_a_client_are_seen_and_moves_in_the_page_come_out(
         assert "no game yet" in page.inner_text("#problem")
         page.evaluate(WATCH)
         client.ask("reset", seed=347)
-        page.wait_for_function("hackmatrix.game.id === '347'")
+        page.wait_for_function("() => hackmatrix.game.id === '347'")
         for step in range(1, 4):
             action = valid()
             game.step(action)
