@@ -6,16 +6,21 @@ nor anything else that takes long to import is needed before the first answer.
 """
 
 import gc
+import os
 import sys
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hackmatrix.cli.main import exit_code
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.streams import discard_output
 
+if TYPE_CHECKING:
+    from hackmatrix.integrations.process.session import Session
+
 FLAGS = {
     "--headless-cli": "no effect; clients of the original pass it",
-    "--visual-cli": "the same for clients that expect a window; none is opened",
+    "--visual-cli": "show the game in a browser; moves made there are written to stdout",
+    "--no-open": "with --visual-cli: print the page's address to stderr, and open no browser",
     "--info": "print a line to stderr when a game begins or ends",
     "--debug": "print a line for each step and each refused request too",
     "--exact-breakdown": "omit `stepPenalty`, unknown to the original, from `reward_breakdown`; "
@@ -42,8 +47,6 @@ def main(argv: list[str], command: str = "hackmatrix serve", *, exact: bool = Fa
         return 0
     if call.unknown:
         _to_stderr(f"{command}: warning: not known and ignored: {' '.join(call.unknown)}")
-    if "--visual-cli" in call.flags:
-        _to_stderr(f"{command}: warning: --visual-cli opens no window here, it only serves")
     gc.disable()  # there is nothing to collect while modules are loaded
     from hackmatrix.integrations.process.serve import serve
     from hackmatrix.integrations.process.session import Session
@@ -57,10 +60,51 @@ def main(argv: list[str], command: str = "hackmatrix serve", *, exact: bool = Fa
         programs=call.programs,
     )
     try:
-        serve(sys.stdin.buffer, sys.stdout.buffer, session)
+        if "--visual-cli" in call.flags:
+            _serve_with_page(session, command, opens="--no-open" not in call.flags)
+        else:
+            serve(sys.stdin.buffer, sys.stdout.buffer, session)
     except BrokenPipeError:  # the client may leave at any time
         discard_output()
     return 0
+
+
+def _serve_with_page(session: "Session", command: str, *, opens: bool) -> None:
+    import threading
+
+    from hackmatrix.integrations.process.window import Tab, Window
+    from hackmatrix.ui.page.server import make_app
+    from hackmatrix.ui.web.server import bind, serving
+
+    output = sys.stdout.buffer
+
+    def write(line: str) -> None:
+        output.write(line.encode() + b"\n")
+        output.flush()
+
+    window, listening = Window(session, write), bind("127.0.0.1", 0)
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    _to_stderr(f"{command}: the game is shown at {address}")
+    if opens:
+        threading.Thread(target=_open, args=(address, command), daemon=True).start()
+    try:
+        with serving(make_app(lambda: Tab(window)), listening):
+            window.serve(sys.stdin.buffer)
+    finally:
+        if not window.lock.acquire(timeout=1):
+            # A move waits for a client that reads no more, and Python would wait for its thread.
+            os._exit(0)
+
+
+def _open(address: str, command: str) -> None:
+    """Opens a browser, which must neither read what the client writes nor write what it reads."""
+    import subprocess
+
+    code = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
+    nothing = subprocess.DEVNULL
+    words = [sys.executable, "-I", "-c", code, address]
+    if subprocess.run(words, stdin=nothing, stdout=nothing, stderr=nothing).returncode:
+        _to_stderr(f"{command}: warning: found no browser: open {address} to see the game")
 
 
 def read_call(argv: list[str]) -> Call:

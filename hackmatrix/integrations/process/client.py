@@ -20,6 +20,7 @@ from hackmatrix.core.processes.python_module import python_module
 VARIABLE = "HACKMATRIX_BINARY"  # names the binary where no argument does
 TIMEOUT = 30.0  # seconds; an answer takes a millisecond
 START_TIMEOUT = 120.0  # seconds; the first answer waits for the start, on a busy machine for long
+_MANUAL = b'{"manual":'  # begins a line that answers nothing: a person's move in the window
 _LAST_WORDS = 10  # lines of the process's stderr that are kept
 _CHUNK = 65_536
 _NEED_A_GAME = ("step", "getValidActions", "getInternalState")
@@ -99,6 +100,8 @@ class GameProcess:
         try:
             os.write(process.stdin.fileno(), request)  # type: ignore[union-attr]
             line = self._line(process)
+            while line.startswith(_MANUAL):
+                line = self._line(process)
         except OSError:
             line = b""
         if not line:

@@ -10,7 +10,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.fields import Fields
 from hackmatrix.game.engine.game import Game, Outcome, new_game
-from hackmatrix.game.engine.state import Ending
+from hackmatrix.game.engine.state import Ending, State
 from hackmatrix.game.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.game.rules.board import SIZE
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
@@ -51,6 +51,8 @@ class Session:
         """
         self._log = log or (lambda _: None)
         self._trace = trace or (lambda _: None)
+        # Told of the state after each step with its action, and of a game's first one with None.
+        self.on_change: Callable[[State, int | None], None] = lambda *_: None
         self._exact = exact_breakdown
         self._programs = tuple(sorted(programs))
         self._game: Game | None = None
@@ -91,9 +93,13 @@ class Session:
             stream = random_stream()
         else:
             stream = fields.number("seed", 0, EVALUATION_STREAM - 1)
-        self._game = Game(new_game(self._dice(stream)))
         self._log(f"reset: stream {stream} episode 0")
-        return f'{{"observation":{observation(self.game.state)}}}'
+        return self._begin(new_game(self._dice(stream)))
+
+    def _begin(self, state: State) -> str:
+        self._game = Game(state)
+        self.on_change(state, None)
+        return f'{{"observation":{observation(state)}}}'
 
     def _dice(self, stream: int) -> Dice:
         if not self._programs:
@@ -112,6 +118,7 @@ class Session:
         if was_dead and not outcome.done:
             state.over = Ending.DIED
             outcome = replace(outcome, ending=Ending.DIED)
+        self.on_change(state, action)
         name = ACTION_NAMES[action]
         self._trace(f"stage {state.stage} turn {state.turn}: {name}, {outcome.reward:g}")
         if outcome.ending:
@@ -134,9 +141,9 @@ class Session:
 
     def _set_state(self, fields: Fields) -> str:
         dice = replace(self._game.state.dice) if self._game else self._dice(random_stream())
-        self._game = Game(read_state(fields.take("state"), dice))
+        state = read_state(fields.take("state"), dice)
         self._log(f"setState: stream {dice.stream} episode 0 clock {dice.clock}")
-        return f'{{"observation":{observation(self.game.state)}}}'
+        return self._begin(state)
 
     def _internal_state(self, _: Fields) -> str:
         return internal_state(self._game.state if self._game else None)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -56,7 +57,24 @@ def page_routes(new_session: Callable[[], Session]) -> list[BaseRoute]:
 
 async def _converse(websocket: WebSocket, session: Session) -> None:
     """Answers a tab's messages one by one, no faster than its rate."""
-    clock = asyncio.get_running_loop().time
+    loop, changed = asyncio.get_running_loop(), asyncio.Event()
+    session.notify = partial(loop.call_soon_threadsafe, changed.set)
+    teller = asyncio.create_task(_tell(websocket, changed))
+    try:
+        await _answer(websocket, session, loop.time)
+    finally:
+        teller.cancel()
+
+
+async def _tell(websocket: WebSocket, changed: asyncio.Event) -> None:
+    """Sends an empty message, which answers none, whenever the game was changed by others."""
+    with contextlib.suppress(WebSocketDisconnect):
+        while await changed.wait():
+            changed.clear()
+            await websocket.send_text("{}")
+
+
+async def _answer(websocket: WebSocket, session: Session, clock: Callable[[], float]) -> None:
     free_at = clock()
     while True:
         received = await websocket.receive()

@@ -7,7 +7,7 @@ nothing of servers, and imports neither JAX nor NumPy.
 import random
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from hackmatrix.agents.roster.judge import Judge, Odds, odds_of
 from hackmatrix.agents.roster.opinion import Agent, Opinion, RecurrentPolicy, opinion
@@ -40,6 +40,10 @@ Message = dict[str, Any]
 class Session:
     """A game and what was tried in it; `handle` is all there is to it."""
 
+    does: ClassVar[tuple[str, ...]] = (  # the messages, each a method
+        *("hello", "new", "act", "agent", "go", "control", "others", "review", "futures"),
+        *("finish", "hidden", "lesson", "puzzle", "ghost", "save", "load", "resume"),
+    )
     task: Callable[[], Message] | None  # what is to be done: of a room of the tutorial, a puzzle
 
     def __init__(
@@ -73,6 +77,7 @@ class Session:
         self.reveal = False
         self.judge = judge
         self.is_given = game is not None or start is not None
+        self.notify: Callable[[], object] = lambda: None  # of changes that no message here made
         self._open(game or _random_game())
         if start is not None:
             self._load(start)
@@ -83,9 +88,10 @@ class Session:
             if not isinstance(message, dict):
                 raise UserError("a message is an object")
             name = message.get("do")
-            if not isinstance(name, str) or name not in _DOES:
-                raise UserError(f"do: expected one of {', '.join(_DOES)}")
-            return _DOES[name](self, message)
+            if not isinstance(name, str) or name not in self.does:
+                raise UserError(f"do: expected one of {', '.join(self.does)}")
+            answer: Message = getattr(self, name)(message)
+            return answer
         except UserError as error:
             return {"error": str(error)}
 
@@ -450,27 +456,6 @@ class Session:
                 "branches": self._branches(self.controls or "", view),
             }
         return answer
-
-
-_DOES: dict[str, Callable[[Session, Message], Message]] = {
-    "hello": Session.hello,
-    "new": Session.new,
-    "act": Session.act,
-    "agent": Session.agent,
-    "go": Session.go,
-    "control": Session.control,
-    "others": Session.others,
-    "review": Session.review,
-    "futures": Session.futures,
-    "finish": Session.finish,
-    "hidden": Session.hidden,
-    "lesson": Session.lesson,
-    "puzzle": Session.puzzle,
-    "ghost": Session.ghost,
-    "save": Session.save,
-    "load": Session.load,
-    "resume": Session.resume,
-}
 
 
 @cache

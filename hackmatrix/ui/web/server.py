@@ -1,8 +1,10 @@
 """Listening, serving, and the files of a page: what all servers of pages share."""
 
 import asyncio
+import contextlib
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 import uvicorn
 from starlette.applications import Starlette
@@ -14,6 +16,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.ui.web.guard import LOOPBACK
 
 MOST_BYTES = 2**20  # of a message to the server
+_FAREWELL = 3  # seconds in which a thread that serves may end
 
 _TYPES = {
     "css": "text/css",
@@ -55,6 +58,31 @@ def bind(host: str, port: int) -> socket.socket:
 
 def serve(app: Starlette, listening: socket.socket, at_end: Callable[[], None]) -> None:
     """Serves until the process is told to stop; then `at_end` frees threads that still wait."""
+
+    async def served() -> None:
+        try:
+            await _server(app).serve(sockets=[listening])
+        finally:
+            at_end()
+
+    asyncio.run(served())
+
+
+@contextlib.contextmanager
+def serving(app: Starlette, listening: socket.socket) -> Iterator[None]:
+    """Serves in a thread of its own as long as the context lasts."""
+    server = _server(app)
+    work = server.serve(sockets=[listening])
+    thread = threading.Thread(target=asyncio.run, args=(work,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(_FAREWELL)
+
+
+def _server(app: Starlette) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         log_level="error",
@@ -63,14 +91,7 @@ def serve(app: Starlette, listening: socket.socket, at_end: Callable[[], None]) 
         timeout_graceful_shutdown=1,
         lifespan="off",
     )
-
-    async def served() -> None:
-        try:
-            await uvicorn.Server(config).serve(sockets=[listening])
-        finally:
-            at_end()
-
-    asyncio.run(served())
+    return uvicorn.Server(config)
 
 
 def is_loopback(host: str) -> bool:

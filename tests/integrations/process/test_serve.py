@@ -328,13 +328,6 @@ def test_unknown_flags_are_one_warning() -> None:
     assert process.end() == (0, b"", said + b"reset: stream 7 episode 0\n")
 
 
-def test_a_window_is_not_opened_and_that_is_said() -> None:
-    process = Process("--visual-cli")
-    assert process.ask("getActionSpace") == {"actionSpaceSize": 28}
-    said = b"hackmatrix-game: warning: --visual-cli opens no window here, it only serves\n"
-    assert process.end() == (0, b"", said)
-
-
 def test_the_link_of_the_documents_serves_visual_clients(tmp_path: Path) -> None:
     (lines,) = re.findall(r"```bash\n(PLACE=(\S+).*?)```", DOC.read_text(), re.S)
     path = {"PATH": f"{BINARY.parent}:{os.environ['PATH']}"}

@@ -30,7 +30,7 @@ export function begin(kept = null) { finish(); current = kept?.key ?? Date.now()
 
 /** Keeps the game soon, in the place of what was kept of it. */
 export function keep(game, about, begun) {
-  if (current === null || game.isTask) return;
+  if (current === null || game.isTask || about.shared) return;
   later = () => {
     const games = keptGames(about).filter(({ key, nodes }) => key !== current && nodes.length);
     const steps = Math.max(...game.nodes.map(({ step }) => step)), end = game.nodes.find(({ over }) => over);

@@ -11,12 +11,13 @@ function address() {
   return found;
 }
 
-/** Connects; `lost(isLost, why)` is told when the connection goes and comes, `restore()` what to send. */
-export function connect(lost, restore) {
+/** Connects; `lost(isLost, why)` is told when the connection goes and comes, `restore()` what to send, `changed()` when others changed the game. */
+export function connect(lost, restore, changed) {
   socket = new WebSocket(address());
   const opened = new Promise((resolve) => { socket.onopen = resolve; });
   socket.onmessage = (event) => {
     const answer = JSON.parse(event.data);
+    if (answer.id === undefined) changed();
     const resolve = waiting.get(answer.id);
     waiting.delete(answer.id);
     if (resolve) resolve(answer);
@@ -27,7 +28,7 @@ export function connect(lost, restore) {
     waiting.clear();
     lost(true, refused);
     clearTimeout(reopen);
-    reopen = setTimeout(() => connect(lost, restore).then(() => { lost(false); return restore(); }), 1000);
+    reopen = setTimeout(() => connect(lost, restore, changed).then(() => { lost(false); return restore(); }), 1000);
   };
   return opened;
 }

@@ -15,7 +15,7 @@ import { fillRules } from "./rules.js";
 import { copyLink, messageOf, messageOfLink, saveFile, treeOf } from "./share.js";
 import { isWatched, store } from "./store.js";
 import { lineOf, showTime, surprises, unsure } from "./timeline.js";
-import { act, agentStep, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toSurprise, toVariation } from "./travel.js";
+import { act, agentStep, follow, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toSurprise, toVariation } from "./travel.js";
 import { nextTask, openPuzzle, openRoom, solving, strip, today } from "./tasks.js";
 import { actionAt, complain, handlers, hover, point, show, showAnalysis, showBoard } from "./view.js";
 
@@ -150,7 +150,7 @@ function restore() {
   forget();
   $("controls").selectedIndex = 0; // a new session begins so
   $("hidden").checked = false;
-  if (!store.position) return send({ do: "hello" });
+  if (!store.position || store.about.shared) return send({ do: "hello" }, { still: true });
   const { task } = store.position;
   if (task) return task.kind === "room" ? openRoom(task.number) : send({ do: "puzzle", number: task.number }, { still: true });
   return send(messageOf(treeOf(store.game)), { still: true, same: true });
@@ -158,7 +158,7 @@ function restore() {
 
 /** Opens the game of the address, if it has one. */
 async function openLink() {
-  const linked = messageOfLink();
+  const linked = store.about?.shared ? null : messageOfLink();
   if (linked) pause();
   return linked && send(linked, { still: true });
 }
@@ -178,7 +178,7 @@ function lost(isLost, why = "") {
 }
 
 async function start() {
-  const opened = connect(lost, restore);
+  const opened = connect(lost, restore, follow);
   Object.assign(handlers, { act, go, why: showFutures, end: showEnding });
   store.look = await (await fetch("look.json")).json();
   useLook(store.look, isLight());
@@ -190,7 +190,7 @@ async function start() {
   const hello = await send({ do: "hello" }, { still: true, same: true });
   if (hello.error) return; // it is said on the page
   store.begun = `${store.game.id}:${store.game.nodes.length}`;
-  if (!await openLink()) await goOn();
+  if (!store.about.shared && !await openLink()) await goOn();
   document.body.dataset.ready = "true";
 }
 

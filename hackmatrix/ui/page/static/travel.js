@@ -8,7 +8,7 @@ import { percent } from "./panels.js";
 import { complain, point } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
-let playing = false;
+let playing = false, isLate = false, isFollowing = false;
 
 export function act(action) {
   if (!store.position) return;
@@ -94,6 +94,19 @@ export async function newGame(seed) {
   const answer = await send({ do: "new", seed }, { still: true });
   if (answer && !answer.error) $("seed").blur();
   $("seed").value = store.game.id;
+}
+
+/** Shows what others do in a game that this page shares, step by step, the faster the more there is to show. */
+export async function follow() {
+  isLate = true;
+  if (isFollowing) return;
+  isFollowing = true;
+  for (let behind = 0; isLate; isLate ||= behind > 0) {
+    while (isAsking()) await new Promise((resolve) => setTimeout(resolve, 10));
+    isLate = false;
+    behind = (await send({ do: "follow" }, { moved: true, hurry: Math.max(1, behind) }))?.behind ?? 0;
+  }
+  isFollowing = false;
 }
 
 export async function openFile(file) {

@@ -23,6 +23,7 @@ export function setUp(facts) {
   document.title = facts.playing ? "HackMatrix" : "HackMatrix: watch";
   document.body.classList.toggle("playing", facts.playing);
   document.body.classList.toggle("reviews", facts.reviews);
+  document.body.classList.toggle("shared", Boolean(facts.shared));
   $("controls").replaceChildren(...facts.agents.map((name) => new Option(name, name)));
 }
 
