@@ -242,6 +242,7 @@ ROWS = [
 
 # What the documents leave out of a line that they show nowhere in full.
 FILLED = {
+    "python scripts/train_purejaxrl.py ...": "python scripts/train_purejaxrl.py",
     "python scripts/verify_checkpoint.py --checkpoint ...": "python scripts/verify_checkpoint.py "
     "--checkpoint checkpoints/my-run",
     "python scripts/convert_checkpoint.py --input ... --output ...": "python "
