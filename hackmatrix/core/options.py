@@ -99,7 +99,8 @@ def option(
             at each use, so what is added to the table later is valid too. A field of a `Literal`
             type has its choices already.
         section: the section of a configuration file in which the option stands.
-        compiled: whether compiled programs read this setting of a run: where it differs, they do.
+        compiled: whether compiled programs of a run are others where this setting is another; they
+            are not where they take it as an input, or never read it.
         aliases: other names of its flag.
         positional: makes a field with a default a positional argument too, of any number of values.
     """

@@ -4,18 +4,19 @@ Most of the time of a tiny run goes into tracing, lowering and loading programs 
 of the same process had too.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.core.options import options_of
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.learning.ppo.config import Course, PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
 
 _PROGRAMS: dict[Any, Any] = {}
+_STRUCTURE = [name for name, each in options_of(PPOConfig).items() if each.compiled]
 
 
 class SharingTrainer(Trainer):
@@ -37,8 +38,7 @@ class SharingTrainer(Trainer):
         )
         if vars(env):  # it may have been made with other options
             return
-        if config.lr_schedule == "constant":
-            config, course = dataclasses.replace(config, total_timesteps=1), None
         how = (*self.mesh.devices.flat, detect_anomaly)
-        key = (type(env), config, network, len(agents), course, *how)
+        structure = tuple(getattr(config, name) for name in _STRUCTURE)
+        key = (type(env), structure, network, len(agents), *how)
         self._init, self._run = _PROGRAMS.setdefault(key, (self._init, self._run))

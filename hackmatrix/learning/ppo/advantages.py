@@ -1,5 +1,7 @@
 """Generalized advantage estimation (Schulman et al. 2016, https://arxiv.org/abs/1506.02438)."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -14,8 +16,8 @@ def generalized_advantages(
     terminated: Array,
     truncated: Array,
     *,
-    gamma: float,
-    gae_lambda: float,
+    gamma: Any,
+    gae_lambda: Any,
 ) -> Array:
     """Generalized advantages, float32[T, N]; see `Environment` for the end of an episode.
 

@@ -7,6 +7,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
 
 MAX_GROUPS = 64
+SCHEDULES = ("constant", "linear", "cosine")
 
 
 class Course(NamedTuple):
@@ -49,17 +50,23 @@ class PPOConfig:
         "actions of an agent in all of its games, rounded up to whole updates",
         at_least=1,
         at_most=2**53,
+        compiled=False,
     )
     num_steps: int = option(128, "actions in each game between updates", at_least=1, at_most=2**20)
     lr: float = option(
-        2.5e-4, "learning rate of Adam; scaled for large batches unless given", above=0
+        2.5e-4,
+        "learning rate of Adam; scaled for large batches unless given",
+        above=0,
+        compiled=False,
     )
     lr_schedule: Literal["constant", "linear", "cosine"] = option(
-        "constant", "constant learning rate, or the form of its fall to 0 by the end of the run"
+        "constant",
+        "constant learning rate, or the form of its fall to 0 by the end of the run",
+        compiled=False,
     )
-    gamma: float = option(0.99, "discount factor", at_least=0, at_most=1)
+    gamma: float = option(0.99, "discount factor", at_least=0, at_most=1, compiled=False)
     gae_lambda: float = option(
-        0.95, "lambda of generalized advantage estimation", at_least=0, at_most=1
+        0.95, "lambda of generalized advantage estimation", at_least=0, at_most=1, compiled=False
     )
     num_minibatches: int = option(
         4, "minibatches of a batch; scaled for large batches unless given", at_least=1
@@ -70,15 +77,18 @@ class PPOConfig:
     gradient_accumulation_steps: int = option(
         1, "minibatches whose mean gradient makes one optimizer step", at_least=1
     )
-    clip_eps: float = option(0.2, "clip range of the probability ratio", above=0)
-    vf_coef: float = option(0.5, "weight of the value loss", at_least=0)
-    ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0)
+    clip_eps: float = option(0.2, "clip range of the probability ratio", above=0, compiled=False)
+    vf_coef: float = option(0.5, "weight of the value loss", at_least=0, compiled=False)
+    ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0, compiled=False)
     final_ent_coef: float | None = option(
         None,
         "weight of the entropy bonus at the end, reached exponentially; default unchanged",
         above=0,
+        compiled=False,
     )
-    max_grad_norm: float = option(0.5, "global norm above which a gradient is scaled down", above=0)
+    max_grad_norm: float = option(
+        0.5, "global norm above which a gradient is scaled down", above=0, compiled=False
+    )
 
     def __post_init__(self) -> None:
         check(self)

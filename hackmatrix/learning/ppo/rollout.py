@@ -1,7 +1,7 @@
 """Rollouts: plays many games for some steps and records what learning needs."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -96,11 +96,12 @@ def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
 
 
 def play(
-    task: Task, params: PyTree, games: Games, keys: UpdateKeys, numbers: Array
+    task: Task, params: PyTree, games: Games, keys: UpdateKeys, numbers: Array, gamma: Any
 ) -> tuple[Games, Rollout]:
     """Plays `num_steps` steps in the games with the numbers `numbers`, int32[N].
 
-    The randomness of a step depends only on the keys, the step and the game's number.
+    The randomness of a step depends only on the keys, the step and the game's number. `gamma`
+    discounts the returns by which rewards are scaled.
     """
     config = task.config
     tasks = tasks_of(task.env, numbers)
@@ -111,6 +112,7 @@ def play(
             params,
             games,
             tasks,
+            gamma,
             choice_keys=keys.many(Purpose.ACTION, t, each=numbers),
             env_keys=keys.many(Purpose.ENVIRONMENT, t, each=numbers),
         )
@@ -142,6 +144,7 @@ def _step(
     params: PyTree,
     games: Games,
     tasks: Array | None,
+    gamma: Any,
     *,
     choice_keys: Array,
     env_keys: Array,
@@ -157,7 +160,7 @@ def _step(
     ended = terminated | truncated
     returns = games.episode_return + reward
     lengths = games.episode_length + 1
-    discounted = task.config.gamma * games.discounted_return + reward
+    discounted = gamma * games.discounted_return + reward
     packed_mask = distribution.pack_mask(mask)
     after = Games(
         env_state=env_state,

@@ -24,6 +24,7 @@ from hackmatrix.environments.interface.environment import Environment, PyTree, o
 from hackmatrix.learning.ppo import anomalies, measures, seeds
 from hackmatrix.learning.ppo import update as ppo
 from hackmatrix.learning.ppo.config import Course, PPOConfig
+from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys, key_for
 from hackmatrix.learning.ppo.levels import LevelProgress
 from hackmatrix.learning.ppo.reward_scale import RewardScale
@@ -97,10 +98,10 @@ class Trainer:
                 `num_minibatches` does not divide `num_envs`.
         """
         self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
-        self._course = course or config.course
+        self.hyper = Hyperparameters.of(config, course or config.course).as_arrays()
         self._kept: KeptExecutables | None = None
         if kept_as is not None and self.mesh.size == 1:
-            name = f"{kept_as}, {self._course}, {detect_anomaly=}"
+            name = f"{kept_as}, {detect_anomaly=}"
             self._kept = KeptExecutables(name, ("init", "run"), self.mesh.devices.flat[0])
         if isinstance(network, NetworkConfig):
             with jax.default_device(self.mesh.local_devices[0]):  # where it will run
@@ -119,7 +120,11 @@ class Trainer:
         self._shardings = mesh.shardings(self.mesh, specs)
         self._init = mesh.on_devices(self._new_states, self.mesh, mesh.REPLICATED, specs)
         self._run = mesh.on_devices(
-            self._updates, self.mesh, (specs, mesh.REPLICATED), specs, donate_argnums=0
+            self._updates,
+            self.mesh,
+            (specs, mesh.REPLICATED, mesh.REPLICATED),
+            specs,
+            donate_argnums=0,
         )
         self._gather = jax.jit(
             lambda games: games, out_shardings=mesh.shardings(self.mesh, mesh.REPLICATED)
@@ -143,7 +148,7 @@ class Trainer:
         if self._kept is not None and self._kept.is_loading("run"):
             return self.init(seed)
         # Python traces one function at a time, so first what takes longest to compile.
-        lowered = self._run.lower(self.state_shape(), jnp.int32(0))
+        lowered = self._run.lower(self.state_shape(), jnp.int32(0), self.hyper)
         with ThreadPoolExecutor(1) as thread:
             compiled = thread.submit(self._compile_run, lowered)
             state = self.init(seed)
@@ -152,7 +157,7 @@ class Trainer:
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
-        made_from = state, jnp.int32(num_updates)
+        made_from = state, jnp.int32(num_updates), self.hyper
         made: TrainState = self._program("run", self._run, made_from)(*made_from)
         return made
 
@@ -246,7 +251,7 @@ class Trainer:
             seed=seed,
             update=update,
             params=params,
-            opt_state=ppo.optimizer(config).init(params),
+            opt_state=ppo.optimizer(config.max_grad_norm).init(params),
             reward_scale=RewardScale.create(number_of_tasks(self.task.env)),
             feature_scale=(
                 FeatureScale.create(self.task.env.feature_size, self._members.feature_owners)
@@ -263,16 +268,24 @@ class Trainer:
         """Numbers of this device's games, int32[N]."""
         return mesh.first_index(self._share) + jnp.arange(self._share)
 
-    def _updates(self, state: TrainState, num_updates: Array) -> TrainState:
-        update = self._update if len(self.agents) == 1 else self._over_agents(self._update)
+    def _updates(self, state: TrainState, num_updates: Array, hyper: Hyperparameters) -> TrainState:
+        def of_agent(state: TrainState) -> TrainState:
+            return self._update(state, hyper)
+
+        update = of_agent if len(self.agents) == 1 else self._over_agents(of_agent)
         result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: update(s), state)
         return result
 
-    def _update(self, state: TrainState) -> TrainState:
+    def _update(self, state: TrainState, hyper: Hyperparameters) -> TrainState:
         config, keys = self.config, UpdateKeys(state.seed, state.update)
         network_params = _network_params(state)
         games, rollout = play(
-            self.task, network_params(state.params), self._games(state), keys, self._numbers()
+            self.task,
+            network_params(state.params),
+            self._games(state),
+            keys,
+            self._numbers(),
+            hyper.gamma,
         )
         reward_scale = state.reward_scale
         if config.normalize_rewards:
@@ -284,12 +297,9 @@ class Trainer:
         learned = ppo.learn(
             self.task,
             ppo.Weights(state.params, state.opt_state),
-            ppo.batch_of(rollout, deviation, config),
+            ppo.batch_of(rollout, deviation, hyper),
             keys,
-            ppo.Coefficients(
-                ppo.learning_rate(config, self._course, state.update),
-                ppo.entropy_coef(config, self._course, state.update),
-            ),
+            hyper,
             network_params,
         )
         measured = measures.over_devices(rollout.measures, self.metrics)

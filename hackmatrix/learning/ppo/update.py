@@ -1,12 +1,10 @@
 """The PPO update (Schulman et al. 2017, https://arxiv.org/abs/1707.06347)."""
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
 from hackmatrix.agents.networks import distribution
@@ -15,7 +13,7 @@ from hackmatrix.core.devices import mesh
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.learning.ppo import anomalies
 from hackmatrix.learning.ppo.advantages import generalized_advantages
-from hackmatrix.learning.ppo.config import Course, PPOConfig
+from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.minibatches import Shares, minibatch_indices
 from hackmatrix.learning.ppo.rollout import Rollout
@@ -68,49 +66,13 @@ class Learned(NamedTuple):
     anomalies: Array  # int32[S], for each step of the optimizer; see `anomalies.py`
 
 
-def optimizer(config: PPOConfig) -> optax.GradientTransformation:
+def optimizer(max_grad_norm: Any) -> optax.GradientTransformation:
     """Adam with eps 1e-5 after clipping by global norm; the learning rate is applied by `learn`."""
-    return optax.chain(
-        optax.clip_by_global_norm(config.max_grad_norm), optax.scale_by_adam(eps=1e-5)
-    )
-
-
-def learning_rate(config: PPOConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
-    """Learning rate of an update (counted from 0), float32 if traced; `xp` is jnp or NumPy."""
-    progress = _progress(course, update)
-    match config.lr_schedule:
-        case "linear":
-            return config.lr * (1 - progress)
-        case "cosine":
-            return config.lr * 0.5 * (1 + xp.cos(xp.pi * progress))
-        case _:
-            return config.lr
-
-
-def entropy_coef(config: PPOConfig, course: Course, update: Any, xp: ModuleType = jnp) -> Any:
-    """Weight of the entropy bonus in an update (counted from 0); arguments as `learning_rate`."""
-    if config.final_ent_coef is None:
-        return config.ent_coef
-    share = config.final_ent_coef / config.ent_coef
-    return config.ent_coef * xp.exp(np.log(share) * _progress(course, update))
-
-
-def _progress(course: Course, update: Any) -> Any:
-    """The part of the run that is done before an update."""
-    made = update - course.first_update + course.first_timesteps / course.batch_size
-    whole = course.num_updates - course.first_update + course.first_timesteps / course.batch_size
-    return made / whole
-
-
-class Coefficients(NamedTuple):
-    """The coefficients that change from update to update, float32[]."""
-
-    rate: Any  # the learning rate
-    entropy: Any  # the weight of the entropy bonus
+    return optax.chain(optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam(eps=1e-5))
 
 
 def loss(
-    params: PyTree, batch: Batch, *, network: Network, config: PPOConfig, ent_coef: Any
+    params: PyTree, batch: Batch, *, network: Network, hyper: Hyperparameters, ent_coef: Any
 ) -> tuple[Array, Scalars]:
     """PPO loss of a minibatch (policy + value - entropy bonus), and its parts by name.
 
@@ -130,14 +92,14 @@ def loss(
     log_probs = distribution.log_probabilities(logits, mask)
     log_ratio = distribution.log_probability(log_probs, samples.action) - samples.log_prob
     ratio = jnp.exp(log_ratio)
-    clipped = jnp.clip(ratio, 1 - config.clip_eps, 1 + config.clip_eps)
+    clipped = jnp.clip(ratio, 1 - hyper.clip_eps, 1 + hyper.clip_eps)
     advantage = normalised(samples.advantage, samples.tasks)
     returns = samples.advantage + samples.value
 
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
     vf_loss = value_loss(value, returns)
     entropy = jnp.mean(distribution.entropy(log_probs))
-    total = pg_loss + config.vf_coef * vf_loss - ent_coef * entropy
+    total = pg_loss + hyper.vf_coef * vf_loss - ent_coef * entropy
     return total, {
         "total_loss": total,
         "pg_loss": pg_loss,
@@ -145,7 +107,7 @@ def loss(
         "entropy": entropy,
         _OF_RANDOM_PLAY: jnp.mean(jnp.log(jnp.maximum(jnp.sum(mask, axis=-1), 1))),
         "approx_kl": jnp.mean((ratio - 1) - log_ratio),
-        "clip_frac": jnp.mean(jnp.abs(ratio - 1) > config.clip_eps),
+        "clip_frac": jnp.mean(jnp.abs(ratio - 1) > hyper.clip_eps),
     }
 
 
@@ -159,7 +121,7 @@ def learn(
     weights: Weights,
     batch: Batch,
     keys: UpdateKeys,
-    coefficients: Coefficients,
+    hyper: Hyperparameters,
     network_params: Callable[[PyTree], PyTree] = lambda params: params,
 ) -> Learned:
     """Runs the epochs of minibatch gradient steps on this device's share of a batch.
@@ -171,11 +133,12 @@ def learn(
         weights: params and optimizer state before the update.
         batch: samples of this device's games.
         keys: random keys of the update.
-        coefficients: learning rate and entropy bonus of the update.
+        hyper: settings that are inputs of the update.
         network_params: maps the learned params to those that the network is applied with.
     """
     config, network = task.config, task.network
-    adam = optimizer(config)
+    adam = optimizer(hyper.max_grad_norm)
+    rate, ent_coef = hyper.learning_rate(keys.update), hyper.entropy_coef(keys.update)
     num_envs = batch.samples.action.size // config.num_steps
     shares = Shares.of(config, num_envs, recurrent=network.recurrent)
     first_group = mesh.first_index(shares.num_groups)
@@ -186,8 +149,8 @@ def learn(
             network_params(params),
             minibatch,
             network=network,
-            config=config,
-            ent_coef=coefficients.entropy,
+            hyper=hyper,
+            ent_coef=ent_coef,
         )
 
     def gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
@@ -199,7 +162,7 @@ def learn(
         scalars |= {"grad_norm": optax.tree.norm(grads), "entropy_frac": _entropy_frac(scalars)}
         del scalars[_OF_RANDOM_PLAY]
         directions, opt_state = adam.update(grads, weights.opt_state, weights.params)
-        params = jax.tree.map(lambda p, d: p - coefficients.rate * d, weights.params, directions)
+        params = jax.tree.map(lambda p, d: p - rate * d, weights.params, directions)
         found = jnp.int32(anomalies.NONE)
         if task.detect_anomaly:
             found = anomalies.first_of(anomalies.tensors_of_step(scalars, grads, params))
@@ -233,7 +196,7 @@ def _mean_over_minibatches(
     return jax.tree.map(lambda x: x / len(indices), sums)
 
 
-def batch_of(rollout: Rollout, reward_deviation: Array, config: PPOConfig) -> Batch:
+def batch_of(rollout: Rollout, reward_deviation: Array, hyper: Hyperparameters) -> Batch:
     """The rollout's samples with their advantages, computed from the scaled rewards.
 
     Transitions get one axis [T * N]; sequences stay [T, N].
@@ -246,8 +209,8 @@ def batch_of(rollout: Rollout, reward_deviation: Array, config: PPOConfig) -> Ba
         steps.final_value,
         steps.terminated,
         steps.truncated,
-        gamma=config.gamma,
-        gae_lambda=config.gae_lambda,
+        gamma=hyper.gamma,
+        gae_lambda=hyper.gae_lambda,
     )
     tasks = rollout.tasks
     samples = Samples(

@@ -8,9 +8,9 @@ import numpy as np
 
 from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.ppo import seeds
-from hackmatrix.learning.ppo import update as ppo
 from hackmatrix.learning.ppo.anomalies import Anomaly
 from hackmatrix.learning.ppo.config import Course
+from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.alarms import RETURN, ROW_KEY, HealthOfAgents, recorded
 from hackmatrix.learning.reporting.console import Console
@@ -44,6 +44,7 @@ class Reporter:
         self._stops = config.report.on_unhealthy == "stop"
         self._metrics = trainer.metrics
         self._course = course
+        self._hyper = Hyperparameters.of(config.ppo, course)
         self._console = console
         self._trackers = trackers
         self._write_failed = False
@@ -107,7 +108,7 @@ class Reporter:
         row = joined([summarise(agent, self._metrics) for agent in agents], self._seeds)
         steps = timing.updates * config.batch_size * len(self._seeds)
         row["train/steps_per_second"] = steps / timing.seconds
-        row["train/learning_rate"] = float(ppo.learning_rate(config, self._course, update - 1, np))
+        row["train/learning_rate"] = float(self._hyper.learning_rate(update - 1, np))
         alarms = self._health.check(update, row)
         self._write(update, row | ({ROW_KEY: [alarm.name for alarm in alarms]} if alarms else {}))
         self._console.log(update, {name: x for name, x in row.items() if name != AGENTS})

@@ -71,8 +71,8 @@ def _rollout_bytes(config: TrainConfig) -> int:
     def buffers(state: TrainState) -> tuple[Rollout, Array]:
         keys = UpdateKeys(state.seed, state.update)
         numbers = jnp.arange(config.ppo.num_envs)
-        _, rollout = play(trainer.task, state.params, state.games, keys, numbers)
-        return rollout, ppo.batch_of(rollout, jnp.ones(()), config.ppo).samples.advantage
+        _, rollout = play(trainer.task, state.params, state.games, keys, numbers, 0.99)
+        return rollout, ppo.batch_of(rollout, jnp.ones(()), trainer.hyper).samples.advantage
 
     shapes = jax.eval_shape(buffers, jax.eval_shape(trainer.init, config.run.seed))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(shapes))

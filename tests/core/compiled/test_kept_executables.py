@@ -41,14 +41,14 @@ from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 
 class Traced(Trainer):
-    def _update(self, state):
+    def _update(self, state, hyper):
         print("traced")
-        return super()._update(state)
+        return super()._update(state, hyper)
 
 enable_compilation_cache()
 for seed in 1, 2:
     sizes = dict(hidden_dim=8, num_envs=4, num_steps=4, num_minibatches=2)
-    config = TrainConfig.of(env="CartPole-v1", seed=seed, **sizes)
+    config = TrainConfig.of(env="CartPole-v1", seed=seed, lr=seed / 1000, **sizes)
     name = f"a run of {config.compiled}"
     trainer = Traced(make("CartPole-v1"), config.ppo, config.network, kept_as=name)
     state = trainer.run(trainer.run(trainer.start(seed), 0), 2)

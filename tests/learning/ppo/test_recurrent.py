@@ -104,9 +104,9 @@ def test_learning_meets_the_very_policy_that_acted() -> None:
     numbers = jnp.arange(CONFIG.num_envs)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(9))
     task = trainer.task._replace(config=dataclasses.replace(CONFIG, num_steps=10))
-    games, _ = play(task, state.params, state.games, keys, numbers)
+    games, _ = play(task, state.params, state.games, keys, numbers, 0.99)
     assert not games.starts.all()  # 10 steps are two episodes and a half
-    _, rollout = play(task, state.params, games, keys, numbers)
+    _, rollout = play(task, state.params, games, keys, numbers, 0.99)
     steps = rollout.steps
     logits, values = unroll(
         trainer.network, state.params, steps.obs, steps.starts, rollout.first_carry
@@ -130,8 +130,10 @@ def test_the_first_gradient_step_changes_nothing_of_the_ratio() -> None:
 def test_a_batch_keeps_its_sequences() -> None:
     trainer, state = trained(1)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))
-    _, rollout = play(trainer.task, state.params, state.games, keys, jnp.arange(CONFIG.num_envs))
-    batch = ppo.batch_of(rollout, jnp.ones(()), CONFIG)
+    _, rollout = play(
+        trainer.task, state.params, state.games, keys, jnp.arange(CONFIG.num_envs), 0.99
+    )
+    batch = ppo.batch_of(rollout, jnp.ones(()), trainer.hyper)
     assert batch.samples.action.shape == (CONFIG.num_steps, CONFIG.num_envs)
     assert batch.carry.shape == (CONFIG.num_envs, 16)
 

@@ -21,6 +21,7 @@ from hackmatrix.core.devices.mesh import REPLICATED, on_devices
 from hackmatrix.learning.ppo import measures
 from hackmatrix.learning.ppo import update as ppo
 from hackmatrix.learning.ppo.config import Course, PPOConfig
+from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.rollout import Rollout, new_games, play
 from hackmatrix.learning.ppo.setup import Task
@@ -46,12 +47,12 @@ def rollout_of(env: probes.Probe, num_steps: int = 10) -> tuple[Trainer, Any, Ro
     """A trainer, its first params and a rollout of 12 games."""
     trainer = Trainer(env, CONFIG, NETWORK)
     params = trainer.init(0).params
-    task = Task(env, trainer.network, dataclasses.replace(CONFIG, num_steps=num_steps, gamma=0.9))
+    task = Task(env, trainer.network, dataclasses.replace(CONFIG, num_steps=num_steps))
 
     @jax.jit
     def rolled_out(params: Any) -> Rollout:
         numbers = jnp.arange(12)
-        return play(task, params, new_games(task, KEYS, numbers), KEYS, numbers)[1]
+        return play(task, params, new_games(task, KEYS, numbers), KEYS, numbers, 0.9)[1]
 
     return trainer, params, rolled_out(params)
 
@@ -120,7 +121,7 @@ def test_values_of_final_observations_cost_nothing_where_nothing_is_cut_off() ->
         trainer = Trainer(env, CONFIG, NETWORK)
         state = trainer.state_shape()
         jaxpr = jax.make_jaxpr(
-            lambda s: play(trainer.task, s.params, s.games, KEYS, jnp.arange(12))
+            lambda s: play(trainer.task, s.params, s.games, KEYS, jnp.arange(12), CONFIG.gamma)
         )(state)
         return str(jaxpr).count("dot_general")
 
@@ -181,7 +182,8 @@ def test_the_learning_rate_follows_its_schedule(xp: ModuleType) -> None:
     expected = {"linear": 1 - progress, "cosine": (1 + np.cos(np.pi * progress)) / 2}
     for schedule, shares in (expected | {"constant": np.ones(7)}).items():
         config = dataclasses.replace(CONFIG, lr=0.1, lr_schedule=schedule)
-        rates = [float(ppo.learning_rate(config, course, update, xp)) for update in range(7)]
+        hyper = Hyperparameters.of(config, course)
+        rates = [float(hyper.learning_rate(update, xp)) for update in range(7)]
         assert rates == pytest.approx(0.1 * shares)
 
 
@@ -189,10 +191,11 @@ def test_the_learning_rate_follows_its_schedule(xp: ModuleType) -> None:
 def test_the_entropy_bonus_falls_exponentially(xp: ModuleType) -> None:
     course = Course(CONFIG.batch_size, 4 * CONFIG.batch_size)
     config = dataclasses.replace(CONFIG, ent_coef=0.16, final_ent_coef=0.01)
-    weights = [float(ppo.entropy_coef(config, course, update, xp)) for update in range(5)]
+    hyper = Hyperparameters.of(config, course)
+    weights = [float(hyper.entropy_coef(update, xp)) for update in range(5)]
     assert weights == pytest.approx([0.16, 0.08, 0.04, 0.02, 0.01])
     constant = dataclasses.replace(CONFIG, ent_coef=0.16)
-    assert ppo.entropy_coef(constant, course, 3, xp) == 0.16
+    assert Hyperparameters.of(constant, course).entropy_coef(3, xp) == pytest.approx(0.16)
 
 
 class GridInIntegers(probes.Grid):
@@ -242,8 +245,9 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     noise = np.random.default_rng(0)  # makes another policy than the one that acted
     params = jax.tree.map(lambda p: p + 0.1 * noise.normal(size=p.shape), params)
     config = dataclasses.replace(CONFIG, clip_eps=0.02, ent_coef=0.1, vf_coef=0.7)
-    batch = ppo.batch_of(rollout, jnp.float32(2.0), config)
-    loss = partial(ppo.loss, network=trainer.network, config=config, ent_coef=config.ent_coef)
+    hyper = Hyperparameters.of(config, config.course)
+    batch = ppo.batch_of(rollout, jnp.float32(2.0), hyper)
+    loss = partial(ppo.loss, network=trainer.network, hyper=hyper, ent_coef=config.ent_coef)
     total, parts = on_devices(loss, trainer.mesh, REPLICATED, REPLICATED)(params, batch)
 
     batch = batch.samples
@@ -274,7 +278,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
 def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
     # Without normalised advantages the mean of two minibatches' gradients is that of both.
     trainer, params, rollout = rollout_of_pairing()
-    batch = ppo.batch_of(rollout, jnp.float32(1.0), CONFIG)
+    batch = ppo.batch_of(rollout, jnp.float32(1.0), Hyperparameters.of(CONFIG, CONFIG.course))
 
     def learned(minibatches: int, together: int) -> Any:
         config = dataclasses.replace(
@@ -287,12 +291,12 @@ def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
             ent_coef=0.5,
         )
         learn = partial(ppo.learn, Task(trainer.task.env, trainer.network, config))
-        start = ppo.Weights(params, ppo.optimizer(config).init(params))
+        start = ppo.Weights(params, ppo.optimizer(config.max_grad_norm).init(params))
         # Equal advantages are 0 when normalised, so that only the entropy is learned from.
         samples = batch.samples._replace(advantage=jnp.ones_like(batch.samples.advantage))
         same = batch._replace(samples=samples)
         result = on_devices(learn, trainer.mesh, REPLICATED, REPLICATED)(
-            start, same, KEYS, ppo.Coefficients(jnp.float32(config.lr), jnp.float32(0.5))
+            start, same, KEYS, Hyperparameters.of(config, config.course)
         )
         return result.weights
 

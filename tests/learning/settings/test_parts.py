@@ -55,10 +55,12 @@ def test_programs_differ_where_a_setting_that_they_read_does(name: str) -> None:
     assert (changed(name).compiled != BASE.compiled) == OPTIONS[name].compiled
 
 
-def test_programs_read_neither_seeds_nor_places_nor_what_is_reported() -> None:
+def test_programs_depend_on_no_seed_place_or_input_of_the_update() -> None:
     unread = "seed init_from device num_devices tpu tpu_cores distributed on_unhealthy log_interval"
     unread += " save_interval_minutes save_interval save_interval_timesteps keep_checkpoints"
     unread += (
+        " total_timesteps lr lr_schedule gamma gae_lambda clip_eps vf_coef ent_coef final_ent_coef"
+        " max_grad_norm"
         " checkpoint_dir eval_interval eval_episodes tensorboard wandb project entity artifact"
     )
     assert OPTIONS.keys() - BASE.compiled.keys() == set(unread.split())
