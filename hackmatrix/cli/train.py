@@ -164,21 +164,31 @@ def _run(asked: Asked, team: "Team | None") -> int:
     places, given = named(places, given)
     with leased(places) as lease:
         options = TrainOptions(**fetch_source(places, given))
-        config, start, notes = _settle(asked.flags, asked.in_file, options)
-        _check_code(config, asked, options)
+        config, start, notes = prepared(asked, options)
         course = start.course(config.ppo)
         with Console() as console:
-            beside = [_BESIDE] if start.is_beginning and _is_hackmatrix(config) else []
-            for note in [*notes, _plan(config, course), *beside]:
+            for note in notes:
                 console.say(note)
             with mirrored(places, lease, console, rewinds=options.rewind) as mirror:
                 outcome = _train(config, options, start, console, team)
-        for line in _summary(outcome, course, config):
+        for line in summary(outcome, course, config):
             console.say(line)
-    code = _exit_code(outcome)
+    code = code_of(outcome)
     if mirror is None or mirror.is_complete:
         return code
     return code or (FAILED if mirror.is_over else RESTART_ME)
+
+
+def prepared(asked: Asked, options: TrainOptions) -> tuple[TrainConfig, "Start", list[str]]:
+    """The configuration, where the run starts, and what to say of them.
+
+    Raises:
+        UserError: a setting is not valid, or names code that no flag does.
+    """
+    config, start, notes = _settle(asked.flags, asked.in_file, options)
+    _check_code(config, asked, options)
+    beside = [_BESIDE] if start.is_beginning and _is_hackmatrix(config) else []
+    return config, start, [*notes, _plan(config, start.course(config.ppo)), *beside]
 
 
 def _folder_of_runs(asked: Asked) -> Path:
@@ -279,7 +289,7 @@ def _fetcher(given: dict[str, Any]) -> Callable[[str, Path], Path]:
     return fetch
 
 
-def _summary(outcome: "Outcome", course: Course, config: TrainConfig) -> list[str]:
+def summary(outcome: "Outcome", course: Course, config: TrainConfig) -> list[str]:
     """Lines that say how the run ended, where its files are, and what to run next."""
     how = {
         "finished": "done",
@@ -313,7 +323,8 @@ def _place_of(params: Path) -> Path:
     return params / "seed_*" if params.is_dir() else params
 
 
-def _exit_code(outcome: "Outcome") -> int:
+def code_of(outcome: "Outcome") -> int:
+    """The exit code of a run."""
     if outcome.signal is not None and outcome.end.value == "signal":
         return SIGNALLED + outcome.signal
     return 0 if outcome.end.value == "finished" and outcome.saved else FAILED

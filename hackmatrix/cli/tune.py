@@ -33,8 +33,10 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
     from hackmatrix.research.tuning.plan import plan_of
     from hackmatrix.research.tuning.results import Report
     from hackmatrix.research.tuning.retraining import best_of, retrain
+    from hackmatrix.research.tuning.shared_process import trainings
     from hackmatrix.research.tuning.study import studies
     from hackmatrix.research.tuning.worker import search
+    from hackmatrix.runs.folder import TRIALS
 
     def say(text: str) -> None:
         if not options.json:
@@ -43,11 +45,12 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
     plan = plan_of(options)
     plan.write()
     stop = threading.Event()
-    with _ended_by_sigterm():
-        search(options, plan, stop, say)
+    shared = trainings(options.jobs, options.together, plan.folder / TRIALS)
+    with _ended_by_sigterm(), shared as start:
+        search(options, plan, stop, start, say)
         found = dict(studies(options, plan))
         winners = {name: best for name, study in found.items() if (best := best_of(study, plan))}
-        fresh = retrain(plan, winners, stop, say) if plan.fresh_seeds and winners else {}
+        fresh = retrain(plan, winners, stop, start, say) if plan.fresh_seeds and winners else {}
     report = Report(plan, found, winners, fresh)
     files = report.write()
     if options.json:

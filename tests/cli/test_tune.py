@@ -23,8 +23,7 @@ from hackmatrix.cli import tune
 from hackmatrix.cli.main import main
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
-from hackmatrix.research.tuning import retraining as fresh
-from hackmatrix.research.tuning import study, worker
+from hackmatrix.research.tuning import shared_process, study, worker
 
 Said = dict[str, Any]
 
@@ -49,8 +48,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[TrainConfig]:
 
 def use(monkeypatch: pytest.MonkeyPatch, value: Any, configs: list[TrainConfig]) -> None:
     stand_in = made_training(value, configs)
-    monkeypatch.setattr(worker, "training", stand_in)
-    monkeypatch.setattr(fresh, "training", stand_in)
+    monkeypatch.setattr(shared_process, "training", stand_in)
 
 
 def tuned(capsys: pytest.CaptureFixture[str], *argv: str) -> Said:

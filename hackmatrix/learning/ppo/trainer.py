@@ -1,10 +1,11 @@
 """The trainer: runs many PPO updates in one compiled call."""
 
+import copy
 import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -133,6 +134,13 @@ class Trainer:
             mesh.on_devices(convert, self.mesh, specs.games, specs.games) if convert else _same
             for convert in (self._members.portable, self._members.from_portable)
         )
+
+    def with_inputs(self, config: PPOConfig, course: Course, agents: range) -> Self:
+        """A trainer of as many agents with other hyperparameters; it shares the programs."""
+        other = copy.copy(self)
+        other.config, other.agents = config, agents
+        other.hyper = Hyperparameters.of(config, course).as_arrays()
+        return other
 
     def init(self, seed: int, update: int = 0) -> TrainState:
         """The state of a run that starts at this update: fresh params, new games.

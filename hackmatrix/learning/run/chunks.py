@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,13 +10,35 @@ import jax
 
 from hackmatrix.learning.ppo.anomalies import Anomaly
 from hackmatrix.learning.ppo.measures import Measures
-from hackmatrix.learning.ppo.trainer import Trainer
+from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.schedule import Schedule
 from hackmatrix.learning.settings.train_options import TrainOptions
 
 CALL_SECONDS = 1.0  # target length of a compiled call: signals and the display wait for its end
+
+
+class Call(NamedTuple):
+    """A compiled call that a run asks for; its result is sent back to the run."""
+
+    trainer: Trainer
+    state: TrainState  # which the call donates
+    updates: int
+
+    def made(self) -> "Made":
+        """Makes it, and waits for it."""
+        began = time.perf_counter()
+        state = self.trainer.run(self.state, self.updates)
+        jax.block_until_ready(state.update)
+        return Made(state, time.perf_counter() - began)
+
+
+class Made(NamedTuple):
+    """The result of a call."""
+
+    state: TrainState
+    seconds: float
 
 
 class Timing(NamedTuple):
@@ -57,15 +79,12 @@ class Chunks:
         if schedule.profiled is not None and schedule.profiled > schedule.num_updates:
             console.warn(f"there is no update {schedule.profiled}: nothing will be profiled")
 
-    def advance(self, now: LoopState) -> LoopState:
-        """Runs the updates of one call and waits for them; donates `now.train`."""
+    def advance(self, now: LoopState) -> Generator[Call, Made, LoopState]:
+        """Asks for one call; donates `now.train`."""
         count = min(self._ahead, self._schedule.next_due(now.update) - now.update)
         profiled = now.update + 1 == self._schedule.profiled
-        began = time.perf_counter()
         with self._trace() if profiled else contextlib.nullcontext():
-            train = self._trainer.run(now.train, count)
-            jax.block_until_ready(train.update)
-        seconds = time.perf_counter() - began
+            train, seconds = yield Call(self._trainer, now.train, count)
         self._timing = Timing(self._timing.updates + count, self._timing.seconds + seconds)
         self._ahead = updates_per_call(self._platform, seconds / count)
         update = now.update + count

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -11,7 +11,7 @@ from math import nan
 from pathlib import Path
 from signal import Signals
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 
@@ -28,7 +28,7 @@ from hackmatrix.learning.ppo import seeds
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.chunks import Chunks
+from hackmatrix.learning.run.chunks import Call, Chunks, Made
 from hackmatrix.learning.run.initial_state import make_initial_state
 from hackmatrix.learning.run.keeper import Keeper
 from hackmatrix.learning.run.loop_state import LoopState
@@ -49,6 +49,7 @@ from hackmatrix.runs.trackers import TrackedRun, Trackers
 
 Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
 MakeEvaluate = Callable[[Environment, Network, TrainConfig], Evaluate]
+Programs = dict[Any, Trainer]  # by all that they depend on
 
 _STOPPING = "stopping after this update; once more: at once"
 _HUNG_UP = f"the terminal is gone, the run goes on; `kill {os.getpid()}` ends it with a checkpoint"
@@ -76,6 +77,19 @@ class Outcome(NamedTuple):
     signal: Signals | None = None
     saved: bool = True  # False: its last checkpoint, params or rows could not be written
     collapsed: bool = False  # whether the policy has collapsed, so that to resume is no use
+
+
+Training = Generator[Call, Made, Outcome]  # a run under way: asks for calls, returns how it ended
+
+
+class Stopping(Protocol):
+    """What ends a run early: `StopRequest`, or the request of another process."""
+
+    signal: Signals | None
+
+    @property
+    def requested(self) -> bool:
+        """Whether the run is to end after this update, with a checkpoint."""
 
 
 def train(
@@ -108,30 +122,75 @@ def train(
         LostFolderError: the run's folder was deleted, moved or replaced meanwhile.
         OSError: the folder can't be written to at the start.
     """
-    options = options or TrainOptions()
     with contextlib.ExitStack() as stack:
         console = console or stack.enter_context(Console())
-        course = start.course(config.ppo)
-        if team is not None:
-            tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
-        devices = _devices(config, options, console, team)
-        is_ours = env is None and environment_id(config.environment.name) == ENVIRONMENT_ID
-        env = env or config.environment.make()
-        trained = config.environment.trained(env)
-        trainer = _trainer(trained, config, devices, course, options, team, is_ours)
-        run = stack.enter_context(open_run_folder(config, options, start))
         say, warn = partial(console.say, _STOPPING), partial(console.warn, _HUNG_UP)
-        with StopRequest(say, warn, SAME_SIGNAL if team else 0.0) as stop:
-            first = _compiled(trainer, config, start, options, console)
-            prepare_run_folder(run, config, start, console)
-            run.add_start(start_facts(first.update, devices))
-            console.keep_log(run.path / LOG)
-            console.say(f"run {run.path}")
-            evaluate = _evaluate(env, trainer, config, make_evaluate, console)
-            schedule = Schedule.of(config, course, options, first.update)
-            for note in schedule.notes(config):
-                console.say(note)
-            trackers = stack.enter_context(_trackers(config, options, run, first, console))
+        return _alone(
+            training(
+                config,
+                options or TrainOptions(),
+                console,
+                StopRequest(say, warn, SAME_SIGNAL if team else 0.0),
+                start=start,
+                env=env,
+                make_evaluate=make_evaluate,
+                team=team,
+            )
+        )
+
+
+def _alone(run: Training) -> Outcome:
+    """Makes the calls of a run, one after another."""
+    try:
+        call = next(run)
+        while True:
+            try:
+                made = call.made()
+            except BaseException as error:
+                call = run.throw(error)
+            else:
+                call = run.send(made)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+
+
+def training(
+    config: TrainConfig,
+    options: TrainOptions,
+    console: Console,
+    stopping: contextlib.AbstractContextManager[Stopping],
+    *,
+    start: Start = BEGINNING,
+    env: Environment | None = None,
+    make_evaluate: MakeEvaluate | None = None,
+    team: Team | None = None,
+    programs: Programs | None = None,
+) -> Training:
+    """A run as `train` makes it, for whoever makes its calls; most arguments are those of `train`.
+
+    `stopping` is entered while the run is under way. With `programs`, the run shares the compiled
+    programs of others of this process.
+    """
+    course = start.course(config.ppo)
+    if team is not None:
+        tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
+    devices = _devices(config, options, console, team)
+    is_ours = env is None and environment_id(config.environment.name) == ENVIRONMENT_ID
+    env = env or config.environment.make()
+    trained = config.environment.trained(env)
+    trainer = _trainer(trained, config, devices, course, options, team, is_ours, programs)
+    with open_run_folder(config, options, start) as run, stopping as stop:
+        first = _compiled(trainer, config, start, options, console)
+        prepare_run_folder(run, config, start, console)
+        run.add_start(start_facts(first.update, devices))
+        console.keep_log(run.path / LOG)
+        console.say(f"run {run.path}")
+        evaluate = _evaluate(env, trainer, config, make_evaluate, console)
+        schedule = Schedule.of(config, course, options, first.update)
+        for note in schedule.notes(config):
+            console.say(note)
+        with _trackers(config, options, run, first, console) as trackers:
             keeper = Keeper(run, config, trainer, course, console, trackers)
             reporter = Reporter(run, config, trainer, course, console, trackers)
             loop = _Loop(
@@ -147,7 +206,7 @@ def train(
             with keeper:
                 if not start.is_beginning:
                     keeper.keep_first(first, start)
-                last, end = loop.run(first)
+                last, end = yield from loop.run(first)
         return _outcome(run, course, last, end, stop, keeper, reporter)
 
 
@@ -164,7 +223,7 @@ class _Loop:
     check_folder: Callable[[], None]
     should_stop: Callable[[], bool]
 
-    def run(self, now: LoopState) -> tuple[LoopState, End]:
+    def run(self, now: LoopState) -> Generator[Call, Made, tuple[LoopState, End]]:
         """Runs updates until the run ends, then saves a final checkpoint.
 
         After an anomaly, or if no agent's params are finite any more, it saves none: the run can
@@ -180,7 +239,7 @@ class _Loop:
             if self.should_stop():
                 end = End.SIGNAL
                 break
-            now = self.chunks.advance(now)
+            now = yield from self.chunks.advance(now)
             self.trackers.start()  # not before: what they import would slow the first update down
             if (found := self.chunks.anomaly(now)) is not None:
                 self.reporter.anomaly(*found)
@@ -217,7 +276,7 @@ def _unless_broken(params: PyTree, result: dict[str, float]) -> dict[str, float]
     return result if seeds.are_finite(params) else dict.fromkeys(result, nan)
 
 
-def _is_stop_requested(stop: StopRequest, team: Team | None, console: Console) -> bool:
+def _is_stop_requested(stop: Stopping, team: Team | None, console: Console) -> bool:
     """Whether a signal has reached this process or, which is taken for the same, another one."""
     if team is not None and not stop.requested and (number := team.requested_stop()) is not None:
         stop.signal = number
@@ -244,11 +303,15 @@ def _trainer(
     options: TrainOptions,
     team: Team | None,
     is_ours: bool,
+    programs: Programs | None,
 ) -> Trainer:
+    how = str(config.compiled), *devices, options.detect_anomaly
+    if programs is not None and how in programs:
+        return programs[how].with_inputs(config.ppo, course, config.run.seeds)
     kept_as = (
         config.kept_as(optional_members(env).engine_name()) if is_ours and team is None else None
     )
-    return (Trainer if team is None else partial(LeadingTrainer, team))(
+    trainer = (Trainer if team is None else partial(LeadingTrainer, team))(
         env,
         config.ppo,
         config.network,
@@ -258,6 +321,9 @@ def _trainer(
         detect_anomaly=options.detect_anomaly,
         kept_as=kept_as,
     )
+    if programs is not None:
+        programs[how] = trainer
+    return trainer
 
 
 def _compiled(
@@ -307,7 +373,7 @@ def _outcome(
     course: Course,
     last: LoopState,
     end: End,
-    stop: StopRequest,
+    stop: Stopping,
     keeper: Keeper,
     reporter: Reporter,
 ) -> Outcome:

@@ -66,7 +66,13 @@ class TuneOptions:
         at_least=0,
         at_most=1024,
     )
-    jobs: int = option(1, "trials to run at once, each in its own process", at_least=1, at_most=256)
+    jobs: int = option(1, "processes that train trials at once", at_least=1, at_most=256)
+    together: int = option(
+        1,
+        "trials that each of these processes trains at once, all in one program",
+        at_least=1,
+        at_most=256,
+    )
     seed: int | None = option(None, "seed of the sampler; random by default", at_least=0)
     storage: str | None = option(
         None, "URL of a database for workers on several machines, instead of a file in the folder"

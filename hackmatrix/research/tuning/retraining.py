@@ -20,7 +20,7 @@ from hackmatrix.research.comparison.estimates import differences, estimates
 from hackmatrix.research.evaluation.statistics import Estimate
 from hackmatrix.research.tuning.plan import Plan
 from hackmatrix.research.tuning.study import STOPPED
-from hackmatrix.research.tuning.training import Result, is_finished, last_words, result_of, training
+from hackmatrix.research.tuning.training import Result, Start, is_finished, last_words, result_of
 
 DEFAULT = "default"
 
@@ -60,7 +60,11 @@ def best_of(study: optuna.Study, plan: Plan) -> FrozenTrial | None:
 
 
 def retrain(
-    plan: Plan, winners: dict[str, FrozenTrial], stop: threading.Event, say: Callable[[str], None]
+    plan: Plan,
+    winners: dict[str, FrozenTrial],
+    stop: threading.Event,
+    start: Start,
+    say: Callable[[str], None],
 ) -> dict[str, Fresh]:
     """Trains the settings of the file and those of each winner; what was trained before stays.
 
@@ -73,7 +77,7 @@ def retrain(
     for sampler, trial in winners.items():
         wanted[sampler] = f"{sampler}-{trial.number}", plan.of_fresh(trial.params)
     for name, (called, config) in wanted.items():
-        if not _trained(config, folder / called, stop):
+        if not _trained(config, folder / called, stop, start):
             say(f"{called} with fresh seeds failed: {last_words(folder / called)}")
             continue
         results[name] = result_of(folder / called, plan.metric)
@@ -81,10 +85,10 @@ def retrain(
     return {name: _fresh(result, base, name) for name, result in results.items()}
 
 
-def _trained(config: TrainConfig, run: Path, stop: threading.Event) -> bool:
+def _trained(config: TrainConfig, run: Path, stop: threading.Event, start: Start) -> bool:
     if is_finished(run):
         return True
-    with training(config, run) as process:
+    with start(config, run) as process:
         while process.poll() is None:
             if stop.wait(0.2):
                 raise KeyboardInterrupt

@@ -2,9 +2,10 @@
 
 import contextlib
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,22 @@ from hackmatrix.runs.metrics_file import read_metrics
 from hackmatrix.runs.params import FINAL, agent_folders
 
 COMMAND = python_module("hackmatrix", "train")
-_GRACE = 30.0  # seconds to end after SIGTERM
+GRACE = 30.0  # seconds to end after SIGTERM
 _LAST = 0.9  # share of the steps after which values count as those of the end
+
+
+class UnderWay(Protocol):
+    """A training under way."""
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code once `poll` has returned it."""
+
+    def poll(self) -> int | None:
+        """The exit code; None while it trains."""
+
+
+Start = Callable[[TrainConfig, Path], AbstractContextManager[UnderWay]]
 
 
 class Moment(NamedTuple):
@@ -47,16 +62,10 @@ def training(config: TrainConfig, run: Path) -> Iterator["subprocess.Popen[bytes
 
     What it prints is in `{run}.log`.
     """
-    run.parent.mkdir(parents=True, exist_ok=True)
-    begun = (run / CONFIG).exists()
-    settings = run.with_suffix(".yaml")
-    if not begun:
-        write_atomically(settings, dump_config(config).encode())
-    source = ["--resume", str(run)] if begun else ["--config", str(settings)]
-    source += [] if begun else ["--output-dir", str(run)]
+    words = arguments(config, run)
     with open(run.with_suffix(".log"), "ab", opener=open_no_link) as log:
         process = subprocess.Popen(
-            [*COMMAND, *source, *config.environment.code_flags],
+            [*COMMAND, *words],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -67,10 +76,20 @@ def training(config: TrainConfig, run: Path) -> Iterator["subprocess.Popen[bytes
         finally:
             process.terminate()
             try:
-                process.wait(_GRACE)
+                process.wait(GRACE)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def arguments(config: TrainConfig, run: Path) -> list[str]:
+    """The arguments of `hackmatrix train` that begin a run, or go on with it."""
+    run.parent.mkdir(parents=True, exist_ok=True)
+    if (run / CONFIG).exists():
+        return ["--resume", str(run), *config.environment.code_flags]
+    settings = run.with_suffix(".yaml")
+    write_atomically(settings, dump_config(config).encode())
+    return ["--config", str(settings), "--output-dir", str(run), *config.environment.code_flags]
 
 
 def is_finished(run: Path) -> bool:

@@ -15,7 +15,7 @@ from hackmatrix.research.comparison.estimates import interquartile_mean
 from hackmatrix.research.tuning import study as studies
 from hackmatrix.research.tuning.options import TuneOptions
 from hackmatrix.research.tuning.plan import Plan
-from hackmatrix.research.tuning.training import Moment, last_words, moments, result_of, training
+from hackmatrix.research.tuning.training import Moment, Start, last_words, moments, result_of
 
 POLL = 0.3  # seconds between two looks at a run
 _STEP = 5  # percent of a run between two reports to the pruner
@@ -32,13 +32,21 @@ class Worker:
         plan: of the search.
         number: of this worker, from 0 on.
         stop: set when the search is to end.
+        start: begins a training.
         say: prints a line.
     """
 
     def __init__(
-        self, options: TuneOptions, plan: Plan, number: int, stop: threading.Event, say: Say
+        self,
+        options: TuneOptions,
+        plan: Plan,
+        number: int,
+        stop: threading.Event,
+        start: Start,
+        say: Say,
     ) -> None:
         self._options, self._plan, self._stop, self._say = options, plan, stop, say
+        self._start = start
         self._study = studies.open_study(options, plan, options.sampler, number)
 
     def work(self) -> None:
@@ -88,7 +96,7 @@ class Worker:
 
     def _train(self, trial: Trial, config: TrainConfig, run: Path) -> TrialState | None:
         reported = 0
-        with training(config, run) as process:
+        with self._start(config, run) as process:
             while process.poll() is None:
                 if self._stop.wait(POLL):
                     return None
@@ -131,7 +139,7 @@ def _short(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def search(options: TuneOptions, plan: Plan, stop: threading.Event, say: Say) -> None:
+def search(options: TuneOptions, plan: Plan, stop: threading.Event, start: Start, say: Say) -> None:
     """Makes the trials of a search, those of killed workers first.
 
     Raises:
@@ -142,10 +150,13 @@ def search(options: TuneOptions, plan: Plan, stop: threading.Event, say: Say) ->
         say(f"{again} trials that were ended are made again")
     if options.sampler == "grid":
         studies.enqueue_grid(study, plan, options.num_trials)
-    with ThreadPoolExecutor(options.jobs) as pool:
+    count = options.jobs * options.together
+    with ThreadPoolExecutor(count) as pool:
         workers = [
-            pool.submit(lambda number: Worker(options, plan, number, stop, say).work(), number)
-            for number in range(options.jobs)
+            pool.submit(
+                lambda number: Worker(options, plan, number, stop, start, say).work(), number
+            )
+            for number in range(count)
         ]
         try:
             for worker in wait(workers, return_when=FIRST_EXCEPTION).done:
