@@ -99,7 +99,7 @@ class Trainer:
                 `num_minibatches` does not divide `num_envs`.
         """
         self.mesh = mesh.mesh_of(devices or jax.devices()[:1])
-        self.hyper = Hyperparameters.of(config, course or config.course).as_arrays()
+        self._set_inputs(config, course or config.course)
         self._kept: KeptExecutables | None = None
         if kept_as is not None and self.mesh.size == 1:
             name = f"{kept_as}, {detect_anomaly=}"
@@ -109,7 +109,6 @@ class Trainer:
                 network = make_network(env, network)
         check_network(env, network)
         _check_config(env, network, config)
-        self.config = config
         self.agents = agents
         self.network = network
         self.task = Task(env, network, config, detect_anomaly)
@@ -138,9 +137,14 @@ class Trainer:
     def with_inputs(self, config: PPOConfig, course: Course, agents: range) -> Self:
         """A trainer of as many agents with other hyperparameters; it shares the programs."""
         other = copy.copy(self)
-        other.config, other.agents = config, agents
-        other.hyper = Hyperparameters.of(config, course).as_arrays()
+        other.agents = agents
+        other._set_inputs(config, course)
         return other
+
+    def _set_inputs(self, config: PPOConfig, course: Course) -> None:
+        hyper = Hyperparameters.of(config, course)
+        self.config = config
+        self.hyper = mesh.put(hyper.as_arrays(), mesh.shardings(self.mesh, mesh.REPLICATED))
 
     def init(self, seed: int, update: int = 0) -> TrainState:
         """The state of a run that starts at this update: fresh params, new games.

@@ -339,7 +339,7 @@ def test_one_program_serves_every_length_of_call_and_moves_nothing_to_the_host()
     counts = [jnp.int32(n) for n in (2, 3)]
     with jax.transfer_guard("disallow"):
         for count in counts:
-            state = trainer._run(state, count)
+            state = trainer._run(state, count, trainer.hyper)
     assert int(state.update) == 6
     assert trainer._run._cache_size() == 1
 
