@@ -1,4 +1,4 @@
-"""Times `hackmatrix tune` over many settings of CartPole, beside rejax if that is installed.
+"""Times `hackmatrix tune` over many settings of CartPole, beside rejax (`--rejax PYTHON`).
 
 All train the same settings with as many steps, games, minibatches and epochs, and a network of the
 same size. Compiling is included: each begins with an empty cache.
@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +63,7 @@ class TuningOptions(Options):
     total_timesteps: int = option(50_000, "actions of an agent", at_least=1)
     jobs: int = option(2, "processes", at_least=1)
     together: int = option(4, "trials that each process trains at once", at_least=2)
+    rejax: Path | None = option(None, "Python interpreter with rejax, to measure it too")
 
 
 class Took(NamedTuple):
@@ -81,7 +81,9 @@ class Times(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
-        facts = {n: v for n, v in vars(self.options).items() if n not in ("json", "output")}
+        facts = {
+            n: v for n, v in vars(self.options).items() if n not in ("json", "output", "rejax")
+        }
         took = {name: each._asdict() for name, each in self.took.items()}
         return {**facts, "took": took, **machine.machine(), "versions": machine.versions("gymnax")}
 
@@ -91,8 +93,6 @@ class Times(NamedTuple):
         lines = [f"{of.num_trials} settings x {of.num_seeds} seeds x {of.total_timesteps:,} steps"]
         for name, each in self.took.items():
             lines.append(f"{name:<16}{each.seconds:7.1f} s, CPU {each.cpu_seconds:7.1f} s")
-        if "rejax" not in self.took:
-            lines.append("rejax is not installed here, so it is not beside")
         facts = self.as_dict()
         return "\n".join([*lines, machine.line(facts, facts["versions"])])
 
@@ -102,8 +102,8 @@ def measure(options: TuningOptions) -> Times:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         took = {"hackmatrix tune": _of_tune(options, folder)}
-        if find_spec("rejax") is not None:
-            took["rejax"] = _of_rejax(options, folder)
+        if options.rejax is not None:
+            took["rejax"] = _of_rejax(options, options.rejax, folder)
     result = Times(options, took)
     options.output.mkdir(parents=True, exist_ok=True)
     text = json.dumps(result.as_dict(), indent=1) + "\n"
@@ -147,14 +147,14 @@ def _of_tune(options: TuningOptions, folder: Path) -> Took:
     return took
 
 
-def _of_rejax(options: TuningOptions, folder: Path) -> Took:
+def _of_rejax(options: TuningOptions, python: Path, folder: Path) -> Took:
     import numpy as np
 
     random = np.random.default_rng(0)
     points = {}
     for name, (low, high, is_log) in _SEARCHED.items():
         ends = np.log([low, high]) if is_log else np.array([low, high])
-        drawn = random.uniform(*ends, options.num_trials)
+        drawn = random.uniform(ends[0], ends[1], options.num_trials)
         points[name] = (np.exp(drawn) if is_log else drawn).tolist()
     asked = {
         "points": points,
@@ -166,7 +166,7 @@ def _of_rejax(options: TuningOptions, folder: Path) -> Took:
         "epochs": _EPOCHS,
         "width": _WIDTH,
     }
-    return _timed([sys.executable, "-c", _REJAX], json.dumps(asked), folder / "other-cache")
+    return _timed([str(python), "-c", _REJAX], json.dumps(asked), folder / "other-cache")
 
 
 def _timed(command: Sequence[str], given: str, cache: Path) -> Took:
