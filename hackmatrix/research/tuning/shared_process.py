@@ -99,7 +99,7 @@ class SharedProcess:
             process.wait(GRACE)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+        self._ear.join()
 
     def _started(self) -> "subprocess.Popen[str]":
         if self._process is None or self._process.poll() is not None:
@@ -114,18 +114,23 @@ class SharedProcess:
                     start_new_session=True,  # Ctrl+C ends it by way of the search
                 )
             self._open = {}
-            threading.Thread(target=self._hear, args=(self._process, self._open)).start()
+            self._ear = threading.Thread(target=self._hear, args=(self._process, self._open))
+            self._ear.start()
         return self._process
 
     def _hear(self, process: "subprocess.Popen[str]", under_way: dict[int, UnderWay]) -> None:
         """Notes which trainings have ended; all of them if the process has."""
+        assert process.stdin is not None
         assert process.stdout is not None
-        for line in process.stdout:
-            answer = json.loads(line)
-            with self._lock:
-                under_way.pop(answer["number"]).end(answer["code"])
+        with process.stdout as answers:
+            for line in answers:
+                answer = json.loads(line)
+                with self._lock:
+                    under_way.pop(answer["number"]).end(answer["code"])
         code = process.wait()
         with self._lock:
+            with suppress(OSError):
+                process.stdin.close()
             for each in under_way.values():
                 with open(each.run.with_suffix(".log"), "a", opener=open_no_link) as log:
                     log.write(f"its process ended with exit code {code}\n")
@@ -134,6 +139,6 @@ class SharedProcess:
 
     def _send(self, process: "subprocess.Popen[str]", order: dict[str, object]) -> None:
         assert process.stdin is not None
-        with suppress(OSError):  # it has died: `_hear` says so
+        with suppress(OSError, ValueError):  # it has died: `_hear` says so
             process.stdin.write(json.dumps(order) + "\n")
             process.stdin.flush()

@@ -1,0 +1,153 @@
+"""Trainings of a search in one process: each is what `hackmatrix train` alone makes of it."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from small_runs import assert_same_run, rows_of, updates_of
+
+from hackmatrix.cli.main import main
+from hackmatrix.cli.together import Together
+from hackmatrix.learning.run.chunks import Call
+
+SETTINGS: dict[str, Any] = {
+    "model": {"hidden_dim": 8, "num_layers": 1},
+    "environment": {"name": "CartPole-v1", "num_envs": 8},
+    "training": {"num_steps": 8, "total_timesteps": 7 * 64, "num_seeds": 2},
+    "logging": {"log_interval": 1, "tensorboard": False, "wandb": False},
+}
+
+Argv = Callable[..., list[str]]
+
+
+@pytest.fixture
+def argv(tmp_path: Path) -> Argv:
+    """The arguments of a training in the folder of this name, with some settings of its own."""
+
+    def argv(name: str, **changes: Any) -> list[str]:
+        settings = {**SETTINGS, "training": SETTINGS["training"] | changes}
+        (tmp_path / f"{name}.yaml").write_text(yaml.dump(settings))
+        return ["--config", f"{tmp_path / name}.yaml", "--output-dir", str(tmp_path / name)]
+
+    return argv
+
+
+class Process:
+    """Obeys orders in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._answers = io.StringIO()
+        self.together = Together(self._answers)
+
+    def begin(self, number: int, argv: list[str]) -> None:
+        log = str(self._folder / f"{number}.log")
+        self.together.obey({"number": number, "argv": argv, "log": log})
+
+    def log(self, number: int) -> list[str]:
+        return (self._folder / f"{number}.log").read_text().splitlines()
+
+    def run(self) -> dict[int, int]:
+        """Goes on until all trainings have ended; returns their exit codes, the first one first."""
+        while not self.together.is_idle:
+            self.together.turn()
+        answers = map(json.loads, self._answers.getvalue().splitlines())
+        return {answer["number"]: answer["code"] for answer in answers}
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Process:
+    return Process(tmp_path)
+
+
+# All that the update takes as an input, in one trial and another.
+ONE = {"lr": 1e-2, "gamma": 0.9, "gae_lambda": 0.8, "clip_eps": 0.3, "vf_coef": 0.2, "seed": 5}
+OTHER = {"ent_coef": 0.3, "final_ent_coef": 0.01, "max_grad_norm": 0.1, "lr_schedule": "cosine"}
+
+
+def test_each_is_the_run_that_train_makes_bit_for_bit(
+    argv: Argv, process: Process, tmp_path: Path
+) -> None:
+    for number, (name, changes) in enumerate({"one": ONE, "other": OTHER}.items()):
+        process.begin(number, argv(name, **changes))
+    assert process.run() == {0: 0, 1: 0}
+    assert len(process.together._programs) == 1
+    for name, changes in {"one": ONE, "other": OTHER}.items():
+        assert main(["train", *argv(f"{name}-alone", **changes)]) == 0
+        assert_same_run(tmp_path / name, tmp_path / f"{name}-alone", 7)
+    rates = [row["train/learning_rate"] for row in rows_of(tmp_path / "one")]
+    assert rates == [1e-2] * 7
+
+
+def test_they_take_turns_and_the_shorter_one_ends_first(
+    argv: Argv, process: Process, tmp_path: Path
+) -> None:
+    process.begin(1, argv("long"))
+    process.begin(2, argv("short", total_timesteps=3 * 64))
+    for _ in range(2):
+        process.together.turn()
+    assert [len(rows_of(tmp_path / name)) for name in ("long", "short")] == [2, 2]
+    assert list(process.run().items()) == [(2, 0), (1, 0)]
+    assert process.log(2)[-1].startswith("next")
+
+
+def test_one_that_is_ended_is_saved_and_goes_on_as_if_it_had_not_been(
+    argv: Argv, process: Process, tmp_path: Path
+) -> None:
+    process.begin(1, argv("cut", lr=1e-2, lr_schedule="linear"))
+    process.begin(2, argv("whole", lr=1e-2, lr_schedule="linear"))
+    for _ in range(3):
+        process.together.turn()
+    process.together.obey({"number": 1})
+    assert process.run() == {1: 128 + 15, 2: 0}
+    assert updates_of(tmp_path / "cut") == [3]
+    again = Process(tmp_path)
+    again.begin(3, ["--resume", str(tmp_path / "cut")])
+    assert again.run() == {3: 0}
+    assert_same_run(tmp_path / "cut", tmp_path / "whole", 7)
+
+
+def test_when_the_search_ends_all_are_saved(argv: Argv, process: Process, tmp_path: Path) -> None:
+    for number, name in enumerate(("one", "other")):
+        process.begin(number, argv(name))
+    process.together.turn()
+    process.together.end()
+    assert process.run() == {0: 143, 1: 143}
+    assert [updates_of(tmp_path / name) for name in ("one", "other")] == [[1], [1]]
+
+
+def test_settings_that_do_not_go_together_end_one_alone(argv: Argv, process: Process) -> None:
+    process.begin(1, argv("wrong", num_minibatches=3))
+    process.begin(2, argv("right"))
+    assert process.run() == {1: 2, 2: 0}
+    (line,) = process.log(1)
+    assert line.startswith("hackmatrix train: error: --num-minibatches 3 must divide")
+
+
+def test_a_call_that_fails_ends_one_alone(
+    argv: Argv, process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Call.made
+
+    def failing(call: Call) -> Any:
+        if float(call.trainer.hyper.lr) == pytest.approx(0.5):
+            raise RuntimeError("RESOURCE_EXHAUSTED")
+        return made(call)
+
+    monkeypatch.setattr(Call, "made", failing)
+    process.begin(1, argv("large", lr=0.5))
+    process.begin(2, argv("right"))
+    assert process.run() == {1: 1, 2: 0}
+    assert process.log(1)[-1] == "RuntimeError: RESOURCE_EXHAUSTED"
+    assert updates_of(tmp_path / "right") == [7]
+
+
+def test_another_structure_has_a_program_of_its_own(argv: Argv, process: Process) -> None:
+    process.begin(1, argv("one"))
+    process.begin(2, argv("other", update_epochs=1))
+    assert process.run() == {1: 0, 2: 0}
+    assert len(process.together._programs) == 2
