@@ -50,7 +50,10 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
         search(options, plan, stop, start, say)
         found = dict(studies(options, plan))
         winners = {name: best for name, study in found.items() if (best := best_of(study, plan))}
-        fresh = retrain(plan, winners, stop, start, say) if plan.fresh_seeds and winners else {}
+        fresh = {}
+        if plan.fresh_seeds and winners:
+            at_once = options.jobs * options.together
+            fresh = retrain(plan, winners, stop, start, say, at_once=at_once)
     report = Report(plan, found, winners, fresh)
     files = report.write()
     if options.json:

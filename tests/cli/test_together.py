@@ -104,7 +104,7 @@ def test_one_that_is_ended_is_saved_and_goes_on_as_if_it_had_not_been(
         process.together.turn()
     process.together.obey({"number": 1})
     assert process.run() == {1: 128 + 15, 2: 0}
-    assert updates_of(tmp_path / "cut") == [3]
+    assert updates_of(tmp_path / "cut") == [4]  # after the call that it waited for
     again = Process(tmp_path)
     again.begin(3, ["--resume", str(tmp_path / "cut")])
     assert again.run() == {3: 0}
@@ -117,7 +117,7 @@ def test_when_the_search_ends_all_are_saved(argv: Argv, process: Process, tmp_pa
     process.together.turn()
     process.together.end()
     assert process.run() == {0: 143, 1: 143}
-    assert [updates_of(tmp_path / name) for name in ("one", "other")] == [[1], [1]]
+    assert [updates_of(tmp_path / name) for name in ("one", "other")] == [[2], [2]]
 
 
 def test_settings_that_do_not_go_together_end_one_alone(argv: Argv, process: Process) -> None:

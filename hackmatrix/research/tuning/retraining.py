@@ -7,6 +7,7 @@ curse). Fresh seeds tell what its settings are worth.
 import math
 import threading
 from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,8 +66,18 @@ def retrain(
     stop: threading.Event,
     start: Start,
     say: Callable[[str], None],
+    *,
+    at_once: int,
 ) -> dict[str, Fresh]:
     """Trains the settings of the file and those of each winner; what was trained before stays.
+
+    Args:
+        plan: of the search.
+        winners: the best trials, by sampler.
+        stop: set when the search is to end.
+        start: begins a training.
+        say: prints a line.
+        at_once: trainings under way at the same time, at most.
 
     Returns:
         By name: `default`, and the winners' samplers. A training that failed is left out.
@@ -76,11 +87,22 @@ def retrain(
     wanted = {DEFAULT: (DEFAULT, plan.of_fresh({}))}
     for sampler, trial in winners.items():
         wanted[sampler] = f"{sampler}-{trial.number}", plan.of_fresh(trial.params)
-    for name, (called, config) in wanted.items():
-        if not _trained(config, folder / called, stop, start):
+    with ThreadPoolExecutor(at_once) as pool:
+        trainings = [
+            pool.submit(_trained, config, folder / called, stop, start)
+            for called, config in wanted.values()
+        ]
+        try:
+            wait(trainings, return_when=FIRST_EXCEPTION)
+            are_trained = [each.result() for each in trainings]
+        except BaseException:
+            stop.set()
+            raise
+    for (name, (called, _)), is_trained in zip(wanted.items(), are_trained, strict=True):
+        if is_trained:
+            results[name] = result_of(folder / called, plan.metric)
+        else:
             say(f"{called} with fresh seeds failed: {last_words(folder / called)}")
-            continue
-        results[name] = result_of(folder / called, plan.metric)
     base = results.get(DEFAULT)
     return {name: _fresh(result, base, name) for name, result in results.items()}
 
