@@ -9,7 +9,7 @@ import pytest
 import yaml
 from paths import CONFIGS
 
-from benchmarks import classic, trackers
+from benchmarks import classic, trackers, tuning
 from hackmatrix.learning.settings.config import TrainConfig
 
 SETTINGS = {
@@ -81,3 +81,12 @@ def test_every_curve_has_a_configuration_and_published_results() -> None:
     for file in classic._CONFIGS:
         config = yaml.safe_load((CONFIGS / f"{file}.yaml").read_text())
         assert config["environment"]["name"] in classic.PUBLISHED
+
+
+def test_a_search_is_timed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    small = ["--num-trials", "2", "--num-seeds", "1", "--total-timesteps", "2048", "--jobs", "1"]
+    figures = figures_of(capsys, tuning.main, *small, "--output", str(tmp_path))
+    took = figures["took"].pop("hackmatrix tune")
+    assert 0 < took["cpu_seconds"] <= took["seconds"] * figures["cores"] + 1
+    assert not figures["took"]  # rejax only where it is named
+    assert json.loads((tmp_path / "tuning.json").read_text())["num_trials"] == 2
