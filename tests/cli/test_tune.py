@@ -18,6 +18,7 @@ import optuna
 import pytest
 from made_training import made_training, peak
 from paths import HELPERS, ROOT
+from small_runs import assert_same_run
 
 from hackmatrix.cli import tune
 from hackmatrix.cli.main import main
@@ -498,3 +499,43 @@ def test_a_database_holds_the_trials_of_workers_in_several_folders(database: str
     assert sum(made_there) == len(found)
     reports = [json.loads((folder / "report.json").read_text()) for folder in folders]
     assert all(report["samplers"]["tpe"]["best"] is not None for report in reports)
+
+
+TINY = """\
+model: {hidden_dim: 8, num_layers: 1}
+environment: {name: CartPole-v1, num_envs: 8}
+training: {num_steps: 8, total_timesteps: 40_000}
+logging: {log_interval: 10}
+"""
+
+
+@pytest.mark.slow
+def test_trials_together_are_made_again_after_a_kill_and_are_what_train_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.yaml").write_text(TINY)
+    Path("space.yaml").write_text("training:\n  lr: {low: 1.0e-4, high: 1.0e-2, log: true}\n")
+    hackmatrix = [sys.executable, "-m", "hackmatrix"]
+    search = [*hackmatrix, "tune", "--config", "tiny.yaml", "--search-space", "space.yaml"]
+    search += ["--together", "2", "--num-trials", "3", "--num-seeds", "2", "--fresh-seeds", "2"]
+    search += ["--output-dir", "tuning/base", "--no-pruning", "--seed", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(search, env=environment)
+    folder = Path("tuning/base/trials")
+    deadline = time.monotonic() + 300
+    while len(list(folder.glob("tpe-*/metrics.jsonl"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    done = subprocess.run(search, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    states = [trial.state.name for trial in trials()]
+    assert sorted(states) == ["COMPLETE"] * 3 + ["FAIL"] * 2
+    number = states.index("COMPLETE")
+    alone = ["train", "--config", str(folder / f"tpe-{number}.yaml"), "--output-dir", "alone"]
+    subprocess.run([*hackmatrix, *alone], env=environment, check=True, stdout=subprocess.DEVNULL)
+    assert_same_run(folder / f"tpe-{number}", Path("alone"), 625)
+    report = json.loads(Path("tuning/base/report.json").read_text())
+    assert len(report["fresh"]["tpe"]["scores"]) == 2
+    assert len(report["fresh"]["tpe"]["better_by"]) == 3
