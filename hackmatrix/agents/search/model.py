@@ -7,14 +7,12 @@ import jax.numpy as jnp
 
 from hackmatrix.agents.networks.network import Network, encoded
 from hackmatrix.agents.networks.policy import Policy
-from hackmatrix.agents.search.determinization import imagined
 from hackmatrix.agents.search.searchable import check_searchable
 from hackmatrix.agents.search.tree import Model, Settings, Tree, search
 from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.interface.environment import PyTree
-from hackmatrix.game.jaxgame.dice import Dice
 from hackmatrix.game.rules.observation import number_of
 
 Array = jax.Array
@@ -65,8 +63,8 @@ class Searcher(NamedTuple):
         zero = jnp.zeros(words.shape, jnp.int32)
 
         def imagine(observations: Array, number: Array) -> EnvState:
-            dice = Dice(words, number, jnp.zeros_like(words))
-            games = self.env.games.from_state(imagined(observations, memory, dice))
+            seen = observations, memory.records, memory.saved
+            games = self.env.games.imagined(*seen, words, number)
             return EnvState(games, episode_return=zero, episode_length=zero)
 
         def step(states: EnvState, actions: Array) -> tuple[Array, EnvState, Array, Array]:
