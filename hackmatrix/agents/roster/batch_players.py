@@ -17,7 +17,7 @@ from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id, make_environment, own_code
 
 Array = jax.Array
-_SEARCHED_AT_ONCE = 256  # games; with fewer a move costs more, with more the last ones take longer
+_SEARCHED_AT_ONCE = 512  # games; with fewer a move costs more, with more the last ones take longer
 
 
 class Player(NamedTuple):

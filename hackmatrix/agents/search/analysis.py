@@ -49,7 +49,9 @@ class Analyst:
             UserError: the policy's network can't be searched with.
         """
         self._params = policy.params
-        self._searcher = Searcher.of(policy, simulations)
+        searcher = Searcher.of(policy, simulations)
+        # Who asks about one position wants to see more than the action that the network is sure of.
+        self._searcher = searcher._replace(settings=searcher.settings._replace(sure=1.0))
         self._search = jax.jit(self._search_one)
 
     def analyse(self, game: Game, seed: int = 0) -> Analysis:
@@ -92,13 +94,13 @@ def _choice(found: Found, action: int, priors: Any) -> Choice:
 
 
 def _sequel(lines: Any) -> list[int]:
-    """The actions that most of the lines have in common with those so far, until most of them end"""
+    """Action by action what most of the lines do that did the same so far."""
     sequel = list[int]()
-    while lines.shape[1]:
+    while lines.size:
         actions, counts = np.unique(lines[:, 0], return_counts=True)
-        most = counts.argmax() if len(counts) else 0
-        if not len(counts) or actions[most] == NONE:
+        action = int(actions[counts.argmax()])
+        if action == NONE:
             break
-        sequel.append(int(actions[most]))
-        lines = lines[lines[:, 0] == actions[most], 1:]
+        sequel.append(action)
+        lines = lines[lines[:, 0] == action, 1:]
     return sequel

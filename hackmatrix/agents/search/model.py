@@ -19,6 +19,11 @@ from hackmatrix.game.rules.chance import Site
 Array = jax.Array
 
 
+# Moves of a simulation: the value after more of them is a better one, but it takes more simulations
+# to read it through the luck of all these moves.
+_MOST_MOVES = 24
+
+
 class Searcher(NamedTuple):
     """Searches with a network that was trained for HackMatrix."""
 
@@ -39,7 +44,8 @@ class Searcher(NamedTuple):
         env = HackMatrixEnv(
             layout=policy.observation, auto_reset=False, reward=run.get("reward", "game")
         )
-        return cls(env, network, Settings(simulations, run["gamma"]))
+        moves = min(max(1, simulations // 4), _MOST_MOVES)
+        return cls(env, network, Settings(simulations, run["gamma"], moves))
 
     def search(
         self, params: PyTree, memory: Memory, observations: Array, masks: Array, words: Array

@@ -1,8 +1,9 @@
 """Search by rollouts, in many games at once.
 
-Each simulation makes the rest of a game up anew, takes one of the actions in question in it and goes
-on as the network plays, for some moves; the network's value is read where they end. So values are
-read where the network comes to by itself, and not of whatever an untried action leads to.
+Each simulation makes the rest of a game up anew, takes one of the actions in question in it and
+goes on as the network plays, for some moves. Its return is the TD(lambda) mean of the estimates
+after each move (Sutton 1988): the early ones know less, the late ones hold more luck. As values are
+read where the network comes to by itself, they are those that it was trained to know.
 
 The actions of a position share the simulations by sequential halving (Karnin et al. 2013): in each
 round all that are left are tried equally often, then half of them are dropped. They are tried in
@@ -53,10 +54,15 @@ class Settings(NamedTuple):
 
     simulations: int
     discount: float  # of the rewards and values that the network was trained on
+    moves: int  # of the network after the action in question
     considered: int = 8  # actions that share the simulations, the most probable ones
-    sure: float = 0.9999  # probability above which the network's action needs no simulation
-    moves: int = 4  # of the network after the action in question
-    weight: float = 30.0  # logits that a reward of 1 is worth
+    sure: float = 0.999  # probability above which the network's action needs no simulation
+    weight: float = 100.0  # logits that a reward of 1 is worth
+
+    @property
+    def trace(self) -> float:
+        """Lambda of TD(lambda): a return is a mean of the estimates after each move."""
+        return self.moves / (self.moves + 1)
 
 
 class Found(NamedTuple):
@@ -69,7 +75,7 @@ class Found(NamedTuple):
     lines: Array  # int8[N, S, 1 + moves], the actions of each; `NONE` after its end
 
     def q(self) -> Array:
-        """float32[N, A]: the mean return of each action; the network's value where there is none."""
+        """float32[N, A]: the mean return of each action; where there is none, the value."""
         known = self.totals / jnp.maximum(self.visits, 1)
         return jnp.where(self.visits > 0, known, self.values[:, None])
 
@@ -195,7 +201,9 @@ def _returns(
     def some(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         at = jax.lax.dynamic_slice(chosen, (i * at_once,), (at_once,))
         one = jnp.minimum(at, flat.size - 1)
-        made = _rollouts(model, settings, (one // most).astype(jnp.int32), actions[one], worlds[one])
+        made = _rollouts(
+            model, settings, (one // most).astype(jnp.int32), actions[one], worlds[one]
+        )
         returns, lines = carry
         return returns.at[at].set(made[0], mode="drop"), lines.at[at].set(made[1], mode="drop")
 
@@ -213,21 +221,21 @@ def _rollouts(
     def move(i: Array, walk: _Walk) -> _Walk:
         line = jnp.where(walk.ended, NONE, walk.action).astype(jnp.int8)
         seen, states, rewards, ended = model.step(walk.states, walk.action)
-        returns = walk.returns + settings.discount**i * rewards
+        rewarded = walk.rewarded + settings.discount**i * rewards
         logits, values = model.judge(seen)
+        estimate = rewarded + jnp.where(ended, 0, settings.discount ** (i + 1) * values)
+        share = jnp.where(i < settings.moves, 1 - settings.trace, 1) * settings.trace**i
         masks = model.valid(states)
         log_probs = distribution.log_probabilities(logits, masks)
         action = distribution.sample(log_probs, masks, model.uniform(which, worlds, i))
-        return _Walk(
-            states, action, ended, returns, values, walk.lines.at[:, i].set(line)
-        )
+        returns = walk.returns + share * estimate
+        return _Walk(states, action, ended, rewarded, returns, walk.lines.at[:, i].set(line))
 
     nothing = jnp.zeros(action.size)
     lines = jnp.full((action.size, 1 + settings.moves), NONE, jnp.int8)
     start = _Walk(model.imagine(which, worlds), action, nothing > 0, nothing, nothing, lines)
     end = jax.lax.fori_loop(0, 1 + settings.moves, move, start)
-    last = settings.discount ** (1 + settings.moves) * end.values
-    return end.returns + jnp.where(end.ended, 0, last), end.lines
+    return end.returns, end.lines
 
 
 class _Walk(NamedTuple):
@@ -236,6 +244,6 @@ class _Walk(NamedTuple):
     states: PyTree
     action: Array  # int32[L], the next one
     ended: Array  # bool[L], whether the game is over
-    returns: Array  # float32[L], so far
-    values: Array  # float32[L], the network's, of the position
+    rewarded: Array  # float32[L], the sum of the discounted rewards so far
+    returns: Array  # float32[L], likewise of the shares of the estimates
     lines: Array  # int8[L, 1 + moves]
