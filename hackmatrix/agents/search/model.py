@@ -15,6 +15,7 @@ from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.game.jaxgame.dice import draw
 from hackmatrix.game.rules.chance import Site
+from hackmatrix.game.rules.observation import number_of
 
 Array = jax.Array
 
@@ -22,6 +23,8 @@ Array = jax.Array
 # Moves of a simulation: the value after more of them is a better one, but it takes more simulations
 # to read it through the luck of all these moves.
 _MOST_MOVES = 24
+_WEIGHT = 100.0  # logits
+_PATIENCE = 40.0  # turns of a stage
 
 
 class Searcher(NamedTuple):
@@ -85,4 +88,16 @@ class Searcher(NamedTuple):
             logits, values, _ = self.network(params, encoded(self.network, observations), ())
             return logits, values
 
-        return Model(imagine, uniform, step, jax.vmap(self.env.action_mask), judge)
+        return Model(
+            imagine, uniform, step, jax.vmap(self.env.action_mask), judge, weight_of_returns
+        )
+
+
+def weight_of_returns(observations: Array) -> Array:
+    """float32[N]: logits that a reward of 1 is worth to a search from these observations.
+
+    The longer a stage lasts, the less returns are worth beside the network's own choice: otherwise
+    a search that believes the best to be still to come would stay for ever.
+    """
+    turn = number_of(observations, "turn")
+    return _WEIGHT * jnp.minimum(1, _PATIENCE / jnp.maximum(turn, 1))

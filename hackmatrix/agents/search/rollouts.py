@@ -23,7 +23,7 @@ from hackmatrix.environments.interface.environment import PyTree
 
 Array = jax.Array
 
-_AT_ONCE = 256  # simulations
+_AT_ONCE = 128  # simulations: with more of them many places stay empty
 _DOUBT = 8.0  # simulations as which the network's value counts in the improved policy
 NONE = -1  # no action: a simulation has ended
 
@@ -40,6 +40,7 @@ class Model(NamedTuple):
             A game that has ended stays so, with reward 0.
         valid: states -> bool[L, A].
         judge: observations -> logits float32[L, A], values float32[L].
+        weight: observations of the N games -> float32[N], logits that a reward of 1 is worth.
     """
 
     imagine: Callable[[Array, Array], PyTree]
@@ -47,6 +48,7 @@ class Model(NamedTuple):
     step: Callable[[PyTree, Array], tuple[PyTree, PyTree, Array, Array]]
     valid: Callable[[PyTree], Array]
     judge: Callable[[PyTree], tuple[Array, Array]]
+    weight: Callable[[PyTree], Array]
 
 
 class Settings(NamedTuple):
@@ -57,7 +59,6 @@ class Settings(NamedTuple):
     moves: int  # of the network after the action in question
     considered: int = 8  # actions that share the simulations, the most probable ones
     sure: float = 0.999  # probability above which the network's action needs no simulation
-    weight: float = 100.0  # logits that a reward of 1 is worth
 
     @property
     def trace(self) -> float:
@@ -100,7 +101,7 @@ def search(
         jnp.asarray(table)[number]
         for table in halving(min(settings.considered, actions), settings.simulations)
     )
-    most = settings.simulations
+    most, weight = settings.simulations, model.weight(observations)
     place = jnp.arange(most)
     found = Found(
         logits,
@@ -113,7 +114,7 @@ def search(
     def play(round_: Array, carry: tuple[Found, Array, Array]) -> tuple[Found, Array, Array]:
         found, done, worlds = carry
         now, times = left[:, round_], each[:, round_]
-        order = _ranked(found, valid, settings)
+        order = _ranked(found, valid, weight)
         here = place - done[:, None]
         rank = here % jnp.maximum(now, 1)[:, None]
         action = jnp.take_along_axis(order, rank, axis=1)
@@ -130,7 +131,7 @@ def search(
 
     zero = jnp.zeros(games, jnp.int32)
     found, *_ = jax.lax.fori_loop(0, left.shape[1], play, (found, zero, zero))
-    return found, _ranked(found, valid, settings)[:, 0]
+    return found, _ranked(found, valid, weight)[:, 0]
 
 
 def improved(found: Found, valid: Array, weight: float) -> tuple[Array, Array]:
@@ -177,11 +178,11 @@ def halving(considered: int, simulations: int) -> tuple[np.ndarray, np.ndarray]:
     return left, each
 
 
-def _ranked(found: Found, valid: Array, settings: Settings) -> Array:
+def _ranked(found: Found, valid: Array, weight: Array) -> Array:
     """int32[N, A]: of the actions tried most the best one first."""
     visits = jnp.where(valid, found.visits, -1)
     left = visits == jnp.max(visits, axis=1, keepdims=True)
-    score = found.logits + settings.weight * found.q()
+    score = found.logits + weight[:, None] * found.q()
     return jnp.argsort(jnp.where(left, -score, jnp.inf), axis=1).astype(jnp.int32)
 
 

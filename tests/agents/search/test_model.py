@@ -74,7 +74,7 @@ def test_the_longer_a_stage_lasts_the_less_returns_are_worth() -> None:
         state.turn = turn
         records.append(np.frombuffer(observe(state), np.uint8))
     weights = weight_of_returns(jnp.asarray(np.array(records)))
-    np.testing.assert_allclose(weights, [30, 30, 15, 3])
+    np.testing.assert_allclose(weights, [100, 100, 50, 10])
 
 
 GAMES = 8
