@@ -10,11 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lockstep_starts import rich
+from look_alikes import other_secrets, rich_game
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.roster.batch_players import search_player
+from hackmatrix.agents.search.analysis import Analyst
 from hackmatrix.agents.search.model import Searcher, weight_of_returns
 from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.cli.main import main
@@ -22,8 +24,9 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
-from hackmatrix.game.rules.actions import NUM_ACTIONS
+from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.game.rules.observation import number_of
+from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 
@@ -75,6 +78,26 @@ def test_the_longer_a_stage_lasts_the_less_returns_are_worth() -> None:
         records.append(np.frombuffer(observe(state), np.uint8))
     weights = weight_of_returns(jnp.asarray(np.array(records)))
     np.testing.assert_allclose(weights, [100, 100, 50, 10])
+
+
+def test_what_a_player_can_not_see_changes_nothing_that_is_found() -> None:
+    """Priors, visits, means, lines and choices of rollouts through games with other secrets.
+
+    CRASH alone tells a player something: it is valid beside a hidden cryptog.
+    """
+    rng, compared = random.Random(3), 0
+    analyst = Analyst(policy(**RUN), 16)
+    for _ in range(24):
+        game = Game(rich_game(rng))
+        for _ in range(2):
+            other = Game(other_secrets(game.state, rng))
+            assert other.state != game.state
+            told = set(game.valid_actions()) ^ set(other.valid_actions())
+            assert told <= {FIRST_PROGRAM + ProgramId.CRASH}
+            if not told:
+                assert analyst.analyse(game, seed=5) == analyst.analyse(other, seed=5)
+                compared += 1
+    assert compared > 40
 
 
 GAMES = 8

@@ -254,7 +254,7 @@ def test_halving_shares_all_simulations(considered: int, simulations: int) -> No
         assert spent.sum() > simulations - 2 * number
         rounds = left[number][each[number] > 0]
         assert rounds[0] == min(number, simulations)
-        assert all(max(2, before // 2) == after for before, after in pairwise(rounds))
+        assert all(after <= max(2, before // 2) for before, after in pairwise(rounds))
 
 
 def test_the_improved_policy_doubts_means_of_few_simulations() -> None:
