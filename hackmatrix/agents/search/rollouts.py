@@ -23,7 +23,7 @@ from hackmatrix.environments.interface.environment import PyTree
 
 Array = jax.Array
 
-_AT_ONCE = 128  # simulations: with more of them many places stay empty
+_AT_ONCE = 64  # simulations: with more of them many places stay empty, and threads wait for others
 _DOUBT = 8.0  # simulations as which the network's value counts in the improved policy
 NONE = -1  # no action: a simulation has ended
 
@@ -95,43 +95,25 @@ def search(
     games, actions = valid.shape
     logits, values = model.judge(observations)
     log_probs = distribution.log_probabilities(logits, valid)
-    number = jnp.minimum(jnp.sum(valid, axis=1), settings.considered)
+    considered = min(settings.considered, actions)
+    number = jnp.minimum(jnp.sum(valid, axis=1), considered)
     number = jnp.where(jnp.exp(jnp.max(log_probs, axis=1)) > settings.sure, 0, number)
-    left, each = (
-        jnp.asarray(table)[number]
-        for table in halving(min(settings.considered, actions), settings.simulations)
-    )
-    most, weight = settings.simulations, model.weight(observations)
-    place = jnp.arange(most)
-    found = Found(
-        logits,
-        values,
-        visits=jnp.zeros(valid.shape),
-        totals=jnp.zeros(valid.shape),
-        lines=jnp.full((games, most, 1 + settings.moves), NONE, jnp.int8),
-    )
+    left, each = (jnp.asarray(table)[number] for table in halving(considered, settings.simulations))
+    weight = model.weight(observations)
+    shape = games, settings.simulations, 1 + settings.moves
+    zeros = jnp.zeros(valid.shape)
+    found = Found(logits, values, zeros, zeros, jnp.full(shape, NONE, jnp.int8))
 
     def play(round_: Array, carry: tuple[Found, Array, Array]) -> tuple[Found, Array, Array]:
         found, done, worlds = carry
         now, times = left[:, round_], each[:, round_]
-        order = _ranked(found, valid, weight)
-        here = place - done[:, None]
-        rank = here % jnp.maximum(now, 1)[:, None]
-        action = jnp.take_along_axis(order, rank, axis=1)
-        world = worlds[:, None] + here // jnp.maximum(now, 1)[:, None]
-        due = (here >= 0) & (here < (now * times)[:, None])
-        returns, lines = _returns(model, settings, due, action, world.astype(jnp.uint32))
-        which = jnp.arange(games)[:, None], action
-        found = found._replace(
-            visits=found.visits.at[which].add(due.astype(jnp.float32)),
-            totals=found.totals.at[which].add(jnp.where(due, returns, 0)),
-            lines=jnp.where(due[:, :, None], lines, found.lines),
-        )
+        trials = _Trials(done, worlds, now, times, _ranked(found, valid, weight, considered))
+        found = _with_trials(found, trials, model, settings)
         return found, done + now * times, worlds + times
 
-    zero = jnp.zeros(games, jnp.int32)
-    found, *_ = jax.lax.fori_loop(0, left.shape[1], play, (found, zero, zero))
-    return found, _ranked(found, valid, weight)[:, 0]
+    none = jnp.zeros(games, jnp.int32)
+    found, *_ = jax.lax.fori_loop(0, left.shape[1], play, (found, none, none))
+    return found, _ranked(found, valid, weight, 1)[:, 0]
 
 
 def improved(found: Found, valid: Array, weight: float) -> tuple[Array, Array]:
@@ -178,40 +160,50 @@ def halving(considered: int, simulations: int) -> tuple[np.ndarray, np.ndarray]:
     return left, each
 
 
-def _ranked(found: Found, valid: Array, weight: Array) -> Array:
-    """int32[N, A]: of the actions tried most the best one first."""
+def _ranked(found: Found, valid: Array, weight: Array, number: int) -> Array:
+    """int32[N, number]: the best of the actions that were tried most, the best one first."""
     visits = jnp.where(valid, found.visits, -1)
     left = visits == jnp.max(visits, axis=1, keepdims=True)
     score = found.logits + weight[:, None] * found.q()
-    return jnp.argsort(jnp.where(left, -score, jnp.inf), axis=1).astype(jnp.int32)
+    best: Array = jax.lax.top_k(jnp.where(left, score, -jnp.inf), number)[1]
+    return best
 
 
-def _returns(
-    model: Model, settings: Settings, due: Array, actions: Array, worlds: Array
-) -> tuple[Array, Array]:
-    """The returns float32[N, S] and lines int8[N, S, 1 + moves] of the simulations that are due.
+class _Trials(NamedTuple):
+    """The simulations of N games in a round."""
 
-    Those are few of all, so they are played some at once, one after the other.
+    done: Array  # int32[N], simulations before
+    worlds: Array  # int32[N], worlds in which the actions left have been tried
+    left: Array  # int32[N], actions
+    times: Array  # int32[N], how often each is tried now
+    order: Array  # int32[N, considered], actions, those left before the others
+
+
+def _with_trials(found: Found, trials: _Trials, model: Model, settings: Settings) -> Found:
+    """What is found, and what the simulations of a round bring, of all games in one row.
+
+    They are played some at once, one after the other, as there are many in one round and few in
+    another.
     """
-    games, most = due.shape
-    at_once = min(_AT_ONCE, games * most)
-    flat = due.reshape(-1)
-    (chosen,) = jnp.nonzero(flat, size=-(-flat.size // at_once) * at_once, fill_value=flat.size)
-    actions, worlds = actions.reshape(-1), worlds.reshape(-1)
+    ends = jnp.cumsum(trials.left * trials.times)
+    games = ends.size
 
-    def some(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        at = jax.lax.dynamic_slice(chosen, (i * at_once,), (at_once,))
-        one = jnp.minimum(at, flat.size - 1)
-        made = _rollouts(
-            model, settings, (one // most).astype(jnp.int32), actions[one], worlds[one]
+    def some(i: Array, found: Found) -> Found:
+        number = i * _AT_ONCE + jnp.arange(_AT_ONCE)
+        due = jnp.searchsorted(ends, number, side="right")
+        game = jnp.minimum(due, games - 1)  # numbers beyond the last one are of no game
+        place = number - jnp.where(game > 0, ends[game - 1], 0)
+        left = jnp.maximum(trials.left[game], 1)
+        action = trials.order[game, place % left]
+        world = (trials.worlds[game] + place // left).astype(jnp.uint32)
+        returns, lines = _rollouts(model, settings, game, action, world)
+        return found._replace(
+            visits=found.visits.at[due, action].add(1, mode="drop"),
+            totals=found.totals.at[due, action].add(returns, mode="drop"),
+            lines=found.lines.at[due, trials.done[game] + place].set(lines, mode="drop"),
         )
-        returns, lines = carry
-        return returns.at[at].set(made[0], mode="drop"), lines.at[at].set(made[1], mode="drop")
 
-    start = jnp.zeros(flat.size), jnp.full((flat.size, 1 + settings.moves), NONE, jnp.int8)
-    batches = (jnp.sum(flat) + at_once - 1) // at_once
-    returns, lines = jax.lax.fori_loop(0, batches, some, start)
-    return returns.reshape(games, most), lines.reshape(games, most, -1)
+    return jax.lax.fori_loop(0, (ends[-1] + _AT_ONCE - 1) // _AT_ONCE, some, found)
 
 
 def _rollouts(
