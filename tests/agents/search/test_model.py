@@ -27,6 +27,7 @@ from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.game.rules.observation import number_of
 from hackmatrix.game.rules.programs import ProgramId
+from hackmatrix.research.evaluation import games as evaluation
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 
@@ -127,11 +128,15 @@ def test_it_chooses_valid_actions_and_the_same_ones_again() -> None:
 
 
 @pytest.mark.slow
-def test_it_plays_whole_games() -> None:
+def test_it_plays_whole_games_by_however_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = policy(**RUN)
     env = make_environment(mine.environment, mine.observation)
     player = search_player("it", Searcher.of(mine, 4), mine.params)
     games = play(env, player, Limits(episodes=GAMES, max_steps=40))
+    monkeypatch.setattr(evaluation, "_FEWEST", 1)
+    shared = play(env, player._replace(threads=3), Limits(episodes=GAMES, max_steps=40))
+    for one, other in zip(jax.tree.leaves(games), jax.tree.leaves(shared), strict=True):
+        np.testing.assert_array_equal(one, other)
     died = number_of(games.final_observation, "hp") == 0
     assert (died == games.terminated).all()  # an action that is not valid ends a game, too
     assert games.lengths.max() == 40 or died.all()
