@@ -23,7 +23,7 @@ class Choice(NamedTuple):
     prior: float  # the network's probability
     visits: int  # simulations that began with it
     value: float | None  # their mean return; None if there was none
-    line: tuple[int, ...]  # how most of them went on, from this action on
+    line: tuple[int, ...]  # how a quarter of them or more went on, from this action on
 
 
 class Analysis(NamedTuple):
@@ -90,17 +90,17 @@ def _choice(found: Found, action: int, priors: Any) -> Choice:
     visits = int(found.visits[action])
     value = float(found.totals[action]) / visits if visits else None
     lines = found.lines[found.lines[:, 0] == action]
-    return Choice(action, float(priors[action]), visits, value, (action, *_sequel(lines[:, 1:])))
+    return Choice(action, float(priors[action]), visits, value, (action, *sequel(lines[:, 1:])))
 
 
-def _sequel(lines: Any) -> list[int]:
-    """Action by action what most of the lines do that did the same so far."""
-    sequel = list[int]()
+def sequel(lines: Any) -> list[int]:
+    """Action by action what most do of the lines int[L, M], as long as a quarter of all agrees."""
+    followed, fewest = list[int](), len(lines) / 4
     while lines.size:
         actions, counts = np.unique(lines[:, 0], return_counts=True)
         action = int(actions[counts.argmax()])
-        if action == NONE:
+        if action == NONE or counts.max() < fewest:
             break
-        sequel.append(action)
+        followed.append(action)
         lines = lines[lines[:, 0] == action, 1:]
-    return sequel
+    return followed

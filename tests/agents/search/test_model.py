@@ -21,7 +21,9 @@ from hackmatrix.agents.search.model import Searcher, weight_of_returns
 from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
+from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.registry import make_environment
+from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
@@ -125,6 +127,27 @@ def test_it_chooses_valid_actions_and_the_same_ones_again() -> None:
     assert masks[np.arange(GAMES), actions].all()
     again = choose(records, memory, jnp.asarray(masks))
     np.testing.assert_array_equal(again, actions)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not native.available, reason="there is no native engine")
+def test_it_finds_the_same_in_games_of_either_engine() -> None:
+    rng = random.Random(12)
+    states = [rich_game(rng) for _ in range(GAMES)]
+    records = jnp.asarray(np.array([np.frombuffer(observe(s), np.uint8) for s in states]))
+    masks = np.array([[a in Game(s).valid_actions() for a in range(NUM_ACTIONS)] for s in states])
+    parts = [Memory.of(state) for state in states]
+    memory = jax.tree.map(lambda *memories: jnp.concatenate(memories), *parts)
+    searcher, params = Searcher.of(policy(**RUN), 16), policy(**RUN).params
+
+    def found(engine: str) -> Any:
+        env = HackMatrixEnv(layout="tactical", auto_reset=False, reward="progress", engine=engine)
+        search = jax.jit(searcher._replace(env=env).search)
+        return search(params, memory, records, masks, jnp.arange(GAMES, dtype=jnp.uint32))
+
+    of_both = zip(*map(jax.tree.leaves, map(found, ("native", "jax"))), strict=True)
+    for ours, theirs in of_both:
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.slow
