@@ -58,7 +58,7 @@ class Settings(NamedTuple):
     discount: float  # of the rewards and values that the network was trained on
     moves: int  # of the network after the action in question
     considered: int = 8  # actions that share the simulations, the most probable ones
-    sure: float = 0.99  # probability above which the network's action needs no simulation
+    sure: float = 0.999  # probability above which the network's action needs no simulation
 
     @property
     def trace(self) -> float:
