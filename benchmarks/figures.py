@@ -57,7 +57,7 @@ _SPEEDS = ("median", "min", "max", "num_envs")
 FIGURES = {
     "agent": Figure("the shipped agent wins", "hackmatrix evaluate --episodes 2000", _RATES, _wins),
     "search": Figure(
-        "- with a tree search of 8 simulations before each action",
+        "- with a search of 8 simulations before each action",
         "hackmatrix evaluate shipped@8 --episodes 1000 --seed 5",
         _RATES,
         _wins,

@@ -76,7 +76,7 @@ def measure(options: SearchOptions) -> Rates:
     lines_plot(
         plot,
         {"network": ours, "scripted player": theirs},
-        title="Games won with a tree search before each action",
+        title="Games won with a search before each action",
         x_label="simulations",
         y_label="wins",
     )

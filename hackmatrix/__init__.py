@@ -148,7 +148,7 @@ def evaluate(
         seed: the seed of the games, none of which is ever trained on.
         max_steps: actions after which a game is cut off.
         greedy: whether the network takes its most probable action instead of sampling one.
-        search: simulations of a tree search before each action of a network; none without.
+        search: simulations of a search before each action of a network; none without.
 
     Returns:
         The results with their 95 % intervals: `report.wins`, `report.stages` and `report.score`

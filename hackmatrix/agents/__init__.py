@@ -1,1 +1,1 @@
-"""Who plays: networks, the scripted player, tree search, and the agents by name."""
+"""Who plays: networks, the scripted player, search, and the agents by name."""

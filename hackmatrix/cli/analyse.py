@@ -1,4 +1,4 @@
-"""`hackmatrix analyse`: how a network, and a tree search with it, evaluate a position."""
+"""`hackmatrix analyse`: how a network, and a search with it, evaluate a position."""
 
 import dataclasses
 import json
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
         AnalyseOptions,
         argv,
         command="hackmatrix analyse",
-        purpose="Shows how a network, and a tree search with it, evaluate a position.",
+        purpose="Shows how a network, and a search with it, evaluate a position.",
         example=_EXAMPLE,
     )
     game = _game(options.position)

@@ -1,4 +1,4 @@
-"""`hackmatrix teach`: a tree search teaches the network that it searches with."""
+"""`hackmatrix teach`: a search teaches the network that it searches with."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         TeachOptions,
         argv,
         command="hackmatrix teach",
-        purpose="Trains a network on the choices of a tree search that uses it (expert iteration).",
+        purpose="Trains a network on the choices of a search that uses it (expert iteration).",
         example=_EXAMPLE,
     )
     from hackmatrix.agents.networks.policy import load_policy

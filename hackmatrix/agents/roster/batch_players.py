@@ -13,11 +13,12 @@ from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.agents.search.model import Searcher
 from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id, make_environment, own_code
 
 Array = jax.Array
-_SEARCHED_AT_ONCE = 256  # games; with fewer a move costs more, with more the last ones take longer
+_SEARCHED_AT_ONCE = 512  # games; with fewer a move costs more, with more the last ones take longer
 
 
 class Player(NamedTuple):
@@ -34,6 +35,7 @@ class Player(NamedTuple):
     choose: Callable[[PyTree, PyTree, PyTree, Array, Array], tuple[Array, PyTree]]
     initial_carry: Callable[[int], PyTree] = lambda _: ()
     places: int = 1024  # games at once
+    threads: int = 1  # that share the games, where its programs occupy one core each
 
 
 def network_player(name: str, network: Network, params: PyTree, *, greedy: bool) -> Player:
@@ -62,7 +64,8 @@ def search_player(name: str, searcher: Searcher, params: PyTree) -> Player:
         _, actions = searcher.search(params, memory, observations, masks, words)
         return actions, memory
 
-    return Player(name, params, choose, Memory.empty, _SEARCHED_AT_ONCE)
+    threads = num_cores() if jax.default_backend() == "cpu" else 1
+    return Player(name, params, choose, Memory.empty, _SEARCHED_AT_ONCE, threads)
 
 
 def random_player() -> Player:

@@ -29,7 +29,7 @@ AN_AGENT = (
     "exit, `scripted` plays well by rules of thumb; NAME@32 searches with the network of NAME, 32 "
     "simulations per action"
 )
-SEARCH = "simulations per action of a tree search with the agent's network, as in NAME@N"
+SEARCH = "simulations per action of a search with the agent's network, as in NAME@N"
 
 
 class AgentName(NamedTuple):

@@ -1,1 +1,1 @@
-"""Tree search at play time, on games made up from what the player sees."""
+"""Search at play time, on games made up from what the player sees."""

@@ -10,7 +10,7 @@ import numpy as np
 from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.search.model import Searcher
-from hackmatrix.agents.search.tree import Tree
+from hackmatrix.agents.search.rollouts import NONE, Found
 from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe_saved
@@ -23,7 +23,7 @@ class Choice(NamedTuple):
     prior: float  # the network's probability
     visits: int  # simulations that began with it
     value: float | None  # their mean return; None if there was none
-    line: tuple[int, ...]  # the sequel that they tried most, from this action on
+    line: tuple[int, ...]  # how a quarter of them or more went on, from this action on
 
 
 class Analysis(NamedTuple):
@@ -49,7 +49,9 @@ class Analyst:
             UserError: the policy's network can't be searched with.
         """
         self._params = policy.params
-        self._searcher = Searcher.of(policy, simulations)
+        searcher = Searcher.of(policy, simulations)
+        # Who asks about one position wants to see more than the action that the network is sure of.
+        self._searcher = searcher._replace(settings=searcher.settings._replace(sure=1.0))
         self._search = jax.jit(self._search_one)
 
     def analyse(self, game: Game, seed: int = 0) -> Analysis:
@@ -72,29 +74,33 @@ class Analyst:
         seen, memory = jnp.frombuffer(record, jnp.uint8), Memory.of_records(saved)
         mask = jnp.asarray(valid, bool)
         results = self._search(self._params, memory, seen, mask, jnp.uint32(seed))
-        tree, priors, action = jax.device_get(results)
-        choices = [_choice(tree, int(each), priors) for each in np.flatnonzero(valid)]
+        found, priors, action = jax.device_get(results)
+        choices = [_choice(found, int(each), priors) for each in np.flatnonzero(valid)]
         choices.sort(key=lambda choice: -choice.prior)
-        return Analysis(float(tree.values[0]), tuple(choices), int(action))
+        return Analysis(float(found.values), tuple(choices), int(action))
 
     def _search_one(self, params: Any, memory: Memory, record: Any, valid: Any, seed: Any) -> Any:
         searcher, masks = self._searcher, valid[None]
-        tree, action = searcher.search(params, memory, record[None], masks, seed[None])
-        priors = jnp.exp(distribution.log_probabilities(tree.root().logits, masks))
-        return jax.tree.map(lambda x: x[0], (tree, priors, action))
+        found, action = searcher.search(params, memory, record[None], masks, seed[None])
+        priors = jnp.exp(distribution.log_probabilities(found.logits, masks))
+        return jax.tree.map(lambda x: x[0], (found, priors, action))
 
 
-def _choice(tree: Tree, action: int, priors: Any) -> Choice:
-    visits = int(tree.visits[0, action])
-    value = float(tree.totals[0, action]) / visits if visits else None
-    return Choice(action, float(priors[action]), visits, value, tuple(_line(tree, action)))
+def _choice(found: Found, action: int, priors: Any) -> Choice:
+    visits = int(found.visits[action])
+    value = float(found.totals[action]) / visits if visits else None
+    lines = found.lines[found.lines[:, 0] == action]
+    return Choice(action, float(priors[action]), visits, value, (action, *sequel(lines[:, 1:])))
 
 
-def _line(tree: Tree, action: int) -> list[int]:
-    """The actions tried most, from an action of the root on."""
-    line, node = [action], int(tree.children[0, action])
-    while node and tree.visits[node].any():
-        action = int(np.argmax(tree.visits[node]))
-        line.append(action)
-        node = int(tree.children[node, action])
-    return line
+def sequel(lines: Any) -> list[int]:
+    """Action by action what most do of the lines int[L, M], as long as a quarter of all agrees."""
+    followed, fewest = list[int](), len(lines) / 4
+    while lines.size:
+        actions, counts = np.unique(lines[:, 0], return_counts=True)
+        action = int(actions[counts.argmax()])
+        if action == NONE or counts.max() < fewest:
+            break
+        followed.append(action)
+        lines = lines[lines[:, 0] == action, 1:]
+    return followed

@@ -7,19 +7,23 @@ import jax.numpy as jnp
 
 from hackmatrix.agents.networks.network import Network, encoded
 from hackmatrix.agents.networks.policy import Policy
-from hackmatrix.agents.search.determinization import imagined
+from hackmatrix.agents.search.rollouts import Found, Model, Settings, search
 from hackmatrix.agents.search.searchable import check_searchable
-from hackmatrix.agents.search.tree import Model, Settings, Tree, search
 from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.interface.environment import PyTree
-from hackmatrix.game.jaxgame.dice import Dice
+from hackmatrix.game.jaxgame.dice import draw
+from hackmatrix.game.rules.chance import Site
 from hackmatrix.game.rules.observation import number_of
 
 Array = jax.Array
 
-_WEIGHT = 30.0  # logits
+
+# Moves of a simulation: the value after more of them is a better one, but it takes more simulations
+# to read it through the luck of all these moves.
+_MOST_MOVES = 24
+_WEIGHT = 100.0  # logits
 _PATIENCE = 40.0  # turns of a stage
 
 
@@ -43,12 +47,13 @@ class Searcher(NamedTuple):
         env = HackMatrixEnv(
             layout=policy.observation, auto_reset=False, reward=run.get("reward", "game")
         )
-        return cls(env, network, Settings(simulations, run["gamma"]))
+        moves = min(max(1, simulations // 4), _MOST_MOVES)
+        return cls(env, network, Settings(simulations, run["gamma"], moves))
 
     def search(
         self, params: PyTree, memory: Memory, observations: Array, masks: Array, words: Array
-    ) -> tuple[Tree, Array]:
-        """The tree of N games, and the valid actions int32[N] that it chooses.
+    ) -> tuple[Found, Array]:
+        """What it finds of N games, and the valid actions int32[N] that it chooses.
 
         What it knows of the games are these observations, present and past.
 
@@ -59,15 +64,20 @@ class Searcher(NamedTuple):
             masks: bool[N, 28], the valid actions.
             words: uint32[N], from which hidden facts and dice are drawn.
         """
-        return search(self._model(params, memory, words), self.settings, observations, masks)
+        model = self._model(params, memory, observations, words)
+        return search(model, self.settings, observations, masks)
 
-    def _model(self, params: PyTree, memory: Memory, words: Array) -> Model:
-        zero = jnp.zeros(words.shape, jnp.int32)
-
-        def imagine(observations: Array, number: Array) -> EnvState:
-            dice = Dice(words, number, jnp.zeros_like(words))
-            games = self.env.games.from_state(imagined(observations, memory, dice))
+    def _model(self, params: PyTree, memory: Memory, seen: Array, words: Array) -> Model:
+        def imagine(which: Array, worlds: Array) -> EnvState:
+            known = seen[which], memory.records[which], memory.saved[which]
+            zero = jnp.zeros(which.shape, jnp.int32)
+            games = self.env.games.imagined(*known, words[which], worlds)
             return EnvState(games, episode_return=zero, episode_length=zero)
+
+        def uniform(which: Array, worlds: Array, move: Array) -> Array:
+            # The dice of the made-up game, thrown for what is no draw of the game.
+            drawn = draw(words[which], worlds, move.astype(jnp.uint32), len(Site), 0)
+            return (drawn >> 9).astype(jnp.float32) / (1 << 23)
 
         def step(states: EnvState, actions: Array) -> tuple[Array, EnvState, Array, Array]:
             stepped = jax.vmap(self.env.step, (None, 0, 0))(None, states, actions)
@@ -78,15 +88,16 @@ class Searcher(NamedTuple):
             logits, values, _ = self.network(params, encoded(self.network, observations), ())
             return logits, values
 
-        return Model(imagine, step, jax.vmap(self.env.action_mask), judge, weight_of_returns)
+        return Model(
+            imagine, uniform, step, jax.vmap(self.env.action_mask), judge, weight_of_returns
+        )
 
 
 def weight_of_returns(observations: Array) -> Array:
     """float32[N]: logits that a reward of 1 is worth to a search from these observations.
 
-    The network's value is wrong in places where the network itself never goes. Where it promises
-    more of staying than of leaving a stage, a search that believed it would stay for ever. So the
-    longer a stage lasts, the less returns are worth beside the network's own choice.
+    The longer a stage lasts, the less returns are worth beside the network's own choice: otherwise
+    a search that believes the best to be still to come would stay for ever.
     """
     turn = number_of(observations, "turn")
     return _WEIGHT * jnp.minimum(1, _PATIENCE / jnp.maximum(turn, 1))

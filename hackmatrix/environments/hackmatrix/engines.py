@@ -44,6 +44,11 @@ class Engine(Protocol):
     def observe(self, games: Any) -> Array:
         """uint8[N, RECORD_SIZE]: the observations of N games."""
 
+    def imagined(
+        self, records: Array, remembered: Array, saved: Array, streams: Array, episodes: Array
+    ) -> Any:
+        """N games that look as these observations: `game/foresight/jax_imagined.py`."""
+
     def tactical_numbers(self, records: Array) -> Array:
         """int8[N, TACTICAL_SIZE]: the integers of the layout `tactical`, of observations."""
 

@@ -10,6 +10,7 @@ from hackmatrix.environments.hackmatrix import training_reward
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.game.engine import state as engine
 from hackmatrix.game.foresight import jax_layout
+from hackmatrix.game.foresight.jax_imagined import imagined
 from hackmatrix.game.jaxgame import actions, batch, undo
 from hackmatrix.game.jaxgame.conversion import state_from_engine
 from hackmatrix.game.jaxgame.game import new_game
@@ -17,6 +18,8 @@ from hackmatrix.game.jaxgame.state import Ending, State
 from hackmatrix.game.rules.rewards import UNIT
 
 Array = jax.Array
+
+__all__ = ["imagined"]
 
 Game = State
 NAME = "jax"

@@ -12,11 +12,11 @@ from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.native import xla
 from hackmatrix.game.native.conversion import games_from_engine
 from hackmatrix.game.native.layout import SAVED_POSITIONS, STATE
-from hackmatrix.game.native.xla import Games, tactical_numbers
+from hackmatrix.game.native.xla import Games, imagined, tactical_numbers
 
 Array = jax.Array
 
-__all__ = ["tactical_numbers"]
+__all__ = ["imagined", "tactical_numbers"]
 
 Game = Games
 NAME = "native"

@@ -2,6 +2,7 @@
 #include "xla.hpp"
 
 #include "batch.hpp"
+#include "imagined.hpp"
 #include "jax_state.hpp"
 #include "tactical.hpp"
 #include "xla/ffi/api/ffi.h"
@@ -79,6 +80,20 @@ ffi::Error step_of(Bytes states, Bytes saved, Ints returns, Ints lengths, Ints a
     return ffi::Error::Success();
 }
 
+ffi::Error imagine_games(Bytes seen, Bytes remembered, Ints count, Words streams, Words episodes,
+                         Made states, Made saved, MadeWords mask, int32_t threads) {
+    State* state = structs<State>(*states);
+    SavedPositions* positions = structs<SavedPositions>(*saved);
+    std::memset(saved->typed_data(), 0, saved->size_bytes());
+    for_each_game(streams.element_count(), threads, [&](size_t i) {
+        imagine(seen.typed_data() + i * RECORD_SIZE,
+                remembered.typed_data() + i * MAX_SAVED_STATES * RECORD_SIZE, count.typed_data()[i],
+                {streams.typed_data()[i], episodes.typed_data()[i], 0}, state[i], positions[i]);
+        mask->typed_data()[i] = valid_actions(state[i]);
+    });
+    return ffi::Error::Success();
+}
+
 ffi::Error tactical_games(Bytes records, ffi::ResultBuffer<ffi::S8> numbers, int32_t threads) {
     auto* to = reinterpret_cast<Tactical*>(numbers->typed_data());
     for_each_game(numbers->dimensions()[0], threads, [&](size_t i) {
@@ -132,6 +147,17 @@ XLA_FFI_DEFINE_HANDLER(on_observe, observe_games,
                            .Arg<Bytes>()
                            .Ret<Bytes>()
                            .Attr<int32_t>("threads"));
+XLA_FFI_DEFINE_HANDLER(on_imagine, imagine_games,
+                       ffi::Ffi::Bind()
+                           .Arg<Bytes>()
+                           .Arg<Bytes>()
+                           .Arg<Ints>()
+                           .Arg<Words>()
+                           .Arg<Words>()
+                           .Ret<Bytes>()
+                           .Ret<Bytes>()
+                           .Ret<Words>()
+                           .Attr<int32_t>("threads"));
 XLA_FFI_DEFINE_HANDLER(on_tactical, tactical_games,
                        ffi::Ffi::Bind()
                            .Arg<Bytes>()
@@ -169,6 +195,7 @@ ON_WORDS(on_saved, from_words<Position>, Words, Bytes);
 std::vector<std::pair<const char*, void*>> xla_handlers() {
     return {{"reset", reinterpret_cast<void*>(on_reset)},
             {"observe", reinterpret_cast<void*>(on_observe)},
+            {"imagine", reinterpret_cast<void*>(on_imagine)},
             {"tactical", reinterpret_cast<void*>(on_tactical)},
             {"masks", reinterpret_cast<void*>(on_masks)},
             {"state_words", reinterpret_cast<void*>(on_state_words)},

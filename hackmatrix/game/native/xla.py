@@ -56,6 +56,18 @@ def observe(games: Games) -> jax.Array:
     return records
 
 
+def imagined(
+    records: jax.Array,
+    remembered: jax.Array,
+    saved: jax.Array,
+    streams: jax.Array,
+    episodes: jax.Array,
+) -> Games:
+    """Games that look as records, see `game/foresight/jax_imagined.py`; their clock is 0."""
+    call = _call("imagine", _games(streams.size))
+    return Games(*call(records, remembered, saved, streams, episodes))
+
+
 def tactical_numbers(records: jax.Array) -> jax.Array:
     """int8[N, TACTICAL_SIZE]: the integers of the layout `tactical`, of observations."""
     call = _call("tactical", _rows(len(records), TACTICAL_SIZE, dtype=jnp.int8))

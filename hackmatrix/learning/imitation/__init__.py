@@ -1,1 +1,1 @@
-"""Imitation: a network learns from recorded games, and from its own tree search."""
+"""Imitation: a network learns from recorded games, and from its own search."""

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import encoded
 from hackmatrix.agents.search.model import Searcher
-from hackmatrix.agents.search.tree import improved
+from hackmatrix.agents.search.rollouts import improved
 from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.interface.environment import PyTree
@@ -79,13 +79,13 @@ class Lecturer:
         masks = jax.vmap(self._env.action_mask)(games.env_state)
         keys = keys_for(self._seed, Purpose.ACTION, games.time, each=self._numbers)
         words, uniforms = jax.vmap(jax.random.bits)(keys), jax.vmap(jax.random.uniform)(keys)
-        tree, choice = searcher.search(params, memory, seen, masks, words)
-        own = distribution.log_probabilities(tree.root().logits, masks)
+        found, choice = searcher.search(params, memory, seen, masks, words)
+        own = distribution.log_probabilities(found.logits, masks)
         sampled = distribution.sample(own, masks, uniforms)
         actions = jnp.where(self._numbers % 2 == 0, choice, sampled)
         keys = keys_for(self._seed, Purpose.ENVIRONMENT, games.time, each=self._numbers)
         stepped: Any = jax.vmap(self._env.step)(keys, games.env_state, actions)
-        policy, value = improved(tree, masks, self._weight)
+        policy, value = improved(found, masks, self._weight)
         lesson = Lessons(
             encoded(searcher.network, seen),
             distribution.pack_mask(masks),

@@ -41,7 +41,7 @@ class Facts:
     games: int  # the numbers 0 .. games - 1
     max_steps: int  # actions after which a game was cut off
     greedy: bool  # whether a network took its most probable action
-    search: int | None  # simulations of a tree search before each action
+    search: int | None  # simulations of a search before each action
     steps: int  # actions in all games
     version: str  # of this package
     format: int = FORMAT

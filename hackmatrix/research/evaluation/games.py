@@ -9,7 +9,8 @@ Where a game ends, the next one starts in its place. All are played to their end
 count as much as short ones.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -30,6 +31,7 @@ from hackmatrix.research.evaluation.seeding import EVALUATION, Family
 Array = jax.Array
 
 SELECTION = 2**30  # the first game that chooses params during training
+_FEWEST = 64  # games that are worth a thread
 
 
 class _Places(struct.PyTreeNode):
@@ -106,8 +108,10 @@ class Games:
         self.record = record
         self.rewards = rewards
         self.family = family
-        self.places = min(limits.episodes, player.places)
-        self._play = jax.jit(self._play_all)
+        self._parts = max(1, min(player.threads, limits.episodes // _FEWEST))
+        self._episodes = -(-limits.episodes // self._parts)  # of each part
+        self.places = min(self._episodes, player.places)
+        self._play: Callable[..., Any] = jax.jit(self._play_all)
 
     def play(
         self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None
@@ -148,14 +152,28 @@ class Games:
         allowed = np.ones(self.env.num_actions, bool)
         allowed[list(forbidden)] = False
         start = self.limits.first if first is None else first
-        first, seed = jnp.int32(start), jnp.uint32(self.limits.seed)
-        played = self._play(params, jnp.asarray(allowed), seed, first)
-        games, history = jax.device_get(played)
+        games, history = self._joined(
+            [
+                (params, jnp.asarray(allowed), jnp.uint32(self.limits.seed), jnp.int32(first))
+                for first in range(start, start + self._parts * self._episodes, self._episodes)
+            ]
+        )
         if (games.actions.sum(axis=1) < games.lengths).any():
             raise UserError(
                 f"actions must be 0..{self.env.num_actions - 1}, the policy took others"
             )
         return games, history
+
+    def _joined(self, parts: list[tuple[Any, ...]]) -> Any:
+        """The results of the parts, each played in a thread; the last may have games too many."""
+        if len(parts) == 1:
+            return jax.device_get(self._play(*parts[0]))
+        if isinstance(self._play, jax.stages.Wrapped):  # else each thread would compile it
+            self._play = self._play.lower(*parts[0]).compile()
+        with ThreadPoolExecutor(len(parts)) as pool:
+            played = pool.map(lambda part: jax.device_get(self._play(*part)), parts)
+            count = self.limits.episodes
+            return jax.tree.map(lambda *arrays: np.concatenate(arrays)[:count], *played)
 
     def _play_all(
         self, params: PyTree, allowed: Array, seed: Array, first: Array
@@ -168,7 +186,7 @@ class Games:
         return end.results, end.history
 
     def _start(self, seed: Array, first: Array) -> _Play:
-        count = self.limits.episodes
+        count = self._episodes
         places = self._begun(seed, first + jnp.arange(self.places))
 
         def for_each_game(x: Array) -> Array:
@@ -184,7 +202,7 @@ class Games:
     def _empty_history(self) -> _History | None:
         if not self.record:
             return None
-        shape = (self.limits.episodes, self.limits.max_steps)
+        shape = (self._episodes, self.limits.max_steps)
         return _History(jnp.zeros(shape, jnp.uint8), jnp.zeros(shape) if self.rewards else None)
 
     def _begun(self, seed: Array, numbers: Array) -> _Places:
@@ -209,7 +227,7 @@ class Games:
         self, play: _Play, params: PyTree, allowed: Array, seed: Array, first: Array
     ) -> _Play:
         places, actions, reward, ended = self._stepped(play.places, params, allowed, seed)
-        times, games = play.places.played.lengths, self.limits.episodes
+        times, games = play.places.played.lengths, self._episodes
         index = places.number - first
         due = jnp.where(ended, index, games)  # beyond the last: dropped
         results = jax.tree.map(

@@ -10,20 +10,26 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lockstep_starts import rich
+from look_alikes import other_secrets, rich_game
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.roster.batch_players import search_player
+from hackmatrix.agents.search.analysis import Analyst
 from hackmatrix.agents.search.model import Searcher, weight_of_returns
 from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
+from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.registry import make_environment
+from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
-from hackmatrix.game.rules.actions import NUM_ACTIONS
+from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS
 from hackmatrix.game.rules.observation import number_of
+from hackmatrix.game.rules.programs import ProgramId
+from hackmatrix.research.evaluation import games as evaluation
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 
@@ -74,7 +80,27 @@ def test_the_longer_a_stage_lasts_the_less_returns_are_worth() -> None:
         state.turn = turn
         records.append(np.frombuffer(observe(state), np.uint8))
     weights = weight_of_returns(jnp.asarray(np.array(records)))
-    np.testing.assert_allclose(weights, [30, 30, 15, 3])
+    np.testing.assert_allclose(weights, [100, 100, 50, 10])
+
+
+def test_what_a_player_can_not_see_changes_nothing_that_is_found() -> None:
+    """Priors, visits, means, lines and choices of rollouts through games with other secrets.
+
+    CRASH alone tells a player something: it is valid beside a hidden cryptog.
+    """
+    rng, compared = random.Random(3), 0
+    analyst = Analyst(policy(**RUN), 16)
+    for _ in range(24):
+        game = Game(rich_game(rng))
+        for _ in range(2):
+            other = Game(other_secrets(game.state, rng))
+            assert other.state != game.state
+            told = set(game.valid_actions()) ^ set(other.valid_actions())
+            assert told <= {FIRST_PROGRAM + ProgramId.CRASH}
+            if not told:
+                assert analyst.analyse(game, seed=5) == analyst.analyse(other, seed=5)
+                compared += 1
+    assert compared > 40
 
 
 GAMES = 8
@@ -104,11 +130,36 @@ def test_it_chooses_valid_actions_and_the_same_ones_again() -> None:
 
 
 @pytest.mark.slow
-def test_it_plays_whole_games() -> None:
+@pytest.mark.skipif(not native.available, reason="there is no native engine")
+def test_it_finds_the_same_in_games_of_either_engine() -> None:
+    rng = random.Random(12)
+    states = [rich_game(rng) for _ in range(GAMES)]
+    records = jnp.asarray(np.array([np.frombuffer(observe(s), np.uint8) for s in states]))
+    masks = np.array([[a in Game(s).valid_actions() for a in range(NUM_ACTIONS)] for s in states])
+    parts = [Memory.of(state) for state in states]
+    memory = jax.tree.map(lambda *memories: jnp.concatenate(memories), *parts)
+    searcher, params = Searcher.of(policy(**RUN), 16), policy(**RUN).params
+
+    def found(engine: str) -> Any:
+        env = HackMatrixEnv(layout="tactical", auto_reset=False, reward="progress", engine=engine)
+        search = jax.jit(searcher._replace(env=env).search)
+        return search(params, memory, records, masks, jnp.arange(GAMES, dtype=jnp.uint32))
+
+    of_both = zip(*map(jax.tree.leaves, map(found, ("native", "jax"))), strict=True)
+    for ours, theirs in of_both:
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.slow
+def test_it_plays_whole_games_by_however_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = policy(**RUN)
     env = make_environment(mine.environment, mine.observation)
     player = search_player("it", Searcher.of(mine, 4), mine.params)
     games = play(env, player, Limits(episodes=GAMES, max_steps=40))
+    monkeypatch.setattr(evaluation, "_FEWEST", 1)
+    shared = play(env, player._replace(threads=3), Limits(episodes=GAMES, max_steps=40))
+    for one, other in zip(jax.tree.leaves(games), jax.tree.leaves(shared), strict=True):
+        np.testing.assert_array_equal(one, other)
     died = number_of(games.final_observation, "hp") == 0
     assert (died == games.terminated).all()  # an action that is not valid ends a game, too
     assert games.lengths.max() == 40 or died.all()

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "batch.hpp"
+#include "imagined.hpp"
 
 using namespace hackmatrix;
 
@@ -35,6 +36,25 @@ void fill(State& state) {
     state.stage = uint8_t(1 + below(LAST_STAGE));
 }
 
+// Plays on for some actions in a game imagined by a record, with other records to go back to.
+uint64_t play_imagined(const uint8_t* record) {
+    uint8_t remembered[MAX_SAVED_STATES * RECORD_SIZE], seen[RECORD_SIZE];
+    for (int place = 0; place < MAX_SAVED_STATES; place++)
+        std::memcpy(remembered + place * RECORD_SIZE, record, RECORD_SIZE);
+    State state;
+    SavedPositions saved{};
+    imagine(record, remembered, below(MAX_SAVED_STATES + 1), {number, 3, 0}, state, saved);
+    uint64_t sum = 0;
+    for (int left = below(4); left > 0 && valid_actions(state); left--) {
+        int32_t parts[NUM_PARTS];
+        uint32_t mask = valid_actions(state);
+        step(state, saved, nth(mask, below(size(mask))), parts);
+        observe(state, seen);
+        for (int byte : seen) sum += uint64_t(byte);
+    }
+    return sum;
+}
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -54,6 +74,7 @@ int main(int, char** argv) {
             observe(state, record);
             for (int part : parts) sum += uint64_t(part);
             for (int byte : record) sum += uint64_t(byte);
+            if (below(4) == 0 && state.over == RUNNING) sum += play_imagined(record);
             steps++;
             if (state.player.hp && below(3)) state.player.hp = PLAYER_HP;
         }

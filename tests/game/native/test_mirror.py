@@ -23,6 +23,7 @@ NATIVE_FILES = {
     "batch": "many games at once, as the environment steps them",
     "board": "of `rules/`: the geometry, and sets of cells as bits",
     "features": "of `foresight/`: the layouts `classic` and `full`",
+    "imagined": "of `foresight/`: games as the player can imagine them",
     "jax_state": "to and from the words of the JAX engine",
     "record": "reads what `observation.hpp` makes",
     "rules": "of `rules/`: the numbers",

@@ -13,6 +13,7 @@ from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.roster.batch_players import network_player, random_player
 from hackmatrix.environments.interface.environment import Step
 from hackmatrix.environments.interface.report import PlayedGames
+from hackmatrix.research.evaluation import games
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
 
@@ -39,9 +40,14 @@ class Lengths(probes.Probe):
         return obs, state, after.time.astype(jnp.float32), ended, jnp.bool_(False), info
 
 
-@pytest.mark.parametrize("places", [3, 16, 20, 1024])
-def test_every_game_counts_once_from_its_start_to_its_end(places: int) -> None:
-    player = random_player()._replace(places=places)
+@pytest.mark.parametrize(
+    ("places", "threads"), [(3, 1), (16, 1), (20, 1), (1024, 1), (3, 2), (1024, 3)]
+)
+def test_every_game_counts_once_from_its_start_to_its_end(
+    places: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(games, "_FEWEST", 2)
+    player = random_player()._replace(places=places, threads=threads)
     played = play(Lengths(), player, Limits(episodes=20, seed=5))
     length = 1 + np.arange(20) % 7
     np.testing.assert_array_equal(played.lengths, length)

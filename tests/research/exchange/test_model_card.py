@@ -80,7 +80,7 @@ def test_games_that_were_played_for_it_have_intervals() -> None:
         ({"cloned": {"data": "d"}}, "It learned from recorded games of a player: d."),
         (
             {"taught": {"from": "x.npz"}},
-            "A tree search taught it in its own games, beginning",
+            "A search taught it in its own games, beginning",
         ),
         ({**TRAINED, "config": {"init_from": "y.npz"}}, "beginning with the params of y.npz"),
     ],

@@ -5,9 +5,9 @@ will become and where cryptogs hide. Here all that is drawn anew. As nothing but
 fresh dice goes in, a search on these games can't know more than the player.
 
 The positions that are saved for UNDO are made up likewise, from what the player remembers to have
-seen there (`undo_history.py`). What else it could remember is left out: turns of a transmission
-beyond 4, the order of the pieces in their lists, which of them came from scheduled spawns, and what
-else stands on the cell of an enemy.
+seen there (`agents/search/undo_history.py`). What else it could remember is left out: turns of a
+transmission beyond 4, the order of the pieces in their lists, which of them came from scheduled
+spawns, and what else stands on the cell of an enemy.
 """
 
 from dataclasses import fields, replace
@@ -17,9 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.agents.search.pieces import enemies_of, transmissions_of
-from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.game.foresight.jax_board import ground
+from hackmatrix.game.foresight.jax_imagined_pieces import enemies_of, transmissions_of
 from hackmatrix.game.jaxgame import bitboard, planes, undo
 from hackmatrix.game.jaxgame.bitboard import CellSet, Set32
 from hackmatrix.game.jaxgame.control_flow import for_all, repeat, where
@@ -45,16 +44,20 @@ _SPAWN = np.array([program.spawn for program in PROGRAMS], np.int32)
 _EVERY_PROGRAM = np.uint32((1 << len(PROGRAMS)) - 1)
 
 
-def imagined(records: Array, memory: Memory, dice: Dice) -> State:
+def imagined(
+    records: Array, remembered: Array, saved: Array, streams: Array, episodes: Array
+) -> State:
     """N running games that look like these observations.
 
     Args:
         records: uint8[N, RECORD_SIZE], the observations.
-        memory: what the players remember, these observations included.
-        dice: uint32[N] each, the dice of the games. What the observations leave open is drawn from
-            them too: their clock should be 0, at which no action is ever taken.
+        remembered: uint8[N, 4, RECORD_SIZE], those to which UNDO would lead back, the newest last.
+        saved: int32[N], how many of them there are; the first 4 - saved are meaningless.
+        streams: uint32[N], of the games' dice. What the observations leave open is drawn from them
+            too: at clock 0, at which no action is ever taken.
+        episodes: uint32[N], likewise.
     """
-    seen = Records(records)
+    seen, dice = Records(records), Dice(streams, episodes, jnp.zeros_like(streams))
     position, enemies_at = _position(seen, dice)
     turn = position.turn
     state = State(
@@ -68,21 +71,21 @@ def imagined(records: Array, memory: Memory, dice: Dice) -> State:
         step=seen.flag("step"),
         enemies_at=enemies_at,
         transmissions_at=seen.cells("transmission"),
-        saved=_saved(memory, dice),
+        saved=_saved(remembered, saved, dice),
         over=jnp.int32(Ending.RUNNING),
     )
     rows = state.saved.rows
     return undo.with_rows(for_all(undo.without_rows(state), like=turn), rows)
 
 
-def _saved(memory: Memory, dice: Dice) -> SavedPositions:
+def _saved(remembered: Array, saved: Array, dice: Dice) -> SavedPositions:
     """The positions saved for UNDO, as the player remembers to have seen them."""
-    games, places, size = memory.records.shape
+    games, places, size = remembered.shape
     each = Dice(*(jnp.repeat(part, places) for part in dice))
-    position, _ = _position(Records(memory.records.reshape(-1, size)), each)
+    position, _ = _position(Records(remembered.reshape(-1, size)), each)
     words = undo.snapshot(for_all(position, like=position.turn))
     rows = jnp.stack(words, axis=-1).reshape(games, places, -1)
-    return SavedPositions(rows, count=memory.saved, newest=jnp.int32(places - 1))
+    return SavedPositions(rows, count=saved, newest=jnp.int32(places - 1))
 
 
 def _position(seen: Records, dice: Dice) -> tuple[Position, CellSet]:

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from lockstep_starts import new, quiet, rich
 
-from hackmatrix.agents.search.determinization import imagined
 from hackmatrix.agents.search.undo_history import Memory
+from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.state import Enemy, Position, State
-from hackmatrix.game.jaxgame import batch
+from hackmatrix.game.foresight.jax_imagined import imagined
+from hackmatrix.game.jaxgame import batch, undo
 from hackmatrix.game.jaxgame.conversion import state_to_engine
-from hackmatrix.game.jaxgame.dice import Dice
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
 from hackmatrix.game.rules.board import CELLS, Content, col, row
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.game.rules.observation import BYTE
-from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
+from hackmatrix.game.rules.programs import MAX_SAVED_STATES, PROGRAMS, ProgramId
 
 GAMES = 64
 UNDO = FIRST_PROGRAM + ProgramId.UNDO
@@ -39,10 +39,13 @@ class Known(NamedTuple):
 
 @jax.jit
 def _imagine(known: Known, word: jax.Array) -> tuple[Any, jax.Array]:
-    number = jnp.arange(GAMES, dtype=jnp.uint32)
-    dice = Dice(jnp.full(GAMES, word), number, jnp.zeros_like(number))
-    states = imagined(known.records, known.memory, dice)
+    states = imagined(*_arguments(known, word))
     return states, batch.observations(states)
+
+
+def _arguments(known: Known, word: jax.Array) -> tuple[jax.Array, ...]:
+    number = jnp.arange(GAMES, dtype=jnp.uint32)
+    return known.records, *known.memory, jnp.full(GAMES, word), number
 
 
 def _known(states: list[State]) -> Known:
@@ -101,6 +104,25 @@ def states() -> list[State]:
 def test_they_look_the_same(states: list[State], word: int) -> None:
     known = _known(states)
     np.testing.assert_array_equal(_imagine(known, jnp.uint32(word))[1], known.records)
+
+
+@pytest.mark.skipif(not native.available, reason="there is no native engine")
+def test_the_native_engine_imagines_the_same_games(states: list[State]) -> None:
+    from hackmatrix.game.native import xla
+
+    for word in range(4):
+        known = _known(states)
+        ours, _ = _imagine(known, jnp.uint32(word))
+        theirs = jax.jit(lambda *seen: xla.state_of(xla.imagined(*seen)))(
+            *_arguments(known, jnp.uint32(word))
+        )
+        of_both = zip(*map(jax.tree.leaves, map(undo.without_rows, (ours, theirs))), strict=True)
+        for our, their in of_both:
+            np.testing.assert_array_equal(our, their)
+        is_saved = np.arange(MAX_SAVED_STATES) >= MAX_SAVED_STATES - known.memory.saved[:, None]
+        for rows in zip(ours.saved.rows[is_saved], theirs.saved.rows[is_saved], strict=True):
+            np.testing.assert_array_equal(*rows)
+        assert is_saved.sum() > 40
 
 
 def test_undo_goes_back_to_what_the_player_remembers(states: list[State]) -> None:

@@ -1,0 +1,163 @@
+// Games that look to the player exactly as given records (`game/foresight/jax_imagined.py`).
+#pragma once
+#include "record.hpp"
+#include "undo.hpp"
+
+namespace hackmatrix {
+
+constexpr int STRAYS = 2;  // a hidden cryptog is at most so many steps from where it was last seen
+
+// A record's planes as sets and numbers of cells, with nothing in question blocks.
+struct Looks {
+    Record record;
+    CellSet transmissions = 0, exit = 0, last_seen = 0, blocks = 0;
+    CellSet enemies[MAX_SEEN] = {};  // cells with at least one enemy in sight, two, three
+
+    Looks(const uint8_t* bytes, Cells& cells) : record{bytes} {
+        cells = {};
+        for (int cell = 0; cell < CELLS; cell++) {
+            int marks = record.plane(CELL_PLANE, cell), resource = record.plane(RESOURCE_PLANE, cell);
+            auto mark = [=](CellSet& set, bool is_set) { set |= CellSet{is_set} << cell; };
+            mark(cells.blocks, marks & 3);
+            mark(cells.data, (marks & 3) == 1);
+            mark(cells.questions, (marks & 3) == 3);
+            mark(cells.siphoned, marks & 4);
+            mark(cells.center, marks & 8);
+            mark(cells.siphons, marks & 16);
+            mark(exit, marks & 32);
+            for (int seen = 0; seen < MAX_SEEN; seen++) mark(enemies[seen], marks >> 6 > seen);
+            mark(transmissions, record.plane(TRANSMISSION_PLANE, cell) & 1);
+            mark(last_seen, record.plane(ENEMY_PLANE, cell) & 128);
+            cells.credits[cell] = resource & 3;
+            cells.energy[cell] = resource >> 2 & 3;
+            cells.value[cell] = record.plane(VALUE_PLANE, cell) & 31;
+            cells.spawn[cell] = record.plane(SPAWN_PLANE, cell) & 127;
+        }
+        blocks = cells.blocks;
+    }
+};
+
+// Fills question blocks, as `place_blocks` fills a block that it has drawn.
+inline void fill_question_blocks(Cells& cells, const Dice& dice) {
+    uint32_t absent = (1u << NUM_PROGRAMS) - 1;  // programs that are not on the board
+    for (int cell : each(cells.blocks & ~cells.data & ~cells.questions))
+        absent &= ~(1u << cells.value[cell]);
+    int place = 0;
+    for (int cell : each(cells.questions)) {
+        bool is_data = dice.choose(BLOCK_IS_DATA, 2, place) == 0;
+        int value = is_data ? 1 + dice.choose(BLOCK_POINTS, MAX_POINTS, place)
+                            : nth(absent, dice.choose(BLOCK_PROGRAM, size(absent), place));
+        if (is_data) cells.data |= of(cell);
+        if (!is_data) absent &= ~(1u << value);
+        cells.value[cell] = value;
+        cells.spawn[cell] = is_data ? value : PROGRAMS[value].spawn;
+        place++;
+    }
+}
+
+// Lists the enemies in sight: by cells those of which one is there, then the second ones, then the
+// third ones, which look like the first.
+inline void list_enemies(const Looks& looks, Position& position) {
+    for (CellSet cells : looks.enemies)
+        for (int cell : each(cells)) {
+            int byte = looks.record.plane(ENEMY_PLANE, cell), kind = byte & 7, hp = byte >> 3 & 3;
+            if (position.enemies.count == MAX_ENEMIES) return;
+            Enemy enemy{};
+            enemy.type = (kind - (kind > 0)) & 3;
+            enemy.cell = enemy.last = cell;
+            enemy.hp = kind ? hp : hp | 2;
+            enemy.stunned = byte & 32;
+            enemy.from_siphon = byte & 64;
+            position.enemies.append(enemy);
+        }
+}
+
+// Puts hidden cryptogs near where they were last seen, out of the player's row and column.
+inline void hide_cryptogs(const Looks& looks, Position& position, const Dice& dice) {
+    CellSet ground = ALL_CELLS & ~looks.blocks;
+    CellSet free = ground & ~(looks.enemies[0] | looks.transmissions | position.in_line());
+    int number = 0;
+    for (int last : each(looks.last_seen)) {
+        CellSet near = of(last);
+        for (int i = 0; i < STRAYS; i++) near |= spread(near) & ground;
+        CellSet options = free & near ? free & near : free;
+        int index = number++;
+        if (!options || position.enemies.count == MAX_ENEMIES) continue;
+        Enemy enemy{};
+        enemy.type = CRYPTOG;
+        enemy.hp = ENEMY_HP[CRYPTOG];
+        enemy.cell = nth(options, dice.choose(SPAWN_CELL, size(options), index));
+        enemy.last = last;
+        free &= ~of(enemy.cell);
+        position.enemies.append(enemy);
+    }
+}
+
+// Lists the transmissions; unless SHOW is on, any of the four types comes with equal chance.
+inline void list_transmissions(const Looks& looks, Position& position, const Dice& dice) {
+    constexpr int half = CELLS / 2;  // each word drawn has a bit of so many types
+    uint32_t words[2][2];
+    for (int bit = 0; bit < 2; bit++)
+        for (int part = 0; part < 2; part++)
+            words[bit][part] = draw(dice.stream, dice.episode, dice.clock, SPAWN_TYPE, 2 * bit + part);
+    for (int cell : each(looks.transmissions)) {
+        int byte = looks.record.plane(TRANSMISSION_PLANE, cell), place = position.transmissions.count;
+        auto drawn = [&](int bit) { return words[bit][place / half] >> place % half & 1; };
+        int type = position.show ? ((byte >> 4 & 7) - 1) & 3 : drawn(0) | drawn(1) << 1;
+        position.transmissions.append({static_cast<int16_t>(byte >> 1 & 7),
+                                       static_cast<uint8_t>(cell), static_cast<uint8_t>(type),
+                                       false, false});
+    }
+}
+
+// A position that looks as a record, and the set with the exit.
+inline CellSet imagined_position(const uint8_t* bytes, const Dice& dice, Position& position) {
+    position = {};
+    Looks looks(bytes, position.cells);
+    const Record& record = looks.record;
+    auto number = [&](int place) { return static_cast<int16_t>(record.number(place)); };
+    position.player = {static_cast<uint8_t>(record.byte(NumberAt::cell)),
+                       static_cast<uint8_t>(record.byte(NumberAt::hp)),
+                       number(NumberAt::credits),
+                       number(NumberAt::energy),
+                       number(NumberAt::siphons),
+                       number(NumberAt::attack),
+                       number(NumberAt::score)};
+    position.owned = record.owned();
+    int acquired = 0;
+    for (int program : each(position.owned)) position.acquired[acquired++] = program;
+    position.turn = number(NumberAt::turn);
+    int flags = record.byte(NumberAt::flags);
+    position.show = flags & 1;
+    position.calm = flags & 2;
+    position.atk_uses = record.byte(NumberAt::atk_uses);
+    fill_question_blocks(position.cells, dice);
+    list_enemies(looks, position);
+    hide_cryptogs(looks, position, dice);
+    list_transmissions(looks, position, dice);
+    return looks.exit;
+}
+
+// A running game that looks as a record. The positions saved for UNDO look as `remembered`, four
+// records of which the last `count` mean something. What the records leave open the dice decide:
+// their clock should be 0, at which no action is ever taken.
+inline void imagine(const uint8_t* seen, const uint8_t* remembered, int count, const Dice& dice,
+                    State& state, SavedPositions& saved) {
+    state = {};
+    CellSet exit = imagined_position(seen, dice, state);
+    Record record{seen};
+    state.dice = dice;
+    state.exit = exit ? first(exit) : 0;
+    state.stage = record.byte(NumberAt::stage);
+    state.interval = record.number(NumberAt::interval);
+    state.next_task = record.number(NumberAt::next_task);
+    state.pending = record.number(NumberAt::pending);
+    state.step = record.byte(NumberAt::flags) & 4;
+    state.over = RUNNING;
+    state.saved = std::min(count, MAX_SAVED_STATES);
+    state.newest_saved = MAX_SAVED_STATES - 1;
+    for (int place = MAX_SAVED_STATES - state.saved; place < MAX_SAVED_STATES; place++)
+        imagined_position(remembered + place * RECORD_SIZE, dice, saved.positions[place]);
+}
+
+}  // namespace hackmatrix
