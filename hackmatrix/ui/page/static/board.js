@@ -4,6 +4,7 @@ import { drawCell, element, letters, lettersWidth, newPiece, shape } from "./dra
 
 const SIZE = 6, CELL = 100;
 const SWIPE = 24; // pixels, from a tap to a swipe
+const TAG = 10; // height of a probability
 export const cellX = (cell) => (cell % SIZE) * CELL;
 export const cellY = (cell) => (SIZE - 1 - Math.floor(cell / SIZE)) * CELL;
 
@@ -29,7 +30,7 @@ export function makeBoard({ hover, press, swipe }) {
     grid.append(line);
   }
   for (let i = 0; i < SIZE; i++) // rows and columns, as texts name them
-    layers.edges.append(letters(String(i), 5, cellY(i * SIZE) + 6, 11, "label"), letters(String(i), cellX(i) + 89, 583, 11, "label"));
+    layers.edges.append(letters(String(i), 5, cellY(i * SIZE) + 6, 11, "label"), letters(String(i), cellX(i) + 5, 583, 11, "label"));
   grid.addEventListener("pointerleave", () => hover(null));
   listenForSwipes(swipe);
 }
@@ -159,8 +160,9 @@ export function showChances(probabilities, here, neighbours) {
     const p = probabilities[direction];
     if (p < 0.01 || neighbours[here][direction] === null) return;
     const [cx, cy] = [x + dx * 50, y + dy * 50], half = 8 + 40 * p;
-    const d = `M${cx - dy * half} ${cy - dx * half} L${cx + dy * half} ${cy + dx * half}`;
-    layers.chances.append(element("path", { d, class: "chance", opacity: 0.45 + 0.55 * p }), tag(percent(p), cx, cy));
+    const d = `M${cx - dy * half} ${cy - dx * half} L${cx + dy * half} ${cy + dx * half}`, text = percent(p);
+    const inwards = TAG / 2 + 4 + (dx ? lettersWidth(text, TAG) / 2 - 2 : 0); // in the player's cell: what it points at stays in sight
+    layers.chances.append(element("path", { d, class: "chance", opacity: 0.45 + 0.55 * p }), tag(text, cx - dx * inwards, cy - dy * inwards + (dx < 0 ? -34 : dx * 8)));
   });
   if (probabilities[4] >= 0.01) {
     layers.chances.append(shape("siphon", x + 24, y - 46, 20, "siphon"));
@@ -168,15 +170,15 @@ export function showChances(probabilities, here, neighbours) {
   }
 }
 
-/** Moves side by side: arrows out of the player's cell, a ring for siphoning; programs are marked in their panel. */
+/** Moves side by side: short arrows over the edges of the player's cell, a ring for siphoning; programs are marked in their panel. */
 export function showMoves(moves, here, neighbours) {
   layers.moves.replaceChildren();
   const x = cellX(here) + 50, y = cellY(here) + 50, ways = [[0, -1], [0, 1], [-1, 0], [1, 0]];
   moves.forEach(([action, name], i) => {
     if (action === 4) layers.moves.append(element("circle", { cx: x, cy: y, r: 34 + 8 * i, class: name }));
     if (action === undefined || action > 3 || neighbours[here][action] === null) return;
-    const [dx, dy] = ways[action], aside = 9 * (i ? 1 : -1), far = 78;
-    const [sx, sy] = [x + dx * 22 + dy * aside, y + dy * 22 + dx * aside], [ex, ey] = [sx + dx * far, sy + dy * far];
+    const [dx, dy] = ways[action], aside = 30 * (i ? 1 : -1), far = 34;
+    const [sx, sy] = [x + dx * 32 + dy * aside, y + dy * 32 + dx * aside], [ex, ey] = [sx + dx * far, sy + dy * far];
     layers.moves.append(element("path", { d: `M${sx} ${sy} L${ex} ${ey} M${ex - dx * 14 - dy * 10} ${ey - dy * 14 - dx * 10} L${ex} ${ey} L${ex - dx * 14 + dy * 10} ${ey - dy * 14 + dx * 10}`, class: name }));
   });
 }
@@ -207,7 +209,7 @@ export function showTrails(futures) {
 const percent = (p) => String(Math.round(p * 100));
 
 function tag(text, x, y) {
-  const height = 10, width = lettersWidth(text, height);
-  const plate = element("rect", { x: x - width / 2 - 3, y: y - height / 2 - 3, width: width + 6, height: height + 6, rx: 3, class: "tag" });
-  return element("g", {}, plate, letters(text, x - width / 2, y - height / 2, height, "text"));
+  const width = lettersWidth(text, TAG);
+  const plate = element("rect", { x: x - width / 2 - 3, y: y - TAG / 2 - 3, width: width + 6, height: TAG + 6, rx: 3, class: "tag" });
+  return element("g", {}, plate, letters(text, x - width / 2, y - TAG / 2, TAG, "text"));
 }
