@@ -5,6 +5,7 @@ import { drawCell, element, letters, lettersWidth, newPiece, shape } from "./dra
 const SIZE = 6, CELL = 100;
 const SWIPE = 24; // pixels, from a tap to a swipe
 const TAG = 10; // height of a probability
+const SCENE = 44; // pixels of a cell in a picture of a rule
 export const cellX = (cell) => (cell % SIZE) * CELL;
 export const cellY = (cell) => (SIZE - 1 - Math.floor(cell / SIZE)) * CELL;
 
@@ -122,27 +123,32 @@ export function addEffect(...marks) {
 
 /** The threat layer: a red edge, and a notch for each hit that can be taken on a cell. */
 export function showThreat(threat, isOn) {
-  layers.threat.replaceChildren();
-  if (!isOn) return;
-  threat.forEach((hits, cell) => {
-    if (!hits) return;
-    const x = cellX(cell), y = cellY(cell);
-    const notches = Array.from({ length: Math.min(hits, 4) }, (_, i) =>
-      element("path", { d: `M${x + 10 + i * 15} ${y + 4} h11 l-5.5 11 z`, class: "notch" }));
-    layers.threat.append(element("rect", { x: x + 3, y: y + 3, width: 94, height: 94, class: "reach" }), ...notches);
-  });
+  layers.threat.replaceChildren(...(isOn ? threatMarks(threat) : []));
 }
+
+const threatMarks = (threat) => threat.flatMap((hits, cell) => {
+  if (!hits) return [];
+  const x = cellX(cell), y = cellY(cell);
+  const notches = Array.from({ length: Math.min(hits, 4) }, (_, i) =>
+    element("path", { d: `M${x + 10 + i * 15} ${y + 4} h11 l-5.5 11 z`, class: "notch" }));
+  return [element("rect", { x: x + 3, y: y + 3, width: 94, height: 94, class: "reach" }), ...notches];
+});
 
 /** What an action would change: outlines, and arrows where pieces go. */
 export function showPreview(action, isSiphon) {
   layers.preview.replaceChildren();
   if (!action || action.why !== undefined) return;
-  for (const cell of action.cells)
-    layers.preview.append(element("rect", { x: cellX(cell) + 5, y: cellY(cell) + 5, width: 90, height: 90, rx: 4, class: isSiphon ? "cross" : "struck" }));
-  for (const [from, to] of action.moves) layers.preview.append(arrow(from, to));
+  layers.preview.append(...outlines(action.cells, isSiphon ? "cross" : "struck"), ...action.moves.map(arrow));
 }
 
-function arrow(from, to) {
+const outlines = (cells, name) => cells.map((cell) => element("rect", { x: cellX(cell) + 5, y: cellY(cell) + 5, width: 90, height: 90, rx: 4, class: name }));
+
+/** A picture of the board's lower left corner: cells, threats, and what an action changes. */
+export const drawScene = ({ columns, rows, cells, threat, struck, cross, moves }) =>
+  element("svg", { viewBox: `0 ${CELL * (SIZE - rows)} ${CELL * columns} ${CELL * rows}`, width: SCENE * columns, height: SCENE * rows, class: "scene", "aria-hidden": "true" },
+    ...cells.map(drawCell), ...threatMarks(threat), ...outlines(cross, "cross"), ...outlines(struck, "struck"), ...moves.map(arrow));
+
+function arrow([from, to]) {
   const [x1, y1, x2, y2] = [cellX(from) + 50, cellY(from) + 50, cellX(to) + 50, cellY(to) + 50];
   const length = Math.hypot(x2 - x1, y2 - y1) || 1, dx = (x2 - x1) / length, dy = (y2 - y1) / length;
   const tip = [x2 - dx * 18, y2 - dy * 18];

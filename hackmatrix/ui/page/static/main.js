@@ -187,7 +187,7 @@ async function start() {
   useLook(store.look, isLight());
   makeBoard({ hover, swipe: act, press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });
   $("siphon").append(icon("siphon", "siphon"));
-  fillRules($("rules-body"));
+  fillRules($("rules-body"), store.look.rules);
   wire();
   await opened;
   const hello = await send({ do: "hello" }, { still: true, same: true });
