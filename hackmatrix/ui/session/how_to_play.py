@@ -44,6 +44,7 @@ class Rule(NamedTuple):
             events = visible_events(outcome.events, before, after)
         struck = [e["cell"] for e in events if e["kind"] in ("attacked", "destroyed")]
         struck += [e["to"] for e in events if e["kind"] == "hit"]
+        cross = CROSS[before.player.cell] if self.action == SIPHON else ()
         hits = threat(seen_copy(before)) if self.threats else [0] * CELLS
         return {
             "title": self.title,

@@ -1,5 +1,7 @@
 """The rules in pictures: each picture shows what the engine does."""
 
+from itertools import chain
+
 import pytest
 
 from hackmatrix.game.engine.actions import valid_actions
@@ -14,7 +16,7 @@ def test_a_picture_has_its_cells_and_all_that_is_marked_is_in_it(rule: Rule) -> 
     assert rule.action is None or rule.action in valid_actions(rule.position)
     picture = rule.as_json()
     assert len(picture["cells"]) == rule.columns * rule.rows
-    marked = [*picture["struck"], *picture["cross"], *sum(picture["moves"], [])]
+    marked = [*picture["struck"], *picture["cross"], *chain(*picture["moves"])]
     marked += [cell for cell, hits in enumerate(picture["threat"]) if hits]
     for cell in marked:
         assert cell // SIZE < rule.rows
