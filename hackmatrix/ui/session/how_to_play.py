@@ -54,9 +54,7 @@ class Rule(NamedTuple):
             "cells": [marks_json(g) for i, g in enumerate(board(view(before))) if shown(i)],
             "struck": list(filter(shown, struck)),
             "moves": [[e["cell"], e["to"]] for e in events if e["kind"].endswith("_moved")],
-            "cross": list(
-                filter(shown, CROSS[before.player.cell] if self.action == SIPHON else [])
-            ),
+            "cross": list(filter(shown, cross)),
             "threat": [n if shown(i) else 0 for i, n in enumerate(hits)],
         }
 
