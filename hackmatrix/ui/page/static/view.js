@@ -89,7 +89,7 @@ export function showBoard() {
   const here = store.position.seen.player.row * 6 + store.position.seen.player.col;
   showChances(store.position.agent && isShown() ? store.position.agent.probabilities : null, here, store.look.neighbours);
   showMoves(isWatched() && store.about.playing && !store.position.seen.over ? [[played()?.action, "own"], [store.position.agent?.suggests, "agents"]] : [], here, store.look.neighbours);
-  const isFirst = store.about.playing && (store.position.task?.kind === "room" || isNew() && store.position.seen.stage === 1);
+  const isFirst = store.about.playing && $("speed").value !== "0" && (store.position.task?.kind === "room" || isNew() && store.position.seen.stage === 1);
   showExit(isFirst && store.game.at === 0 ? store.position.board.findIndex(({ title }) => title.includes("exit")) : -1);
   showGhost();
   handlers.end();
