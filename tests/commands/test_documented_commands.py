@@ -170,6 +170,7 @@ ROWS = [
     Row(r"python -m benchmarks.mutation", "--count 1", prints="killed"),
     Row(r"python -m benchmarks.learning", writes=("benchmarks/learning.svg",)),
     Row(r"python -m benchmarks.multi_task", "--timesteps 64 --num-seeds 1 --episodes 2"),
+    Row(r"python -m benchmarks.newcomer", "--games 1", prints="cleared stage 1"),
     Row(
         r"python -m benchmarks.networks",
         '--seconds 0.1 --seeds 1 --episodes 2 --out . --networks "mlp, full"',
