@@ -32,7 +32,7 @@ SCREENS = (
     {"viewport": {"width": 1024, "height": 600}, "color_scheme": "light"},
     {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
 )
-COLOURS = 64  # of a picture: enough for flat areas, and small
+COLOURS = 96  # of a picture: enough for flat areas, and small
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def open_game(opened: Any, seed: str, actions: list[int]) -> None:
 def picture(opened: Any, path: Path) -> None:
     """Saves what is shown, in few colours."""
     shown = Image.open(BytesIO(opened.screenshot(animations="disabled"))).convert("RGB")
-    few = shown.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    few = shown.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
 
 

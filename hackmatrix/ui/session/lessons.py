@@ -83,8 +83,7 @@ def _running() -> State:
 
 
 def _dodging() -> State:
-    enemies = [enemy(EnemyType.VIRUS, 22), enemy(EnemyType.DAEMON, 32)]
-    return room(Player(6), {14: data_block(3), 26: data_block(2), 20: data_block(4)}, enemies)
+    return room(Player(6), {14: data_block(3), 26: data_block(2)}, [enemy(EnemyType.VIRUS, 16)])
 
 
 def _paid(state: State) -> bool:
