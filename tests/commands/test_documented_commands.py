@@ -184,8 +184,13 @@ ROWS = [
     Row(
         r"python scripts/page_pictures",
         "--out .",
-        writes=tuple(
-            f"page-{name}.png" for name in ("play", "watch", "review", "tutorial", "phone")
+        writes=(
+            "page-watch.png",
+            *(
+                f"page-{name}-{width}.png"
+                for name in ("tutorial", "puzzle", "play", "end", "review")
+                for width in (1440, 1024, 390)
+            ),
         ),
     ),
     Row(r"python -m benchmarks.page", "--repeats 1 --moves 10"),
