@@ -128,7 +128,7 @@ def measure(options: PageOptions) -> PageBench:
     """Measures all of it, one after the other."""
     figures: dict[str, Figure] = {}
     figures |= processor_times(options.moves)
-    with _browser() as browser:
+    with browsing() as browser:
         for command in ("play", "watch"):
             figures |= _from_the_command(browser, command, options.repeats)
         figures |= _moves(browser, options.moves)
@@ -138,7 +138,8 @@ def measure(options: PageOptions) -> PageBench:
 
 
 @contextmanager
-def _browser() -> Iterator[Any]:
+def browsing() -> Iterator[Any]:
+    """A headless Chromium."""
     try:
         from playwright.sync_api import sync_playwright
     except ModuleNotFoundError:

@@ -11,9 +11,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from hackmatrix.agents.roster.names import resolve
@@ -24,9 +26,13 @@ from hackmatrix.ui.session.session import Session
 DOCS = Path(__file__).parents[1] / "docs"
 GAME = DOCS / "won.json"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-SIZE = {"width": 1440, "height": 900}
-SMALL = {"width": 1024, "height": 600}
-PHONE = {"width": 390, "height": 844}
+LAPTOP = {"viewport": {"width": 1440, "height": 900}}
+SCREENS = (
+    LAPTOP,
+    {"viewport": {"width": 1024, "height": 600}, "color_scheme": "light"},
+    {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
+)
+COLOURS = 96  # of a picture: enough for flat areas, and small
 
 
 @contextmanager
@@ -46,12 +52,11 @@ def page(browser: Any, arguments: list[str], **options: Any) -> Iterator[Any]:
             server.send_signal(signal.SIGINT)
 
 
-def walk(seed: int) -> dict[str, Any]:
-    """A game in which the player walks to the exit until it dies."""
+def walk(seed: int) -> list[int]:
+    """The actions of a game in which the player walks to the exit until it dies."""
     walker = Session(GameId(seed), cast(resolve("exit")))
     walker.handle({"do": "agent", "steps": 100})
-    replay: dict[str, Any] = walker.handle({"do": "save"})["replay"]
-    return replay
+    return list(walker.tree.line(walker.at))
 
 
 def at_step(opened: Any, step: int) -> None:
@@ -63,9 +68,56 @@ def at_step(opened: Any, step: int) -> None:
     )
 
 
+def open_game(opened: Any, seed: str, actions: list[int]) -> None:
+    """Opens a game, at its last position."""
+    replay = {"format": "hackmatrix-replay", "version": 1, "seed": seed, "actions": actions}
+    content = json.dumps(replay).encode()
+    file = {"name": "game.json", "mimeType": "application/json", "buffer": content}
+    opened.locator("#file").set_input_files([file])
+    opened.wait_for_function(
+        f"() => hackmatrix.game.nodes.length === {len(actions) + 1} && !hackmatrix.busy"
+    )
+
+
+def picture(opened: Any, path: Path) -> None:
+    """Saves what is shown, in few colours."""
+    shown = Image.open(BytesIO(opened.screenshot(animations="disabled"))).convert("RGB")
+    few = shown.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+
+
+def views(opened: Any) -> Iterator[str]:
+    """Goes through the page of `hackmatrix play`; the names of what is shown."""
+    opened.click("#learn")
+    opened.wait_for_selector("#goal.task")
+    opened.click("#task-next")
+    opened.wait_for_function("() => hackmatrix.position.task.number === 1 && !hackmatrix.busy")
+    yield "tutorial"
+    opened.evaluate("document.getElementById('puzzles').click()")
+    opened.wait_for_function(
+        "() => hackmatrix.position.task?.kind === 'puzzle' && !hackmatrix.busy"
+    )
+    yield "puzzle"
+    won = json.loads(GAME.read_text())
+    open_game(opened, won["seed"], won["actions"][:240])
+    player = opened.evaluate("hackmatrix.position.seen.player")
+    cell = opened.locator(f"#grid button[data-cell='{player['row'] * 6 + player['col']}']")
+    cell.hover()
+    yield "play"
+    open_game(opened, "3", walk(3))
+    opened.wait_for_selector("#ending:visible")
+    yield "end"
+    opened.click("#analyse")
+    opened.wait_for_selector("#report-progress", state="hidden")
+    first = opened.locator("#worst-moves button").first
+    first.evaluate("button => button.click()")
+    opened.wait_for_selector("#picture .own", state="attached")
+    yield "review"
+
+
 def monitor(browser: Any, runs: list[str], out: Path) -> None:
     """The picture of docs/monitor.md."""
-    with page(browser, ["monitor", *runs, "--page"], viewport=SIZE) as opened:
+    with page(browser, ["monitor", *runs, "--page"], **LAPTOP) as opened:
         opened.click("#settings summary")
         plot = opened.locator(".card canvas").first
         plot.hover()
@@ -90,48 +142,20 @@ def main() -> None:
         if options.runs:
             monitor(browser, options.runs, out)
             return
-        with page(browser, ["play", "--seed", "7"], viewport=SIZE) as opened:
-            replay = json.loads(GAME.read_text())
-            replay["actions"] = replay["actions"][:240]
-            begun = {"name": "game.json", "mimeType": "application/json"}
-            opened.locator("#file").set_input_files(
-                [{**begun, "buffer": json.dumps(replay).encode()}]
-            )
-            opened.wait_for_function("() => hackmatrix.game.nodes.length === 241")
-            cell = opened.evaluate(
-                "hackmatrix.position.seen.player.row * 6 + hackmatrix.position.seen.player.col"
-            )
-            opened.locator(f"#grid button[data-cell='{cell}']").hover()
-            opened.screenshot(path=out / "page-play.png")
-        with page(browser, ["play", "--seed", "3"], viewport=SIZE) as opened:
-            opened.locator("#file").set_input_files(
-                [{**begun, "buffer": json.dumps(walk(3)).encode()}]
-            )
-            opened.click("#analyse")
-            opened.wait_for_selector("#report:visible")
-            opened.wait_for_selector("#report-progress", state="hidden")
-            opened.locator("#worst-moves button").first.click()
-            opened.wait_for_selector("#picture .own", state="attached")
-            opened.screenshot(path=out / "page-review.png")
-        with page(browser, ["play"], viewport=SMALL, color_scheme="light") as opened:
-            opened.click("#learn")
-            opened.wait_for_selector("#goal.task")
-            opened.click("#task-next")
-            opened.wait_for_function("() => hackmatrix.position.task.number === 1")
-            opened.screenshot(path=out / "page-tutorial.png", animations="disabled")
-        with page(browser, ["watch", str(GAME)], viewport=SIZE) as opened:
+        for screen in SCREENS:
+            with page(browser, ["play", "--seed", "7"], **screen) as opened:
+                for name in views(opened):
+                    picture(opened, out / f"page-{name}-{screen['viewport']['width']}.png")
+        with page(browser, ["watch", str(GAME)], **LAPTOP) as opened:
             at_step(opened, 200)
             opened.keyboard.press("2")
             opened.wait_for_selector("#tree:visible")
             opened.keyboard.press("End")
             opened.wait_for_selector("#ending:visible")
             at_step(opened, 200)
-            opened.screenshot(path=out / "page-watch.png")
-        touch = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
-        with page(browser, ["play", "--seed", "7"], **touch) as opened:
-            opened.screenshot(path=out / "page-phone.png")
+            picture(opened, out / "page-watch.png")
         browser.close()
-    print(f"page-play, page-watch, page-review, page-tutorial and page-phone .png are in {out}")
+    print(f"page-watch.png, and page-*.png for three screens are in {out}")
 
 
 if __name__ == "__main__":

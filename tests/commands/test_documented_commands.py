@@ -170,6 +170,7 @@ ROWS = [
     Row(r"python -m benchmarks.mutation", "--count 1", prints="killed"),
     Row(r"python -m benchmarks.learning", writes=("benchmarks/learning.svg",)),
     Row(r"python -m benchmarks.multi_task", "--timesteps 64 --num-seeds 1 --episodes 2"),
+    Row(r"python -m benchmarks.newcomer", "--games 1", prints="cleared stage 1"),
     Row(
         r"python -m benchmarks.networks",
         '--seconds 0.1 --seeds 1 --episodes 2 --out . --networks "mlp, full"',
@@ -183,8 +184,13 @@ ROWS = [
     Row(
         r"python scripts/page_pictures",
         "--out .",
-        writes=tuple(
-            f"page-{name}.png" for name in ("play", "watch", "review", "tutorial", "phone")
+        writes=(
+            "page-watch.png",
+            *(
+                f"page-{name}-{width}.png"
+                for name in ("tutorial", "puzzle", "play", "end", "review")
+                for width in (1440, 1024, 390)
+            ),
         ),
     ),
     Row(r"python -m benchmarks.page", "--repeats 1 --moves 10"),

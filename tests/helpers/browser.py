@@ -26,9 +26,9 @@ def find_browser() -> str:
 
 
 @contextmanager
-def served(*arguments: str) -> Iterator[str]:
-    """`hackmatrix ARGUMENTS` at some port; gives its address."""
-    command = [sys.executable, "-m", "hackmatrix", *arguments, "--port", "0", "--no-open"]
+def served(*arguments: str, port: int = 0) -> Iterator[str]:
+    """`hackmatrix ARGUMENTS` at a port, by default at any; gives its address."""
+    command = [sys.executable, "-m", "hackmatrix", *arguments, "--port", str(port), "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield process.stdout.readline().split()[0]
@@ -108,4 +108,25 @@ _SWITCHES = """
     list.value = value;
     list.dispatchEvent(new Event("change"));
   }
+}"""
+
+
+def covered(page: Any) -> int:
+    """How many marks of the agent lie on what stands in the cells beside the player."""
+    return int(page.evaluate(_COVERED))
+
+
+_COVERED = """() => {
+  const box = (element) => element.getBoundingClientRect();
+  const { row, col } = hackmatrix.position.seen.player;
+  const near = [[1, 0], [-1, 0], [0, 1], [0, -1]].map(([r, c]) => (row + r) * 6 + col + c);
+  const cells = [...document.querySelectorAll("#grid button")]
+    .filter((button) => near.includes(Number(button.dataset.cell))).map(box);
+  const inner = (cell) => { // where its piece or its content stands
+    const margin = cell.width * 0.2;
+    return [cell.x + margin, cell.y + margin, cell.right - margin, cell.bottom - margin];
+  };
+  const marks = [...document.querySelectorAll("#picture .chances > *, #picture .moves > *")];
+  return marks.map(box).flatMap((mark) => cells.map(inner).filter(([left, top, right, bottom]) =>
+    mark.left < right && mark.right > left && mark.top < bottom && mark.bottom > top)).length;
 }"""

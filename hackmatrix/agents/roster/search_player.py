@@ -1,25 +1,16 @@
-"""An agent that searches with a network. JAX is loaded behind the page, not before it."""
+"""An agent that searches with a network, in a process beside the page."""
 
 import contextlib
-import math
 import threading
-import zlib
-from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from hackmatrix.agents.roster.opinion import Agent, Branch, SearchingPolicy
+from hackmatrix.agents.roster.opinion import Agent, SearchingPolicy
 from hackmatrix.agents.roster.position_policies import network_of
+from hackmatrix.agents.roster.search_process import SearchProcess
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
-
-if TYPE_CHECKING:
-    from hackmatrix.agents.networks.policy import Policy
-    from hackmatrix.agents.search.analysis import Analyst
-
-_UNTRIED = -50.0  # a logit
 
 
 class Searching:
@@ -34,66 +25,37 @@ class Searching:
         need("jax")
         from hackmatrix.agents.search.searchable import check_searchable
 
+        policy, _ = network_of(params)
+        check_searchable(policy)
         self._name = name
-        self._policy, _ = network_of(params)
-        check_searchable(self._policy)
-        self._simulations = simulations
-        self._analyst: Future[Analyst] = Future()
+        self._begin = partial(SearchProcess, params, simulations)
+        self._process: SearchProcess | None = None
+        self._ready: Future[SearchProcess] = Future()
         self._started = threading.Lock()
 
     def __call__(self) -> Agent:
         """The agent, when it is ready."""
         self.prepare()
-        return Agent(self._name, SearchingPolicy(partial(_shares, self._analyst.result())))
+        return Agent(self._name, SearchingPolicy(self._ready.result().ask))
 
     def prepare(self) -> None:
-        """Begins to load and compile in a thread, once."""
+        """Begins to load and compile, once."""
         if self._started.acquire(blocking=False):
-            threading.Thread(target=self._load, daemon=True).start()
+            self._process = self._begin()
+            threading.Thread(target=self._wait, args=(self._process,), daemon=True).start()
 
     def stop(self) -> None:
-        """Whoever waits for it waits no longer, so that the process can end at once."""
-        self._settle(error=UserError("the search has ended"))
+        """Ends the search; whoever waits for it waits no longer."""
+        with contextlib.suppress(InvalidStateError):
+            self._ready.set_exception(UserError("the search has ended"))
+        if self._process is not None:
+            self._process.stop()
 
-    def _load(self) -> None:
-        try:
-            self._settle(_ready_analyst(self._policy, self._simulations))
-        except Exception as error:  # whoever waits for it is told
-            self._settle(error=error)
-
-    def _settle(self, analyst: "Analyst | None" = None, error: Exception | None = None) -> None:
-        with contextlib.suppress(InvalidStateError):  # the first word counts
-            if analyst is not None:
-                self._analyst.set_result(analyst)
+    def _wait(self, process: SearchProcess) -> None:
+        with contextlib.suppress(InvalidStateError):  # it was stopped
+            try:
+                process.wait()
+            except Exception as error:  # whoever waits for it is told
+                self._ready.set_exception(error)
             else:
-                self._analyst.set_exception(error)
-
-
-def _shares(
-    analyst: "Analyst", record: bytes, mask: Sequence[bool], saved: Sequence[bytes]
-) -> tuple[list[float], float, tuple[Branch, ...]]:
-    """Logits of the actions' shares of the simulations, the largest for the one chosen.
-
-    The value is the mean return of the simulations that began with that one.
-    """
-    analysis = analyst.analyse_seen(record, saved, mask, zlib.crc32(record))
-    logits, value, branches = [_UNTRIED] * len(mask), analysis.value, list[Branch]()
-    for choice in analysis.choices:
-        is_chosen = choice.action == analysis.search
-        if choice.visits or is_chosen:
-            logits[choice.action] = math.log(choice.visits + is_chosen / 2)
-        if choice.value is not None:
-            branches.append(Branch(choice.action, choice.visits, choice.value, choice.line))
-            value = choice.value if is_chosen else value
-    return logits, value, tuple(branches)
-
-
-def _ready_analyst(policy: "Policy", simulations: int) -> "Analyst":
-    from hackmatrix.agents.search.analysis import Analyst
-    from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
-    from hackmatrix.game.engine import Game
-
-    enable_compilation_cache()
-    analyst = Analyst(policy, simulations)
-    analyst.analyse(Game.new(0))  # compiles
-    return analyst
+                self._ready.set_result(process)

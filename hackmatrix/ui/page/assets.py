@@ -9,6 +9,7 @@ from hackmatrix.game.rules.board import CROSS, NEIGHBOUR
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
 from hackmatrix.ui.session.descriptions import PROGRAM_KEYS, PROGRAM_WORDS
+from hackmatrix.ui.session.how_to_play import RULES
 from hackmatrix.ui.web.files import files_in
 
 
@@ -21,7 +22,7 @@ def page_files(folder: str = "static") -> dict[str, bytes]:
 
 
 def look() -> bytes:
-    """The table of shapes and colours, and the game's tables that the page shows, as JSON."""
+    """The table of shapes and colours, the game's tables, and its rules in pictures, as JSON."""
     programs = [
         {
             **program._asdict(),
@@ -38,5 +39,6 @@ def look() -> bytes:
         "cross": CROSS,
         "stages": LAST_STAGE,
         "hp": MAX_HP,
+        "rules": [rule.as_json() for rule in RULES],
     }
     return json.dumps(LOOK | tables).encode()

@@ -11,7 +11,7 @@ from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
 
 _NEVER = 99  # no scheduled spawn comes in a room
-_FUNDS = 9
+FUNDS = 9
 
 
 class Lesson(NamedTuple):
@@ -24,7 +24,7 @@ class Lesson(NamedTuple):
     is_lost: Callable[[State], bool] = lambda _: False  # besides a death
 
 
-def _room(player: Player, cells: dict[int, Cell], enemies: Iterable[Enemy] = ()) -> State:
+def room(player: Player, cells: dict[int, Cell], enemies: Iterable[Enemy] = ()) -> State:
     """A position of stage 1 with the exit in the upper right corner."""
     board = empty_board()
     for cell, content in {35: Cell(Content.EXIT), **cells}.items():
@@ -40,52 +40,54 @@ def _room(player: Player, cells: dict[int, Cell], enemies: Iterable[Enemy] = ())
     )
 
 
-def _enemy(kind: EnemyType, cell: int, hp: int | None = None) -> Enemy:
+def enemy(kind: EnemyType, cell: int, hp: int | None = None) -> Enemy:
+    """An enemy, whole if `hp` is not given."""
     return Enemy(kind, cell, MAX_HP[kind] if hp is None else hp)
 
 
-def _data(points: int) -> Cell:
+def data_block(points: int) -> Cell:
+    """A data block, from which as many enemies come as it has points."""
     return Cell(Content.DATA, points=points, spawn=points)
 
 
-def _program(number: ProgramId) -> Cell:
+def program_block(number: ProgramId) -> Cell:
+    """A program block."""
     return Cell(Content.PROGRAM, program=number, spawn=PROGRAMS[number].spawn)
 
 
 def _moving() -> State:
-    return _room(Player(20), {27: _data(2), 22: _data(4)})
+    return room(Player(20), {27: data_block(2), 22: data_block(4)})
 
 
 def _shooting() -> State:
-    return _room(Player(12), {9: _data(1)}, [_enemy(EnemyType.VIRUS, 17)])
+    return room(Player(12), {9: data_block(1)}, [enemy(EnemyType.VIRUS, 17)])
 
 
 def _siphoning() -> State:
     cells = {0: Cell(Content.SIPHON), 1: Cell(credits=2), 6: Cell(energy=3), 7: Cell(energy=1)}
-    return _room(Player(2), cells)
+    return room(Player(2), cells)
 
 
 def _opening() -> State:
-    return _room(Player(13, siphons=1), {15: _program(ProgramId.ROW), 21: _data(5)})
+    return room(Player(13, siphons=1), {15: program_block(ProgramId.ROW), 21: data_block(5)})
 
 
 def _running() -> State:
-    state = _room(
-        Player(14, credits=_FUNDS, energy=_FUNDS),
-        {20: _data(3)},
-        [_enemy(EnemyType.VIRUS, 12, hp=1), _enemy(EnemyType.DAEMON, 17, hp=1)],
+    state = room(
+        Player(14, credits=FUNDS, energy=FUNDS),
+        {20: data_block(3)},
+        [enemy(EnemyType.VIRUS, 12, hp=1), enemy(EnemyType.DAEMON, 17, hp=1)],
     )
     state.owned = [ProgramId.ROW]
     return state
 
 
 def _dodging() -> State:
-    enemies = [_enemy(EnemyType.VIRUS, 22), _enemy(EnemyType.DAEMON, 32)]
-    return _room(Player(6), {14: _data(3), 26: _data(2), 20: _data(4)}, enemies)
+    return room(Player(6), {14: data_block(3), 26: data_block(2)}, [enemy(EnemyType.VIRUS, 16)])
 
 
 def _paid(state: State) -> bool:
-    return state.player.credits + state.player.energy < 2 * _FUNDS
+    return state.player.credits + state.player.energy < 2 * FUNDS
 
 
 LESSONS = (

@@ -108,11 +108,21 @@ def view_of(judge: Judge, state: State) -> Opinion:
     return opinion(judge.agent, observe(state), [a in valid for a in range(NUM_ACTIONS)])
 
 
-def ghost(judge: Judge, game: GameId) -> tuple[list[tuple[int, int]], bool, int]:
-    """The game as the packaged agent plays it: stage and player's cell of each step, won, score."""
-    state = new_game(Dice(*game))
+class Ghost(NamedTuple):
+    """A game as the packaged agent plays it."""
+
+    actions: list[int]
+    places: list[tuple[int, int]]  # stage and player's cell at the start and after each action
+    won: bool
+    score: int
+
+
+def ghost(judge: Judge, game: GameId) -> Ghost:
+    """The game as the packaged agent plays it, to its end."""
+    state, actions = new_game(Dice(*game)), list[int]()
     places = [(state.stage, state.player.cell)]
-    while not state.over and len(places) <= MOST_STEPS:
-        step(state, view_of(judge, state).sample(game, len(places) - 1))
+    while not state.over and len(actions) < MOST_STEPS:
+        actions.append(view_of(judge, state).sample(game, len(actions)))
+        step(state, actions[-1])
         places.append((state.stage, state.player.cell))
-    return places, state.over is Ending.WON, state.player.score
+    return Ghost(actions, places, state.over is Ending.WON, state.player.score)

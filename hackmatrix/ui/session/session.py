@@ -42,7 +42,7 @@ class Session:
 
     does: ClassVar[tuple[str, ...]] = (  # the messages, each a method
         *("hello", "new", "act", "agent", "go", "control", "others", "review", "futures"),
-        *("finish", "hidden", "lesson", "puzzle", "ghost", "save", "load", "resume"),
+        *("finish", "hidden", "lesson", "puzzle", "ghost", "compare", "save", "load", "resume"),
     )
     task: Callable[[], Message] | None  # what is to be done: of a room of the tutorial, a puzzle
 
@@ -246,8 +246,19 @@ class Session:
         """The same game as the packaged agent plays it: `places`, whether it `won`, its `score`."""
         if not self.tree.is_game:
             raise UserError("no agent plays the rooms of the tutorial")
-        places, won, score = ghost(self._judge(), self.tree.game)
-        return {"places": places, "won": won, "score": score}
+        found = ghost(self._judge(), self.tree.game)
+        return {"places": found.places, "won": found.won, "score": found.score}
+
+    def compare(self, _: Message) -> Message:
+        """Adds the packaged agent's game, and shows where it leaves the others; its `line`."""
+        if not self.tree.is_game:
+            raise UserError("no agent plays the rooms of the tutorial")
+        judge, before = self._judge(), len(self.tree.nodes)
+        line = [0]
+        for action in ghost(judge, self.tree.game).actions:
+            line.append(self.tree.play(line[-1], action, judge.agent.name).number)
+        self.at = [number for number in line if number < before][-1]
+        return self._played(self.tree.nodes[before:]) | {"line": line}
 
     def save(self, _: Message) -> Message:
         """The line that is shown, from its start to its end, as a replay."""

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -184,9 +185,7 @@ def test_commands_for_networks_know_those(
 def test_who_is_watched(words: str, agents: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions: list[Any] = []
     monkeypatch.setattr("hackmatrix.cli.watch.show_page", lambda _, it, __: sessions.append(it()))
-    monkeypatch.setattr(
-        "hackmatrix.agents.roster.search_player._ready_analyst", lambda *_: object()
-    )
+    monkeypatch.setattr("hackmatrix.agents.roster.search_player.SearchProcess", Mock())
     Path("game.json").write_text(json.dumps(Replay(GameId(5), ()).as_json()))
     main(["watch", *words.split()])
     assert list(sessions[0].agents) == agents.split()

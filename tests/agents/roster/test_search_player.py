@@ -1,5 +1,6 @@
 """A player that searches, beside the network: loaded behind the page, asked of one position."""
 
+import multiprocessing
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.agents.roster import search_player as searching
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.search_player import Searching
+from hackmatrix.agents.roster.search_process import SearchProcess, shares
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.agents.search.analysis import Analysis, Analyst, Choice
 from hackmatrix.core.errors import UserError
@@ -40,6 +42,24 @@ class Visits:
         return Analysis(2.5, tuple(choices), actions[0])
 
 
+class Here:
+    """In place of the process: an analyst in this one, which needs neither JAX nor time."""
+
+    analyst = Visits()
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def wait(self) -> None:
+        pass
+
+    def ask(self, *asked: Any) -> Any:
+        return shares(self.analyst, *asked)  # type: ignore[arg-type]
+
+    def stop(self) -> None:
+        pass
+
+
 def session(**options: Any) -> Session:
     return Session(GameId(7), cast(resolve("shipped@16"), search_first=False), **options)
 
@@ -48,7 +68,8 @@ def test_its_shares_are_the_simulations_and_its_choice_is_played(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     analyst = Visits()
-    monkeypatch.setattr(searching, "_ready_analyst", lambda *_: analyst)
+    monkeypatch.setattr(Here, "analyst", analyst)
+    monkeypatch.setattr(searching, "SearchProcess", Here)
     watched = session()
     assert list(watched.agents) == ["shipped", "shipped@16", "scripted", "exit", "random"]
     watched.handle({"do": "agent", "steps": 30})
@@ -69,12 +90,12 @@ def test_its_shares_are_the_simulations_and_its_choice_is_played(
 def test_it_is_prepared_once_and_who_asks_meanwhile_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     goes_on, made = threading.Event(), []
 
-    def slowly(*_: Any) -> Visits:
-        goes_on.wait(60)
-        made.append(1)
-        return Visits()
+    class Slow(Here):
+        def wait(self) -> None:
+            goes_on.wait(60)
+            made.append(1)
 
-    monkeypatch.setattr(searching, "_ready_analyst", slowly)
+    monkeypatch.setattr(searching, "SearchProcess", Slow)
     make = Searching("shipped@4", shipped.PARAMS, 4)
     make.prepare()
     answers: list[Any] = []
@@ -87,14 +108,24 @@ def test_it_is_prepared_once_and_who_asks_meanwhile_waits(monkeypatch: pytest.Mo
     assert (len(answers), made) == (1, [1])
 
 
-def test_nobody_waits_for_it_when_the_page_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_on = threading.Event()
-    monkeypatch.setattr(searching, "_ready_analyst", lambda *_: goes_on.wait(60))
+def test_nobody_waits_for_it_when_the_page_ends_and_its_process_ends_too() -> None:
     make = Searching("shipped@4", shipped.PARAMS, 4)
+    make.prepare()
+    (process,) = multiprocessing.active_children()
     threading.Timer(0.1, make.stop).start()
     with pytest.raises(UserError, match="has ended"):
         make()
-    goes_on.set()
+    process.join(60)
+    assert not process.is_alive()
+
+
+def test_a_process_that_was_ended_is_told() -> None:
+    process = SearchProcess(shipped.PARAMS, 4)
+    threading.Timer(0.1, process.stop).start()
+    with pytest.raises(UserError, match="the process that searches has ended"):
+        process.wait()
+    with pytest.raises(UserError, match="the process that searches has ended"):
+        process.ask(b"", [], [])
 
 
 def test_a_network_that_can_not_be_searched_is_refused_at_once(tmp_path: Path) -> None:
@@ -108,7 +139,7 @@ def test_a_network_that_can_not_be_searched_is_refused_at_once(tmp_path: Path) -
 def test_an_agent_named_with_its_search_is_at_the_controls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(searching, "_ready_analyst", lambda *_: Visits())
+    monkeypatch.setattr(searching, "SearchProcess", Here)
     watched = Session(GameId(7), cast(resolve("shipped@16")))
     assert list(watched.agents)[:2] == ["shipped@16", "shipped"]
     assert watched.handle({"do": "agent"})["last"]["by"] == "shipped@16"
@@ -140,3 +171,5 @@ def test_it_is_the_search_of_analyse() -> None:
     (chosen,) = [choice for choice in expected.choices if choice.action == expected.search]
     assert answer["agent"]["value"] == pytest.approx(chosen.value)
     assert watched.handle({"do": "agent"})["last"]["action"] == expected.search
+    for child in multiprocessing.active_children():
+        child.kill()

@@ -1,16 +1,22 @@
 """The coach, keys of the original, colours and sounds, in a real browser."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import fresh, opened, served, settled
+from paths import ROOT
 
 from hackmatrix.agents.roster.judge import judge
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
+from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.replay import GameId
+from hackmatrix.game.rules.actions import FIRST_PROGRAM
+from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.ui.session.session import Session
 
 ARROWS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]
@@ -72,12 +78,32 @@ def test_without_the_coach_there_is_no_light_and_no_hint(page: Any) -> None:
     assert page.is_hidden("#coached")
 
 
-def test_programs_can_be_run_by_their_place_as_in_the_original(page: Any) -> None:
+def test_programs_can_be_run_by_their_place_as_in_the_original(page: Any, tmp_path: Path) -> None:
+    game, actions, place = owner_of_programs()
+    program = FIRST_PROGRAM + game.state.owned[place]
+    saved = {"format": "hackmatrix-replay", "version": 1, "seed": "e0.0", "actions": actions}
+    file = tmp_path / "game.json"
+    file.write_text(json.dumps(saved))
+    page.locator("#file").set_input_files(file)
+    settled(page, len(actions))
     page.check("#places")
-    page.evaluate("() => { hackmatrix.position.seen.owned = ['WAIT', 'PUSH']; }")
-    for key, program in (("1", "WAIT"), ("2", "PUSH")):
-        page.keyboard.press(key)
-        assert program.lower() in page.inner_text("#said").lower()  # which is not possible here
+    keys = page.locator("#owned kbd").all_inner_texts()
+    assert keys == [str(n + 1) for n in range(len(game.state.owned))]
+    page.keyboard.press(keys[place])
+    assert settled(page, len(actions) + 1)["last"]["action"] == program
+
+
+def owner_of_programs() -> tuple[Game, list[int], int]:
+    """A game in which programs are owned, its actions, and the place of one that can be run."""
+    game, actions = Game.new(EVALUATION_STREAM), list[int]()
+    for action in json.loads((ROOT / "docs" / "won.json").read_text())["actions"]:
+        runnable = {a - FIRST_PROGRAM for a in game.valid_actions() if a >= FIRST_PROGRAM}
+        for place, number in enumerate(game.state.owned[1:], 1):
+            if number in runnable:
+                return game, actions, place
+        game.step(action)
+        actions.append(action)
+    raise AssertionError("the agent owns programs")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

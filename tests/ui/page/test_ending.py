@@ -1,18 +1,23 @@
 """The end of a game in a real browser: what it says, and what to do next."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import fresh, opened, served, settled
+from paths import ROOT
 
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
-from hackmatrix.game.engine.replay import GameId, Replay
+from hackmatrix.game.engine.events import EventKind
+from hackmatrix.game.engine.replay import GameId
+from hackmatrix.game.rules.board import NEIGHBOUR, col, row
 from hackmatrix.ui.session.session import Session
+
+ARROWS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 
 
 @pytest.fixture(scope="module")
@@ -32,35 +37,57 @@ def page(desktop: Any) -> Any:
     return fresh(desktop, "7")
 
 
-def lost_game() -> tuple[Session, tuple[int, ...]]:
-    """A game in which the player walks to the exit until it dies of a hit, and its actions."""
+def lost_game(rows: range = range(6)) -> tuple[Session, tuple[int, ...]]:
+    """A game in which the player walks to the exit until it dies in some rows, and its actions."""
     for seed in range(100):
         session = Session(GameId(seed), cast(resolve("exit")))
         for _ in range(5):
             session.handle({"do": "agent", "steps": 100})
-        if session.tree.state(session.at).over == "died":
+        state = session.tree.state(session.at)
+        if state.over == "died" and row(state.player.cell) in rows:
             return session, session.tree.line(session.at)
     raise AssertionError("nobody died")
+
+
+def killer(game: Session) -> str:
+    """The enemies that hit in the last turn, as the page names them."""
+    before, outcome = game.tree.last(game.at) or (None, None)
+    assert before is not None
+    assert outcome is not None
+    hits = [event for event in outcome.events if event.kind == EventKind.HIT]
+    return " and the ".join(f"{e.piece} at {row(e.cell or 0)},{col(e.cell or 0)}" for e in hits)
 
 
 @pytest.fixture
 def died(page: Any, tmp_path: Path) -> Any:
     """The page after the last action of a game that is lost, taken by hand."""
     game, actions = lost_game()
+    end(page, tmp_path, str(game.tree.game), actions)
+    return page, game, actions
+
+
+def end(page: Any, folder: Path, seed: str, actions: Sequence[int]) -> None:
+    """Opens a game that was played by hand up to its last action, and takes that."""
     assert actions[-1] < 4
-    replay = tmp_path / "game.json"
-    replay.write_text(json.dumps(Replay(game.tree.game, actions[:-1]).as_json()))
-    page.locator("#file").set_input_files(replay)
-    settled(page, len(actions) - 1)
+    begin(page, folder, seed, actions[:-1])
     page.locator(f"#pad [data-action='{actions[-1]}']").dispatch_event("click")
     page.wait_for_selector("#ending:visible")
-    return page, game, actions
+
+
+def begin(page: Any, folder: Path, seed: str, actions: Sequence[int]) -> None:
+    """Opens a game that was played by hand."""
+    nodes = [[number, action, "you"] for number, action in enumerate(actions)]
+    file = folder / "game.json"
+    file.write_text(json.dumps({"seed": seed, "nodes": nodes, "at": len(nodes)}))
+    page.locator("#file").set_input_files(file)
+    page.wait_for_function("(seed) => hackmatrix.game.id === seed", arg=seed)
+    settled(page, len(actions))
 
 
 def test_it_says_what_killed_how_far_it_went_and_plays_the_last_turns(died: Any) -> None:
     page, game, actions = died
     assert page.inner_text("#ending-words").startswith("You died. Score")
-    assert page.inner_text("#ending-why").endswith("hits you")
+    assert page.inner_text("#ending-why") == f"Killed by the {killer(game)}."
     assert page.locator("#ending-stages .cleared").count() == game.tree.state(game.at).stage - 1
     page.click("#last-turns")
     page.wait_for_selector("#ending", state="hidden")
@@ -85,3 +112,107 @@ def test_one_key_begins_again_and_the_game_is_among_the_best(died: Any, key: str
     assert len(best) == len({*best})
     assert len(actions) > 1
     page.keyboard.press("Escape")
+
+
+WON = json.loads((ROOT / "docs" / "won.json").read_text())
+
+
+def streaks(page: Any) -> list[str]:
+    page.click("#my-games")
+    found: list[str] = page.locator("#best-streaks li").all_inner_texts()
+    page.keyboard.press("Escape")
+    return found
+
+
+def test_wins_in_a_row_are_added_up_until_a_game_is_lost(page: Any, tmp_path: Path) -> None:
+    page.evaluate("() => localStorage.removeItem('hackmatrix-streaks')")
+    assert streaks(page) == ["None yet."]
+    end(page, tmp_path, WON["seed"], WON["actions"])
+    score = page.evaluate("() => hackmatrix.position.seen.player.score")
+    assert page.inner_text("#ending-words").startswith("You have won!")
+    assert page.inner_text("#ending-streak") == f"1 win in a row, score {score}."
+    assert streaks(page) == [f"1 win in a row, score {score}, goes on"]
+    # The same game again is not another win.
+    end(page, tmp_path, WON["seed"], WON["actions"])
+    assert streaks(page) == [f"1 win in a row, score {score}, goes on"]
+    game, actions = lost_game()
+    end(page, tmp_path, str(game.tree.game), actions)
+    assert page.inner_text("#ending-streak") == ""
+    assert streaks(page) == [f"1 win in a row, score {score}"]
+
+
+def test_a_game_in_which_a_move_was_taken_back_is_no_score(page: Any, tmp_path: Path) -> None:
+    page.evaluate("() => localStorage.clear()")
+    *before, last = WON["actions"]
+    begin(page, tmp_path, WON["seed"], before)
+    valid = [a for a in range(4) if "why" not in settled(page)["actions"][a]]
+    page.keyboard.press(ARROWS[next(a for a in valid if a != last)])
+    settled(page, len(before) + 1)
+    page.keyboard.press(",")
+    settled(page, len(before))
+    page.keyboard.press(ARROWS[last])
+    page.wait_for_selector("#ending:visible")
+    assert page.inner_text("#ending-words").startswith("You have won!")
+    assert streaks(page) == ["None yet."]
+    assert page.evaluate("() => localStorage.getItem('hackmatrix-best')") is None
+
+
+@pytest.mark.parametrize("screen", [(1440, 900), (1024, 600), (390, 844)])
+@pytest.mark.parametrize("rows", [range(3), range(3, 6)])
+def test_the_card_leaves_in_sight_who_died_and_of_what(
+    page: Any, tmp_path: Path, rows: range, screen: tuple[int, int]
+) -> None:
+    game, actions = lost_game(rows)
+    page.set_viewport_size({"width": screen[0], "height": screen[1]})
+    end(page, tmp_path, str(game.tree.game), actions)
+    here = game.tree.state(game.at).player.cell
+    card = page.locator("#ending").bounding_box()
+    for cell in (here, *(c for c in NEIGHBOUR[here] if c is not None and row(c) in rows)):
+        box = page.locator(f"#grid [data-cell='{cell}']").bounding_box()
+        assert box["y"] + box["height"] <= card["y"] or box["y"] >= card["y"] + card["height"]
+    page.set_viewport_size({"width": 1280, "height": 860})
+
+
+def test_it_is_shared_as_a_line_of_squares_with_a_link(died: Any) -> None:
+    page, game, _ = died
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("#share-end")
+    page.wait_for_function(
+        "() => document.getElementById('problem').textContent.includes('copied')"
+    )
+    words, link = page.evaluate("navigator.clipboard.readText()").split("\n")
+    state = game.tree.state(game.at)
+    cleared = state.stage - 1
+    squares = "\N{LARGE GREEN SQUARE}" * cleared + "\N{BLACK LARGE SQUARE}" * (8 - cleared)
+    assert words.endswith(f"{squares} {cleared} of 8, score {state.player.score}")
+    assert "#seed=" in link
+
+
+def test_the_days_game_is_compared_with_the_agents(page: Any, tmp_path: Path) -> None:
+    walker = Session(GameId(20260101), cast(resolve("exit")))
+    walker.handle({"do": "agent", "steps": 100})
+    mine = walker.tree.line(walker.at)
+    assert walker.tree.state(walker.at).over
+    agents = Session(GameId(20260101), cast(resolve("shipped")))
+    while not agents.tree.state(agents.at).over:
+        agents.handle({"do": "agent", "steps": 100})
+    theirs = agents.tree.line(agents.at)
+    end(page, tmp_path, "20260101", mine)
+    page.wait_for_selector("#ending-ghost:visible")
+    score = agents.tree.state(agents.at).player.score
+    assert f"score {score}" in page.inner_text("#ghost-words")
+    page.click("#compare")
+    leaves = next(
+        i for i, (one, other) in enumerate(zip(mine, theirs, strict=False)) if one != other
+    )
+    settled(page, leaves)
+    page.wait_for_function(
+        "(steps) => document.getElementById('step-number').textContent.endsWith(` of ${steps}`)",
+        arg=len(theirs),
+    )
+    page.keyboard.press(".")
+    assert settled(page, leaves + 1)["last"]["by"] == "shipped"
+    assert page.is_visible("#tree")
+    page.keyboard.press("End")
+    settled(page, len(theirs))
+    assert page.inner_text("#ending-words").startswith("The agent ")

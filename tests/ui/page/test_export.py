@@ -228,3 +228,25 @@ def test_the_agent_plays_as_behind_the_server_also_from_a_link(browser: Any, add
         page.wait_for_function("() => hackmatrix.game.nodes.length > 50")
         ours = page.evaluate("hackmatrix.game.nodes.slice(1, 51).map((node) => node.action)")
         assert ours == theirs
+
+
+def test_coach_review_and_the_agents_game_need_no_server(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.set_default_timeout(1000 * SECONDS)
+        page.select_option("#speed", "0")
+        page.check("#coach")
+        position = settled(page, 0, SECONDS)
+        action = next(a for a in range(4) if "why" not in position["actions"][a])
+        page.keyboard.press(MOVES[action])
+        settled(page, 1, SECONDS)
+        page.wait_for_selector("#light.good, #light.fair, #light.bad")
+        page.keyboard.press("!")
+        page.wait_for_selector("#report-progress", state="hidden")
+        page.wait_for_selector("#report:visible")
+        assert 0 <= int(page.inner_text("#accuracy").split()[1]) <= 100
+        assert "wins" in page.inner_text("#agent-numbers")
+        page.click("#retry")
+        page.wait_for_function("() => hackmatrix.position.controls === null && !hackmatrix.busy")
+        page.reload()  # the game goes on
+        page.wait_for_selector("body[data-ready]")
+        settled(page, 1, SECONDS)

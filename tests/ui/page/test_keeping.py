@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from browser import fresh, opened, served, settled
@@ -139,6 +140,22 @@ def test_a_server_that_was_started_anew_gets_the_whole_tree(page: Any) -> None:
     page.wait_for_selector("body:not(.lost)")
     settled(page)
     assert page.evaluate(TREE) == tree
+
+
+def test_a_server_that_ended_and_is_started_again_gets_the_game_back(browser: Any) -> None:
+    page = browser.new_page()
+    with served("play") as address:
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]")
+        tree = walked(fresh(page, "347"))
+    page.wait_for_selector("body.lost")
+    with served("play", port=urlsplit(address).port):
+        page.wait_for_selector("body:not(.lost)")
+        settled(page)
+        assert page.evaluate(TREE) == tree
+        page.keyboard.press("[")  # the new server has the variations too
+        page.wait_for_function("(at) => hackmatrix.game.at !== at", arg=tree[1])
+        page.close()
 
 
 def quiet_walk(moves: int) -> tuple[str, list[int]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import fresh, opened, served, settled
+from browser import covered, fresh, opened, served, settled
 
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
@@ -61,6 +61,7 @@ def test_one_key_shows_what_the_moves_cost_and_each_before_it_was_played(
     assert "played" in page.inner_text("#bars")
     assert page.locator("#picture .own").count() == 1
     assert page.locator("#picture .agents").count() == 1
+    assert covered(page) == 0
     assert page.is_visible("#odds")
     assert Axe().run(page).response["violations"] == []
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import fresh, opened, served, settled
+from browser import covered, fresh, opened, served, settled
 
 from hackmatrix.runs.params import save_params
 
@@ -43,9 +43,16 @@ def test_an_agent_plays_and_its_game_can_be_looked_through(page: Any) -> None:
     assert page.locator("#picture .chances path").count() >= 1
     assert "wins" in page.inner_text("#agent-numbers")
     assert "value" not in page.inner_text("#agent-numbers")
+    assert page.locator("#graph .return").count() == 0
+    assert page.is_hidden("#last")
     page.check("#developer")
     assert "value" in page.inner_text("#agent-numbers")
+    assert page.locator("#graph .return").count() == 1
+    assert page.is_visible("#last")
     page.uncheck("#developer")
+    odds = page.evaluate("hackmatrix.game.odds.get(0)[0]")
+    assert page.inner_text("#odds-win") == f"{100 * odds:.0f}\N{NO-BREAK SPACE}%"
+    assert page.get_attribute("#odds-bar", "style") == f"height: {100 * odds:g}%;"
     page.keyboard.press("End")
     page.wait_for_function("() => hackmatrix.position.seen.over")
     last = settled(page)
@@ -71,6 +78,20 @@ def test_an_agent_plays_and_its_game_can_be_looked_through(page: Any) -> None:
         page.wait_for_function(
             f"() => document.getElementById('said').textContent.startsWith('Surprise {rank} of ')"
         )
+    # All of them are listed by rank, none of them the win or a stage; a click goes to one.
+    rows = page.locator("#falls button")
+    assert rows.count() == min(len(ranked), 8)
+    rows.first.click()
+    page.wait_for_function(f"() => hackmatrix.game.at === {ranked[0][0]}")
+    assert rows.first.get_attribute("aria-current") == "true"
+
+
+def test_the_agents_marks_cover_nothing_that_they_point_at(page: Any) -> None:
+    for step in range(1, 8):
+        assert page.locator("#picture .chances > *").count() >= 1
+        assert covered(page) == 0
+        page.keyboard.press("Enter")
+        settled(page, step)
 
 
 def test_taking_over_branches_off_and_the_agent_takes_the_rest(page: Any) -> None:

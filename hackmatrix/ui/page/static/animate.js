@@ -88,11 +88,19 @@ function start(event, sprites, duration) {
       sprites.push(sprite);
       return [sprite.piece.animate([{ opacity: 0, transform: scaled(2.2) }, { opacity: 1, transform: scaled(1) }], { duration, easing: "ease-in", fill: "forwards" })];
     }
-    case "hit": return lunge(at(event.cell, event.piece), event.to, sprites.find((s) => s.kind === "player"), duration);
+    case "hit": return lunge(at(event.cell, event.piece) ?? added(event, sprites), event.to, sprites.find((s) => s.kind === "player"), duration);
     case "spawned": return ring(event.cell, duration, "transmission");
     case "stage_completed": return [picture.animate([{ clipPath: "inset(0)" }, { clipPath: "inset(0 0 0 100%)" }], { duration, easing: "ease-in" })];
     default: return [];
   }
+}
+
+/** A piece that comes into sight as it hits. */
+function added({ cell, piece }, sprites) {
+  if (cell === undefined) return undefined;
+  const sprite = addSprite(newPiece(piece), cell);
+  sprites.push(sprite);
+  return sprite;
 }
 
 const scaled = (s) => `translate(${50 * (1 - s)}px, ${50 * (1 - s)}px) scale(${s})`;
@@ -116,12 +124,12 @@ function flash(sprite, duration) {
 
 function lunge(sprite, to, player, duration) {
   const animations = player ? [player.holder.animate([{ opacity: 1 }, { opacity: 0.2 }, { opacity: 1 }], { duration })] : [];
-  if (!sprite) return animations;
   animations.push(picture.animate([0, 5, -4, 2, 0].map((x) => ({ transform: `translate(${x}px, 0)` })), { duration })); // a glitch
-  const dx = Math.sign(cellX(to) - cellX(sprite.cell)) * 38, dy = Math.sign(cellY(to) - cellY(sprite.cell)) * 38;
-  const at = (x, y) => ({ transform: `translate(${x}px, ${y}px)` });
   const struck = element("rect", { x: cellX(to) + 3, y: cellY(to) + 3, width: 94, height: 94, class: "blow" });
   animations.push(addEffect(struck).animate([{ opacity: 0 }, { opacity: 0.8 }, { opacity: 0 }], { duration, fill: "forwards" }));
+  if (!sprite) return animations;
+  const dx = Math.sign(cellX(to) - cellX(sprite.cell)) * 38, dy = Math.sign(cellY(to) - cellY(sprite.cell)) * 38;
+  const at = (x, y) => ({ transform: `translate(${x}px, ${y}px)` });
   animations.push(sprite.piece.animate([at(sprite.x, sprite.y), at(sprite.x + dx, sprite.y + dy), at(sprite.x, sprite.y)], { duration, fill: "forwards" }));
   return animations;
 }

@@ -4,6 +4,8 @@ import { drawCell, element, letters, lettersWidth, newPiece, shape } from "./dra
 
 const SIZE = 6, CELL = 100;
 const SWIPE = 24; // pixels, from a tap to a swipe
+const TAG = 10; // height of a probability
+const SCENE = 44; // pixels of a cell in a picture of a rule
 export const cellX = (cell) => (cell % SIZE) * CELL;
 export const cellY = (cell) => (SIZE - 1 - Math.floor(cell / SIZE)) * CELL;
 
@@ -29,7 +31,7 @@ export function makeBoard({ hover, press, swipe }) {
     grid.append(line);
   }
   for (let i = 0; i < SIZE; i++) // rows and columns, as texts name them
-    layers.edges.append(letters(String(i), 5, cellY(i * SIZE) + 6, 11, "label"), letters(String(i), cellX(i) + 89, 583, 11, "label"));
+    layers.edges.append(letters(String(i), 5, cellY(i * SIZE) + 6, 11, "label"), letters(String(i), cellX(i) + 5, 583, 11, "label"));
   grid.addEventListener("pointerleave", () => hover(null));
   listenForSwipes(swipe);
 }
@@ -121,27 +123,32 @@ export function addEffect(...marks) {
 
 /** The threat layer: a red edge, and a notch for each hit that can be taken on a cell. */
 export function showThreat(threat, isOn) {
-  layers.threat.replaceChildren();
-  if (!isOn) return;
-  threat.forEach((hits, cell) => {
-    if (!hits) return;
-    const x = cellX(cell), y = cellY(cell);
-    const notches = Array.from({ length: Math.min(hits, 4) }, (_, i) =>
-      element("path", { d: `M${x + 10 + i * 15} ${y + 4} h11 l-5.5 11 z`, class: "notch" }));
-    layers.threat.append(element("rect", { x: x + 3, y: y + 3, width: 94, height: 94, class: "reach" }), ...notches);
-  });
+  layers.threat.replaceChildren(...(isOn ? threatMarks(threat) : []));
 }
+
+const threatMarks = (threat) => threat.flatMap((hits, cell) => {
+  if (!hits) return [];
+  const x = cellX(cell), y = cellY(cell);
+  const notches = Array.from({ length: Math.min(hits, 4) }, (_, i) =>
+    element("path", { d: `M${x + 10 + i * 15} ${y + 4} h11 l-5.5 11 z`, class: "notch" }));
+  return [element("rect", { x: x + 3, y: y + 3, width: 94, height: 94, class: "reach" }), ...notches];
+});
 
 /** What an action would change: outlines, and arrows where pieces go. */
 export function showPreview(action, isSiphon) {
   layers.preview.replaceChildren();
   if (!action || action.why !== undefined) return;
-  for (const cell of action.cells)
-    layers.preview.append(element("rect", { x: cellX(cell) + 5, y: cellY(cell) + 5, width: 90, height: 90, rx: 4, class: isSiphon ? "cross" : "struck" }));
-  for (const [from, to] of action.moves) layers.preview.append(arrow(from, to));
+  layers.preview.append(...outlines(action.cells, isSiphon ? "cross" : "struck"), ...action.moves.map(arrow));
 }
 
-function arrow(from, to) {
+const outlines = (cells, name) => cells.map((cell) => element("rect", { x: cellX(cell) + 5, y: cellY(cell) + 5, width: 90, height: 90, rx: 4, class: name }));
+
+/** A picture of the board's lower left corner: cells, threats, and what an action changes. */
+export const drawScene = ({ columns, rows, cells, threat, struck, cross, moves }) =>
+  element("svg", { viewBox: `0 ${CELL * (SIZE - rows)} ${CELL * columns} ${CELL * rows}`, width: SCENE * columns, height: SCENE * rows, class: "scene", "aria-hidden": "true" },
+    ...cells.map(drawCell), ...threatMarks(threat), ...outlines(cross, "cross"), ...outlines(struck, "struck"), ...moves.map(arrow));
+
+function arrow([from, to]) {
   const [x1, y1, x2, y2] = [cellX(from) + 50, cellY(from) + 50, cellX(to) + 50, cellY(to) + 50];
   const length = Math.hypot(x2 - x1, y2 - y1) || 1, dx = (x2 - x1) / length, dy = (y2 - y1) / length;
   const tip = [x2 - dx * 18, y2 - dy * 18];
@@ -159,8 +166,9 @@ export function showChances(probabilities, here, neighbours) {
     const p = probabilities[direction];
     if (p < 0.01 || neighbours[here][direction] === null) return;
     const [cx, cy] = [x + dx * 50, y + dy * 50], half = 8 + 40 * p;
-    const d = `M${cx - dy * half} ${cy - dx * half} L${cx + dy * half} ${cy + dx * half}`;
-    layers.chances.append(element("path", { d, class: "chance", opacity: 0.45 + 0.55 * p }), tag(percent(p), cx, cy));
+    const d = `M${cx - dy * half} ${cy - dx * half} L${cx + dy * half} ${cy + dx * half}`, text = percent(p);
+    const inwards = TAG / 2 + 4 + (dx ? lettersWidth(text, TAG) / 2 - 2 : 0); // in the player's cell: what it points at stays in sight
+    layers.chances.append(element("path", { d, class: "chance", opacity: 0.45 + 0.55 * p }), tag(text, cx - dx * inwards, cy - dy * inwards + (dx < 0 ? -34 : dx * 8)));
   });
   if (probabilities[4] >= 0.01) {
     layers.chances.append(shape("siphon", x + 24, y - 46, 20, "siphon"));
@@ -168,15 +176,15 @@ export function showChances(probabilities, here, neighbours) {
   }
 }
 
-/** Moves side by side: arrows out of the player's cell, a ring for siphoning; programs are marked in their panel. */
+/** Moves side by side: short arrows over the edges of the player's cell, a ring for siphoning; programs are marked in their panel. */
 export function showMoves(moves, here, neighbours) {
   layers.moves.replaceChildren();
   const x = cellX(here) + 50, y = cellY(here) + 50, ways = [[0, -1], [0, 1], [-1, 0], [1, 0]];
   moves.forEach(([action, name], i) => {
     if (action === 4) layers.moves.append(element("circle", { cx: x, cy: y, r: 34 + 8 * i, class: name }));
     if (action === undefined || action > 3 || neighbours[here][action] === null) return;
-    const [dx, dy] = ways[action], aside = 9 * (i ? 1 : -1), far = 78;
-    const [sx, sy] = [x + dx * 22 + dy * aside, y + dy * 22 + dx * aside], [ex, ey] = [sx + dx * far, sy + dy * far];
+    const [dx, dy] = ways[action], aside = 30 * (i ? 1 : -1), far = 34;
+    const [sx, sy] = [x + dx * 32 + dy * aside, y + dy * 32 + dx * aside], [ex, ey] = [sx + dx * far, sy + dy * far];
     layers.moves.append(element("path", { d: `M${sx} ${sy} L${ex} ${ey} M${ex - dx * 14 - dy * 10} ${ey - dy * 14 - dx * 10} L${ex} ${ey} L${ex - dx * 14 + dy * 10} ${ey - dy * 14 + dx * 10}`, class: name }));
   });
 }
@@ -207,7 +215,7 @@ export function showTrails(futures) {
 const percent = (p) => String(Math.round(p * 100));
 
 function tag(text, x, y) {
-  const height = 10, width = lettersWidth(text, height);
-  const plate = element("rect", { x: x - width / 2 - 3, y: y - height / 2 - 3, width: width + 6, height: height + 6, rx: 3, class: "tag" });
-  return element("g", {}, plate, letters(text, x - width / 2, y - height / 2, height, "text"));
+  const width = lettersWidth(text, TAG);
+  const plate = element("rect", { x: x - width / 2 - 3, y: y - TAG / 2 - 3, width: width + 6, height: TAG + 6, rx: 3, class: "tag" });
+  return element("g", {}, plate, letters(text, x - width / 2, y - TAG / 2, TAG, "text"));
 }

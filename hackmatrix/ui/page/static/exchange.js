@@ -74,8 +74,8 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
   if ((answer.nodes || answer.added) && !same && location.hash) forgetLink();
   keep(store.game, store.about, store.begun);
   for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
-  if (answer.added?.length && answer.seen.over && store.about.playing && !answer.task && isByHand(answer.at)) recordEnd(store.game.id, answer.seen);
-  if (answer.added?.length && answer.last.by === "you" && before?.agent) tellVerdict(before.agent, answer.last.action);
+  if (answer.added?.length && answer.seen.over && store.about.playing && !answer.task && isScored(store.game)) recordEnd(store.game.id, answer.seen);
+  if (answer.added?.length && answer.last?.by === "you" && before?.agent) tellVerdict(before.agent, answer.last.action);
   else if (!answer.added) $("verdict").textContent = "";
   $("said").textContent = answer.last?.told.join(", ") ?? "";
   if (answer.added?.length && store.game.nodes[answer.added[0][1]].children.length > 1)
@@ -93,11 +93,8 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
 
 const asNode = ([number, parent, action, by, step, total, stage, over]) => ({ number, parent, action, by, step, total, stage, over, children: [] });
 
-/** Whether no agent took an action on the way to a node. */
-function isByHand(number) {
-  for (let n = number; n > 0; n = store.game.nodes[n].parent) if (store.about.agents.includes(store.game.nodes[n].by)) return false;
-  return true;
-}
+/** Whether all of the game was played here by hand, and nothing was taken back. */
+const isScored = ({ nodes, at }) => nodes.length === nodes[at].step + 1 && nodes.every(({ by }) => by === "" || by === "you");
 
 function add(node) {
   store.game.nodes[node.number] = node;

@@ -1,4 +1,4 @@
-// The games of this browser: each with all that was tried in it, the newest first.
+// The games of this browser: each with all that was tried in it, the best ones, and streaks of wins.
 
 import { treeOf } from "./share.js";
 
@@ -7,13 +7,7 @@ let timer = null, later = null, current = null;
 
 const name = (about) => `hackmatrix-games-${about.playing ? "play" : "watch"}`;
 
-export function keptGames(about) {
-  try {
-    return JSON.parse(localStorage.getItem(name(about))) ?? [];
-  } catch {
-    return []; // something else is there
-  }
-}
+export const keptGames = (about) => listed(name(about));
 
 function write(about, games) {
   for (let count = Math.min(games.length, MOST); count > 0; count--) {
@@ -70,33 +64,63 @@ export function listGames(list, about, open) {
     row.append(take, drop);
     return row;
   }));
-  if (!games.length) list.append(Object.assign(document.createElement("li"), { textContent: "None yet.", className: "quiet" }));
+  if (!games.length) fill(list, []);
 }
 
-const BEST = "hackmatrix-best", MOST_BEST = 10;
+const BEST = "hackmatrix-best", STREAKS = "hackmatrix-streaks", MOST_BEST = 10;
 
-/** The ten best games that were played here: wins first, then by score, then by stage. */
-export function bestGames() {
+function listed(name) {
   try {
-    return JSON.parse(localStorage.getItem(BEST)) ?? [];
+    return JSON.parse(localStorage.getItem(name)) ?? [];
   } catch {
-    return [];
+    return []; // something else is there
   }
 }
 
-/** Takes the end of a game into the best ones; a game that ended the same way counts once. */
+function writeList(name, list) {
+  try {
+    localStorage.setItem(name, JSON.stringify(list));
+  } catch { /* no room: the table stays as it is */ }
+}
+
+/** The ten best games that were played here: wins first, then by score, then by stage. */
+export const bestGames = () => listed(BEST);
+
+/** Series of wins with no lost game between them, the greatest sum of scores first; one that goes on is `open`. */
+export const bestStreaks = () => listed(STREAKS);
+
+/** Takes the end of a game into both tables; a game that ended the same way counts once. */
 export function recordEnd(seed, { over, stage, player: { score } }) {
   const game = { seed, won: over === "won", score, stage };
   const others = bestGames().filter((other) => JSON.stringify(other) !== JSON.stringify(game));
   const best = [...others, game].sort((one, other) => other.won - one.won || other.score - one.score || other.stage - one.stage);
-  try {
-    localStorage.setItem(BEST, JSON.stringify(best.slice(0, MOST_BEST)));
-  } catch { /* no room: the table stays as it is */ }
+  writeList(BEST, best.slice(0, MOST_BEST));
+  recordStreak(game);
 }
 
-export function listBest(list) {
-  const best = bestGames();
-  list.replaceChildren(...best.map(({ seed, won, score, stage }) =>
-    Object.assign(document.createElement("li"), { textContent: `${won ? "won" : `stage ${stage}`}, score ${score}, game ${seed}` })));
-  if (!best.length) list.append(Object.assign(document.createElement("li"), { textContent: "None yet.", className: "quiet" }));
+function recordStreak({ seed, won, score }) {
+  const streaks = bestStreaks(), mine = streaks.find(({ open }) => open) ?? { seeds: [], score: 0, open: true };
+  if (won && mine.seeds.includes(seed)) return; // played again
+  const next = won ? { seeds: [...mine.seeds, seed], score: mine.score + score, open: true } : { ...mine, open: false };
+  const others = streaks.filter(({ open }) => !open);
+  const ranked = [...others, ...(next.seeds.length ? [next] : [])].sort((one, other) => other.score - one.score || other.seeds.length - one.seeds.length);
+  writeList(STREAKS, ranked.filter(({ open }, place) => open || place < MOST_BEST));
+}
+
+const winsOf = ({ seeds, score }) => `${seeds.length} ${seeds.length > 1 ? "wins" : "win"} in a row, score ${score}`;
+
+/** The streak that goes on, in words; empty if there is none. */
+export function streakWords() {
+  const mine = bestStreaks().find(({ open }) => open);
+  return mine ? `${winsOf(mine)}.` : "";
+}
+
+export function listBest(games, streaks) {
+  fill(games, bestGames().map(({ seed, won, score, stage }) => `${won ? "won" : `stage ${stage}`}, score ${score}, game ${seed}`));
+  fill(streaks, bestStreaks().slice(0, MOST_BEST).map((streak) => `${winsOf(streak)}${streak.open ? ", goes on" : ""}`));
+}
+
+function fill(list, lines) {
+  list.replaceChildren(...lines.map((textContent) => Object.assign(document.createElement("li"), { textContent })));
+  if (!lines.length) list.append(Object.assign(document.createElement("li"), { textContent: "None yet.", className: "quiet" }));
 }

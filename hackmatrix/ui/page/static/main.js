@@ -7,6 +7,7 @@ import { icon, useLook } from "./draw.js";
 import { showEnding, showLastTurns } from "./ending.js";
 import { forget, isBusy, send } from "./exchange.js";
 import { begin, finish, keep, listBest, listGames, unfinished } from "./games.js";
+import { ghostStrip, showItsGame } from "./ghost.js";
 import { actionOf, fillKeys } from "./keys.js";
 import { connect, drop } from "./link.js";
 import { suggestions } from "./panels.js";
@@ -14,8 +15,9 @@ import { endFinishing, endReview, finishGames, review, showFutures } from "./rep
 import { fillRules } from "./rules.js";
 import { copyLink, messageOf, messageOfLink, saveFile, treeOf } from "./share.js";
 import { isWatched, store } from "./store.js";
-import { lineOf, showTime, surprises, unsure } from "./timeline.js";
-import { act, agentStep, follow, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toSurprise, toVariation } from "./travel.js";
+import { lineOf, showTime, unsure } from "./timeline.js";
+import { toSurprise } from "./surprises.js";
+import { act, agentStep, follow, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toVariation } from "./travel.js";
 import { nextTask, openPuzzle, openRoom, solving, strip, today } from "./tasks.js";
 import { actionAt, complain, handlers, hover, point, show, showAnalysis, showBoard } from "./view.js";
 
@@ -59,7 +61,7 @@ function wire() {
   on("next-game", () => newGame(""));
   on("copy-link", async () => complain(store.game.isRoom ? "A room of the tutorial has no link." : await copyLink(store.game, lineOf(store.game))));
   on("save", () => store.game.isRoom ? complain("A room of the tutorial is no game to save.") : saveFile(store.game, lineOf(store.game)));
-  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { shut("games"); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games")); $("solving").textContent = `rating ${Math.round(solving().rating)}, best row ${solving().best}`; $("games").showModal(); });
+  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { shut("games"); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games"), $("best-streaks")); $("solving").textContent = `rating ${Math.round(solving().rating)}, best row ${solving().best}`; $("games").showModal(); });
   on("tutorial", () => { shut("rules"); pause(); openRoom(0); });
   on("learn", () => { pause(); openRoom(0); });
   on("task-next", () => nextTask(newGame));
@@ -71,7 +73,8 @@ function wire() {
   on("to-now", toEndOfLine);
   on("again", () => newGame(""));
   on("last-turns", () => { pause(); showLastTurns(); });
-  on("share-end", async () => complain(await copyLink(store.game, lineOf(store.game), strip(store.game.id, store.position.seen, store.look))));
+  on("share-end", async () => complain(await copyLink(store.game, lineOf(store.game), [strip(store.game.id, store.position.seen, store.look.stages), ghostStrip()].filter(Boolean).join("\n"))));
+  on("compare", () => { pause(); showItsGame(); });
   on("daily", () => { shut("games"); newGame(today()); });
   on("puzzles", () => { shut("games"); pause(); openPuzzle(); });
   on("hint", () => hint(point));
@@ -85,7 +88,7 @@ function wire() {
   on("to-end", toEnd);
   on("play", play);
   on("agent-step", agentStep);
-  on("surprise", () => toSurprise(surprises(store.game, lineOf(store.game))));
+  on("surprise", () => { pause(); toSurprise(); });
   on("unsure", () => toNext(unsure(store.game, lineOf(store.game))));
   on("scrub", () => { pause(); go(lineOf(store.game)[Number($("scrub").value)]); }, "input");
   on("controls", () => send({ do: "control", agent: $("controls").value }, { still: true }), "change");
@@ -184,7 +187,7 @@ async function start() {
   useLook(store.look, isLight());
   makeBoard({ hover, swipe: act, press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });
   $("siphon").append(icon("siphon", "siphon"));
-  fillRules($("rules-body"));
+  fillRules($("rules-body"), store.look.rules);
   wire();
   await opened;
   const hello = await send({ do: "hello" }, { still: true, same: true });

@@ -76,9 +76,15 @@ export function nextTask(newGame) {
 /** The seed that everybody has today. */
 export const today = () => new Date().toISOString().slice(0, 10).replaceAll("-", "");
 
+/** Whether a game is one of a day. */
+export const isDaily = (id) => /^20\d{6}$/.test(id);
+
+export const clearedBy = ({ over, stage }, stages) => over === "won" ? stages : stage - 1;
+
 /** The end of a game in a line of signs, to be shared: a day's game by its date. */
-export function strip(id, seen, look) {
-  const cleared = seen.over === "won" ? look.stages : seen.stage - 1;
-  const name = /^20\d{6}$/.test(id) ? `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6)}` : `game ${id}`;
-  return `HackMatrix ${name}: ${"🟩".repeat(cleared)}${"⬛".repeat(look.stages - cleared)} ${cleared} of ${look.stages}, score ${seen.player.score}`;
+export function strip(id, seen, stages) {
+  const name = isDaily(id) ? `${id.slice(0, 4)}-${id.slice(4, 6)}-${id.slice(6)}` : `game ${id}`;
+  return `HackMatrix ${name}: ${squares(clearedBy(seen, stages), seen.player.score, stages)}`;
 }
+
+export const squares = (cleared, score, stages) => `${"🟩".repeat(cleared)}${"⬛".repeat(stages - cleared)} ${cleared} of ${stages}, score ${score}`;

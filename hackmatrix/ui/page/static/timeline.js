@@ -25,7 +25,7 @@ export function showTime(game, go) {
   $("step-number").textContent = `step ${step} of ${line.length - 1}`;
   const width = Math.max($("graph").clientWidth, 100);
   const totals = line.map((n) => game.nodes[n].total), values = line.map((n) => game.opinions.get(n)?.[0] ?? null);
-  const odds = line.map((n) => game.odds.get(n)?.[0] ?? null), all = $("developer").checked || !watches(game);
+  const odds = line.map((n) => game.odds.get(n)?.[0] ?? null), all = $("developer").checked;
   const known = JSON.stringify([width, line.length, line.at(-1), values, odds, step, all]);
   if (known !== drawn) {
     drawn = known;
@@ -60,8 +60,12 @@ function curve(numbers, x, range = null) {
 }
 
 function stages(game, line, x) {
-  return line.slice(1).flatMap((n, i) => game.nodes[n].stage !== game.nodes[line[i]].stage
-    ? [element("path", { d: `M${x(i + 1)} 0 V${HEIGHT}`, class: "stage" })] : []);
+  return line.flatMap((n, i) => {
+    const { stage } = game.nodes[n], isNew = i === 0 || stage !== game.nodes[line[i - 1]].stage;
+    if (!isNew) return [];
+    const number = element("text", { x: x(i) + 3, y: 11 }, String(stage));
+    return i ? [element("path", { d: `M${x(i)} 0 V${HEIGHT}`, class: "stage" }), number] : [number];
+  });
 }
 
 function branches(game, line, x) {
@@ -109,15 +113,6 @@ function showTree(game, width, go) {
   });
   const lane = lanes.get(game.at);
   if (lane !== undefined) tree.append(element("circle", { cx: x(game.nodes[game.at].step), cy: lane * LANE + LANE / 2 + 2, r: 4.5, class: "here" }));
-}
-
-const SHOCK = 0.05;
-
-/** The positions of the line after which the odds of winning fell by SHOCK or more, the farthest fall first. */
-export function surprises(game, line) {
-  const falls = line.slice(1).map((n, i) => ({ node: line[i], before: game.odds.get(line[i])?.[0], after: game.odds.get(n)?.[0] }));
-  return falls.filter(({ before, after }) => before - after >= SHOCK)
-    .sort((one, other) => (other.before - other.after) - (one.before - one.after) || one.node - other.node);
 }
 
 /** The nodes of the line where no action has half of the probability. */

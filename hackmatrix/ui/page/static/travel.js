@@ -4,7 +4,6 @@ import { isAsking, send } from "./exchange.js";
 import { contentOf, messageOf } from "./share.js";
 import { isWatched, store } from "./store.js";
 import { leaves, lineOf } from "./timeline.js";
-import { percent } from "./panels.js";
 import { complain, point } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
@@ -45,15 +44,6 @@ export function toNext(nodes) {
   const later = nodes.filter((n) => store.game.nodes[n].step > store.game.nodes[store.game.at].step);
   if (!nodes.length) complain("None in what was played so far.");
   else go((later.length ? later : nodes)[0]);
-}
-
-/** The next surprise by rank; it shows the position before the fall. */
-export async function toSurprise(ranked) {
-  pause();
-  if (!ranked.length) { complain("No surprise in what was played so far: the odds never fell by 5 % at once."); return; }
-  const place = (ranked.findIndex(({ node }) => node === store.game.at) + 1) % ranked.length, { node, before, after } = ranked[place];
-  if (node !== store.game.at) await send({ do: "go", node }, { still: true });
-  $("said").textContent = `Surprise ${place + 1} of ${ranked.length}: the odds of winning fall from ${percent(before)} to ${percent(after)} with the next action.`;
 }
 
 export function toVariation(by) {

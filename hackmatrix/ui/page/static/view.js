@@ -7,6 +7,7 @@ import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions }
 import { showGhost } from "./ghost.js";
 import { endFinishing, showReport } from "./report.js";
 import { isWatched, store } from "./store.js";
+import { showSurprises } from "./surprises.js";
 import { isNew, showGoal } from "./tasks.js";
 import { lineOf, showTime } from "./timeline.js";
 
@@ -39,6 +40,7 @@ const isShown = () => $("chances").checked && !$("guess").checked;
 export function show() {
   document.body.classList.remove("loading");
   document.body.classList.toggle("watching", isWatched());
+  document.body.classList.toggle("developer", $("developer").checked);
   const { task } = store.position;
   $("seed").value ||= store.game.id;
   if (document.activeElement !== $("seed")) $("seed").value = store.game.id;
@@ -68,6 +70,7 @@ export function showAnalysis() {
   const branches = store.game.searches.get(store.game.at) ?? store.position.agent?.branches ?? [];
   if (isWatched()) showAgent(store.position.agent, odds, store.look, isShown(), $("developer").checked, played(), branches, { point, press: handlers.act, why: handlers.why });
   showReport(store, handlers.go);
+  showSurprises(handlers.go);
 }
 
 /** Whether this is the past; what is played from here is a variation. */
@@ -86,7 +89,7 @@ export function showBoard() {
   const here = store.position.seen.player.row * 6 + store.position.seen.player.col;
   showChances(store.position.agent && isShown() ? store.position.agent.probabilities : null, here, store.look.neighbours);
   showMoves(isWatched() && store.about.playing && !store.position.seen.over ? [[played()?.action, "own"], [store.position.agent?.suggests, "agents"]] : [], here, store.look.neighbours);
-  const isFirst = store.about.playing && (store.position.task?.kind === "room" || isNew() && store.position.seen.stage === 1);
+  const isFirst = store.about.playing && $("speed").value !== "0" && (store.position.task?.kind === "room" || isNew() && store.position.seen.stage === 1);
   showExit(isFirst && store.game.at === 0 ? store.position.board.findIndex(({ title }) => title.includes("exit")) : -1);
   showGhost();
   handlers.end();
