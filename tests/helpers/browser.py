@@ -88,6 +88,8 @@ def fresh(page: Any, seed: str) -> Any:
     page.evaluate(_SWITCHES)
     settled(page)
     before = page.evaluate_handle("hackmatrix.position")
+    if page.is_visible("#menu"):
+        page.click("#menu")
     page.fill("#seed", seed)
     page.click("text=Start")
     page.wait_for_function("(before) => hackmatrix.position !== before", arg=before)
