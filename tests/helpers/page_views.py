@@ -52,14 +52,15 @@ OVERLAPS = """
       if (box.width > 2 && !(shown && box.top > shown.bottom - 2)) add(node.data.trim(), box, element);
   }
   for (const edge of document.querySelectorAll("#picture .edges path"))
-    if (edge.checkVisibility()) add("an edge of the board", edge.getBoundingClientRect(), document.body);
+    if (edge.checkVisibility()) add("an edge of the board", edge.getBoundingClientRect(), document.getElementById("board"));
   for (const button of document.querySelectorAll("#transport button")) add("a button", button.getBoundingClientRect(), button.parentElement.parentElement);
   const found = [];
   for (const [i, one] of texts.entries()) for (const other of texts.slice(i + 1)) {
     const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
     const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
     const isInside = [one.words, other.words].includes("a button") && ![one.words, other.words].includes("an edge of the board");
-    if (one.layer === other.layer && across > 1 && down > 3 && !isInside) found.push(`${one.words} / ${other.words}`);
+    const isOneLayer = one.layer === other.layer || [one, other].some(({ layer }) => layer?.id === "board") && [one, other].every(({ layer }) => [undefined, "board", "table"].includes(layer?.id));
+    if (isOneLayer && across > 1 && down > 3 && !isInside) found.push(`${one.words} / ${other.words}`);
   }
   return found;
 }

@@ -36,6 +36,7 @@ def violations(page: Any) -> list[str]:
 
 def is_for_everybody(page: Any) -> None:
     assert violations(page) == []
+    page.evaluate("() => scrollTo(0, 0)")
     assert page.evaluate(OVERLAPS) == []
     assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
     if page.evaluate("matchMedia('(pointer: coarse)').matches"):
