@@ -40,7 +40,7 @@ OVERLAPS = """
     const cut = element.closest("aside, #beside, #sheet-body, dialog")?.getBoundingClientRect();
     const bottom = Math.min(box.bottom, cut?.bottom ?? Infinity);
     const top = Math.max(box.top, cut?.top ?? -Infinity);
-    if (bottom - top > 2) texts.push({ words, layer: layerOf(element), top, bottom, left: box.left, right: box.right });
+    if (bottom - top > 2) texts.push({ words, element, layer: layerOf(element), top, bottom, left: box.left, right: box.right });
   };
   while (walker.nextNode()) {
     const { currentNode: node } = walker, element = node.parentElement;
@@ -60,7 +60,7 @@ OVERLAPS = """
     const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
     const isInside = [one.words, other.words].includes("a button") && ![one.words, other.words].includes("an edge of the board");
     const isOneLayer = one.layer === other.layer || [one, other].some(({ layer }) => layer?.id === "board") && [one, other].every(({ layer }) => [undefined, "board", "table"].includes(layer?.id));
-    if (isOneLayer && across > 1 && down > 3 && !isInside) found.push(`${one.words} / ${other.words}`);
+    if (isOneLayer && (one.element !== other.element) && across > 1 && down > 3 && !isInside) found.push(`${one.words} / ${other.words}`);
   }
   return found;
 }
