@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from axe_playwright_python.sync_playwright import Axe
 from browser import fresh, settled
 
 from hackmatrix.agents.roster.names import resolve
@@ -17,7 +18,7 @@ SMALL: dict[str, Any] = {"viewport": {"width": 1024, "height": 600}}
 TOUCH: dict[str, Any] = {"has_touch": True, "is_mobile": True}
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, **TOUCH}
 
-TARGETS = {"rules": {"target-size": {"enabled": True}}}  # axe leaves out this rule of WCAG 2.2
+_TARGETS = {"rules": {"target-size": {"enabled": True}}}  # axe leaves out this rule of WCAG 2.2
 
 # Whatever can be tapped and is smaller than 44 pixels either way, on the page or in an open dialog.
 TOO_SMALL = """
@@ -187,6 +188,12 @@ def menu(page: Any) -> None:
     """The menu of a small screen."""
     if page.is_visible("#menu"):
         page.click("#menu")
+
+
+def violations(page: Any) -> list[str]:
+    """What axe finds, each with the first thing it finds it at."""
+    found = Axe().run(page, options=_TARGETS).response["violations"]
+    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
 
 
 VIEWS: dict[str, Callable[[Any], None]] = {

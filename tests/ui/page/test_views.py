@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from browser import opened, served
-from page_views import DESKTOP, OVERLAPS, PHONE, SMALL, TARGETS, TOO_SMALL, VIEWS, at_first
+from browser import opened, served, settled
+from page_views import DESKTOP, OVERLAPS, PHONE, SMALL, TOO_SMALL, VIEWS, at_first, violations
+from paths import ROOT
 
 SCREENS = {
     "a desktop": DESKTOP,
@@ -22,16 +22,16 @@ def address() -> Iterator[str]:
         yield it
 
 
+@pytest.fixture(scope="module")
+def watching() -> Iterator[str]:
+    with served("watch", str(ROOT / "docs" / "won.json")) as it:
+        yield it
+
+
 @pytest.fixture(scope="module", params=SCREENS)
 def screen(request: pytest.FixtureRequest, browser: Any, address: str) -> Iterator[Any]:
     with opened(browser, address, **SCREENS[request.param]) as page:
         yield page
-
-
-def violations(page: Any) -> list[str]:
-    """What axe finds, each with the first thing it finds it at."""
-    found = Axe().run(page, options=TARGETS).response["violations"]
-    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
 
 
 def is_for_everybody(page: Any) -> None:
@@ -47,3 +47,22 @@ def is_for_everybody(page: Any) -> None:
 def test_a_view_is_for_everybody(screen: Any, view: str) -> None:
     VIEWS[view](at_first(screen))
     is_for_everybody(screen)
+
+
+@pytest.mark.parametrize("kind", SCREENS)
+def test_watching_is_for_everybody(browser: Any, watching: str, kind: str) -> None:
+    with opened(browser, watching, **SCREENS[kind]) as page:
+        is_for_everybody(page)  # the end
+        page.locator("#scrub").fill("200")
+        settled(page, 200)
+        page.wait_for_selector("#bars li", state="attached")
+        page.keyboard.press("2")  # a variation
+        page.wait_for_selector("#tree:visible")
+        settled(page, 201)
+        for switch in ("#developer", "#hidden"):
+            page.check(switch)
+        if page.is_visible("#sheet-handle"):
+            page.click("#sheet-handle")
+        page.click("#ask-others")
+        page.wait_for_selector("#others li")
+        is_for_everybody(page)

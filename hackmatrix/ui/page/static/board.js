@@ -50,7 +50,7 @@ function listenForSwipes(swipe) {
     if (swiped) swipe(Math.abs(right) > Math.abs(down) ? (right < 0 ? 2 : 3) : down < 0 ? 0 : 1);
     start = null;
   });
-  grid.addEventListener("click", (event) => { if (swiped) event.stopPropagation(); swiped = false; }, true);
+  grid.addEventListener("click", (event) => { if (swiped && event.detail) event.stopPropagation(); swiped = false; }, true);
 }
 
 function makeButton(cell, hover, press) {

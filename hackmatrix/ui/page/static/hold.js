@@ -16,6 +16,6 @@ export function onHold(held, does, pointers = [...FINGERS, "mouse"]) {
   });
   held.addEventListener("pointermove", (event) => { if (start && Math.hypot(event.clientX - start[0], event.clientY - start[1]) > STILL) end(); });
   for (const kind of ["pointerup", "pointerleave", "pointercancel"]) held.addEventListener(kind, end);
-  held.addEventListener("click", (event) => { if (isHeld) event.stopImmediatePropagation(); isHeld = false; }, true);
+  held.addEventListener("click", (event) => { if (isHeld && event.detail) event.stopImmediatePropagation(); isHeld = false; }, true);
   held.addEventListener("contextmenu", (event) => { if (pointers.includes(event.pointerType)) event.preventDefault(); });
 }

@@ -30,5 +30,5 @@ export function unfoldSheet(handle, sheet, body) {
     start = null;
     if (swiped) set(down < 0);
   });
-  handle.addEventListener("click", (event) => { if (swiped) event.stopImmediatePropagation(); swiped = false; }, true);
+  handle.addEventListener("click", (event) => { if (swiped && event.detail) event.stopImmediatePropagation(); swiped = false; }, true);
 }
