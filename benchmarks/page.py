@@ -33,6 +33,8 @@ from hackmatrix.ui.session.session import Session
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _READY = "() => document.body.dataset.ready && !hackmatrix.busy"
+_PAINTED = """() => performance.getEntriesByName("first-contentful-paint").length
+  && !document.body.classList.contains("loading")"""
 _FILES = """() => performance.getEntries()
   .filter((entry) => entry.entryType === "navigation" || entry.entryType === "resource")
   .map((entry) => entry.encodedBodySize)"""
@@ -261,13 +263,19 @@ def _milliseconds(page: Any, key: str | None, count: int) -> Figure:
 
 def _exported(browser: Any, options: PageOptions) -> dict[str, Figure]:
     """The exported page, from a web server of this machine, with an empty cache each time."""
-    boards, first = [], []
+    painted, boards, first = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         assert options.pyodide is not None
         export(Path(folder) / "site", resolve(SHIPPED), options.pyodide)
-        sent = [path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()]
+        files = [path for path in Path(folder).rglob("*") if path.is_file() and path.suffix != ".gz"]
+        sent = [path.read_bytes() for path in files]
         with _web_server(folder) as address:
             for _ in range(options.repeats):
+                with _page(browser) as page:
+                    started = time.perf_counter()
+                    page.goto(f"{address}/site/")
+                    page.wait_for_function(_PAINTED)
+                    painted.append(time.perf_counter() - started)
                 with _page(browser) as page:
                     started = time.perf_counter()
                     page.goto(f"{address}/site/watch.html")
@@ -279,6 +287,7 @@ def _exported(browser: Any, options: PageOptions) -> dict[str, Figure]:
                     moves = _milliseconds(page, "Enter", options.moves)
     packed = sum(len(gzip.compress(content)) for content in sent) / 1e6
     return {
+        "exported: a board to play on is painted": Figure(painted, "s after it is opened"),
         "exported: the board is shown": Figure(boards, "s after it is opened"),
         "exported: the agent's first move is shown": Figure(first, "s after it is opened"),
         "exported: a move of the agent": moves,

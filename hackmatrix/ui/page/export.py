@@ -1,5 +1,6 @@
 """The page as static files, which any web server gives: the session runs in the browser."""
 
+import gzip
 import hashlib
 import io
 import json
@@ -43,6 +44,7 @@ _POLICY = (
     "form-action 'none'; manifest-src 'self'"
 )
 _OFFLINE = "offline.js"
+_PACKED = {".zip"}  # files that are compressed already
 _MANIFEST = '<link rel="manifest" href="manifest.webmanifest">'
 _WAKING = "This page needs JavaScript and a web server: it does not open as a file."
 _LINKS = {
@@ -53,6 +55,8 @@ _LINKS = {
 
 def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
     """Writes the page: `index.html` to play, `watch.html` with an agent at the controls.
+
+    Beside each file lies the same compressed, `.gz`, for web servers that look for it.
 
     Args:
         folder: a new or an empty one.
@@ -84,6 +88,8 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
     files[_OFFLINE] = _offline(files)
     for file, content in files.items():
         (folder / file).write_bytes(content)
+    for path in [path for path in folder.rglob("*") if path.suffix not in (*_PACKED, "")]:
+        Path(f"{path}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
 
 
 def _offline(files: dict[str, bytes]) -> bytes:
@@ -137,9 +143,10 @@ def _python(settings: dict[str, Any], weights: bytes) -> bytes:
 def _html(html: str, page: str) -> str:
     """The page of the server with what an exported one needs besides."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    first = f'<link rel="preload" href="{page}.json" as="fetch" crossorigin>'
     waking = f'<p id="waking" role="status">{_WAKING}</p>'
     for mark, text in (
-        ("<head>", f"<head>\n{policy}\n{_MANIFEST}"),
+        ("<head>", f"<head>\n{policy}\n{_MANIFEST}\n{first}"),
         (
             '<body class="loading">',
             f'<body class="loading" data-page="{page}">\n{waking}',

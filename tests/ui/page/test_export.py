@@ -1,5 +1,6 @@
 """The page as files: the same game and the same agent in a browser without a server of ours."""
 
+import gzip
 import http.server
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 from browser import opened, settled
+from page_views import DESKTOP, OVERLAPS, PHONE, TOO_SMALL, violations
 from paths import ROOT
 
 from hackmatrix.agents import shipped
@@ -127,6 +129,42 @@ def test_the_first_position_is_a_file(site: Path) -> None:
         html = (site / name).read_text()
         assert f'data-page="{page}"' in html
         assert "default-src 'none'" in html
+
+
+def test_every_file_lies_there_compressed_too(site: Path) -> None:
+    packed = {path for path in site.rglob("*.gz")}
+    plain = {path for path in site.rglob("*") if path.is_file()} - packed
+    assert {path for path in plain if path.suffix != ".zip"} == {path.with_suffix("") for path in packed}
+    for path in packed:
+        assert gzip.decompress(path.read_bytes()) == path.with_suffix("").read_bytes()
+
+
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("colours", ["dark", "light"])
+def test_it_is_for_everybody(browser: Any, site: Path, screen: Any, colours: str) -> None:
+    with hosted(site) as address:
+        context = browser.new_context(**screen, color_scheme=colours)
+        page = context.new_page()
+        for name in ("index.html", "watch.html"):
+            page.goto(f"{address}{name}")
+            page.wait_for_selector("body:not(.loading)")
+            page.wait_for_selector("#waking")
+            assert violations(page) == []
+            assert page.evaluate(OVERLAPS) == []
+            assert screen is DESKTOP or page.evaluate(TOO_SMALL) == []
+        context.close()
+
+
+def test_the_board_is_painted_long_before_python_is_there(browser: Any, site: Path) -> None:
+    """Pyodide never comes here."""
+    with hosted(site) as address:
+        page = browser.new_page()
+        page.route("**/pyodide/**", lambda route: None)
+        page.goto(f"{address}watch.html", wait_until="commit")
+        page.wait_for_selector("body[data-ready]")
+        assert page.locator("#picture .piece").count() >= 1
+        assert page.is_visible("#waking")
+        page.close()
 
 
 def test_it_opens_without_a_network_once_it_was_opened_and_can_be_installed(
