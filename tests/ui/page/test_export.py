@@ -229,6 +229,19 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield it
 
 
+def test_what_a_browser_loads_is_below_8_megabytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not PYODIDE.is_dir():
+        pytest.skip("needs Pyodide: npm install --no-save pyodide")
+    assert main(["page", "--export", str(tmp_path / "it"), "--pyodide", str(PYODIDE)]) == 0
+    said = float(capsys.readouterr().out.split(" MB compressed")[0].split()[-1])
+    files = [path for path in (tmp_path / "it").rglob("*") if path.is_file()]
+    sent = sum(len(gzip.compress(path.read_bytes())) for path in files if path.suffix != ".gz")
+    assert said == pytest.approx(sent / 1e6, abs=0.1)
+    assert sent < 8e6
+
+
 def test_the_game_is_the_engines(browser: Any, address: str) -> None:
     rng = random.Random(2)
     first = browser.new_page()
