@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import gzip
 import http.server
 import json
 import resource
@@ -267,9 +266,7 @@ def _exported(browser: Any, options: PageOptions) -> dict[str, Figure]:
     painted, boards, first = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         assert options.pyodide is not None
-        export(Path(folder) / "site", resolve(SHIPPED), options.pyodide)
-        files = [path for path in Path(folder).rglob("*") if path.is_file() and path.suffix != ".gz"]
-        sent = [path.read_bytes() for path in files]
+        size, packed = export(Path(folder) / "site", resolve(SHIPPED), options.pyodide)
         with _web_server(folder) as address:
             for _ in range(options.repeats):
                 with _page(browser) as page:
@@ -286,13 +283,12 @@ def _exported(browser: Any, options: PageOptions) -> dict[str, Figure]:
                     page.evaluate(_TIMED_KEYS, ["Enter", 1])
                     first.append(time.perf_counter() - started)
                     moves = _milliseconds(page, "Enter", options.moves)
-    packed = sum(len(gzip.compress(content)) for content in sent) / 1e6
     return {
         "exported: a board to play on is painted": Figure(painted, "s after it is opened"),
         "exported: the board is shown": Figure(boards, "s after it is opened"),
         "exported: the agent's first move is shown": Figure(first, "s after it is opened"),
         "exported: a move of the agent": moves,
-        "exported: files": Figure([sum(map(len, sent)) / 1e6], f"MB, {packed:.1f} MB compressed"),
+        "exported: files": Figure([size / 1e6], f"MB, {packed / 1e6:.1f} MB compressed"),
     }
 
 

@@ -23,45 +23,52 @@ _TARGETS = {"rules": {"target-size": {"enabled": True}}}  # axe leaves out this 
 # Whatever can be tapped and is smaller than 44 pixels either way, on the page or in an open dialog.
 TOO_SMALL = """
 () => [...document.querySelectorAll("button, a, summary, select, label:has(input), input")]
-  .filter((each) => each.checkVisibility() && !each.closest("label:has(input)")?.contains(each)
-    || each.matches("label:has(input)") && each.checkVisibility())
+  .filter((each) => each.checkVisibility())
+  .filter((each) => each.matches("label") || !each.closest("label:has(input)"))
   .map((each) => [each.getBoundingClientRect(), each.outerHTML.slice(0, 90)])
   .filter(([box]) => box.width < 44 || box.height < 44)
   .map(([box, text]) => `${box.width.toFixed(1)} x ${box.height.toFixed(1)}: ${text}`)
 """
 
-# Texts that overlap, of those on one layer: what is placed over the others is a layer of its own.
+# Texts that overlap, of those on one layer: what is placed over others is a layer of its own.
+# The numbers at the board's edge are of the board, and meet what is around it.
 OVERLAPS = """
 () => {
-  const top = document.querySelector("dialog[open]") ?? document.body, texts = [];
-  const walker = document.createTreeWalker(top, NodeFilter.SHOW_TEXT);
-  const isLayer = (each) => ["absolute", "fixed", "sticky"].includes(getComputedStyle(each).position);
-  const layerOf = (each) => { while (each && !isLayer(each)) each = each.parentElement; return each; };
-  const add = (words, box, element) => {
-    const cut = element.closest("aside, #beside, #sheet-body, dialog")?.getBoundingClientRect();
-    const bottom = Math.min(box.bottom, cut?.bottom ?? Infinity);
-    const top = Math.max(box.top, cut?.top ?? -Infinity);
-    if (bottom - top > 2) texts.push({ words, element, layer: layerOf(element), top, bottom, left: box.left, right: box.right });
+  const whole = document.querySelector("dialog[open]") ?? document.body, things = [];
+  const isOver = (each) =>
+    ["absolute", "fixed", "sticky"].includes(getComputedStyle(each).position);
+  const layerOf = (each) => each && !isOver(each) ? layerOf(each.parentElement) : each;
+  const add = (words, box, element, kind) => {
+    const frame = element.closest("#said, aside, #beside, #sheet-body, dialog");
+    const cut = frame?.getBoundingClientRect() ?? { top: -Infinity, bottom: Infinity };
+    const top = Math.max(box.top, cut.top), bottom = Math.min(box.bottom, cut.bottom);
+    const { left, right } = box;
+    if (bottom - top > 2 && right - left > 2)
+      things.push({ words, element, kind, layer: layerOf(element), top, bottom, left, right });
   };
+  const walker = document.createTreeWalker(whole, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const { currentNode: node } = walker, element = node.parentElement;
     if (!node.data.trim() || !element.checkVisibility() || element.closest("select, svg")) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    const shown = element.closest("#said")?.getBoundingClientRect();
-    for (const box of range.getClientRects())
-      if (box.width > 2 && !(shown && box.top > shown.bottom - 2)) add(node.data.trim(), box, element);
+    for (const box of range.getClientRects()) add(node.data.trim(), box, element, "text");
   }
+  const board = document.getElementById("board");
   for (const edge of document.querySelectorAll("#picture .edges path"))
-    if (edge.checkVisibility()) add("an edge of the board", edge.getBoundingClientRect(), document.getElementById("board"));
-  for (const button of document.querySelectorAll("#transport button")) add("a button", button.getBoundingClientRect(), button.parentElement.parentElement);
-  const found = [];
-  for (const [i, one] of texts.entries()) for (const other of texts.slice(i + 1)) {
+    if (whole === document.body) add("a number", edge.getBoundingClientRect(), board, "edge");
+  for (const button of document.querySelectorAll("#transport button"))
+    if (whole === document.body) add("a button", button.getBoundingClientRect(), button, "button");
+  const found = [], around = [undefined, "board", "table"];
+  for (const [i, one] of things.entries()) for (const other of things.slice(i + 1)) {
+    const kinds = [one.kind, other.kind];
+    const isNear = kinds.includes("edge")
+      && [one, other].every(({ layer }) => around.includes(layer?.id));
+    const isFree = kinds.includes("button") && !kinds.includes("edge");
+    if (one.layer !== other.layer && !isNear || one.element === other.element || isFree) continue;
     const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
     const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
-    const isInside = [one.words, other.words].includes("a button") && ![one.words, other.words].includes("an edge of the board");
-    const isOneLayer = one.layer === other.layer || [one, other].some(({ layer }) => layer?.id === "board") && [one, other].every(({ layer }) => [undefined, "board", "table"].includes(layer?.id));
-    if (isOneLayer && (one.element !== other.element) && across > 1 && down > 3 && !isInside) found.push(`${one.words} / ${other.words}`);
+    if (across > 1 && down > 3) found.push(`${one.words} / ${other.words}`);
   }
   return found;
 }
@@ -220,7 +227,7 @@ VIEWS: dict[str, Callable[[Any], None]] = {
 def at_first(page: Any) -> Any:
     """The page as it is opened: nothing over it, the switches as at first, and a new game."""
     for box in ("#ghost", "#coach"):
-        page.evaluate("(id) => { const box = document.querySelector(id); box.checked && box.click(); }", box)
+        page.evaluate("(id) => document.querySelector(`${id}:checked`)?.click()", box)
     page.evaluate("() => { document.getElementById('rest').open = false; }")
     page.keyboard.press("Escape")
     if page.is_visible("#retry"):

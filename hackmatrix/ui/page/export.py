@@ -44,7 +44,6 @@ _POLICY = (
     "form-action 'none'; manifest-src 'self'"
 )
 _OFFLINE = "offline.js"
-_PACKED = {".zip"}  # files that are compressed already
 _MANIFEST = '<link rel="manifest" href="manifest.webmanifest">'
 _WAKING = "This page needs JavaScript and a web server: it does not open as a file."
 _LINKS = {
@@ -53,7 +52,7 @@ _LINKS = {
 }
 
 
-def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
+def export(folder: Path, agent: AgentName, pyodide: Path) -> tuple[int, int]:
     """Writes the page: `index.html` to play, `watch.html` with an agent at the controls.
 
     Beside each file lies the same compressed, `.gz`, for web servers that look for it.
@@ -62,6 +61,9 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
         folder: a new or an empty one.
         agent: a built-in player or an MLP.
         pyodide: the folder of the npm package.
+
+    Returns:
+        The bytes of all its files, as they are and compressed.
 
     Raises:
         UserError: the folder holds something, Pyodide is not there, or the agent's network is
@@ -88,8 +90,15 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
     files[_OFFLINE] = _offline(files)
     for file, content in files.items():
         (folder / file).write_bytes(content)
-    for path in [path for path in folder.rglob("*") if path.suffix not in (*_PACKED, "")]:
-        Path(f"{path}.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+    size = packed_size = 0
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        content = path.read_bytes()
+        packed = gzip.compress(content, mtime=0)
+        if path.suffix != ".zip":  # it is compressed already
+            path.with_name(f"{path.name}.gz").write_bytes(packed)
+        size += len(content)
+        packed_size += len(packed)
+    return size, packed_size
 
 
 def _offline(files: dict[str, bytes]) -> bytes:

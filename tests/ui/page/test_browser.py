@@ -214,7 +214,8 @@ def test_a_phone_plays_by_touch(phone: Any, width: int, height: int) -> None:
     phone.tap(f"#grid [data-cell='{cell}']")
     settled(phone, 2)
     assert phone.evaluate("document.scrollingElement.scrollWidth") <= width
-    for switch in ("#threat", "#speed", "#show-rules", "#wasd"):
+    phone.tap("#menu")
+    for switch in ("#show-rules", "#threat", "#speed", "#wasd"):
         phone.locator(switch).scroll_into_view_if_needed()
         assert phone.is_visible(switch)
 

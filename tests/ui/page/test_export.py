@@ -132,9 +132,10 @@ def test_the_first_position_is_a_file(site: Path) -> None:
 
 
 def test_every_file_lies_there_compressed_too(site: Path) -> None:
-    packed = {path for path in site.rglob("*.gz")}
+    packed = set(site.rglob("*.gz"))
     plain = {path for path in site.rglob("*") if path.is_file()} - packed
-    assert {path for path in plain if path.suffix != ".zip"} == {path.with_suffix("") for path in packed}
+    texts = {path for path in plain if path.suffix != ".zip"}
+    assert texts == {path.with_suffix("") for path in packed}
     for path in packed:
         assert gzip.decompress(path.read_bytes()) == path.with_suffix("").read_bytes()
 
@@ -159,7 +160,7 @@ def test_the_board_is_painted_long_before_python_is_there(browser: Any, site: Pa
     """Pyodide never comes here."""
     with hosted(site) as address:
         page = browser.new_page()
-        page.route("**/pyodide/**", lambda route: None)
+        page.route("**/pyodide/**", lambda _: None)
         page.goto(f"{address}watch.html", wait_until="commit")
         page.wait_for_selector("body[data-ready]")
         assert page.locator("#picture .piece").count() >= 1

@@ -1,4 +1,4 @@
-"""The page's layout: a large board, and on a phone a menu, a sheet for the agent, and held previews."""
+"""A large board, and on a phone a menu, a sheet for the agent, and previews of what is held."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -91,7 +91,7 @@ class Finger:
 
 
 @pytest.mark.parametrize("view", ["play", "watch", "review"])
-@pytest.mark.parametrize("screen", [DESKTOP, LAPTOP, SMALL, PHONE], ids=lambda it: str(it["viewport"]))
+@pytest.mark.parametrize("screen", [DESKTOP, LAPTOP, SMALL, PHONE])
 def test_the_board_takes_forty_percent_of_the_screen(
     browser: Any, playing: str, watching: str, view: str, screen: dict[str, Any]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Every view of the page on every kind of screen: for everybody, for fingers, nothing over another."""
+"""Every view of the page on every screen: for everybody, for fingers, no text over another."""
 
 from collections.abc import Iterator
 from typing import Any
