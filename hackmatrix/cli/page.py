@@ -42,10 +42,10 @@ def main(argv: list[str]) -> int:
         raise UserError("give --export FOLDER")
     from hackmatrix.ui.page.export import export
 
-    export(options.export, resolve(options.agent, fetched=local), options.pyodide)
-    size = sum(path.stat().st_size for path in options.export.rglob("*") if path.is_file())
+    agent = resolve(options.agent, fetched=local)
+    size, packed = export(options.export, agent, options.pyodide)
     print(
-        f"{options.export}: {size / 1e6:.1f} MB; to look at it: "
+        f"{options.export}: {size / 1e6:.1f} MB, {packed / 1e6:.1f} MB compressed; to look at it: "
         f"python -m http.server --directory {options.export}"
     )
     return 0

@@ -1,5 +1,6 @@
 """The page as static files, which any web server gives: the session runs in the browser."""
 
+import gzip
 import hashlib
 import io
 import json
@@ -51,13 +52,18 @@ _LINKS = {
 }
 
 
-def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
+def export(folder: Path, agent: AgentName, pyodide: Path) -> tuple[int, int]:
     """Writes the page: `index.html` to play, `watch.html` with an agent at the controls.
+
+    Beside each file lies the same compressed, `.gz`, for web servers that look for it.
 
     Args:
         folder: a new or an empty one.
         agent: a built-in player or an MLP.
         pyodide: the folder of the npm package.
+
+    Returns:
+        The bytes of all its files, as they are and compressed.
 
     Raises:
         UserError: the folder holds something, Pyodide is not there, or the agent's network is
@@ -84,6 +90,15 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> None:
     files[_OFFLINE] = _offline(files)
     for file, content in files.items():
         (folder / file).write_bytes(content)
+    size = packed_size = 0
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        content = path.read_bytes()
+        packed = gzip.compress(content, mtime=0)
+        if path.suffix != ".zip":  # it is compressed already
+            path.with_name(f"{path.name}.gz").write_bytes(packed)
+        size += len(content)
+        packed_size += len(packed)
+    return size, packed_size
 
 
 def _offline(files: dict[str, bytes]) -> bytes:
@@ -137,9 +152,10 @@ def _python(settings: dict[str, Any], weights: bytes) -> bytes:
 def _html(html: str, page: str) -> str:
     """The page of the server with what an exported one needs besides."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    first = f'<link rel="preload" href="{page}.json" as="fetch" crossorigin>'
     waking = f'<p id="waking" role="status">{_WAKING}</p>'
     for mark, text in (
-        ("<head>", f"<head>\n{policy}\n{_MANIFEST}"),
+        ("<head>", f"<head>\n{policy}\n{_MANIFEST}\n{first}"),
         (
             '<body class="loading">',
             f'<body class="loading" data-page="{page}">\n{waking}',

@@ -8,7 +8,6 @@ from functools import partial
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -31,8 +30,8 @@ def make_app(
         token: what a browser has to know; None on the machine itself.
         host: a further name by which the server is called.
     """
-    middleware = [Middleware(Guard, token=token, host=host), Middleware(GZipMiddleware)]
-    return Starlette(routes=page_routes(new_session), middleware=middleware)
+    guard = Middleware(Guard, token=token, host=host)
+    return Starlette(routes=page_routes(new_session), middleware=[guard])
 
 
 def page_routes(new_session: Callable[[], Session]) -> list[BaseRoute]:

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import gzip
+import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -29,15 +31,32 @@ _TYPES = {
 
 
 def give(files: Mapping[str, bytes]) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint that answers with the file of the path's `name`, `index.html` without one."""
+    """An endpoint that answers with the file of the path's `name`, `index.html` without one.
+
+    Every file is compressed once, here, and goes out so to all who accept it.
+    """
+    packed = {name: gzip.compress(content, mtime=0) for name, content in files.items()}
 
     async def file(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
         if name not in files:
             return Response("no such file\n", 404, media_type="text/plain")
-        return Response(files[name], media_type=_TYPES[name.rsplit(".", 1)[-1]])
+        headers = {"vary": "accept-encoding"}
+        if is_packed := _takes_gzip(request.headers.get("accept-encoding", "")):
+            headers["content-encoding"] = "gzip"
+        content = (packed if is_packed else files)[name]
+        return Response(content, headers=headers, media_type=_TYPES[name.rsplit(".", 1)[-1]])
 
     return file
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether the codings of Accept-Encoding (RFC 9110, 12.5.3) have gzip, not with weight 0."""
+    weights = dict[str, bool]()
+    for coding in accepted.lower().split(","):
+        name, _, weight = coding.partition(";")
+        weights[name.strip()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
+    return weights.get("gzip", weights.get("*", False))
 
 
 def bind(host: str, port: int) -> socket.socket:

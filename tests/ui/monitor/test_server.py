@@ -12,6 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from hackmatrix.ui.monitor.runs import Runs
 from hackmatrix.ui.monitor.server import make_app
+from hackmatrix.ui.web.files import files_in
 
 RETURN = "train/mean_episode_return"
 
@@ -164,6 +165,13 @@ def test_only_files_of_the_page_are_served_and_only_to_this_machine(client: Test
         assert client.get(path).status_code == 404
     for path in ("/", "/overview", "/curves"):
         assert client.get(path, headers={"host": "evil.example"}).status_code == 403
+
+
+def test_the_page_names_every_module_so_that_all_load_at_once(client: TestClient) -> None:
+    page = client.get("/").text
+    modules = {name for name in files_in("monitor") if name.endswith(".js")}
+    for name in modules - {"monitor.js", "grown.js"}:
+        assert f'rel="modulepreload" href="{name}"' in page
 
 
 def test_other_machines_need_the_token(runs: Runs) -> None:

@@ -161,8 +161,7 @@ def test_a_saved_game_opens_again(page: Any, tmp_path: Any) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     page.set_input_files("#file", bad)
-    page.wait_for_selector("#problem:not([hidden])")
-    assert "not a replay" in page.inner_text("#problem")
+    page.locator("#problem", has_text="not a replay").wait_for()
 
 
 def test_a_lost_connection_comes_back_with_the_game(page: Any) -> None:
@@ -214,7 +213,8 @@ def test_a_phone_plays_by_touch(phone: Any, width: int, height: int) -> None:
     phone.tap(f"#grid [data-cell='{cell}']")
     settled(phone, 2)
     assert phone.evaluate("document.scrollingElement.scrollWidth") <= width
-    for switch in ("#threat", "#speed", "#show-rules", "#wasd"):
+    phone.tap("#menu")
+    for switch in ("#show-rules", "#threat", "#speed", "#wasd"):
         phone.locator(switch).scroll_into_view_if_needed()
         assert phone.is_visible(switch)
 

@@ -1,5 +1,6 @@
 """The page as files: the same game and the same agent in a browser without a server of ours."""
 
+import gzip
 import http.server
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 from browser import opened, settled
+from page_views import DESKTOP, OVERLAPS, PHONE, TOO_SMALL, violations
 from paths import ROOT
 
 from hackmatrix.agents import shipped
@@ -129,6 +131,43 @@ def test_the_first_position_is_a_file(site: Path) -> None:
         assert "default-src 'none'" in html
 
 
+def test_every_file_lies_there_compressed_too(site: Path) -> None:
+    packed = set(site.rglob("*.gz"))
+    plain = {path for path in site.rglob("*") if path.is_file()} - packed
+    texts = {path for path in plain if path.suffix != ".zip"}
+    assert texts == {path.with_suffix("") for path in packed}
+    for path in packed:
+        assert gzip.decompress(path.read_bytes()) == path.with_suffix("").read_bytes()
+
+
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("colours", ["dark", "light"])
+def test_it_is_for_everybody(browser: Any, site: Path, screen: Any, colours: str) -> None:
+    with hosted(site) as address:
+        context = browser.new_context(**screen, color_scheme=colours)
+        page = context.new_page()
+        for name in ("index.html", "watch.html"):
+            page.goto(f"{address}{name}")
+            page.wait_for_selector("body:not(.loading)")
+            page.wait_for_selector("#waking")
+            assert violations(page) == []
+            assert page.evaluate(OVERLAPS) == []
+            assert screen is DESKTOP or page.evaluate(TOO_SMALL) == []
+        context.close()
+
+
+def test_the_board_is_painted_long_before_python_is_there(browser: Any, site: Path) -> None:
+    """Pyodide never comes here."""
+    with hosted(site) as address:
+        page = browser.new_page()
+        page.route("**/pyodide/**", lambda _: None)
+        page.goto(f"{address}watch.html", wait_until="commit")
+        page.wait_for_selector("body[data-ready]")
+        assert page.locator("#picture .piece").count() >= 1
+        assert page.is_visible("#waking")
+        page.close()
+
+
 def test_it_opens_without_a_network_once_it_was_opened_and_can_be_installed(
     browser: Any, site: Path
 ) -> None:
@@ -189,6 +228,19 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     assert main(["page", "--export", str(site), "--pyodide", str(PYODIDE)]) == 0
     with hosted(site) as it:
         yield it
+
+
+def test_what_a_browser_loads_is_below_8_megabytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not PYODIDE.is_dir():
+        pytest.skip("needs Pyodide: npm install --no-save pyodide")
+    assert main(["page", "--export", str(tmp_path / "it"), "--pyodide", str(PYODIDE)]) == 0
+    said = float(capsys.readouterr().out.split(" MB compressed")[0].split()[-1])
+    files = [path for path in (tmp_path / "it").rglob("*") if path.is_file()]
+    sent = sum(len(gzip.compress(path.read_bytes())) for path in files if path.suffix != ".gz")
+    assert said == pytest.approx(sent / 1e6, abs=0.1)
+    assert sent < 8e6
 
 
 def test_the_game_is_the_engines(browser: Any, address: str) -> None:

@@ -164,9 +164,38 @@ def test_wrong_arguments_are_one_line(
     assert message.count("\n") == 1
 
 
-def test_the_page_names_every_module_so_that_all_load_at_once_and_files_come_compressed() -> None:
-    with TestClient(make_app(lambda: Session(GameId(7))), base_url="http://localhost") as client:
-        page = client.get("/").text
-        modules = {name for name in page_files() if name.endswith(".js")} - {"main.js"}
-        assert {name for name in modules if f'rel="modulepreload" href="{name}"' in page} == modules
-        assert client.get("/main.js").headers["content-encoding"] == "gzip"
+def test_the_page_names_every_module_so_that_all_load_at_once(client: TestClient) -> None:
+    page = client.get("/").text
+    modules = {name for name in page_files() if name.endswith(".js")} - {"main.js"}
+    assert {name for name in modules if f'rel="modulepreload" href="{name}"' in page} == modules
+
+
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip, deflate, br", "gzip"),
+        ("br;q=1.0, GZIP;q=0.5", "gzip"),
+        ("*", "gzip"),
+        ("gzip;q=0, *", None),
+        ("gzip; q=0.0", None),
+        ("identity", None),
+        ("", None),
+    ],
+)
+def test_files_come_compressed_to_those_who_take_it(
+    client: TestClient, accepted: str, coding: str | None
+) -> None:
+    for name, content in page_files().items():
+        answer = client.get(f"/{name}", headers={"accept-encoding": accepted})
+        assert answer.headers.get("content-encoding") == coding
+        assert answer.headers["vary"].lower() == "accept-encoding"
+        assert answer.content == content
+        sent = int(answer.headers["content-length"])
+        assert sent == len(content) if coding is None else sent < len(content)
+
+
+def test_files_are_compressed_once(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a compressor: what is given was compressed when the server began."""
+    monkeypatch.setattr("gzip.compress", None)
+    monkeypatch.setattr("zlib.compressobj", None)
+    assert client.get("/main.js").headers["content-encoding"] == "gzip"

@@ -1,6 +1,7 @@
 // The board: its picture, the layers over it, and 36 buttons that can be focused and clicked.
 
 import { drawCell, element, letters, lettersWidth, newPiece, shape } from "./draw.js";
+import { FINGERS, onHold } from "./hold.js";
 
 const SIZE = 6, CELL = 100;
 const SWIPE = 24; // pixels, from a tap to a swipe
@@ -14,8 +15,8 @@ const grid = document.getElementById("grid");
 const layers = {};
 const cells = [], drawn = [], buttons = [];
 
-/** Makes the layers and the buttons; `hover(cell | null)`, `press(cell)` and `swipe(direction)` are told. */
-export function makeBoard({ hover, press, swipe }) {
+/** Makes the layers and the buttons; `hover(cell | null)`, `press(cell)`, `hold(cell)` by fingers and `swipe(direction)` are told. */
+export function makeBoard({ hover, press, hold, swipe }) {
   for (const name of ["ground", "edges", "threat", "sprites", "chances", "moves", "preview", "exit", "ghost"]) {
     layers[name] = element("g", { class: name });
     picture.append(layers[name]);
@@ -31,8 +32,9 @@ export function makeBoard({ hover, press, swipe }) {
     grid.append(line);
   }
   for (let i = 0; i < SIZE; i++) // rows and columns, as texts name them
-    layers.edges.append(letters(String(i), 5, cellY(i * SIZE) + 6, 11, "label"), letters(String(i), cellX(i) + 5, 583, 11, "label"));
-  grid.addEventListener("pointerleave", () => hover(null));
+    layers.edges.append(letters(String(i), -11, cellY(i * SIZE) + 45, 10, "label"), letters(String(i), cellX(i) + 47, 604, 10, "label"));
+  grid.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && hover(null));
+  onHold(grid, (event) => { const { cell } = event.target.dataset; if (cell) hold(Number(cell)); }, FINGERS);
   listenForSwipes(swipe);
 }
 
@@ -50,7 +52,7 @@ function listenForSwipes(swipe) {
     if (swiped) swipe(Math.abs(right) > Math.abs(down) ? (right < 0 ? 2 : 3) : down < 0 ? 0 : 1);
     start = null;
   });
-  grid.addEventListener("click", (event) => { if (swiped) event.stopPropagation(); swiped = false; }, true);
+  grid.addEventListener("click", (event) => { if (swiped && event.detail) event.stopPropagation(); swiped = false; }, true);
 }
 
 function makeButton(cell, hover, press) {

@@ -19,7 +19,8 @@ import { lineOf, showTime, unsure } from "./timeline.js";
 import { toSurprise } from "./surprises.js";
 import { act, agentStep, follow, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toVariation } from "./travel.js";
 import { nextTask, openPuzzle, openRoom, solving, strip, today } from "./tasks.js";
-import { actionAt, complain, handlers, hover, point, show, showAnalysis, showBoard } from "./view.js";
+import { unfold, unfoldSheet } from "./unfold.js";
+import { actionAt, complain, handlers, hold, hover, point, show, showAnalysis, showBoard } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -102,6 +103,13 @@ function wire() {
   }
   for (const id of ["threat", "chances", "guess", "developer", "speed", "wasd", "places", "coach", "sound", "ghost", "theme"]) remember(id);
   on("theme", () => { finish(); location.reload(); }, "change"); // what is drawn keeps its colours
+  const setMenu = unfold($("menu"), document.querySelector("header"));
+  document.querySelector("header").addEventListener("click", (event) => {
+    const pressed = event.target.closest("button:not(#menu)");
+    if (event.detail) pressed?.blur();
+    if (pressed) setMenu(false);
+  });
+  unfoldSheet($("sheet-handle"), $("sheet"), $("sheet-body"));
   addEventListener("hashchange", openLink);
   addEventListener("pagehide", finish);
   addEventListener("resize", () => store.position && showTime(store.game, go));
@@ -185,7 +193,7 @@ async function start() {
   Object.assign(handlers, { act, go, why: showFutures, end: showEnding });
   store.look = await (await fetch("look.json")).json();
   useLook(store.look, isLight());
-  makeBoard({ hover, swipe: act, press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });
+  makeBoard({ hover, swipe: act, hold: (cell) => hold(() => hover(cell)), press: (cell) => { const action = actionAt(cell); if (action === null) hover(cell); else act(action); } });
   $("siphon").append(icon("siphon", "siphon"));
   fillRules($("rules-body"), store.look.rules);
   wire();

@@ -1,6 +1,7 @@
 // What stands around the board: numbers, programs, the last step, the agent.
 
 import { icon } from "./draw.js";
+import { FINGERS, onHold } from "./hold.js";
 import { labelOf } from "./keys.js";
 
 const $ = (id) => document.getElementById(id);
@@ -45,18 +46,18 @@ function stat([name, ink, number, label]) {
   return make("div", "stat", icon(name, ink), make("b", "", number), make("small", "", label));
 }
 
-/** The programs, with the agent's probabilities if given; `point(action | null)` and `press(action)` are told. */
-export function showPrograms(position, look, probabilities, { point, press, wasd, places }) {
+/** The programs, with the agent's probabilities if given; `point(action | null)`, `press(action)` and, by fingers, `hold(action)` are told. */
+export function showPrograms(position, look, probabilities, { point, press, hold, wasd, places }) {
   const { seen, actions } = position;
   const entries = look.programs.map((program, i) => ({ ...program, action: i + 5, owned: seen.owned.includes(program.name), why: actions[i + 5].why, chance: Math.round(100 * (probabilities?.[i + 5] ?? 0)) }));
-  const draw = (list, byPlace = false) => list.map((program, place) => slot(program, { point, press, wasd, place: byPlace ? place : -1 }));
+  const draw = (list, byPlace = false) => list.map((program, place) => slot(program, { point, press, hold, wasd, place: byPlace ? place : -1 }));
   const owned = seen.owned.map((name) => entries.find((program) => program.name === name));
   fill("owned", [owned, wasd, places], () => owned.length ? draw(owned, places) : [make("p", "quiet", "None yet: siphon a program block.")]);
   const others = entries.filter((program) => !program.owned);
   fill("not-owned", [others.map((program) => program.name), wasd], () => draw(others));
 }
 
-function slot(program, { point, press, wasd, place }) {
+function slot(program, { point, press, hold, wasd, place }) {
   const cost = make("span", "cost");
   if (program.credits) cost.append(icon("credits", "credits"), String(program.credits));
   if (program.energy) cost.append(icon("energy", "energy"), String(program.energy));
@@ -67,10 +68,11 @@ function slot(program, { point, press, wasd, place }) {
   button.dataset.action = program.action;
   button.setAttribute("aria-disabled", String(program.why !== undefined));
   if (program.why !== undefined) button.title = program.why;
-  button.addEventListener("pointerenter", () => point(program.action));
-  button.addEventListener("pointerleave", () => point(null));
-  button.addEventListener("focus", () => point(program.action));
+  button.addEventListener("pointerenter", (event) => event.pointerType === "mouse" && point(program.action));
+  button.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && point(null));
+  button.addEventListener("focus", () => button.matches(":focus-visible") && point(program.action));
   button.addEventListener("blur", () => point(null));
+  onHold(button, () => hold(program.action), FINGERS);
   button.addEventListener("click", () => press(program.action));
   return button;
 }
@@ -104,6 +106,8 @@ export function showAgent(agent, odds, look, isShown, all, played, branches, { p
     ? [...expected, ...learned, `plays ${look.actions[agent.suggests]}`].filter(Boolean).join(" · ")
     : agent ? "hidden until you moved" : "the game is over";
   $("agent-numbers").textContent = numbers;
+  const plan = agent && isShown ? `${look.actions[agent.suggests]} ${percent(agent.probabilities[agent.suggests])}` : "Agent";
+  $("sheet-handle").textContent = [plan, ...expected.slice(0, 1)].join(" · ");
   const best = agent && isShown ? suggestions(agent) : [];
   if (best.length && played && !best.some(([action]) => action === played.action)) best.push([played.action, agent.probabilities[played.action]]);
   const searched = new Map(best.length ? branches.map(([action, ...tried]) => [action, tried]) : []), simulations = branches.reduce((sum, [, visits]) => sum + visits, 0);
@@ -133,18 +137,6 @@ function sought(tried, simulations, look) {
   const [visits, win, line] = tried, bar = make("span", "visits"), sees = win === null ? "" : `, sees ${percent(win)}`;
   bar.style.width = `${Math.max(1, 100 * visits / simulations)}%`;
   return [bar, make("small", "", `search: ${visits} of ${simulations} visits${sees}`, ...(line.length > 1 ? [`; then ${line.slice(1).map((action) => look.actions[action]).join(", ")}`] : []))];
-}
-
-const HOLD = 450; // milliseconds, from a click to holding
-
-/** Calls what is given when an element is held; that is no click then. */
-export function onHold(held, does) {
-  let timer = null, isHeld = false;
-  const end = () => clearTimeout(timer);
-  held.addEventListener("pointerdown", () => { isHeld = false; end(); timer = setTimeout(() => { isHeld = true; does(); }, HOLD); });
-  for (const kind of ["pointerup", "pointerleave", "pointercancel"]) held.addEventListener(kind, end);
-  held.addEventListener("click", (event) => { if (isHeld) event.stopImmediatePropagation(); isHeld = false; }, true);
-  held.addEventListener("contextmenu", (event) => event.preventDefault());
 }
 
 const MOST_BARS = 6;

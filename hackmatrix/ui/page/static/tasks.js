@@ -50,7 +50,7 @@ export function showGoal({ seen, task }) {
   $("task-next").hidden = !task;
   $("task-next").textContent = !outcome ? "Skip" : task.kind === "puzzle" ? "Next puzzle" : outcome === "lost" ? "Again" : isLast ? "Play" : "Next room";
   $("task-leave").hidden = !task || outcome === "done" && isLast;
-  $("learn").hidden = Boolean(task) || !isNew() || seen.over !== null;
+  $("learn").hidden = Boolean(task) || !isNew() || seen.stage > 1 || seen.over !== null;
 }
 
 const titleOf = ({ kind, title, number, of }) => kind === "room" ? `${number + 1} of ${of}: ${title}` : title;

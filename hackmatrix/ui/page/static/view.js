@@ -13,7 +13,7 @@ import { lineOf, showTime } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
 const HINT = matchMedia("(hover: none)").matches
-  ? "Tap a neighbour to move, an enemy in line to attack, yourself to siphon."
+  ? "Tap a neighbour to move, an enemy in line to attack, yourself to siphon. Hold a cell or a program to see what it would do."
   : "Arrows move and attack, S siphons, ? lists all keys. Point at a cell or a program to see what it would do.";
 
 export const handlers = { act() {}, go() {}, why() {}, end() {} }; // what clicks in panels do
@@ -45,7 +45,7 @@ export function show() {
   $("seed").value ||= store.game.id;
   if (document.activeElement !== $("seed")) $("seed").value = store.game.id;
   showNumbers(store.position.seen, store.look);
-  showPrograms(store.position, store.look, isShown() ? store.position.agent?.probabilities : null, { point, press: handlers.act, wasd: $("wasd").checked, places: $("places").checked && !isWatched() });
+  showPrograms(store.position, store.look, isShown() ? store.position.agent?.probabilities : null, { point, press: handlers.act, hold: (action) => hold(() => point(action)), wasd: $("wasd").checked, places: $("places").checked && !isWatched() });
   showLast(store.position.last, store.game.nodes[store.game.at].total);
   const odds = isShown() ? store.game.odds.get(store.game.at) : undefined;
   showOdds(odds, store.look);
@@ -120,6 +120,16 @@ export function hover(cell) {
   const words = store.position.board[cell].title;
   const action = actionAt(cell);
   point(action, words.includes(" ") ? words : `${words} empty`);
+}
+
+/** Shows what a finger holds, until the next touch. */
+export function hold(preview) {
+  preview();
+  document.body.classList.add("held");
+  addEventListener("pointerdown", () => {
+    document.body.classList.remove("held");
+    point(null);
+  }, { capture: true, once: true });
 }
 
 /** The action that a cell stands for: the own cell siphons, others go in their direction. */

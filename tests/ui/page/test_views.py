@@ -1,0 +1,68 @@
+"""Every view of the page on every screen: for everybody, for fingers, no text over another."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browser import opened, served, settled
+from page_views import DESKTOP, OVERLAPS, PHONE, SMALL, TOO_SMALL, VIEWS, at_first, violations
+from paths import ROOT
+
+SCREENS = {
+    "a desktop": DESKTOP,
+    "a small laptop in light colours": {**SMALL, "color_scheme": "light"},
+    "a phone": PHONE,
+    "a phone in light colours": {**PHONE, "color_scheme": "light"},
+}
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with served("play", "--seed", "7") as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def watching() -> Iterator[str]:
+    with served("watch", str(ROOT / "docs" / "won.json")) as it:
+        yield it
+
+
+@pytest.fixture(scope="module", params=SCREENS)
+def screen(request: pytest.FixtureRequest, browser: Any, address: str) -> Iterator[Any]:
+    with opened(browser, address, **SCREENS[request.param]) as page:
+        yield page
+
+
+def is_for_everybody(page: Any) -> None:
+    assert violations(page) == []
+    page.evaluate("() => scrollTo(0, 0)")
+    assert page.evaluate(OVERLAPS) == []
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    if page.evaluate("matchMedia('(pointer: coarse)').matches"):
+        assert page.evaluate(TOO_SMALL) == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_for_everybody(screen: Any, view: str) -> None:
+    VIEWS[view](at_first(screen))
+    is_for_everybody(screen)
+
+
+@pytest.mark.parametrize("kind", SCREENS)
+def test_watching_is_for_everybody(browser: Any, watching: str, kind: str) -> None:
+    with opened(browser, watching, **SCREENS[kind]) as page:
+        is_for_everybody(page)  # the end
+        page.locator("#scrub").fill("200")
+        settled(page, 200)
+        page.wait_for_selector("#bars li", state="attached")
+        page.keyboard.press("2")  # a variation
+        page.wait_for_selector("#tree:visible")
+        settled(page, 201)
+        for switch in ("#developer", "#hidden"):
+            page.check(switch)
+        if page.is_visible("#sheet-handle"):
+            page.click("#sheet-handle")
+        page.click("#ask-others")
+        page.wait_for_selector("#others li")
+        is_for_everybody(page)
