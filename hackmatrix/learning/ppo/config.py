@@ -46,7 +46,7 @@ class PPOConfig:
     )
     total_timesteps: int = option(
         10_000_000,
-        "actions of an agent in all of its games, rounded up to whole updates",
+        "actions of an agent over all its games, rounded up to whole updates",
         at_least=1,
         at_most=2**53,
     )
@@ -55,7 +55,7 @@ class PPOConfig:
         2.5e-4, "learning rate of Adam; scaled for large batches unless given", above=0
     )
     lr_schedule: Literal["constant", "linear", "cosine"] = option(
-        "constant", "constant learning rate, or the form of its fall to 0 by the end of the run"
+        "constant", "learning rate over the run: constant, or falling to 0 linearly or as a cosine"
     )
     gamma: float = option(0.99, "discount factor", at_least=0, at_most=1)
     gae_lambda: float = option(
@@ -75,7 +75,7 @@ class PPOConfig:
     ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0)
     final_ent_coef: float | None = option(
         None,
-        "weight of the entropy bonus at the end, reached exponentially; default unchanged",
+        "weight of the entropy bonus at the end of the run, approached exponentially; default --ent-coef",
         above=0,
     )
     max_grad_norm: float = option(0.5, "global norm above which a gradient is scaled down", above=0)
