@@ -176,8 +176,10 @@ class _Parser(argparse.ArgumentParser):
         parsed, unknown = self.parse_known_args(args, namespace)
         if unknown:
             known = [name for action in self._actions for name in action.option_strings]
-            near = difflib.get_close_matches(unknown[0].split("=")[0], known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"see `{self.prog} --help`"
+            name = unknown[0].split("=")[0]
+            initials = "--" + "".join(word[:1] for word in name[2:].split("-"))
+            near = difflib.get_close_matches(name, known, n=1) or {initials}.intersection(known)
+            hint = f"did you mean {next(iter(near))}?" if near else f"see `{self.prog} --help`"
             raise UserError(f"unknown argument {unknown[0]}, {hint}")
         return parsed
 

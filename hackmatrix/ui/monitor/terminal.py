@@ -59,8 +59,8 @@ class _Block(NamedTuple):
     """A group of metrics as lines."""
 
     title: str
-    lines: list[list[Text]]  # each a label, then a value and a sparkline for each run
-    names: list[Text]  # of the runs
+    lines: list[list[Text]]  # each a label, then a cell with value and sparkline for each run
+    heads: list[Text]  # the runs' names
     spark: int  # width of a sparkline
 
 
@@ -115,12 +115,10 @@ def _arranged(
 def _grid(block: _Block) -> RenderableType:
     grid = Grid.grid(padding=(0, 1, 0, 0))
     grid.add_column(no_wrap=True, width=_LABEL)
-    for _ in block.names:
-        grid.add_column(justify="right", no_wrap=True, width=_VALUE)
-        grid.add_column(no_wrap=True, max_width=block.spark)
-    names = block.names if len(block.names) > 1 else []
-    over = [cell for name in names for cell in (Text(), name)]
-    grid.add_row(Text(block.title, "bold cyan"), *over)
+    for _ in block.heads:
+        grid.add_column(no_wrap=True, max_width=_VALUE + 1 + block.spark)
+    heads = block.heads if len(block.heads) > 1 else []
+    grid.add_row(Text(block.title, "bold cyan"), *heads)
     for line in block.lines:
         grid.add_row(*line)
     return Group(grid, Text())
@@ -129,11 +127,17 @@ def _grid(block: _Block) -> RenderableType:
 def _blocks(runs: Sequence[Run], width: int) -> list[_Block]:
     names = {name for run in runs for name in run.table} - {STEPS}
     blocks = []
-    heads = [Text(run.name, _style(i), overflow="ellipsis") for i, run in enumerate(runs)]
+    room = _VALUE + 1 + width
+    heads = [Text(_end(run.name, room), _style(i)) for i, run in enumerate(runs)]
     for title, metrics in in_groups(names).items():
         lines = [_line(metric, runs, width) for metric in _chosen(metrics, runs)]
         blocks.append(_Block(title, lines, heads, width))
     return blocks
+
+
+def _end(name: str, width: int) -> str:
+    """A name cut at its beginning: those of runs mostly differ at their ends."""
+    return name if len(name) <= width else "…" + name[1 - width :]
 
 
 def _chosen(metrics: Sequence[Metric], runs: Sequence[Run]) -> list[Metric]:
@@ -152,10 +156,12 @@ def _line(metric: Metric, runs: Sequence[Run], width: int) -> list[Text]:
     line = [Text(label_of(metric), "dim", no_wrap=True, overflow="ellipsis")]
     for run in runs:
         column, last = run.table.column(metric.name), run.table.last(metric.name)
-        value = Text("-", "dim")
+        value = Text("-".rjust(_VALUE), "dim")
         if last is not None:
-            value = Text(in_words(metric, last[1]), _STYLES[health_of(metric, last[1])])
-        line += [value, sparkline(column[np.isfinite(column)], width, metric)]
+            words = in_words(metric, last[1]).rjust(_VALUE)
+            value = Text(words, _STYLES[health_of(metric, last[1])])
+        spark = sparkline(column[np.isfinite(column)], width, metric)
+        line.append(Text.assemble(value, " ", spark))
     return line
 
 

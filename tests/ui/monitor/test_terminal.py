@@ -64,6 +64,13 @@ def test_several_runs_stand_side_by_side(run: Path) -> None:
     assert any("Learning" in line and "my-run" in line and "other" in line for line in lines)
 
 
+def test_columns_tell_runs_apart_whose_long_names_differ_at_their_ends(run: Path) -> None:
+    rows = [row_of(10, mean_episode_return=191.0)]
+    others = [write_run(run.parent / f"wide-net-lr-0.001-seed-{seed}", rows) for seed in range(2)]
+    heads = next(line for line in shown(others, 60).splitlines() if line.startswith("Learning"))
+    assert [head[-6:] for head in heads.split()[1:]] == ["seed-0", "seed-1"]
+
+
 def test_what_has_no_room_is_named(run: Path) -> None:
     text = shown([run], height=12)
     assert "not shown: Evaluation" not in text
