@@ -34,11 +34,13 @@ class CompareOptions:
     )
     games: tuple[Path, ...] = option(
         (),
-        "compare evaluations instead of curves: files of `hackmatrix evaluate --games` (.csv); RUNS then names their agents",
+        "compare evaluations instead of curves: files of `hackmatrix evaluate --games` (.csv); "
+        "RUNS then names their agents",
     )
     reference: tuple[str, ...] = option(
         (),
-        "name of the group to compare the others with, by default the first; or for each environment ENV=LOW,HIGH, the values that count as 0 and 1",
+        "name of the group to compare the others with, by default the first; or for each "
+        "environment ENV=LOW,HIGH, the values that count as 0 and 1",
     )
     plot: Path | None = option(None, "write the curves to this file (.svg)")
     json: bool = option(False, "print one JSON object")

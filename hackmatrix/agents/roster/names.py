@@ -24,7 +24,11 @@ MAX_SIMULATIONS = 10_000  # of a search before an action; those of 256 games fil
 A_NETWORK = (
     "a file of params or a run's folder, local or gs://..., or `shipped`, the agent of this package"
 )
-AN_AGENT = f"{A_NETWORK}; or a built-in player: `random` takes random valid actions, `exit` walks to the exit, `scripted` plays well by rules of thumb; or NAME@32, a tree search with the network of NAME and 32 simulations per action"
+AN_AGENT = (
+    f"{A_NETWORK}; or a built-in player: `random` takes random valid actions, `exit` walks to the "
+    "exit, `scripted` plays well by rules of thumb; or NAME@32, a tree search with the network of "
+    "NAME and 32 simulations per action"
+)
 SEARCH = "simulations per action of a tree search with the agent's network, as in NAME@N"
 
 

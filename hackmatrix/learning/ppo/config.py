@@ -75,7 +75,8 @@ class PPOConfig:
     ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0)
     final_ent_coef: float | None = option(
         None,
-        "weight of the entropy bonus at the end of the run, approached exponentially; default --ent-coef",
+        "weight of the entropy bonus at the end of the run, approached exponentially; default "
+        "--ent-coef",
         above=0,
     )
     max_grad_norm: float = option(0.5, "global norm above which a gradient is scaled down", above=0)

@@ -38,7 +38,8 @@ class TrainOptions:
     resume_run: str | None = option(None, "run to resume, by its name in --checkpoint-dir")
     resume_if_there: bool = option(
         False,
-        "resume the run that --run-name or --output-dir names if it exists, else begin it: the same line starts and restarts a job",
+        "resume the run that --run-name or --output-dir names if it exists, else begin it: the "
+        "same line starts and restarts a job",
     )
     rewind: bool = option(False, "with --resume of an older checkpoint: delete everything after it")
     reset_optimizer: bool = option(False, "with --resume: start with a fresh optimizer state")
