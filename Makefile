@@ -18,8 +18,7 @@ setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
 train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
 	$(BIN)/hackmatrix train --config quick --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
-	$(BIN)/hackmatrix evaluate random
-	$(BIN)/hackmatrix evaluate runs/$(RUN)
+	$(BIN)/hackmatrix evaluate random runs/$(RUN)
 	@echo "see it play: $(BIN)/hackmatrix watch runs/$(RUN)"
 
 # On two cores the third worker works where a test of the others waits.

@@ -8,10 +8,12 @@ from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 from hackmatrix.core.version import __version__
-from hackmatrix.game.rules.layout_tables import TABLES
+from hackmatrix.game.rules import layout_tables
+from hackmatrix.learning.reporting import metric_tables
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
+TABLES = layout_tables.TABLES | metric_tables.TABLES
 REPOSITORY = "https://github.com/hackmatrix/hackmatrix"
 PAGES = {"index": "README.md", "contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}
 

@@ -38,9 +38,7 @@ class AnalyseOptions:
         at_least=1,
         at_most=MAX_SIMULATIONS,
     )
-    seed: int = option(
-        0, "seed of the state that the search makes up", at_least=0, at_most=MAX_SEED
-    )
+    seed: int = option(0, "seed of the games that the search samples", at_least=0, at_most=MAX_SEED)
     json: bool = option(False, "print one JSON object")
 
     def __post_init__(self) -> None:

@@ -73,7 +73,7 @@ def main(argv: list[str]) -> int:
         rest,
         command=f"hackmatrix bench {name}",
         purpose=f"Measures {benchmark.help}.",
-        example=f"  hackmatrix bench {name} {benchmark.example}",
+        example=f"  hackmatrix bench {name} {benchmark.example}".replace(" \n", "\n"),
     )
     module = importlib.import_module(f"hackmatrix.research.bench.{name}")
     return run(module.measure, chosen)

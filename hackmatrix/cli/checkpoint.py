@@ -71,7 +71,7 @@ class ConvertOptions:
     agent: int = option(0, "agent to take from a checkpoint of several, counted from 0", at_least=0)
     evaluate: int | None = option(
         None,
-        "games to play for the model card; it has the evaluation of the training unless given",
+        "games to play for the model card, instead of the evaluation recorded in training",
         at_least=1,
         at_most=10_000_000,
     )

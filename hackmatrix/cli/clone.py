@@ -52,8 +52,7 @@ def main(argv: list[str]) -> int:
         CloneOptions,
         argv,
         command="hackmatrix clone",
-        purpose="Trains a network on the actions and returns of recorded games (behaviour "
-        "cloning).",
+        purpose="Trains a network on the actions and returns of recorded games (behavior cloning).",
         example=_EXAMPLE,
     )
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache

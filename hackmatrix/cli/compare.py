@@ -34,13 +34,13 @@ class CompareOptions:
     )
     games: tuple[Path, ...] = option(
         (),
-        "compare evaluations, not curves: files of `hackmatrix evaluate --games` (.csv), whose "
-        "agents are named in the place of runs",
+        "compare evaluations instead of curves: files of `hackmatrix evaluate --games` (.csv); "
+        "RUNS then names their agents",
     )
     reference: tuple[str, ...] = option(
         (),
-        "the group that the others are compared with, by its name, by default the first; or the "
-        "values that count as 0 and 1, as ENV=LOW,HIGH for each environment",
+        "name of the group to compare the others with, by default the first; or for each "
+        "environment ENV=LOW,HIGH, the values that count as 0 and 1",
     )
     plot: Path | None = option(None, "write the curves to this file (.svg)")
     json: bool = option(False, "print one JSON object")

@@ -49,8 +49,8 @@ class EvaluateOptions:
     episodes: int = option(1_000, "number of games", at_least=1, at_most=10_000_000)
     env: str = option(
         DEFAULT_ENV,
-        "environment for `random`; params know theirs, but run code of your own (module:function) "
-        "only if it is named here too",
+        "environment for `random`, or the one of the params if it is code of your own "
+        "(module:function), which must be named to run",
     )
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
     max_steps: int = option(
@@ -62,8 +62,8 @@ class EvaluateOptions:
     )
     sequential: str | None = option(
         None,
-        "with two agents: stop as soon as it is sure which one has more of this, a key of --json "
-        "such as win_rate or mean_return; --episodes is the most games then",
+        "with two agents: stop once they differ significantly in this key of --json, such as "
+        "win_rate or mean_return; --episodes is then the most games",
     )
     search: int | None = option(None, names.SEARCH, at_least=1, at_most=names.MAX_SIMULATIONS)
     json: bool = option(False, "print one JSON object")

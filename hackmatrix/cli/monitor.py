@@ -27,8 +27,8 @@ class MonitorOptions(ServedOptions):
 
     runs: tuple[str, ...] = option(
         (),
-        "runs, as folders or as names in --log-dir, or folders of runs; local or gs://...; by "
-        "default the newest run in --log-dir",
+        "folders of runs, or names in --log-dir; local or gs://...; default the newest run in "
+        "--log-dir",
         positional=True,
     )
     port: int = option(8643, "port of the page, 0 for any free one", at_least=0, at_most=MAX_PORT)

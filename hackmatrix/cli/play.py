@@ -23,10 +23,10 @@ class ServedOptions:
 
     port: int = option(8642, "port of the page, 0 for any free one", at_least=0, at_most=MAX_PORT)
     host: str = option(
-        "127.0.0.1", "address to serve at; one that other machines reach needs --token"
+        "127.0.0.1", "address to listen at; for other machines to reach it, --token is required"
     )
     token: str | None = option(
-        None, "secret that a browser must send, as http://host:port/?token=..."
+        None, "secret without which nobody may open the page: http://HOST:PORT/?token=..."
     )
     open: bool = option(True, "open the page in a browser")
 
@@ -46,7 +46,7 @@ class PlayOptions(PageOptions):
     """The command's options."""
 
     seed: str | None = option(
-        None, "the game, such as 7 or 7.3 (episode 3); otherwise a random one"
+        None, "game to play, such as 7, or 7.3 for its episode 3; default a random one"
     )
 
 

@@ -27,15 +27,15 @@ class ReplayOptions:
     mp4: Path | None = option(None, "write a film (needs the extra `mp4`)")
     svg: Path | None = option(None, "write a picture of one step")
     terminal: bool = option(False, "show it in the terminal")
-    step: int | None = option(None, "the step that --svg shows; otherwise the last", at_least=0)
+    step: int | None = option(None, "step that --svg shows; default the last", at_least=0)
     start: int = option(0, "first step of --gif, --mp4 and --terminal", at_least=0)
     width: int | None = option(
         None,
-        "of films, in pixels; an even number. 600, or 1200 for a run",
+        "width of films in pixels, an even number; default 600, for a run 1200",
         at_least=64,
         at_most=2_160,
     )
-    seed: str | None = option(None, "the game that a run's checkpoints play, such as 7; else e0.0")
+    seed: str | None = option(None, "game that a run's checkpoints play, such as 7; default e0.0")
     speed: float = option(3.0, "steps per second", at_least=0.1, at_most=50)
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS, Subcommand, run_lines, r
 from hackmatrix.cloud.tpu.description import Description, read_description
 from hackmatrix.cloud.tpu.gcloud import Gcloud
 from hackmatrix.cloud.tpu.job_files import EXPORTS, export
-from hackmatrix.core.errors import UserError
+from hackmatrix.core.errors import UserError, linked
 from hackmatrix.core.options import options_of
 from hackmatrix.learning.settings.config import OPTIONS
 from hackmatrix.learning.settings.train_options import TrainOptions
@@ -86,7 +86,8 @@ def _help() -> str:
             "",
             *rows,
             "",
-            "`hackmatrix tpu COMMAND --help` explains a command; docs/tpu.md walks through all.",
+            f"`hackmatrix tpu COMMAND --help` explains a command, {linked('docs/tpu.md')} all.",
+            "",
             "example:",
             f"  hackmatrix tpu run {_FILE} --dry-run",
         ]

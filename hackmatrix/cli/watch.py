@@ -25,7 +25,7 @@ class WatchOptions(PageOptions):
         f"{AN_AGENT}. Or a saved game (.json). Default: `shipped`",
         positional=True,
     )
-    run: Path | None = option(None, "a run's folder, to choose among all its checkpoints")
+    run: Path | None = option(None, "folder of a run, all of whose checkpoints can be chosen")
     latest: bool = option(False, "watch the newest run in --checkpoint-dir")
     checkpoint_dir: Path = option(Path("checkpoints"), "folder of runs")
     seed: str = option(
@@ -34,7 +34,7 @@ class WatchOptions(PageOptions):
     episodes: int = option(1, "games to play one after the other", at_least=1)
     search: int | None = option(
         None,
-        "offer NAME@N too, with this many simulations; the agent alone plays first",
+        "offer NAME@N too, tree search with N simulations; the agent alone plays first",
         at_least=1,
         at_most=MAX_SIMULATIONS,
     )

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -356,3 +357,12 @@ def test_random_and_exit_play_as_in_the_original(capsys: pytest.CaptureFixture[s
     assert -4.0 < told["random"]["mean_return"] < -2.5
     assert 1.4 < told["exit"]["mean_stages_cleared"] < 2.2
     assert told["random"]["truncated"] == told["exit"]["truncated"] == 0
+
+
+def test_a_terminal_counts_the_games_of_a_player_that_takes_long() -> None:
+    """And nothing of that is left: a pipe gets the report alone, see `test_core_install.py`."""
+    line = f"{sys.executable} -m hackmatrix evaluate exit --episodes 3 --max-steps 5"
+    done = subprocess.run(["script", "-qec", line, "/dev/null"], capture_output=True, check=True)
+    counted, report = done.stdout.decode().split("\r\x1b[K")
+    assert counted.startswith("\r1 of 3 games")
+    assert report.startswith("exit, seed 0")

@@ -55,10 +55,10 @@ IMPORTS = [(module, other) for module in MODULES for other in imported(module)]
 
 
 def rooms_of(wing: str) -> list[str]:
-    """The rooms as docs/architecture.md lists them: each imports only those below it."""
+    """The rooms as docs/architecture.md lists them: each imports only those to its right."""
     text = (DOCS / "architecture.md").read_text()
-    (lines,) = re.findall(rf"^{wing}/ .*\n((?:  \w+/ .*\n)*)", text, re.M)
-    return re.findall(r"^  (\w+)/ ", lines, re.M)
+    (line,) = re.findall(rf"^{wing}/ .*\n((?:  .*\n)?)", text, re.M)
+    return line.split()
 
 
 def test_each_wing_imports_only_those_before_it() -> None:
@@ -78,7 +78,7 @@ def test_each_wing_imports_only_those_before_it() -> None:
 
 
 @pytest.mark.parametrize("wing", WINGS)
-def test_each_room_imports_only_those_listed_below_it(wing: str) -> None:
+def test_each_room_imports_only_those_listed_after_it(wing: str) -> None:
     rooms = rooms_of(wing)
     folders = {path.parent.name for path in (PACKAGE / wing).glob("*/__init__.py")}
     assert set(rooms) == folders
@@ -114,12 +114,12 @@ def test_the_folders_are_the_wings() -> None:
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(WINGS)
 
 
-def test_the_tree_of_the_architecture_is_that_of_the_rooms() -> None:
-    lines = []
-    for wing in reversed(WINGS):
-        lines.append(f"{wing + '/':<15} {purpose(PACKAGE / wing)}")
-        for name in rooms_of(wing):
-            lines.append(f"  {name + '/':<13} {purpose(PACKAGE / wing / name)}")
+def test_each_room_says_what_it_is_for() -> None:
+    assert all(purpose(PACKAGE / wing / name) for wing in WINGS for name in rooms_of(wing))
+
+
+def test_the_tree_of_the_architecture_is_that_of_the_wings() -> None:
     shown = re.search(r"^```\n(cli/.*?)\n```", (DOCS / "architecture.md").read_text(), re.M | re.S)
     assert shown is not None
-    assert shown[1].splitlines() == lines
+    lines = [line for line in shown[1].splitlines() if not line.startswith(" ")]
+    assert lines == [f"{wing + '/':<15} {purpose(PACKAGE / wing)}" for wing in reversed(WINGS)]

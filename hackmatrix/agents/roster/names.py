@@ -26,8 +26,8 @@ A_NETWORK = (
 )
 AN_AGENT = (
     f"{A_NETWORK}; or a built-in player: `random` takes random valid actions, `exit` walks to the "
-    "exit, `scripted` plays well by rules of thumb; NAME@32 searches with the network of NAME, 32 "
-    "simulations per action"
+    "exit, `scripted` plays well by rules of thumb; or NAME@32, a tree search with the network of "
+    "NAME and 32 simulations per action"
 )
 SEARCH = "simulations per action of a search with the agent's network, as in NAME@N"
 

@@ -47,7 +47,7 @@ class PPOConfig:
     )
     total_timesteps: int = option(
         10_000_000,
-        "actions of an agent in all of its games, rounded up to whole updates",
+        "actions of an agent over all its games, rounded up to whole updates",
         at_least=1,
         at_most=2**53,
         compiled=False,
@@ -61,7 +61,7 @@ class PPOConfig:
     )
     lr_schedule: Literal["constant", "linear", "cosine"] = option(
         "constant",
-        "constant learning rate, or the form of its fall to 0 by the end of the run",
+        "learning rate over the run: constant, or falling to 0 linearly or as a cosine",
         compiled=False,
     )
     gamma: float = option(0.99, "discount factor", at_least=0, at_most=1, compiled=False)
@@ -82,7 +82,8 @@ class PPOConfig:
     ent_coef: float = option(0.15, "weight of the entropy bonus", at_least=0, compiled=False)
     final_ent_coef: float | None = option(
         None,
-        "weight of the entropy bonus at the end, reached exponentially; default unchanged",
+        "weight of the entropy bonus at the end of the run, approached exponentially; default "
+        "--ent-coef",
         above=0,
         compiled=False,
     )

@@ -46,7 +46,7 @@ class RunConfig:
     )
     num_seeds: int = option(
         1,
-        "agents trained by one program, with the seeds seed, seed + 1, ...",
+        "agents to train in one program, with seeds --seed, --seed + 1, ...",
         at_least=1,
         at_most=1024,
     )
@@ -71,7 +71,7 @@ class RunConfig:
         compiled=False,
     )
     tpu_cores: int | None = option(
-        None, "--num-devices if the device is a TPU", at_least=1, at_most=4096, compiled=False
+        None, "as --num-devices, for TPUs alone", at_least=1, at_most=4096, compiled=False
     )
     distributed: bool = option(
         False, "train in several processes, one on each host, see docs/scaling.md", compiled=False

@@ -22,7 +22,8 @@ class TrainOptions:
     list_configs: bool = option(False, "list the names that --config accepts, and exit")
     print_config: bool = option(False, "print the resolved settings as YAML and exit")
     auto_tune: bool = option(
-        False, "choose settings that are not given to suit this device, see docs/training.md"
+        False,
+        "choose the batch and the precision for this device, unless given, see docs/training.md",
     )
     output_dir: Path | None = option(None, "folder of the run, instead of a name; or gs://...")
     run_name: str | None = option(
@@ -37,8 +38,8 @@ class TrainOptions:
     resume_run: str | None = option(None, "run to resume, by its name in --checkpoint-dir")
     resume_if_there: bool = option(
         False,
-        "resume the run of this --run-name or --output-dir if it exists, else begin it: one line "
-        "for the first start of a job and for all later ones",
+        "resume the run that --run-name or --output-dir names if it exists, else begin it: the "
+        "same line starts and restarts a job",
     )
     rewind: bool = option(False, "with --resume of an older checkpoint: delete everything after it")
     reset_optimizer: bool = option(False, "with --resume: start with a fresh optimizer state")
@@ -50,7 +51,7 @@ class TrainOptions:
     debug: bool = option(False, "print the devices, and time and memory of every call")
     coordinator: str | None = option(
         None,
-        "with --distributed: address of process 0, as HOST:PORT; found by itself on TPUs and Slurm",
+        "with --distributed: address of process 0, as HOST:PORT; TPUs and Slurm need none",
     )
     num_processes: int | None = option(
         None, "with --coordinator: number of the processes", at_least=1, at_most=4096
@@ -60,7 +61,7 @@ class TrainOptions:
     )
     heartbeat_timeout: int = option(
         100,
-        "with --distributed: seconds without a sign of life after which a process counts as lost",
+        "with --distributed: seconds of silence after which a process counts as lost",
         at_least=5,
         at_most=86_400,
     )

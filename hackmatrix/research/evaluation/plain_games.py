@@ -5,14 +5,17 @@ Imports neither JAX nor NumPy, so that the processes start fast.
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 from typing import NamedTuple, TypeVar
 
 from hackmatrix.agents.roster.built_in import BUILT_IN
 from hackmatrix.core.processes.cores import num_cores
+from hackmatrix.core.streams import below
 from hackmatrix.game import native
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
@@ -60,7 +63,7 @@ def replays(games: Sequence[Replay]) -> list[Account]:
 
 def played(games: Sequence[PlainGame]) -> list[Account]:
     """The accounts of games, played by a built-in player."""
-    return on_all_cores(_play, games)
+    return on_all_cores(_play, games, unit="games")
 
 
 def _replay(game: Replay) -> Account:
@@ -73,17 +76,42 @@ def _play(game: PlainGame) -> Account:
     return account(EVALUATION_STREAM + game.seed, game.number, game.choose, game.max_steps)
 
 
-def on_all_cores(function: Callable[[_Job], _Result], jobs: Sequence[_Job]) -> list[_Result]:
-    """The results of a function for many jobs, in processes if there are enough jobs for them."""
+def on_all_cores(
+    function: Callable[[_Job], _Result], jobs: Sequence[_Job], *, unit: str | None = None
+) -> list[_Result]:
+    """The results of a function for many jobs, in processes if there are enough jobs for them.
+
+    Args:
+        function: a function of a module, for processes.
+        jobs: its arguments.
+        unit: what a job is called on the terminal, which then counts those that are done.
+    """
     if len(jobs) < 2 * _WORTH_A_PROCESS:
-        return [function(job) for job in jobs]
+        return list(_counted(map(function, jobs), len(jobs), unit))
     processes = min(num_cores(), len(jobs) // _WORTH_A_PROCESS)
     # Not forked: this process may have threads of JAX.
     executor = ProcessPoolExecutor(processes, get_context("spawn"), _depend_on_parent)
     try:
-        return list(executor.map(function, jobs, chunksize=8))
+        return list(_counted(executor.map(function, jobs, chunksize=8), len(jobs), unit))
     finally:
         executor.shutdown(cancel_futures=True)
+
+
+def _counted(results: Iterator[_Result], total: int, unit: str | None) -> Iterator[_Result]:
+    """The results as they come; a terminal shows how many there are, once a second at most."""
+    terminal = below(sys.stderr)
+    if unit is None or not terminal.isatty():
+        yield from results
+        return
+    due = 0.0
+    for number, result in enumerate(results, 1):
+        if (now := time.monotonic()) >= due:
+            due = now + 1
+            terminal.write(f"\r{number:,} of {total:,} {unit}")
+            terminal.flush()
+        yield result
+    terminal.write("\r\x1b[K")
+    terminal.flush()
 
 
 def _depend_on_parent() -> None:

@@ -1,7 +1,6 @@
 """The tables of metrics, and the sums they come from."""
 
 import re
-from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -21,6 +20,7 @@ from hackmatrix.game.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.game.rules.rewards import REWARD_PARTS
 from hackmatrix.learning.ppo import measures
 from hackmatrix.learning.reporting.alarms import alarms_of
+from hackmatrix.learning.reporting.metric_tables import TABLES
 from hackmatrix.learning.reporting.metrics import (
     LEARNER_METRICS,
     measured_on_device,
@@ -30,8 +30,7 @@ from hackmatrix.learning.reporting.metrics import (
 ALL = (*LEARNER_METRICS, *METRICS)
 OF_TASK = metrics_of_task("{task}")
 
-PAGE = (DOCS / "metrics.md").read_text()
-SHARED_ROWS = {"actions/program/": "{program}", "reward/": "{part}"}  # of metrics alike
+RANGES = ("entropy_frac", "approx_kl", "clip_frac")
 
 
 def test_names_are_unique_and_those_of_the_requirements() -> None:
@@ -163,56 +162,30 @@ def test_limits_go_from_the_mildest_to_the_worst() -> None:
             assert mild.crossed(bound)
 
 
-def healthy(metric: Metric) -> str:
-    """The healthy range as docs/metrics.md shows it."""
-    sides = [
-        f"at least {limit.below:g}" if limit.above is None else f"at most {limit.above:g}"
-        for limit in metric.limits
+def test_each_metric_has_one_row_of_the_tables() -> None:
+    rows = [line for name in TABLES for line in TABLES[name]().splitlines() if "`" in line]
+    names = [re.match(r"\| `([^`]+)` \|", row)[1] for row in rows]  # type: ignore[index]
+    shared = r"(actions/program|reward)/.*"
+    alike = ["actions/program/{program}", "reward/{part}"]
+    metrics = [m.name for m in (*ALL, *OF_CURRICULUM, *OF_TASK) if not re.match(shared, m.name)]
+    alarms = [rule.name for rule in alarms_of(ALL)]
+    assert sorted(names) == sorted([*metrics, *alike, *alarms])
+    learner = TABLES["learner"]()
+    assert f"| `train/clip_frac` | {Over.UPDATES.value} |" in learner
+    assert [re.findall(rf"`train/{name}`.*\| (.*) \|$", learner, re.M) for name in RANGES] == [
+        ["at least 0.05"],
+        ["at most 0.06"],
+        ["at most 0.3"],
     ]
-    return sides[0] if sides else ""
 
 
-def row_of(metric: Metric) -> tuple[str, ...]:
-    """A metric's row on the page; metrics that differ in a name alone share one."""
-    row = (f"`{metric.name}`", metric.over.value, metric.meaning)
-    for prefix, placeholder in SHARED_ROWS.items():
-        if metric.name.startswith(prefix):
-            member = metric.name.removeprefix(prefix)
-            return tuple(cell.replace(member, placeholder) for cell in row)
-    return row
-
-
-def table(header: str, rows: Iterable[Iterable[str]]) -> str:
-    """A table of Markdown."""
-    lines = [header, re.sub(r"[^|]+", "---", header)]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |".replace("  ", " ") for row in rows)])
-
-
-@pytest.mark.parametrize(
-    ("metrics", "group"),
-    [
-        (LEARNER_METRICS, "train"),
-        (LEARNER_METRICS, "eval"),
-        *((METRICS, group) for group in ("stats", "actions", "reward", "eval")),
-        (OF_CURRICULUM, "curriculum"),
-        (OF_TASK, ""),
-    ],
-)
-def test_the_page_has_the_metrics_as_they_are(metrics: Sequence[Metric], group: str) -> None:
-    metrics = [metric for metric in metrics if metric.name.startswith(group)]
-    with_range = any(metric.limits for metric in metrics)
-    rows = dict.fromkeys((*row_of(m), *([healthy(m)] if with_range else [])) for m in metrics)
-    header = "| metric | over | meaning |" + (" healthy |" if with_range else "")
-    assert table(header, rows) in PAGE
-
-
-def test_the_page_has_the_alarms_as_they_are() -> None:
+def test_the_page_has_the_tables_and_names_the_alarms() -> None:
+    page = (DOCS / "metrics.md").read_text()
+    assert re.findall(r"^<!-- table: (\w+) -->$", page, re.M) == list(TABLES)
+    (row,) = re.findall(r"^\| critical \| warning \|\n.*\n(.*)", page, re.M)
+    shown = [re.findall(r"`(\w+)`", cell) for cell in row.strip("|").split("|")]
     rules = alarms_of(ALL)
-    rows = [(f"`{rule.name}`", rule.severity.value, rule.when, rule.advice) for rule in rules]
-    assert table("| alarm | severity | when | what to do |", rows) in PAGE
-
-
-def test_the_page_has_nothing_else() -> None:
-    names = re.findall(r"^\| `([^`]+)` \|", PAGE, flags=re.MULTILINE)
-    metrics = {row_of(m)[0].strip("`") for m in (*ALL, *OF_CURRICULUM, *OF_TASK)}
-    assert sorted(names) == sorted([*metrics, *(rule.name for rule in alarms_of(ALL))])
+    assert shown == [
+        [rule.name for rule in rules if rule.severity is severity]
+        for severity in (Severity.CRITICAL, Severity.WARNING)
+    ]
