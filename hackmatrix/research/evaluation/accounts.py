@@ -35,6 +35,7 @@ class Entry(NamedTuple):
 
     hp: int
     enemies: int  # left over from the stage before
+    siphons: int  # likewise unused, as are credits and energy
     credits: int
     energy: int
     programs: int
@@ -161,7 +162,7 @@ class Recorder:
 
     def _begin_stage(self) -> None:
         now = self._now
-        self._entry = Entry(now.hp, now.enemies, now.credits, now.energy, now.programs)
+        self._entry = Entry(now.hp, now.enemies, now.siphons, now.credits, now.energy, now.programs)
         self._since = (len(self.actions), len(self._siphonings))
         self._hits = 0
 

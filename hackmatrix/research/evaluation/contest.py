@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hackmatrix.environments.interface.report import Column
-from hackmatrix.research.evaluation.report import Report
+from hackmatrix.research.evaluation.report import Report, ends_of
 from hackmatrix.research.evaluation.sequential import Verdict
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
+from hackmatrix.research.evaluation.streaks import FIGURES, difference
 from hackmatrix.research.evaluation.text_table import aligned
 
 
@@ -55,15 +56,21 @@ class Contest:
 
     def table(self) -> str:
         """A line for each agent, and below each but the first its difference from the first."""
-        columns = _compared(self.entrants[0].report)
-        lines = [["agent", *(column.title for column in columns)]]
+        titles = compared(self.entrants[0].report)
+        lines = [["agent", *titles.values()]]
         for place, (name, report) in enumerate(self.entrants):
-            means = dict(zip((c.key for c in report.columns), report.estimates, strict=True))
-            lines.append([name, *(str(means[column.key]) for column in columns)])
+            found = report.figures()
+            lines.append([name, *(str(found[key]) for key in titles)])
             if place:
                 found = self.differences[place - 1]
-                lines.append(["  minus the first", *(_signed(found[c.key]) for c in columns)])
+                lines.append(["  minus the first", *(_signed(found[key]) for key in titles)])
         return aligned(lines) + (f"\n{self.verdict}" if self.verdict is not None else "")
+
+
+def compared(report: Report) -> dict[str, str]:
+    """The titles of the figures that agents are compared by, by their keys."""
+    titles = {column.key: column.title for column in _compared(report)}
+    return titles if report.streaks is None else titles | dict(FIGURES)
 
 
 def _compared(report: Report) -> list[Column]:
@@ -72,11 +79,15 @@ def _compared(report: Report) -> list[Column]:
 
 
 def _differences(one: Report, other: Report) -> dict[str, Estimate]:
-    """The mean difference of each column over the games, with its interval, by the column's key."""
-    return {
+    """The difference of each figure over the games, with its paired interval, by its key."""
+    means = {
         mine.key: estimate(_floats(mine) - _floats(theirs))
         for mine, theirs in zip(_compared(one), _compared(other), strict=True)
     }
+    if one.streaks is None or other.streaks is None:
+        return means
+    streaks = difference(ends_of(one.accounts), ends_of(other.accounts))
+    return means | dict(zip(FIGURES, streaks, strict=True))
 
 
 def _floats(column: Column) -> Any:

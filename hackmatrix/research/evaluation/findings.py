@@ -13,7 +13,7 @@ from hackmatrix.research.evaluation.statistics import estimate
 from hackmatrix.research.evaluation.text_table import Table
 
 KINDS = tuple(kind.name.lower() for kind in EnemyType)
-_ENTRY = ("hp", "enemies", "credits", "energy", "programs")
+_ENTRY = ("hp", "enemies", "siphons", "credits", "energy", "programs")
 
 Rows = list[dict[str, Any]]
 
@@ -67,6 +67,7 @@ def _stages(accounts: Sequence[Account]) -> Rows:
     rows = []
     for number, games in sorted(played.items()):
         rate, low, high = estimate(np.array([game.cleared for game in games]))
+        without = estimate(np.array([game.entry.programs == 0 for game in games]))
         rows.append(
             {
                 "stage": number,
@@ -74,6 +75,8 @@ def _stages(accounts: Sequence[Account]) -> Rows:
                 "cleared": rate,
                 "cleared_ci": [low, high],
                 **{name: _mean(getattr(game.entry, name) for game in games) for name in _ENTRY},
+                "without_program": without.mean,
+                "without_program_ci": [without.low, without.high],
                 "actions": _mean(game.actions for game in games),
                 "siphonings": _mean(game.siphonings for game in games),
                 "hits": _mean(game.hits for game in games),
@@ -85,21 +88,27 @@ def _stages(accounts: Sequence[Account]) -> Rows:
 def _stage_table(rows: Rows) -> Table:
     lines = []
     for row in rows:
-        low, high = row["cleared_ci"]
         entry = [f"{row[name]:.1f}" for name in _ENTRY]
         lines.append(
             [
                 str(row["stage"]),
                 f"{row['games']:,}",
-                f"{row['cleared']:.3f} [{low:.3f}, {high:.3f}]",
+                _rate(row, "cleared"),
                 *entry,
+                _rate(row, "without_program"),
                 f"{row['actions']:.1f}",
                 f"{row['siphonings']:.2f}",
                 f"{row['hits']:.2f}",
             ]
         )
-    header = ("stage", "games", "cleared", *_ENTRY, "actions", "siphonings", "hits taken")
+    of_stage = ("without program", "actions", "siphonings", "hits taken")
+    header = ("stage", "games", "cleared", *_ENTRY, *of_stage)
     return Table("by stage: how games enter it, and what happens in it", header, lines)
+
+
+def _rate(row: dict[str, Any], name: str) -> str:
+    low, high = row[f"{name}_ci"]
+    return f"{row[name]:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _deaths(accounts: Sequence[Account]) -> Rows:

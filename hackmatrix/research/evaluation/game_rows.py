@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,14 @@ Rows = list[dict[str, Any]]
 
 def rows_of_accounts(accounts: Sequence[Account], limits: Limits) -> Rows:
     """The games of HackMatrix, in the order of their numbers."""
+    wins = (int(account.won) for account in accounts)
+    streaks = accumulate(wins, lambda so_far, won: (so_far + 1) * won)
     return [
         {
             "game": number,
             "seed": limits.seed,
             "won": account.won,
+            "streak": streak,
             "stages": account.stages_cleared,
             "score": account.score,
             "return": round(account.units * UNIT, 3),
@@ -37,7 +41,9 @@ def rows_of_accounts(accounts: Sequence[Account], limits: Limits) -> Rows:
             "programs": account.programs,
             "programs_run": sum(action >= FIRST_PROGRAM for action in account.actions),
         }
-        for number, account in enumerate(accounts, limits.first)
+        for number, (account, streak) in enumerate(
+            zip(accounts, streaks, strict=True), limits.first
+        )
     ]
 
 

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from html import escape
 from itertools import accumulate
+from math import isfinite
 from pathlib import Path
 
 from hackmatrix.core.charts import Bars, Intervals, Line, Mark, Panel, Points, picture
 from hackmatrix.core.errors import UserError, in_words
 from hackmatrix.core.files import write_atomically
-from hackmatrix.research.evaluation.contest import Contest, Entrant
+from hackmatrix.research.evaluation.contest import Contest, Entrant, compared
 from hackmatrix.research.evaluation.findings import KINDS, Findings
+from hackmatrix.research.evaluation.streaks import FIGURES
 from hackmatrix.research.evaluation.text_table import Table
 
 _STYLE = """\
@@ -66,16 +68,16 @@ def _comparison(entrants: Sequence[Entrant]) -> list[str]:
     """The differences of the others from the first, column by column."""
     contest, (first, *others) = Contest(entrants), entrants
     parts = [f"<h2>Differences from {escape(first.name)}, on the same games</h2>"]
-    for column in first.report.columns:
+    for key, title in compared(first.report).items():
         found = [
-            (other.name, differences[column.key])
+            (other.name, differences[key])
             for other, differences in zip(others, contest.differences, strict=True)
-            if column.key in differences
+            if all(map(isfinite, differences[key]))
         ]
         if found:
             rows = [f"{name} {mean:+.3f}" for name, (mean, _, _) in found]
             mark = Intervals("", *zip(*(each for _, each in found), strict=True))
-            parts.append(_figure(column.title, Panel("", "", "", [mark], rows=rows)))
+            parts.append(_figure(title, Panel("", "", "", [mark], rows=rows)))
     return parts
 
 
@@ -94,9 +96,10 @@ def _survival(found: Sequence[tuple[str, Findings]]) -> list[str]:
 def _agent(entrant: Entrant) -> list[str]:
     """One agent's means, plots and tables."""
     report = entrant.report
+    titles = {column.key: column.title for column in report.columns} | FIGURES
     means = [
-        (column.title, f"{found.mean:.3f}", f"{found.low:.3f}", f"{found.high:.3f}")
-        for column, found in zip(report.columns, report.estimates, strict=True)
+        (titles[key], *(f"{number:.3f}" for number in found))
+        for key, found in report.figures().items()
     ]
     parts = [
         f"<h2>{escape(entrant.name)}</h2>",

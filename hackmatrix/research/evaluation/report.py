@@ -12,6 +12,7 @@ from hackmatrix.research.evaluation.findings import Findings, find
 from hackmatrix.research.evaluation.game_rows import Rows, rows_of_accounts, rows_of_columns
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
+from hackmatrix.research.evaluation.streaks import FIGURES, Streaks, streaks_of
 
 _FIRST_GAMES = Limits()
 
@@ -25,8 +26,9 @@ class Report(NamedTuple):
     terminated: Any  # bool[episodes], which games ended by themselves
     breakdowns: list[Breakdown]
     limits: Limits = _FIRST_GAMES
-    accounts: Sequence[Account] = ()  # of HackMatrix only, as are the findings
+    accounts: Sequence[Account] = ()  # of HackMatrix only, as is what follows
     findings: Findings | None = None
+    streaks: Streaks | None = None
 
     @property
     def truncated(self) -> int:
@@ -59,10 +61,11 @@ class Report(NamedTuple):
     def games(self) -> Rows:
         """A row for each game.
 
-        Of HackMatrix `game` (its number), `seed`, `won`, `stages` (cleared), `score`, `return`,
-        `steps`, `ending` ("won", "died", "invalid_action" or "cut_off"), `killer` (kind of the
-        enemy that took the last hp), `hits`, `siphonings`, `programs` (owned at the end) and
-        `programs_run`; of other environments the columns of their report.
+        Of HackMatrix `game` (its number), `seed`, `won`, `streak` (wins in a row up to it),
+        `stages` (cleared), `score`, `return`, `steps`, `ending` ("won", "died", "invalid_action"
+        or "cut_off"), `killer` (kind of the enemy that took the last hp), `hits`, `siphonings`,
+        `programs` (owned at the end) and `programs_run`; of other environments the columns of
+        their report.
         """
         if self.accounts:
             return rows_of_accounts(self.accounts, self.limits)
@@ -71,6 +74,12 @@ class Report(NamedTuple):
     def means(self) -> dict[str, float]:
         """The mean of each column, by the column's key."""
         return {c.key: e.mean for c, e in zip(self.columns, self.estimates, strict=True)}
+
+    def figures(self) -> dict[str, Estimate]:
+        """The means, and of HackMatrix the figures of its streaks, with intervals, by key."""
+        keys = [column.key for column in self.columns]
+        found = dict(zip(keys, self.estimates, strict=True))
+        return found | dict(zip(FIGURES, self.streaks or (), strict=self.streaks is not None))
 
     def problem(self) -> str | None:
         """The reason why a mean is meaningless, on one line; None if there is none."""
@@ -89,12 +98,16 @@ class Report(NamedTuple):
             facts |= {column.key: mean, column.interval_key: [low, high]}
         facts["truncated"] = self.truncated
         facts |= {each.key: each.values for each in self.breakdowns}
-        return facts if self.findings is None else facts | self.findings.as_dict()
+        for found in (self.streaks, self.findings):
+            facts |= {} if found is None else found.as_dict()
+        return facts
 
     def table(self) -> str:
         """The report as lines of text."""
         rows: list[tuple[str, object]] = [("games", f"{self.episodes:,}")]
         rows += [(c.title, e) for c, e in zip(self.columns, self.estimates, strict=True)]
+        if self.streaks is not None:
+            rows += zip(FIGURES.values(), self.streaks, strict=True)
         rows += [("cut off", f"{self.truncated:,}")]
         rows += [(each.title, _listed(each)) for each in self.breakdowns]
         width = max(16, *(len(name) + 2 for name, _ in rows))
@@ -131,7 +144,14 @@ def report_on(
         limits=limits,
         accounts=accounts,
         findings=find(accounts) if accounts else None,
+        streaks=streaks_of(*ends_of(accounts)) if accounts else None,
     )
+
+
+def ends_of(accounts: Sequence[Account]) -> tuple[Any, Any]:
+    """Whether each game was won, bool[N], and its score, int64[N]."""
+    won = np.array([account.won for account in accounts])
+    return won, np.array([account.score for account in accounts])
 
 
 def _listed(breakdown: Breakdown) -> str:

@@ -1,6 +1,7 @@
 """Means with 95 % confidence intervals."""
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 CONFIDENCE = 0.95
 RESAMPLES = 5_000
+_ENDS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 _DRAWN_AT_ONCE = 2_500_000  # values of resamples held in memory at once
 
 
@@ -36,7 +38,42 @@ def estimate(values: NDArray[Any]) -> Estimate:
         return Estimate(mean, *_wilson(int(values.sum()), len(values)))
     if len(values) == 1 or not math.isfinite(mean):
         return Estimate(mean, mean, mean)
-    return Estimate(mean, *_bootstrap(values.astype(np.float64)))
+    numbers = values.astype(np.float64)
+    means = resampled(len(numbers), lambda games: numbers[games].mean(axis=1))
+    low, high = np.quantile(means, _ENDS)
+    return Estimate(mean, float(low), float(high))
+
+
+def interval(statistics: NDArray[np.float64]) -> tuple[float, float]:
+    """The percentile interval of resampled statistics, of those that are a number.
+
+    Its ends are among them, so that infinite ones do no harm; NaN if none is a number.
+    """
+    known = statistics[~np.isnan(statistics)]
+    if not known.size:
+        return math.nan, math.nan
+    low, high = np.quantile(known, _ENDS, method="nearest")
+    return float(low), float(high)
+
+
+def resampled(
+    count: int, statistic: Callable[[NDArray[np.int64]], NDArray[Any]]
+) -> NDArray[np.float64]:
+    """A statistic of resamples of `count` games, float64[RESAMPLES] (Efron 1979); deterministic.
+
+    The resamples are the same for the same count, so statistics of two agents are paired.
+
+    Args:
+        count: the number of games, at least 1.
+        statistic: from resamples, int64[R, count], places of games, to its values, [R].
+    """
+    rng = np.random.default_rng(0)
+    at_once = max(1, _DRAWN_AT_ONCE // count)
+    parts = [
+        statistic(rng.integers(0, count, (min(at_once, RESAMPLES - done), count)))
+        for done in range(0, RESAMPLES, at_once)
+    ]
+    return np.concatenate(parts)
 
 
 def _wilson(successes: int, trials: int) -> tuple[float, float]:
@@ -49,16 +86,3 @@ def _wilson(successes: int, trials: int) -> tuple[float, float]:
         0.0 if successes == 0 else centre - reach,
         1.0 if successes == trials else centre + reach,
     )
-
-
-def _bootstrap(values: NDArray[np.float64]) -> tuple[float, float]:
-    """The interval between percentiles of the means of resamples."""
-    rng, count = np.random.default_rng(0), len(values)
-    at_once = max(1, _DRAWN_AT_ONCE // count)
-    means = [
-        values[rng.integers(0, count, (min(at_once, RESAMPLES - done), count))].mean(axis=1)
-        for done in range(0, RESAMPLES, at_once)
-    ]
-    outside = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(np.concatenate(means), [outside, 1 - outside])
-    return float(low), float(high)

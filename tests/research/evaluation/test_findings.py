@@ -9,7 +9,7 @@ from hackmatrix.research.evaluation.accounts import Account, Death, Entry, Sipho
 from hackmatrix.research.evaluation.findings import find
 
 ROW = ACTION_NAMES.index("ROW")
-START = Entry(hp=3, enemies=0, credits=10, energy=0, programs=0)
+START = Entry(hp=3, enemies=0, siphons=0, credits=10, energy=0, programs=0)
 
 
 def lost(killer: str, hits: int, actions: bytes = b"\0") -> Account:
@@ -26,7 +26,9 @@ WON = Account(
     units=100,
     stages=(
         StageAccount(1, START, 3, 1, 1, cleared=True),
-        StageAccount(2, START._replace(hp=2, enemies=4), 1, 0, 0, cleared=True),
+        StageAccount(
+            2, START._replace(hp=2, enemies=4, siphons=2, programs=1), 1, 0, 0, cleared=True
+        ),
     ),
     siphonings=(Siphoning(2, 3, 0, 1, 4, 1),),
     chances=2,
@@ -45,7 +47,9 @@ def test_what_three_games_say() -> None:
         pytest.approx(4 / 3),
         pytest.approx(1 / 3),
     )
-    assert (second["games"], second["hp"], second["enemies"]) == (1, 2, 4)
+    assert (second["games"], second["hp"], second["enemies"], second["siphons"]) == (1, 2, 4, 2)
+    assert (first["without_program"], second["without_program"]) == (1, 0)
+    assert first["without_program_ci"] == [pytest.approx(0.4385, abs=1e-4), 1]  # Wilson's
     (deaths,) = found.deaths
     assert deaths == {
         "stage": 1,
