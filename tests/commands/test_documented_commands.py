@@ -223,7 +223,10 @@ ROWS = [
         prints="%",
     ),
     Row(
-        r"make train", f'FLAGS="{TRAIN}"', prints=r"minus the first +\S", writes=("runs/*/metrics.jsonl",)
+        r"make train",
+        f'FLAGS="{TRAIN}"',
+        prints=r"minus the first +\S",
+        writes=("runs/*/metrics.jsonl",),
     ),
     Row(
         r"make classic",
