@@ -271,9 +271,9 @@ class Trainer:
     def _update(self, state: TrainState) -> TrainState:
         config, keys = self.config, UpdateKeys(state.seed, state.update)
         network_params = _network_params(state)
-        games, rollout = play(
-            self.task, network_params(state.params), self._games(state), keys, self._numbers()
-        )
+        with jax.named_scope("rollout"):
+            params = network_params(state.params)
+            games, rollout = play(self.task, params, self._games(state), keys, self._numbers())
         reward_scale = state.reward_scale
         if config.normalize_rewards:
             squares = mesh.psum(rollout.sum_of_squares)
@@ -281,17 +281,18 @@ class Trainer:
         deviation = reward_scale.deviation
         if not config.normalize_rewards:
             deviation = jnp.ones_like(deviation)
-        learned = ppo.learn(
-            self.task,
-            ppo.Weights(state.params, state.opt_state),
-            ppo.batch_of(rollout, deviation, config),
-            keys,
-            ppo.Coefficients(
-                ppo.learning_rate(config, self._course, state.update),
-                ppo.entropy_coef(config, self._course, state.update),
-            ),
-            network_params,
-        )
+        with jax.named_scope("learning"):
+            learned = ppo.learn(
+                self.task,
+                ppo.Weights(state.params, state.opt_state),
+                ppo.batch_of(rollout, deviation, config),
+                keys,
+                ppo.Coefficients(
+                    ppo.learning_rate(config, self._course, state.update),
+                    ppo.entropy_coef(config, self._course, state.update),
+                ),
+                network_params,
+            )
         measured = measures.over_devices(rollout.measures, self.metrics)
         scalars = measures.of_update(learned.scalars | {"reward_scale": jnp.mean(deviation)})
         measured += measures.rows(scalars, self.metrics)  # of which the rollout measures none
