@@ -12,7 +12,7 @@ import numpy as np
 import optax
 from flax import struct
 from jax.sharding import PartitionSpec
-from jax.stages import Lowered
+from jax.stages import Lowered, Traced
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Network, check_network, make_network
@@ -143,12 +143,16 @@ class Trainer:
         if self._kept is not None and self._kept.is_loading("run"):
             return self.init(seed)
         # Python traces one function at a time, so first what takes longest to compile.
-        lowered = self._run.lower(self.state_shape(), jnp.int32(0))
+        lowered = self.traced().lower()
         with ThreadPoolExecutor(1) as thread:
             compiled = thread.submit(self._compile_run, lowered)
             state = self.init(seed)
             compiled.result()
         return state
+
+    def traced(self) -> Traced:
+        """The program of `run`, traced: nothing of it runs, so the devices need not be there."""
+        return self._run.trace(self.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
