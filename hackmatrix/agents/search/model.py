@@ -16,6 +16,7 @@ from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.game.jaxgame.dice import Dice
 from hackmatrix.game.rules.observation import number_of
+from hackmatrix.game.rules.training_reward import WIN_WORTH
 
 Array = jax.Array
 
@@ -41,7 +42,10 @@ class Searcher(NamedTuple):
         _, network = policy.make()
         run: dict[str, Any] = policy.about["config"]
         env = HackMatrixEnv(
-            layout=policy.observation, auto_reset=False, reward=run.get("reward", "game")
+            layout=policy.observation,
+            auto_reset=False,
+            reward=run.get("reward", "game"),
+            win_worth=run.get("win_worth", WIN_WORTH),
         )
         return cls(env, network, Settings(simulations, run["gamma"]))
 
