@@ -55,7 +55,7 @@ def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
             problems.append(request.url)
 
     page.on("request", asked)
-    page.set_default_timeout(15_000)  # others may take the processor
+    page.set_default_timeout(240_000)  # others may take the processor
     page.goto(address)
     page.wait_for_selector("body[data-ready]")
     yield page
