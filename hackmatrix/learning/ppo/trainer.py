@@ -12,7 +12,7 @@ import numpy as np
 import optax
 from flax import struct
 from jax.sharding import PartitionSpec
-from jax.stages import Lowered
+from jax.stages import Lowered, Traced
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Network, check_network, make_network
@@ -143,12 +143,16 @@ class Trainer:
         if self._kept is not None and self._kept.is_loading("run"):
             return self.init(seed)
         # Python traces one function at a time, so first what takes longest to compile.
-        lowered = self._run.lower(self.state_shape(), jnp.int32(0))
+        lowered = self.traced().lower()
         with ThreadPoolExecutor(1) as thread:
             compiled = thread.submit(self._compile_run, lowered)
             state = self.init(seed)
             compiled.result()
         return state
+
+    def traced(self) -> Traced:
+        """The program of `run`, traced: nothing of it runs, so the devices need not be there."""
+        return self._run.trace(self.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
@@ -271,9 +275,9 @@ class Trainer:
     def _update(self, state: TrainState) -> TrainState:
         config, keys = self.config, UpdateKeys(state.seed, state.update)
         network_params = _network_params(state)
-        games, rollout = play(
-            self.task, network_params(state.params), self._games(state), keys, self._numbers()
-        )
+        with jax.named_scope("rollout"):
+            params = network_params(state.params)
+            games, rollout = play(self.task, params, self._games(state), keys, self._numbers())
         reward_scale = state.reward_scale
         if config.normalize_rewards:
             squares = mesh.psum(rollout.sum_of_squares)
@@ -281,17 +285,18 @@ class Trainer:
         deviation = reward_scale.deviation
         if not config.normalize_rewards:
             deviation = jnp.ones_like(deviation)
-        learned = ppo.learn(
-            self.task,
-            ppo.Weights(state.params, state.opt_state),
-            ppo.batch_of(rollout, deviation, config),
-            keys,
-            ppo.Coefficients(
-                ppo.learning_rate(config, self._course, state.update),
-                ppo.entropy_coef(config, self._course, state.update),
-            ),
-            network_params,
-        )
+        with jax.named_scope("learning"):
+            learned = ppo.learn(
+                self.task,
+                ppo.Weights(state.params, state.opt_state),
+                ppo.batch_of(rollout, deviation, config),
+                keys,
+                ppo.Coefficients(
+                    ppo.learning_rate(config, self._course, state.update),
+                    ppo.entropy_coef(config, self._course, state.update),
+                ),
+                network_params,
+            )
         measured = measures.over_devices(rollout.measures, self.metrics)
         scalars = measures.of_update(learned.scalars | {"reward_scale": jnp.mean(deviation)})
         measured += measures.rows(scalars, self.metrics)  # of which the rollout measures none
