@@ -96,7 +96,7 @@ def draw(state: Any, *, reveal: bool = False) -> str:
     return draw(state, reveal=reveal)
 
 
-def load_agent(agent: "str | Path" = "shipped") -> "Policy":
+def load_agent(agent: "str | Path" = "shipped", *, architecture: str | None = None) -> "Policy":
     """A trained agent, which is also a function of the form that `evaluate` plays with.
 
     `agent(agent.params, observation, mask, key)` is its action in a game of
@@ -105,13 +105,17 @@ def load_agent(agent: "str | Path" = "shipped") -> "Policy":
 
     Args:
         agent: a file of params, a run's folder, or "shipped", the agent of this package.
+        architecture: its network, if it is your own (`module:function`); a file alone runs no code.
 
     Raises:
         UserError: it is missing or damaged, or doesn't say of which network it is.
     """
     from hackmatrix.agents.networks.policy import load_policy
     from hackmatrix.agents.roster.names import params_of
+    from hackmatrix.core import named_code
 
+    if architecture is not None:
+        named_code.allow(architecture)
     return load_policy(params_of(str(agent)))
 
 
@@ -226,6 +230,7 @@ def train(
     from hackmatrix.core.extras import need
 
     need("jax", "flax")
+    from hackmatrix.core import named_code
     from hackmatrix.environments.registry import check_code
     from hackmatrix.learning.run.loop import train
     from hackmatrix.learning.settings.config_file import default_settings, read_config
@@ -235,6 +240,9 @@ def train(
     given = settings if env is None else {"env": env, **settings}
     in_file = default_settings(given) if config is None else read_config(Path(config))
     resolved, _ = resolve(given, in_file)
+    if "architecture" in settings:
+        named_code.allow(settings["architecture"])
+    resolved.network.check_code(f"{config}: its network is")
     if config is not None:
         named = resolved.environment.name
         check_code(named, env, f"{config}: trains on", f"train({named!r}, ...)")

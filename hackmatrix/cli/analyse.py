@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster.names import A_NETWORK, MAX_SIMULATIONS, resolve
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
@@ -39,6 +40,7 @@ class AnalyseOptions:
         at_most=MAX_SIMULATIONS,
     )
     seed: int = option(0, "seed of the games that the search samples", at_least=0, at_most=MAX_SEED)
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
     json: bool = option(False, "print one JSON object")
 
     def __post_init__(self) -> None:

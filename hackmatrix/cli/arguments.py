@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
+from hackmatrix.core import named_code
 from hackmatrix.core.errors import UserError, linked
 from hackmatrix.core.options import Option, flag, options_of
 
@@ -73,6 +74,9 @@ def parse_given(
         _add(groups[option.section], option, is_shown=shows_all or option.name in common)
     found = vars(parser.parse_args(list(argv))).items()
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in found}
+    for option in options:
+        if option.names_code and option.name in given:
+            named_code.allow(str(given[option.name]))
     return [{name: given[name] for name in table if name in given} for table in tables]
 
 

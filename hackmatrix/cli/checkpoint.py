@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
@@ -52,6 +53,7 @@ class VerifyOptions:
     env: str | None = option(
         None, "environment of the agents, if it is one of your own (module:function)"
     )
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
     json: bool = option(False, "print one JSON object")
 
 
@@ -78,6 +80,7 @@ class ConvertOptions:
     env: str | None = option(
         None, "with --evaluate: the agent's environment, if it is code of your own"
     )
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
 
     def __post_init__(self) -> None:
         check(self)

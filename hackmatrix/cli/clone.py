@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
@@ -33,6 +34,7 @@ class CloneOptions:
     env: str | None = option(
         None, "environment of the data set, if it is your own (module:function)"
     )
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
     positions: int = option(500_000, "maximum number of positions, in whole games", at_least=1)
     lr: float = option(1e-3, "learning rate of Adam; falls to 0", above=0)
     epochs: int = option(4, "passes over the positions", at_least=1)
@@ -70,8 +72,10 @@ def main(argv: list[str]) -> int:
         in_file = default_settings({"env": open_data_set(options.data).facts.environment})
     else:
         in_file = read_config(options.config)
-    config, _ = resolve({} if options.env is None else {"env": options.env}, in_file)
+    given = {name: getattr(options, name) for name in ("env", "architecture")}
+    config, _ = resolve({name: x for name, x in given.items() if x is not None}, in_file)
     check_code(config.environment.name, options.env, f"{options.config}: trains on")
+    config.network.check_code(f"{options.config}: its network is")
     data = open_data_set(options.data)
     enable_compilation_cache()
     began = time.monotonic()
@@ -101,6 +105,6 @@ def main(argv: list[str]) -> int:
         f"deviate by {cloned.returns:.3f}"
     )
     with_config = f"--config {shlex.quote(str(options.config))} " if options.config else ""
-    line = [*config.environment.code_flags, "--init-from", str(options.out)]
+    line = [*config.code_flags, "--init-from", str(options.out)]
     print(f"next        {typed_command()} train {with_config}{shlex.join(line)}")
     return 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster import names
 from hackmatrix.cli.arguments import in_places, parse, run_subcommand
 from hackmatrix.cli.buckets import local
@@ -50,6 +51,7 @@ class RecordOptions:
         "environment for `random`, and for params if it is your own (module:function)",
         aliases=("env_name",),
     )
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
     max_steps: int = option(
         2_000, "actions after which a game is truncated", at_least=1, at_most=100_000

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster import names
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
@@ -52,6 +53,7 @@ class EvaluateOptions:
         "environment for `random`, or the one of the params if it is code of your own "
         "(module:function), which must be named to run",
     )
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
     seed: int = option(0, "seed of the games", at_least=0, at_most=MAX_SEED)
     max_steps: int = option(
         2_000, "actions after which a game is truncated", at_least=1, at_most=100_000

@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED, SIGNALLED
@@ -29,6 +30,7 @@ class ReproduceOptions:
     env: str | None = option(
         None, "environment that it trained on, if it is code of your own (module:function)"
     )
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
     output_dir: Path | None = option(
         None, "train in this new folder and keep it; in a temporary one unless given"
     )

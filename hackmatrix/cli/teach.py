@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster.names import A_NETWORK, MAX_SIMULATIONS, params_of
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
@@ -27,6 +28,7 @@ class TeachOptions:
 
     agent: str = option(dataclasses.MISSING, A_NETWORK)
     out: Path = option(dataclasses.MISSING, "new file of params (.npz), written after each round")
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
     search: int = option(
         32, "simulations of the teacher before each action", at_least=1, at_most=MAX_SIMULATIONS
     )

@@ -230,13 +230,16 @@ def _settle(
 
 
 def _check_code(config: TrainConfig, asked: Asked, options: TrainOptions) -> None:
-    """Raises `UserError` if the environment is code that no flag names, only a file."""
+    """Raises `UserError` if the environment or the network is code that only a file names."""
     in_file = asked.in_file.keys() & {"env", "task_list"}
     file = options.config if in_file else options.resume or options.resume_run
     tasks: TaskList | None = asked.flags.get("task_list")
     given = asked.flags.get("env") if tasks is None else tasks.environment
     flags = shlex.join(config.environment.code_flags)
     check_code(config.environment.name, given, f"{file}: trains on", flags)
+    if "architecture" not in asked.flags:
+        file = options.config if "architecture" in asked.in_file else file
+        config.network.check_code(f"{file}: its network is")
 
 
 def _is_hackmatrix(config: TrainConfig) -> bool:
@@ -308,10 +311,11 @@ def summary(outcome: "Outcome", course: Course, config: TrainConfig) -> list[str
     following = []
     if outcome.params is not None:
         env = ["--env", config.environment.name] if config.environment.code_flags else []
-        following.append(shlex.join([typed_command(), "evaluate", str(outcome.params), *env]))
+        code = [*env, *config.network.code_flags]
+        following.append(shlex.join([typed_command(), "evaluate", str(outcome.params), *code]))
     goes_on = outcome.end.value in ("signal", "anomaly") and outcome.updates < course.num_updates
     if goes_on and outcome.checkpoint is not None and not outcome.collapsed:
-        words = ["--resume", str(outcome.run), *config.environment.code_flags]
+        words = ["--resume", str(outcome.run), *config.code_flags]
         following.append(shlex.join([typed_command(), "train", *words]))
     for label, command in zip(("next", ""), following, strict=False):
         lines.append(f"{label:<12}{command}")

@@ -5,6 +5,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster.names import AN_AGENT, MAX_SIMULATIONS, SHIPPED, resolve
 from hackmatrix.cli.arguments import in_places, parse
 from hackmatrix.cli.buckets import local, local_newest
@@ -28,6 +29,7 @@ class WatchOptions(PageOptions):
     run: Path | None = option(None, "folder of a run, all of whose checkpoints can be chosen")
     latest: bool = option(False, "watch the newest run in --checkpoint-dir")
     checkpoint_dir: Path = option(Path("checkpoints"), "folder of runs")
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
     seed: str = option(
         "e0.0", "the first game, such as 7; e0.3 is game 3 that `evaluate --seed 0` plays"
     )

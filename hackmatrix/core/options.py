@@ -52,6 +52,7 @@ class Option(NamedTuple):
     compiled: bool
     aliases: tuple[str, ...]
     positional: bool  # given without a flag, with or without a default
+    names_code: bool  # whether a user who gives it lets the code run that it names
 
     def convert(self, value: Any) -> Any:
         """Converts a value given as text or by YAML to a valid value of the option.
@@ -68,8 +69,9 @@ class Option(NamedTuple):
 
     def check(self, value: Any) -> None:
         """Raises `ValueError` if `value` is outside the range or not among the choices."""
-        if self.choices is not None and value not in tuple(self.choices):
-            raise ValueError(f"must be one of {', '.join(self.choices)}, got {value!r:.60}")
+        known = self.choices is None or (isinstance(value, str) and value in self.choices)
+        if not known:
+            raise ValueError(f"must be one of {', '.join(self.choices or ())}, got {value!r:.60}")
         if self.limits is not None and value not in self.limits:
             raise ValueError(f"must be {self.limits}, got {value!s:.60}")
 
@@ -86,6 +88,7 @@ def option(
     compiled: bool = True,
     aliases: tuple[str, ...] = (),
     positional: bool = False,
+    names_code: bool = False,
 ) -> Any:
     """A dataclass field with its default, its meaning and its valid values.
 
@@ -103,6 +106,8 @@ def option(
             are not where they take it as an input, or never read it.
         aliases: other names of its flag.
         positional: makes a field with a default a positional argument too, of any number of values.
+        names_code: whether the code of this name runs if the command line gives it, see
+            `core/named_code.py`.
     """
     limits = Range(at_least, above, at_most)
     metadata = {
@@ -113,6 +118,7 @@ def option(
         "compiled": compiled,
         "aliases": aliases,
         "positional": positional or default is dataclasses.MISSING,
+        "names_code": names_code,
     }
     return dataclasses.field(default=default, metadata=metadata)
 

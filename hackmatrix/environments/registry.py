@@ -6,16 +6,14 @@ Importing this module imports no JAX.
 """
 
 import difflib
-import importlib
 import inspect
-import os
 import re
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.named_code import imported, is_spelt_right
 from hackmatrix.core.version import ENVIRONMENT_ID, TOGETHER
 
 if TYPE_CHECKING:
@@ -172,22 +170,16 @@ def _with_tasks(envs: "list[Environment]") -> "Environment":
 
 
 def _check_spelling(name: str) -> None:
-    if _is_spelt_right(name):
+    if is_spelt_right(name):
         return
     module, _, function = name.partition(":")  # a path is the likely mistake
     guess = re.sub(r"[/\\]", ".", module.removeprefix("./").removesuffix(".py")) + ":" + function
-    if _is_spelt_right(guess):
+    if is_spelt_right(guess):
         raise UserError(f"no environment is called {name!r:.80}, did you mean {guess:.80}?")
     raise UserError(
         f"no environment is called {name!r:.80}; one of your own is module:function, such as "
         "my_game:make"
     )
-
-
-def _is_spelt_right(name: str) -> bool:
-    module, _, function = name.partition(":")
-    parts = [*module.split("."), *function.split(".")]
-    return all(part.isidentifier() for part in parts) and not module.endswith(".py")
 
 
 def _own_environment(name: str, options: dict[str, Any]) -> "Environment":
@@ -196,7 +188,7 @@ def _own_environment(name: str, options: dict[str, Any]) -> "Environment":
     from hackmatrix.environments.user_code import told_as
 
     with told_as(f"environment {name}"):
-        function = _imported(name)
+        function = imported(name)
         _check_options("", function, options)
         env: Environment = function(**options)
         check_environment(env)
@@ -207,33 +199,6 @@ def _own_environment(name: str, options: dict[str, Any]) -> "Environment":
                 f"is made with max_episode_steps={limit}, and its member of that name is {kept!r}"
             )
     return env
-
-
-def _imported(name: str) -> Any:
-    """Imports the object that `module:function` names."""
-    from hackmatrix.environments.user_code import shown
-
-    module, _, function = name.partition(":")
-    if not {"", os.getcwd()} & set(sys.path):  # `python -m` adds it, scripts do not
-        sys.path.insert(0, os.getcwd())
-    try:
-        found: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module exists, but one of its imports does not
-        raise UserError(
-            f"there is no module {error.name} in the current folder or among installed packages"
-        ) from None
-    holder = shown(getattr(found, "__file__", None) or module)
-    for part in function.split("."):
-        if not hasattr(found, part):
-            near = difflib.get_close_matches(part, dir(found), n=1)
-            hint = f", did you mean {near[0]}?" if near else ""
-            raise UserError(f"{holder} has no {part}{hint}")
-        found = getattr(found, part)
-    if not callable(found):
-        raise UserError(f"{function} is not a function")
-    return found
 
 
 def _check_options(prefix: str, function: Callable[..., Any], options: dict[str, Any]) -> None:

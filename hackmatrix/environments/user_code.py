@@ -4,11 +4,11 @@ import contextlib
 import sys
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 
 import jax
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.named_code import shown
 
 # Packages that user code calls: their frames do not show where the mistake is.
 _LIBRARIES = {"flax", "hackmatrix", "jax", "jaxlib", "numpy"} | sys.stdlib_module_names
@@ -33,12 +33,6 @@ def told_as(prefix: str) -> Iterator[None]:
         raise UserError(f"{prefix}: {error}") from error
     except (Exception, SystemExit) as error:
         raise UserError(f"{prefix}: {_place(error)}{_what(error)}") from error
-
-
-def shown(file: str) -> str:
-    """The path as a user would type it: relative if it is in the current folder."""
-    path = Path(file)
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _place(error: BaseException) -> str:

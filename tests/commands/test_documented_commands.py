@@ -294,7 +294,9 @@ def as_run(line: str) -> str:
     """A documented line in its smallest size; lines that come to the same are equal."""
     line = line.removeprefix(".venv/bin/").replace("MODEL_DIR", "my-model")
     if not re.match("hackmatrix (?:compare|monitor)|python -m benchmarks.learning", line):
-        line = re.sub(r"(?<![\w/])checkpoints/(?!ten|three|frog)[\w-]+", "checkpoints/my-run", line)
+        line = re.sub(
+            r"(?<![\w/])checkpoints/(?!ten|three|frog|linear)[\w-]+", "checkpoints/my-run", line
+        )
     line = re.sub(r"gs://my-bucket/runs/[\w-]+", "gs://my-bucket/runs/my-run", line)
     line = re.sub(r"--resume-run \S+", "--resume-run my-run", line)
     line = line.replace("checkpoints/600", "checkpoints/40")
@@ -368,7 +370,9 @@ class Run:
         self.row = row
         self.places = places
         self.folder = folder / "here"
-        if wheel and not re.search("hackmatrix/configs/|docs/|tests/|frog:|/shipped/", line):
+        if wheel and not re.search(
+            "hackmatrix/configs/|docs/|tests/|frog:|linear:|/shipped/", line
+        ):
             self.folder.mkdir()
         else:
             copy_of_the_repository(self.folder)

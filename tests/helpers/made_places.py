@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from filelock import FileLock
-from paths import CONFIGS, DOCS, HELPERS, ROOT
+from paths import CONFIGS, DOCS, FROG, HELPERS, LINEAR, ROOT
 from quick_compilation import COMPILED_QUICKLY
 from tpu_world import FLAGS, FakeGcloud
 
@@ -130,6 +130,7 @@ class Places:
             "uv": "python -m pip install -q --target . uv",
             "pyodide": "npm install --silent --no-save pyodide",
             "frog": f"hackmatrix train {TINY} --env frog:Frog --run-name frog",
+            "linear": f"hackmatrix train {TINY} --architecture linear:make --run-name linear",
             "agent-games": "hackmatrix data record agent-games --agent shipped --episodes 2 "
             "--max-steps 20",
             "data": "hackmatrix data record data --agent random --env CartPole-v1 --episodes 4",
@@ -140,7 +141,8 @@ class Places:
         def make(folder: Path) -> None:
             (folder / "my.yaml").write_text(CARTPOLE)
             (folder / "space.yaml").write_text("training: {learning_rate: [1.0e-3, 2.0e-3]}\n")
-            shutil.copy(ROOT / "examples" / "frog.py", folder)
+            for example in (FROG, LINEAR):
+                shutil.copy(example, folder)
             self.run(folder, makers[name])
 
         return self.once(name, make)
@@ -177,12 +179,13 @@ class Places:
             agents = " ".join(re.findall(r"checkpoints/[\w-]+", line))
             games = "--episodes 2 --max-steps 20 --games games.csv"
             self.run(folder, f"hackmatrix evaluate {agents} {games}")
-        if "frog:Frog" in line:
-            shutil.copy(ROOT / "examples" / "frog.py", folder)
+        for example in (FROG, LINEAR):
+            if f"{example.stem}:" in line:
+                shutil.copy(example, folder)
 
     def _copy_run(self, name: str, to: Path) -> None:
         """Copies a run; `a-1` has another seed than `a-0`, and `b-0` other settings."""
-        source = name if name in ("ten", "three", "frog") else "my-run"
+        source = name if name in ("ten", "three", "frog", "linear") else "my-run"
         shutil.copytree(self.made(source) / "checkpoints" / source, to)
         if number := re.search(r"\d$", name):
             text = (to / "config.yaml").read_text().replace("seed: 0\n", f"seed: {number[0]}\n")

@@ -7,4 +7,5 @@ HELPERS = ROOT / "tests" / "helpers"
 DATA = ROOT / "tests" / "data"
 DOCS = ROOT / "docs"
 CONFIGS = ROOT / "hackmatrix" / "configs"
-FROG = ROOT / "examples" / "frog.py"
+FROG = ROOT / "examples" / "frog.py"  # an environment of one's own
+LINEAR = ROOT / "examples" / "linear.py"  # a network of one's own

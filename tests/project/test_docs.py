@@ -157,7 +157,10 @@ def test_training_from_python_works_as_documented(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_network_of_your_own_trains_as_documented(tmp_path: Path) -> None:
+def test_a_network_of_your_own_trains_as_documented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
     names = run_example(DOCS / "networks.md", tmp_path)
     assert int(names["state"].update) == 2
     assert len(names["report"].games) == 20

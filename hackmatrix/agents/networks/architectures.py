@@ -1,14 +1,16 @@
 """Table of the networks by name, and their settings. Imports no JAX, so that `--help` is fast.
 
-A new network is a module with a function `make(env, config) -> Network` and a row of this table.
+A new network is a module with a function `make(env, config) -> Network` and a row of this table; or
+it is the user's own, whose name is `module:function`, or `module:Class`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.named_code import check_allowed, imported, is_spelt_right
 from hackmatrix.core.options import check, option, options_of
 
 
@@ -29,11 +31,33 @@ ARCHITECTURES = {
 }
 
 
+OWN_NETWORK = "network, if it is your own (module:function)"
+_FLAG = "--architecture"
+
+
+class _Names(Collection[str]):
+    """The names of the table, and those of networks that are the user's own."""
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in ARCHITECTURES or is_spelt_right(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*ARCHITECTURES, "module:function"])
+
+    def __len__(self) -> int:
+        return len(ARCHITECTURES) + 1
+
+
 @dataclass(frozen=True)
 class NetworkConfig:
     """Settings of a network: those of a run's that decide what it computes."""
 
-    architecture: str = option("mlp", "network, see docs/networks.md", choices=ARCHITECTURES)
+    architecture: str = option(
+        "mlp",
+        "network; module:function for one of your own, see docs/networks.md",
+        choices=_Names(),
+        names_code=True,
+    )
     hidden_dim: int = option(256, "width of the network's layers", at_least=1, at_most=65_536)
     num_layers: int = option(2, "layers of the network's trunk", at_least=1, at_most=100)
     activation: Literal["relu", "tanh"] = option("relu", "activation function between the layers")
@@ -47,6 +71,40 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         check(self)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the network is the user's own code."""
+        return self.architecture not in ARCHITECTURES
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether the network keeps a carry; one of the user's own is imported to know it."""
+        if self.is_own:
+            return bool(getattr(self.own_code(), "recurrent", False))
+        return ARCHITECTURES[self.architecture].recurrent
+
+    def own_code(self) -> Any:
+        """The user's function or class that makes the network.
+
+        Raises:
+            UserError: only a file named it, it is not there, or its module fails.
+        """
+        from hackmatrix.environments.user_code import told_as
+
+        self.check_code("the network is")
+        with told_as(f"network {self.architecture}"):
+            return imported(self.architecture)
+
+    @property
+    def code_flags(self) -> tuple[str, ...]:
+        """The flags that name the network, if it is the user's own; else none."""
+        return (_FLAG, self.architecture) if self.is_own else ()
+
+    def check_code(self, what: str) -> None:
+        """Raises `UserError`, which begins with `what`, if it is code that no user named."""
+        if self.is_own:
+            check_allowed(self.architecture, what, _FLAG)
 
     @classmethod
     def read(cls, path: Path, settings: Mapping[str, Any]) -> Self:
@@ -62,7 +120,7 @@ class NetworkConfig:
             if type(value) is not each.kind:
                 wanted = each.kind.__name__
                 raise UserError(f"{path}: {each.name} must be {wanted}, got {value!r:.60}")
-            if each.name == "architecture" and value not in ARCHITECTURES:
+            if each.name == "architecture" and value not in _Names():
                 raise UserError(
                     f"{path}: is of the network {value!r:.60}, which this version lacks"
                 )
@@ -70,4 +128,6 @@ class NetworkConfig:
                 each.check(value)
             except ValueError as error:
                 raise UserError(f"{path}: {each.name} {error}") from None
-        return cls(**found)
+        config = cls(**found)
+        config.check_code(f"{path}: its network is")
+        return config

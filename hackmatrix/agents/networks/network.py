@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from hackmatrix.agents.networks.architectures import ARCHITECTURES, NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Environment, PyTree
+from hackmatrix.environments.user_code import told_as
 
 Array = jax.Array
 
@@ -48,9 +49,28 @@ _MEMBERS = ("num_actions", "recurrent", "reads_features", "init", "initial_carry
 
 
 def make_network(env: Environment, config: NetworkConfig) -> Network:
-    """Makes the network that `config` describes for this environment."""
+    """Makes the network that `config` describes for this environment.
+
+    Raises:
+        UserError: it is the user's own, and fails, is no `Network`, or was named by a file alone.
+    """
+    if config.is_own:
+        return _own_network(env, config)
     module = importlib.import_module(ARCHITECTURES[config.architecture].module)
     network: Network = module.make(env, config)
+    return network
+
+
+def _own_network(env: Environment, config: NetworkConfig) -> Network:
+    make = config.own_code()
+    with told_as(f"network {config.architecture}"):
+        network: Network = make(env, config)
+        check_network(env, network)
+        if network.recurrent != config.recurrent:
+            raise UserError(
+                "whether it has a memory is asked before it is made: name a class with the "
+                f"attribute recurrent = {network.recurrent}"
+            )
     return network
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from hackmatrix.agents.networks.architectures import ARCHITECTURES
 from hackmatrix.agents.roster.opinion import Agent, PolicyFunction, RecurrentPolicy
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
@@ -44,7 +43,7 @@ def load(path: Path) -> PolicyFunction | RecurrentPolicy:
     """
     policy, forward = network_of(path)
     step = _with_jax(policy) if forward is None else partial(_step, forward, policy.observation)
-    if ARCHITECTURES[policy.config.architecture].recurrent:
+    if policy.config.recurrent:
         return RecurrentPolicy(step)
     return lambda record, _: step(record, None)[:2]
 

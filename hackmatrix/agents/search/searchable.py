@@ -1,6 +1,5 @@
 """Which networks can be searched with; imports no JAX, so that a command refuses others at once."""
 
-from hackmatrix.agents.networks.architectures import ARCHITECTURES
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
@@ -13,7 +12,7 @@ def check_searchable(policy: Policy) -> None:
             f"{policy.path}: plays {policy.environment}; only {ENVIRONMENT_ID} can be searched"
         )
     run = policy.about.get("config") or {}
-    recurrent = ARCHITECTURES[policy.config.architecture].recurrent
+    recurrent = policy.config.recurrent
     if recurrent or run.get("normalize_rewards", True):
         raise UserError(
             f"{policy.path}: search needs a network without memory whose values are in units "

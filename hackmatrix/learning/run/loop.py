@@ -176,7 +176,9 @@ def training(
     if team is not None:
         tell_trainer(team, config, course, detect_anomaly=options.detect_anomaly)
     devices = _devices(config, options, console, team)
-    is_ours = env is None and environment_id(config.environment.name) == ENVIRONMENT_ID
+    is_ours = environment_id(config.environment.name) == ENVIRONMENT_ID and not (
+        env or config.network.is_own
+    )
     env = env or config.environment.make()
     trained = config.environment.trained(env)
     trainer = _trainer(trained, config, devices, course, options, team, is_ours, programs)

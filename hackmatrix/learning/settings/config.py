@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from hackmatrix.agents.networks.architectures import ARCHITECTURES, NetworkConfig
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import Option, check, option, options_of
 from hackmatrix.environments.config import EnvironmentConfig
@@ -163,6 +163,11 @@ class TrainConfig:
         return {name: str(v) if isinstance(v, Path) else v for name, v in settings.items()}
 
     @property
+    def code_flags(self) -> tuple[str, ...]:
+        """The flags that name the code of the user's own with which the run trains."""
+        return (*self.environment.code_flags, *self.network.code_flags)
+
+    @property
     def compiled(self) -> dict[str, Any]:
         """The settings that compiled programs read, in an order that says nothing of sections."""
         settings = self.flat()
@@ -175,7 +180,7 @@ class TrainConfig:
     @property
     def num_groups(self) -> int:
         """Number of groups of games that are shuffled separately; see `PPOConfig`."""
-        return self.ppo.num_groups(recurrent=ARCHITECTURES[self.network.architecture].recurrent)
+        return self.ppo.num_groups(recurrent=self.network.recurrent)
 
     @property
     def save_updates(self) -> int | None:

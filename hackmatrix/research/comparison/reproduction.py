@@ -94,6 +94,7 @@ def read_recorded(run: Path, env: str | None) -> Recorded:
         raise UserError(f"{run}: is no folder of a run, it holds no {CONFIG}")
     config, _ = resolve({}, read_config(run / CONFIG))
     check_code(config.environment.name, env, f"{run}: trained on")
+    config.network.check_code(f"{run}: its network is")
     if config.run.distributed:
         raise UserError(f"{run}: was trained by several processes, which is not done again here")
     starts = starts_in((run / STARTS).read_bytes()) if (run / STARTS).exists() else []

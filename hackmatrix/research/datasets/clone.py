@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.architectures import ARCHITECTURES
 from hackmatrix.agents.networks.network import Network, encoded, make_network
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
@@ -91,13 +90,15 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
 
 
 def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
-    environment, architecture = config.environment, config.network.architecture
+    environment = config.environment
     name = environment_id(environment.env)
     if environment.multi_task:  # each task's rewards have a scale of their own
         raise UserError("multi_task: games of several tasks can't be cloned")
     known_environment(data, environment.env)
-    if ARCHITECTURES[architecture].recurrent:
-        raise UserError(f"{architecture} has a memory: it can't learn single positions")
+    if config.network.recurrent:
+        raise UserError(
+            f"{config.network.architecture} has a memory: it can't learn single positions"
+        )
     if config.ppo.normalize_observations:
         raise UserError("normalize_observations: cloned params read observations as they are")
     options: dict[str, Any] = {}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
 from hackmatrix.environments.interface.metric import Severity
@@ -38,6 +39,7 @@ class TuneOptions:
     env: str | None = option(
         None, "environment of the settings, if it is your own (module:function)"
     )
+    architecture: str | None = option(None, OWN_NETWORK, names_code=True)
     search_space: Path | None = option(
         None, "YAML file of the settings to search, see docs/tuning.md; by default PPO's"
     )

@@ -51,6 +51,7 @@ class Plan(NamedTuple):
             base = {n: v for n, v in base.items() if n not in ("batch_size", "num_minibatches")}
         config = resolve(found, base)[0]
         check_code(config.environment.name, self.env, "the search trains on")
+        config.network.check_code("the search trains the network")
         return config
 
     def of_trial(self, params: Mapping[str, Any]) -> TrainConfig:
@@ -98,8 +99,11 @@ def plan_of(options: TuneOptions) -> Plan:
     base = default_settings(env, QUICK) if options.config is None else read_config(options.config)
     if options.env is not None and not base.get("multi_task"):
         base = {**base, "env": options.env}
+    if options.architecture is not None:
+        base = {**base, "architecture": options.architecture}
     config, _ = resolve({}, base)
     check_code(config.environment.name, options.env, f"{options.config}: trains on")
+    config.network.check_code(f"{options.config}: its network is")
     space = DEFAULT if options.search_space is None else read_space(options.search_space)
     if options.objective == "pareto":
         space = with_budget(space, config.ppo.total_timesteps)

@@ -86,10 +86,10 @@ def arguments(config: TrainConfig, run: Path) -> list[str]:
     """The arguments of `hackmatrix train` that begin a run, or go on with it."""
     run.parent.mkdir(parents=True, exist_ok=True)
     if (run / CONFIG).exists():
-        return ["--resume", str(run), *config.environment.code_flags]
+        return ["--resume", str(run), *config.code_flags]
     settings = run.with_suffix(".yaml")
     write_atomically(settings, dump_config(config).encode())
-    return ["--config", str(settings), "--output-dir", str(run), *config.environment.code_flags]
+    return ["--config", str(settings), "--output-dir", str(run), *config.code_flags]
 
 
 def is_finished(run: Path) -> bool:
