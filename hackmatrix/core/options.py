@@ -13,6 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 from hackmatrix.core.errors import UserError
 
+GIVEN = "given"
+
 
 class Range(NamedTuple):
     """The valid range of a number; a bound that is None does not apply."""
@@ -49,7 +51,7 @@ class Option(NamedTuple):
     limits: Range | None
     choices: Collection[str] | None
     section: str | None
-    compiled: bool
+    compiled: bool | str
     aliases: tuple[str, ...]
     positional: bool  # given without a flag, with or without a default
     names_code: bool  # whether a user who gives it lets the code run that it names
@@ -85,7 +87,7 @@ def option(
     at_most: float | None = None,
     choices: Collection[str] | None = None,
     section: str | None = None,
-    compiled: bool = True,
+    compiled: bool | str = True,
     aliases: tuple[str, ...] = (),
     positional: bool = False,
     names_code: bool = False,
@@ -103,7 +105,8 @@ def option(
             type has its choices already.
         section: the section of a configuration file in which the option stands.
         compiled: whether compiled programs of a run are others where this setting is another; they
-            are not where they take it as an input, or never read it.
+            are not where they take it as an input, or never read it; `GIVEN`: they are where it is
+            None, and take other values as an input.
         aliases: other names of its flag.
         positional: makes a field with a default a positional argument too, of any number of values.
         names_code: whether the code of this name runs if the command line gives it, see

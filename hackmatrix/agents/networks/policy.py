@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hackmatrix.agents.networks.algorithms import plays_greedily
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
@@ -34,6 +35,11 @@ class Policy:
     environment: str  # id of the environment that it was trained on
     observation: str  # observation layout that it reads; used for HackMatrix only
     about: dict[str, Any]  # the JSON facts saved beside the file; empty without them
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it is evaluated by its most probable actions, as its learner means it to be."""
+        return plays_greedily(self.about.get("config"))
 
     def make(self, given: str | None = None) -> "tuple[Environment, Network]":
         """Makes the environment it was trained on, with its default time limit, and the network.

@@ -150,7 +150,7 @@ def seat_of(
     check_named(policy, env)
     if simulations is None:
         made, network = policy.make(env)
-        player = network_player(name, network, policy.params, greedy=greedy)
+        player = network_player(name, network, policy.params, greedy=greedy or policy.greedy)
         return Seated(policy.environment, made, player)
     if greedy:
         raise UserError(f"{name}: a search goes without --greedy")

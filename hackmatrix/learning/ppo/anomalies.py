@@ -5,7 +5,7 @@ trouble begins: params before the update, the rollout, then each step of the opt
 gradients, params).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.core.devices import mesh
+from hackmatrix.learning.ppo.algorithm import Algorithm
 from hackmatrix.learning.ppo.rollout import Rollout
 
 Array = jax.Array
@@ -23,11 +24,9 @@ NONE = np.int32(-1)
 
 _OF_ROLLOUT: dict[str, Callable[[Rollout], Array]] = {
     "values": lambda rollout: rollout.steps.value,
-    "log-probabilities": lambda rollout: rollout.steps.log_prob,
     "rewards": lambda rollout: rollout.steps.reward,
     "last values": lambda rollout: rollout.last_value,
 }
-_LOSSES = ("pg_loss", "vf_loss", "entropy", "total_loss")
 
 
 class Anomaly(NamedTuple):
@@ -45,14 +44,17 @@ def nothing_found() -> Array:
 
 def tensors_before_learning(params: Any, rollout: Rollout) -> Tensors:
     """The tensors, by name, that are searched before the first step of the optimizer."""
-    of_rollout = {f"rollout, {name}": of(rollout) for name, of in _OF_ROLLOUT.items()}
-    return _named("params before the update", params) | of_rollout
+    of_rollout = {name: of(rollout) for name, of in _OF_ROLLOUT.items()} | rollout.steps.stored
+    names = {f"rollout, {name}": tensor for name, tensor in of_rollout.items()}
+    return _named("params before the update", params) | names
 
 
-def tensors_of_step(scalars: Mapping[str, Any], grads: Any, params: Any) -> Tensors:
+def tensors_of_step(
+    scalars: Mapping[str, Any], grads: Any, params: Any, losses: Sequence[str]
+) -> Tensors:
     """The tensors, by name, that are searched after each step of the optimizer."""
-    losses = {name: scalars[name] for name in _LOSSES}
-    return losses | _named("gradient", grads) | _named("params after the step", params)
+    found = {name: scalars[name] for name in losses}
+    return found | _named("gradient", grads) | _named("params after the step", params)
 
 
 def first_of(tensors: Tensors) -> Array:
@@ -77,16 +79,17 @@ def earliest(found: Array, update: Array, before: Array, steps: Array) -> Array:
     return jnp.where((found[0] == NONE) & jnp.any(places != NONE), now, found)
 
 
-def read(found: Any, params: Any) -> Anomaly | None:
+def read(found: Any, params: Any, algorithm: Algorithm) -> Anomaly | None:
     """Decodes the int32[3] of `earliest`; the structure of `params` gives the tensors' names."""
     update, step, tensor = (int(number) for number in found)
     if update == NONE:
         return None
     if step == NONE:
         before = [*_named("params before the update", params)]
-        before += [f"rollout, {name}" for name in _OF_ROLLOUT]
+        before += [f"rollout, {name}" for name in (*_OF_ROLLOUT, *algorithm.STORED)]
         return Anomaly(update + 1, None, before[tensor])
-    of_step = [*tensors_of_step(dict.fromkeys(_LOSSES), params, params)]
+    losses = algorithm.LOSSES
+    of_step = [*tensors_of_step(dict.fromkeys(losses), params, params, losses)]
     return Anomaly(update + 1, step + 1, of_step[tensor])
 
 

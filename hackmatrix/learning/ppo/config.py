@@ -1,10 +1,12 @@
-"""The settings of PPO. Imports no JAX, so that `--help` is fast."""
+"""The settings of learning. Imports no JAX, so that `--help` is fast."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from hackmatrix.agents.networks.algorithms import ALGORITHMS
+from hackmatrix.agents.networks.algorithms import DEFAULT as ALGORITHM
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.options import check, option
+from hackmatrix.core.options import GIVEN, check, flag, option
 
 MAX_GROUPS = 64
 SCHEDULES = ("constant", "linear", "cosine")
@@ -34,8 +36,11 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True)
 class PPOConfig:
-    """Settings of PPO: batches, optimizer, losses."""
+    """Settings of learning: the algorithm, batches, optimizer, losses."""
 
+    algorithm: str = option(
+        ALGORITHM, "learning algorithm, see docs/learning.md", choices=ALGORITHMS
+    )
     num_envs: int = option(
         256, "games that each agent plays in parallel", at_least=1, at_most=2**24
     )
@@ -90,9 +95,37 @@ class PPOConfig:
     max_grad_norm: float = option(
         0.5, "global norm above which a gradient is scaled down", above=0, compiled=False
     )
+    target_kl: float | None = option(
+        None,
+        "ppo: make no further epoch of an update after one whose KL divergence exceeds this",
+        above=0,
+        compiled=GIVEN,
+    )
+    clip_value_loss: float | None = option(
+        None,
+        "ppo: clip range of the values' change in an update, in scaled rewards",
+        above=0,
+        compiled=GIVEN,
+    )
+    exploration_initial_eps: float = option(
+        1.0, "pqn: chance of a random action at first", at_least=0, at_most=1, compiled=False
+    )
+    exploration_final_eps: float = option(
+        0.05, "pqn: chance of a random action in the end", at_least=0, at_most=1, compiled=False
+    )
+    exploration_fraction: float = option(
+        0.2,
+        "pqn: part of the run in which that chance falls, linearly",
+        above=0,
+        at_most=1,
+        compiled=False,
+    )
 
     def __post_init__(self) -> None:
         check(self)
+        for name in ("target_kl", "clip_value_loss"):
+            if getattr(self, name) is not None and self.algorithm != ALGORITHM:
+                raise UserError(f"{flag(name)} goes with --algorithm {ALGORITHM}")
         if self.final_ent_coef is not None and self.ent_coef == 0:
             raise UserError(
                 f"--final-ent-coef {self.final_ent_coef} needs --ent-coef above 0, as it is "

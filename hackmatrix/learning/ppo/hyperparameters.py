@@ -1,4 +1,4 @@
-"""The settings of PPO that its compiled update takes as inputs: one program serves all values."""
+"""The settings that a compiled update takes as inputs: one program serves all of their values."""
 
 import math
 from types import ModuleType
@@ -22,6 +22,11 @@ class Hyperparameters(NamedTuple):
     clip_eps: Any
     vf_coef: Any
     max_grad_norm: Any
+    target_kl: Any
+    clip_value_loss: Any
+    exploration_initial_eps: Any
+    exploration_final_eps: Any
+    exploration_fraction: Any
     # The course of the run, in updates of the present batch size.
     first_update: Any
     made_before: Any  # of a resumed run: the transitions before `first_update`
@@ -42,6 +47,11 @@ class Hyperparameters(NamedTuple):
             clip_eps=config.clip_eps,
             vf_coef=config.vf_coef,
             max_grad_norm=config.max_grad_norm,
+            target_kl=config.target_kl or 0.0,  # not read without one
+            clip_value_loss=config.clip_value_loss or 0.0,  # likewise
+            exploration_initial_eps=config.exploration_initial_eps,
+            exploration_final_eps=config.exploration_final_eps,
+            exploration_fraction=config.exploration_fraction,
             first_update=course.first_update,
             made_before=made_before,
             num_updates=course.num_updates - course.first_update + made_before,
@@ -67,6 +77,12 @@ class Hyperparameters(NamedTuple):
     def entropy_coef(self, update: Any, xp: ModuleType = jnp) -> Any:
         """Weight of the entropy bonus in an update; arguments as `learning_rate`."""
         return self.ent_coef * xp.exp(self.ent_coef_log_change * self._progress(update))
+
+    def epsilon(self, update: Any, xp: ModuleType = jnp) -> Any:
+        """Chance of a random action in an update, of epsilon-greedy play; arguments likewise."""
+        part = xp.minimum(self._progress(update) / self.exploration_fraction, 1.0)
+        change = self.exploration_final_eps - self.exploration_initial_eps
+        return self.exploration_initial_eps + part * change
 
     def _progress(self, update: Any) -> Any:
         """The part of the run that is done before an update."""

@@ -18,15 +18,18 @@ from hackmatrix.environments.interface.environment import (
     optional_members,
 )
 from hackmatrix.environments.interface.metric import Metric, Over
+from hackmatrix.learning.ppo.algorithm import Algorithm
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS, measured_on_device
 
 Array = jax.Array
 Measures = dict[str, Any]  # float32[2] by name, of some metrics
 
 
-def metrics_of(env: Environment) -> tuple[Metric, ...]:
-    """The metrics of a run on this environment: the learner's, then the environment's own."""
-    return (*LEARNER_METRICS, *optional_members(env).metrics)
+def metrics_of(env: Environment, algorithm: Algorithm) -> tuple[Metric, ...]:
+    """The metrics of a run: the learner's that the algorithm measures, then the environment's."""
+    measured = {"train/reward_scale", *(f"train/{name}" for name in algorithm.SCALARS)}
+    learners = (m for m in LEARNER_METRICS if m.over is not Over.UPDATES or m.name in measured)
+    return (*learners, *algorithm.METRICS, *optional_members(env).metrics)
 
 
 def zero_sums(metrics: Sequence[Metric]) -> Array:

@@ -1,7 +1,7 @@
 """Rollouts: plays many games for some steps and records what learning needs."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from hackmatrix.environments.interface.environment import (
     optional_members,
 )
 from hackmatrix.learning.ppo import measures
+from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys
 from hackmatrix.learning.ppo.setup import Task
 from hackmatrix.learning.ppo.tasks import summed, tasks_of
@@ -43,14 +44,14 @@ class Games(struct.PyTreeNode):
 class Transition(struct.PyTreeNode):
     """One step; in a rollout every array has the leading axes [T, N].
 
-    `obs`, `starts`, `mask`, `log_prob` and `value` are from *before* the step, when `action` was
+    `obs`, `starts`, `mask`, `stored` and `value` are from *before* the step, when `action` was
     chosen; the other fields are its results.
     """
 
     obs: PyTree  # as the network reads it
     mask: Array  # uint32, the valid actions as bits
     action: Array  # uint8
-    log_prob: Array  # float32
+    stored: dict[str, Array]  # float32 by name, what the algorithm keeps of its choice
     value: Array  # float32, in units of scaled rewards
     reward: Array  # float32, not scaled
     terminated: Array  # bool
@@ -96,11 +97,16 @@ def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
 
 
 def play(
-    task: Task, params: PyTree, games: Games, keys: UpdateKeys, numbers: Array, gamma: Any
+    task: Task,
+    params: PyTree,
+    games: Games,
+    keys: UpdateKeys,
+    numbers: Array,
+    hyper: Hyperparameters,
 ) -> tuple[Games, Rollout]:
     """Plays `num_steps` steps in the games with the numbers `numbers`, int32[N].
 
-    The randomness of a step depends only on the keys, the step and the game's number. `gamma`
+    The randomness of a step depends only on the keys, the step and the game's number. `hyper.gamma`
     discounts the returns by which rewards are scaled.
     """
     config = task.config
@@ -112,7 +118,8 @@ def play(
             params,
             games,
             tasks,
-            gamma,
+            hyper,
+            keys.update,
             choice_keys=keys.many(Purpose.ACTION, t, each=numbers),
             env_keys=keys.many(Purpose.ENVIRONMENT, t, each=numbers),
         )
@@ -126,7 +133,7 @@ def play(
         first_carry=first_carry,
         last_value=last_value,
         sum_of_squares=jnp.sum(steps.sum_of_squares, axis=0),
-        measures=measures.over_time(steps.measures, measures.metrics_of(task.env)),
+        measures=measures.over_time(steps.measures, measures.metrics_of(task.env, task.algorithm)),
         tasks=tasks,
     )
 
@@ -144,7 +151,8 @@ def _step(
     params: PyTree,
     games: Games,
     tasks: Array | None,
-    gamma: Any,
+    hyper: Hyperparameters,
+    update: Array,
     *,
     choice_keys: Array,
     env_keys: Array,
@@ -152,15 +160,15 @@ def _step(
     env, network = task.env, task.network
     logits, value, carry = network(params, games.obs, restarted(network, games.carry, games.starts))
     mask = jax.vmap(env.action_mask)(games.env_state)
-    log_probs = distribution.log_probabilities(logits, mask)
-    action = distribution.sample(log_probs, mask, jax.vmap(jax.random.uniform)(choice_keys))
+    uniform = jax.vmap(jax.random.uniform)(choice_keys)
+    action, stored = task.algorithm.choose(logits, value, mask, uniform, hyper, update)
     obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
         env_keys, games.env_state, action
     )
     ended = terminated | truncated
     returns = games.episode_return + reward
     lengths = games.episode_length + 1
-    discounted = gamma * games.discounted_return + reward
+    discounted = hyper.gamma * games.discounted_return + reward
     packed_mask = distribution.pack_mask(mask)
     after = Games(
         env_state=env_state,
@@ -175,7 +183,7 @@ def _step(
         obs=games.obs,
         mask=packed_mask,
         action=action.astype(jnp.uint8),
-        log_prob=distribution.log_probability(log_probs, action),
+        stored=stored,
         value=value,
         reward=reward,
         terminated=terminated,
@@ -196,7 +204,8 @@ def _step(
         info=info,
     )
     measured = measures.rows(
-        measures.of_step(env, record, returns, lengths), measures.metrics_of(env)
+        measures.of_step(env, record, returns, lengths),
+        measures.metrics_of(env, task.algorithm),
     )
     return after, _Step(transition, summed(discounted**2, tasks), measured)
 

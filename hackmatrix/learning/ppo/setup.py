@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.environments.interface.environment import Environment
+from hackmatrix.learning.ppo.algorithm import Algorithm, algorithm_of
 from hackmatrix.learning.ppo.config import PPOConfig
 
 
@@ -14,3 +15,8 @@ class Task(NamedTuple):
     network: Network
     config: PPOConfig
     detect_anomaly: bool = False  # whether to search for numbers that are not finite
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """What learns."""
+        return algorithm_of(self.config.algorithm)

@@ -1,4 +1,4 @@
-"""The trainer: runs many PPO updates in one compiled call."""
+"""The trainer: runs many updates in one compiled call."""
 
 import copy
 import dataclasses
@@ -23,8 +23,9 @@ from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.learning.ppo import anomalies, measures, seeds
-from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.algorithm import Learned, Weights
 from hackmatrix.learning.ppo.config import Course, PPOConfig
+from hackmatrix.learning.ppo.epochs import batch_of
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys, key_for
 from hackmatrix.learning.ppo.levels import LevelProgress
@@ -56,7 +57,7 @@ class TrainState(struct.PyTreeNode):
 
 
 class Trainer:
-    """PPO on an environment: `init` makes a state, `run` advances it by some updates.
+    """Learning on an environment: `init` makes a state, `run` advances it by some updates.
 
     Results depend neither on how many updates one call makes (the compiled loop is the same for
     all) nor on which other agents are trained, nor, within float error, on the number
@@ -112,7 +113,7 @@ class Trainer:
         self.agents = agents
         self.network = network
         self.task = Task(env, network, config, detect_anomaly)
-        self.metrics = measures.metrics_of(env)
+        self.metrics = measures.metrics_of(env, self.task.algorithm)
         self._members = optional_members(env)
         self._share = config.num_envs // self.mesh.size  # games of one device
         self._over_agents = over_agents or seeds.fastest(self.mesh.devices.flat[0].platform)
@@ -241,9 +242,10 @@ class Trainer:
         Returns:
             The agent's seed and the place of the anomaly; None if there is none.
         """
+        algorithm = self.task.algorithm
         of_agents = seeds.split(np.asarray(state.anomaly), len(self.agents))
         for seed, found in zip(self.agents, of_agents, strict=True):
-            if (anomaly := anomalies.read(found, state.params)) is not None:
+            if (anomaly := anomalies.read(found, state.params, algorithm)) is not None:
                 return seed, anomaly
         return None
 
@@ -263,7 +265,7 @@ class Trainer:
             seed=seed,
             update=update,
             params=params,
-            opt_state=ppo.optimizer(config.max_grad_norm).init(params),
+            opt_state=self.task.algorithm.optimizer(config.max_grad_norm).init(params),
             reward_scale=RewardScale.create(number_of_tasks(self.task.env)),
             feature_scale=(
                 FeatureScale.create(self.task.env.feature_size, self._members.feature_owners)
@@ -297,7 +299,7 @@ class Trainer:
             self._games(state),
             keys,
             self._numbers(),
-            hyper.gamma,
+            hyper,
         )
         reward_scale = state.reward_scale
         if config.normalize_rewards:
@@ -306,10 +308,10 @@ class Trainer:
         deviation = reward_scale.deviation
         if not config.normalize_rewards:
             deviation = jnp.ones_like(deviation)
-        learned = ppo.learn(
+        learned = self.task.algorithm.learn(
             self.task,
-            ppo.Weights(state.params, state.opt_state),
-            ppo.batch_of(rollout, deviation, hyper),
+            Weights(state.params, state.opt_state),
+            batch_of(rollout, deviation, hyper),
             keys,
             hyper,
             network_params,
@@ -365,7 +367,7 @@ class Trainer:
         sums, squares = mesh.psum(sums)
         return scale.updated(sums, squares, scale.counted(self._steps(rollout)))
 
-    def _searched(self, state: TrainState, rollout: Rollout, learned: ppo.Learned) -> Array:
+    def _searched(self, state: TrainState, rollout: Rollout, learned: Learned) -> Array:
         if not self.task.detect_anomaly:
             return state.anomaly
         tensors = anomalies.tensors_before_learning(state.params, rollout)

@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from hackmatrix.agents.networks.algorithms import DEFAULT as ALGORITHM
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.config import EnvironmentConfig
@@ -32,7 +33,12 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
             agents differs.
     """
     _check_environment(facts.environment, config.environment, path)
-    absent = {"num_seeds": facts.num_agents, "curriculum": None, "curriculum_start_level": 1}
+    absent = {
+        "num_seeds": facts.num_agents,
+        "curriculum": None,
+        "curriculum_start_level": 1,
+        "algorithm": ALGORITHM,
+    }
     before = absent | facts.config  # older versions lack some
     settings = config.as_dict()
     now = {name: settings[name] for name in before if name in settings and name != "env"}
@@ -98,6 +104,12 @@ def _check_network(changes: Changes, num_agents: int) -> None:
                 f"{name} was {then} in the checkpoint and is {now} now: the network's params "
                 f"don't fit, so nothing would carry over; leave {name} as it was, or start afresh"
             )
+    if "algorithm" in changes:
+        then, now = changes["algorithm"]
+        raise UserError(
+            f"the checkpoint was trained with --algorithm {then}, not {now}: leave it as it was; a "
+            "new run can start from its params (--resume FILE.npz)"
+        )
     if "num_seeds" in changes:
         then, now = changes["num_seeds"]
         raise UserError(

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.options import Option, check, option, options_of
+from hackmatrix.core.options import GIVEN, Option, check, option, options_of
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.reporting.config import ReportConfig
@@ -23,9 +23,10 @@ _SECTIONS = {
     "environment": "env multi_task task_list observation max_episode_steps reward num_envs "
     "normalize_observations normalize_rewards",
     "curriculum": "curriculum curriculum_start_level",
-    "training": "seed num_seeds init_from total_timesteps num_steps lr lr_schedule gamma "
+    "training": "algorithm seed num_seeds init_from total_timesteps num_steps lr lr_schedule gamma "
     "gae_lambda num_minibatches update_epochs gradient_accumulation_steps clip_eps vf_coef "
-    "ent_coef final_ent_coef max_grad_norm device num_devices on_unhealthy",
+    "ent_coef final_ent_coef max_grad_norm target_kl clip_value_loss exploration_initial_eps "
+    "exploration_final_eps exploration_fraction device num_devices on_unhealthy",
     "tpu": "tpu tpu_cores distributed",
     LOGGING: "log_interval save_interval_minutes save_interval save_interval_timesteps "
     "keep_checkpoints eval_interval eval_episodes tensorboard wandb project entity artifact "
@@ -171,7 +172,11 @@ class TrainConfig:
     def compiled(self) -> dict[str, Any]:
         """The settings that compiled programs read, in an order that says nothing of sections."""
         settings = self.flat()
-        return {name: settings[name] for name in sorted(OPTIONS) if OPTIONS[name].compiled}
+        return {
+            name: settings[name] is not None if OPTIONS[name].compiled == GIVEN else settings[name]
+            for name in sorted(OPTIONS)
+            if OPTIONS[name].compiled
+        }
 
     def kept_as(self, engine: str) -> str:
         """A name for the executables of a run whose games this engine plays."""

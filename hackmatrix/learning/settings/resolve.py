@@ -8,6 +8,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from hackmatrix.agents.networks.algorithms import ALGORITHMS
+from hackmatrix.agents.networks.algorithms import DEFAULT as ALGORITHM
 from hackmatrix.agents.networks.architectures import MULTI_TASK
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
@@ -52,6 +54,12 @@ def resolve(
     if given.get("multi_task") and "architecture" not in given:
         notes.append(f"for --multi-task: architecture {MULTI_TASK}")
         given["architecture"] = MULTI_TASK
+    algorithm = given.get("algorithm", ALGORITHM)
+    if resumed is None and algorithm in ALGORITHMS:
+        for name, value in ALGORITHMS[algorithm].settings.items():
+            if name not in given:
+                notes.append(f"for --algorithm {algorithm}: {name} {value}")
+                given[name] = value
     given = with_num_minibatches(given)
     # Scaling comes first: only the scaled number must be a multiple of the accumulation steps.
     accumulation = given.pop("gradient_accumulation_steps", 1)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from hackmatrix.core import machine
 from hackmatrix.core.processes.python_module import python_module
-from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.epochs import batch_of
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.rollout import Rollout, play
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
@@ -71,8 +71,8 @@ def _rollout_bytes(config: TrainConfig) -> int:
     def buffers(state: TrainState) -> tuple[Rollout, Array]:
         keys = UpdateKeys(state.seed, state.update)
         numbers = jnp.arange(config.ppo.num_envs)
-        _, rollout = play(trainer.task, state.params, state.games, keys, numbers, 0.99)
-        return rollout, ppo.batch_of(rollout, jnp.ones(()), trainer.hyper).samples.advantage
+        _, rollout = play(trainer.task, state.params, state.games, keys, numbers, trainer.hyper)
+        return rollout, batch_of(rollout, jnp.ones(()), trainer.hyper).samples.advantage
 
     shapes = jax.eval_shape(buffers, jax.eval_shape(trainer.init, config.run.seed))
     return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(shapes))

@@ -26,7 +26,8 @@ def reports_on(
         UserError: their environment can't be made, or they do not fit it.
     """
     env, network = policies[0].make(given)
-    games = Games(env, network_player("", network, None, greedy=greedy), limits)
+    player = network_player("", network, None, greedy=greedy or policies[0].greedy)
+    games = Games(env, player, limits)
     return [games.report(policy.params) for policy in policies]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from hackmatrix.agents.networks.algorithms import ALGORITHMS
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.environments.interface.environment import Environment, PyTree
@@ -15,7 +16,8 @@ from hackmatrix.research.evaluation.report import Report
 def make_evaluate(env: Environment, network: Network, config: TrainConfig) -> Evaluate:
     """The function that evaluates params, for `hackmatrix.learning.run.loop.train`.
 
-    It plays `--eval-episodes` games with sampled actions, always the same ones: neither games
+    It plays `--eval-episodes` games with sampled actions, or the best
+    ones where the algorithm plays so; always the same ones: neither games
     of the training nor those of `hackmatrix evaluate`.
     """
     report = make_report(env, network, config)
@@ -26,7 +28,8 @@ def make_report(
     env: Environment, network: Network, config: TrainConfig
 ) -> Callable[[PyTree], Report]:
     """The function that plays the games of `make_evaluate` with some params and reports on them."""
-    player = network_player("", network, None, greedy=False)
+    greedy = ALGORITHMS[config.ppo.algorithm].greedy
+    player = network_player("", network, None, greedy=greedy)
     games = Games(
         env, player, Limits(config.report.eval_episodes, config.run.seed, first=SELECTION)
     )

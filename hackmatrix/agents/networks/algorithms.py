@@ -1,0 +1,35 @@
+"""Table of the algorithms that train networks, by name. Imports no JAX, so that `--help` is fast.
+
+A new algorithm is a module with the members of `hackmatrix/learning/ppo/algorithm.py` and a row of
+this table. The table is here because an agent plays as the algorithm that trained it means its
+network to be read.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+DEFAULT = "ppo"
+
+
+class Algorithm(NamedTuple):
+    """A way to learn: one row of the table."""
+
+    module: str
+    greedy: bool = False  # whether evaluations take the most probable action, or else sample one
+    settings: Mapping[str, Any] = {}  # those of a new run that are not the general defaults
+
+
+ALGORITHMS = {
+    "ppo": Algorithm("hackmatrix.learning.ppo.update"),
+    "pqn": Algorithm(
+        "hackmatrix.learning.ppo.pqn",
+        greedy=True,
+        settings={"layer_norm": True, "lr_schedule": "linear"},
+    ),
+}
+
+
+def plays_greedily(settings: Mapping[str, Any] | None) -> bool:
+    """Whether the agents of a run with these settings are evaluated by their best actions."""
+    row = ALGORITHMS.get(str((settings or {}).get("algorithm", DEFAULT)))
+    return row is not None and row.greedy

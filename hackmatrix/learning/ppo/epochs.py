@@ -1,0 +1,231 @@
+"""Gradient steps on the minibatches of a rollout, for as many epochs as the settings say."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from hackmatrix.agents.networks.network import Network, unroll
+from hackmatrix.core.devices import mesh
+from hackmatrix.environments.interface.environment import PyTree
+from hackmatrix.learning.ppo import anomalies
+from hackmatrix.learning.ppo.advantages import generalized_advantages
+from hackmatrix.learning.ppo.algorithm import Learned, Scalars, Weights
+from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
+from hackmatrix.learning.ppo.keys import UpdateKeys
+from hackmatrix.learning.ppo.minibatches import Shares, minibatch_indices
+from hackmatrix.learning.ppo.rollout import Rollout
+from hackmatrix.learning.ppo.setup import Task
+from hackmatrix.learning.ppo.tasks import of_games
+
+Array = jax.Array
+
+
+class Samples(NamedTuple):
+    """The inputs of a loss: transitions with the leading axis B, or sequences, [T, B]."""
+
+    obs: PyTree
+    mask: Array  # uint32
+    action: Array  # uint8
+    stored: dict[str, Array]  # what the algorithm's `choose` stored
+    value: Array  # float32, of the network that acted, in scaled units
+    advantage: Array  # float32, in scaled units
+    starts: Array | None  # bool, whether the step begins an episode; for recurrent networks
+    tasks: Array | None = None  # float32, see `tasks.py`, with an axis K at the end
+
+    @property
+    def returns(self) -> Array:
+        """Lambda-returns in scaled units, float32."""
+        return self.advantage + self.value
+
+
+class Batch(NamedTuple):
+    """The samples of one update.
+
+    For a recurrent network they are sequences of T steps, and `carry` is the network's carry before
+    the first step, with the leading axis B. Otherwise they are transitions, and `carry` is the
+    empty tree.
+    """
+
+    samples: Samples
+    carry: PyTree
+
+
+# From the network's params and a minibatch to the loss, and its parts by name.
+Loss = Callable[[PyTree, Batch], tuple[Array, Scalars]]
+
+
+class Stop(NamedTuple):
+    """Ends the epochs of an update after one in which a part of the loss was above a limit."""
+
+    part: str
+    above: Any  # float32[]
+
+
+def answers(network: Network, params: PyTree, batch: Batch) -> tuple[Array, Array]:
+    """The network's logits and values for the samples, with their leading axes."""
+    samples = batch.samples
+    if samples.starts is None:
+        logits, value, _ = network(params, samples.obs)
+        return logits, value
+    return unroll(network, params, samples.obs, samples.starts, batch.carry)
+
+
+def gradient_steps(
+    task: Task,
+    weights: Weights,
+    batch: Batch,
+    keys: UpdateKeys,
+    hyper: Hyperparameters,
+    network_params: Callable[[PyTree], PyTree],
+    *,
+    loss: Loss,
+    losses: tuple[str, ...],
+    optimizer: optax.GradientTransformation,
+    scalars_of: Callable[[Scalars], Scalars] = lambda parts: parts,
+    stop: Stop | None = None,
+) -> Learned:
+    """Runs the epochs of minibatch gradient steps on this device's share of a batch.
+
+    Minibatches are gathered by index from the rollout, with observations in compact form.
+
+    Args:
+        task: the network and the settings; `num_envs` counts the games of all devices.
+        weights: params and optimizer state before the update.
+        batch: samples of this device's games.
+        keys: random keys of the update.
+        hyper: settings that are inputs of the update.
+        network_params: maps the learned params to those that the network is applied with.
+        loss: of this device's share of a minibatch.
+        losses: parts of the loss that are searched for NaN and infinity.
+        optimizer: makes gradients into directions.
+        scalars_of: makes what is measured of the parts of the loss, means over all devices.
+        stop: when to leave out the epochs that are left.
+    """
+    config, network = task.config, task.network
+    rate = hyper.learning_rate(keys.update)
+    num_envs = batch.samples.action.size // config.num_steps
+    shares = Shares.of(config, num_envs, recurrent=network.recurrent)
+    first_group = mesh.first_index(shares.num_groups)
+
+    def objective(params: PyTree, indices: Array) -> tuple[Array, Scalars]:
+        return loss(network_params(params), _minibatch(batch, indices))
+
+    def gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
+        (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, indices)
+        return grads, scalars
+
+    def step(weights: Weights, indices: Array) -> tuple[Weights, tuple[Scalars, Array]]:
+        grads, parts = mesh.pmean(_mean_over_minibatches(gradient, weights.params, indices))
+        scalars = scalars_of(parts) | {"grad_norm": optax.tree.norm(grads)}
+        directions, opt_state = optimizer.update(grads, weights.opt_state, weights.params)
+        params = jax.tree.map(lambda p, d: p - rate * d, weights.params, directions)
+        found = jnp.int32(anomalies.NONE)
+        if task.detect_anomaly:
+            tensors = anomalies.tensors_of_step(scalars, grads, params, losses)
+            found = anomalies.first_of(tensors)
+        return Weights(params, opt_state), (scalars, found)
+
+    def epoch(weights: Weights, number: Array) -> tuple[Weights, tuple[Scalars, Array]]:
+        indices = minibatch_indices(keys, number, shares, first_group)
+        together = config.gradient_accumulation_steps
+        indices = indices.reshape(-1, together, *indices.shape[1:])
+        weights, (scalars, found) = jax.lax.scan(step, weights, indices)
+        return weights, (jax.tree.map(jnp.mean, scalars), found)
+
+    numbers = jnp.arange(config.update_epochs)
+    if stop is None:
+        weights, (scalars, found) = jax.lax.scan(epoch, weights, numbers)
+        scalars = jax.tree.map(lambda epochs: epochs[-1], scalars)
+    else:
+        weights, scalars, found = _until(stop, epoch, weights, numbers)
+    scalars |= {"explained_variance": _explained_variance(batch.samples)}
+    return Learned(weights, scalars, found.reshape(-1))
+
+
+def _until(
+    stop: Stop, epoch: Callable[..., Any], weights: Weights, numbers: Array
+) -> tuple[Weights, Scalars, Array]:
+    """The epochs until `stop`: the weights, the scalars of the last of them, the anomalies."""
+    weights, (scalars, first) = epoch(weights, numbers[0])
+
+    def go_on(last: tuple[Weights, Scalars], number: Array) -> tuple[tuple[Weights, Scalars], Any]:
+        def one_more() -> tuple[tuple[Weights, Scalars], Array]:
+            weights, (scalars, found) = epoch(last[0], number)
+            return (weights, scalars), found
+
+        over = last[1][stop.part] > stop.above  # on all devices alike, as the parts are means
+        return jax.lax.cond(over, lambda: (last, jnp.full_like(first, anomalies.NONE)), one_more)
+
+    (weights, scalars), found = jax.lax.scan(go_on, (weights, scalars), numbers[1:])
+    return weights, scalars, jnp.concatenate([first[None], found])
+
+
+def _mean_over_minibatches(
+    gradient: Callable[[PyTree, Array], PyTree], params: PyTree, indices: Array
+) -> PyTree:
+    """Mean of `gradient` over K minibatches, int32[K, B/M], computed one after another."""
+    first = gradient(params, indices[0])
+    if len(indices) == 1:
+        return first
+
+    def add(sums: PyTree, indices: Array) -> tuple[PyTree, None]:
+        return jax.tree.map(jnp.add, sums, gradient(params, indices)), None
+
+    sums, _ = jax.lax.scan(add, first, indices[1:])
+    return jax.tree.map(lambda x: x / len(indices), sums)
+
+
+def batch_of(rollout: Rollout, reward_deviation: Array, hyper: Hyperparameters) -> Batch:
+    """The rollout's samples with their advantages, computed from the scaled rewards.
+
+    Transitions get one axis [T * N]; sequences stay [T, N].
+    """
+    steps = rollout.steps
+    advantages = generalized_advantages(
+        steps.reward / of_games(reward_deviation, rollout.tasks),
+        steps.value,
+        rollout.last_value,
+        steps.final_value,
+        steps.terminated,
+        steps.truncated,
+        gamma=hyper.gamma,
+        gae_lambda=hyper.gae_lambda,
+    )
+    tasks = rollout.tasks
+    samples = Samples(
+        steps.obs,
+        steps.mask,
+        steps.action,
+        steps.stored,
+        steps.value,
+        advantages,
+        steps.starts,
+        None if tasks is None else jnp.broadcast_to(tasks, (len(advantages), *tasks.shape)),
+    )
+    if steps.starts is None:
+        samples = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), samples)
+    return Batch(samples, rollout.first_carry)
+
+
+def _minibatch(batch: Batch, indices: Array) -> Batch:
+    if batch.samples.starts is None:
+        return Batch(jax.tree.map(lambda x: x[indices], batch.samples), batch.carry)
+    return Batch(
+        jax.tree.map(lambda x: x[:, indices], batch.samples),
+        jax.tree.map(lambda x: x[indices], batch.carry),
+    )
+
+
+def _explained_variance(samples: Samples) -> Array:
+    """1 - Var(returns - values) / Var(returns); 0 where the returns do not vary."""
+    variance = _variance(samples.advantage + samples.value)
+    return jnp.where(variance > 0, 1 - _variance(samples.advantage) / variance, 0.0)
+
+
+def _variance(values: Array) -> Array:
+    """Variance over the values of all devices."""
+    centred = values - mesh.pmean(jnp.mean(values))
+    return mesh.pmean(jnp.mean(centred**2))
