@@ -183,7 +183,7 @@ def test_a_time_limit_bootstraps_from_the_final_observation() -> None:
     params, numbers = trainer.init(0).params, jnp.arange(8)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))
     games = rollout.new_games(trainer.task, keys, numbers)
-    _, played = rollout.play(trainer.task, params, games, keys, numbers, 0.99)
+    _, played = rollout.play(trainer.task, params, games, keys, numbers, trainer.hyper)
     steps = played.steps
     assert not steps.terminated.any()
     np.testing.assert_array_equal(steps.truncated.all(axis=1), [0, 0, 1, 0, 0, 1, 0])

@@ -12,6 +12,7 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.environments.interface.environment import StepRecord
 from hackmatrix.environments.interface.metric import Metric, Over
 from hackmatrix.learning.ppo import measures
+from hackmatrix.learning.ppo import update as ppo
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import summarise
@@ -71,7 +72,7 @@ def test_every_kind_of_metric_has_its_total_and_weight(sums: measures.Measures) 
 
 
 def test_they_stand_in_the_row_beside_the_learners(sums: measures.Measures) -> None:
-    row = summarise(sums, measures.metrics_of(Counting()))
+    row = summarise(sums, measures.metrics_of(Counting(), ppo))
     assert row["own/steps"] == pytest.approx(5 / 14)
     assert row["own/end"] == row["own/highest"] == 3
     assert row["train/mean_episode_return"] == 3

@@ -18,8 +18,8 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import unroll
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.core.errors import UserError
-from hackmatrix.learning.ppo import update as ppo
 from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.ppo.epochs import batch_of
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.rollout import play
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
@@ -104,16 +104,16 @@ def test_learning_meets_the_very_policy_that_acted() -> None:
     numbers = jnp.arange(CONFIG.num_envs)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(9))
     task = trainer.task._replace(config=dataclasses.replace(CONFIG, num_steps=10))
-    games, _ = play(task, state.params, state.games, keys, numbers, 0.99)
+    games, _ = play(task, state.params, state.games, keys, numbers, trainer.hyper)
     assert not games.starts.all()  # 10 steps are two episodes and a half
-    _, rollout = play(task, state.params, games, keys, numbers, 0.99)
+    _, rollout = play(task, state.params, games, keys, numbers, trainer.hyper)
     steps = rollout.steps
     logits, values = unroll(
         trainer.network, state.params, steps.obs, steps.starts, rollout.first_carry
     )
     log_probs = jax.nn.log_softmax(logits)
     chosen = jnp.take_along_axis(log_probs, steps.action[..., None].astype(int), axis=-1)[..., 0]
-    np.testing.assert_allclose(chosen, steps.log_prob, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(chosen, steps.stored["log_prob"], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(values, steps.value, rtol=1e-4, atol=1e-5)
 
 
@@ -131,9 +131,9 @@ def test_a_batch_keeps_its_sequences() -> None:
     trainer, state = trained(1)
     keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))
     _, rollout = play(
-        trainer.task, state.params, state.games, keys, jnp.arange(CONFIG.num_envs), 0.99
+        trainer.task, state.params, state.games, keys, jnp.arange(CONFIG.num_envs), trainer.hyper
     )
-    batch = ppo.batch_of(rollout, jnp.ones(()), trainer.hyper)
+    batch = batch_of(rollout, jnp.ones(()), trainer.hyper)
     assert batch.samples.action.shape == (CONFIG.num_steps, CONFIG.num_envs)
     assert batch.carry.shape == (CONFIG.num_envs, 16)
 

@@ -20,7 +20,9 @@ from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.devices.mesh import REPLICATED, on_devices
 from hackmatrix.learning.ppo import measures
 from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.algorithm import Weights
 from hackmatrix.learning.ppo.config import Course, PPOConfig
+from hackmatrix.learning.ppo.epochs import batch_of
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.rollout import Rollout, new_games, play
@@ -35,6 +37,7 @@ from hackmatrix.learning.reporting.metrics import (
 CONFIG = PPOConfig(num_envs=12, num_steps=10, num_minibatches=3, update_epochs=2)
 NETWORK = NetworkConfig(hidden_dim=16, num_layers=1)
 KEYS = UpdateKeys(jnp.uint32(0), jnp.int32(0))
+HYPER = Hyperparameters.of(dataclasses.replace(CONFIG, gamma=0.9), CONFIG.course)
 
 
 def test_importing_it_loads_no_game() -> None:
@@ -52,7 +55,7 @@ def rollout_of(env: probes.Probe, num_steps: int = 10) -> tuple[Trainer, Any, Ro
     @jax.jit
     def rolled_out(params: Any) -> Rollout:
         numbers = jnp.arange(12)
-        return play(task, params, new_games(task, KEYS, numbers), KEYS, numbers, 0.9)[1]
+        return play(task, params, new_games(task, KEYS, numbers), KEYS, numbers, HYPER)[1]
 
     return trainer, params, rolled_out(params)
 
@@ -77,7 +80,7 @@ def test_observation_mask_and_log_probability_belong_to_the_moment_of_choice() -
     assert np.asarray(jnp.take_along_axis(mask, action[:, None].astype(int), axis=1)).all()
     log_probs = distribution.log_probabilities(logits, mask)
     expected = distribution.log_probability(log_probs, action)
-    np.testing.assert_allclose(steps.log_prob.reshape(-1), expected, rtol=1e-6)
+    np.testing.assert_allclose(steps.stored["log_prob"].reshape(-1), expected, rtol=1e-6)
     np.testing.assert_allclose(steps.value.reshape(-1), values, rtol=1e-5, atol=1e-6)
     # The reward answers this observation and this action.
     np.testing.assert_array_equal(steps.reward, steps.action % 2 == steps.obs[..., 0] % 2)
@@ -246,7 +249,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     params = jax.tree.map(lambda p: p + 0.1 * noise.normal(size=p.shape), params)
     config = dataclasses.replace(CONFIG, clip_eps=0.02, ent_coef=0.1, vf_coef=0.7)
     hyper = Hyperparameters.of(config, config.course)
-    batch = ppo.batch_of(rollout, jnp.float32(2.0), hyper)
+    batch = batch_of(rollout, jnp.float32(2.0), hyper)
     loss = partial(ppo.loss, network=trainer.network, hyper=hyper, ent_coef=config.ent_coef)
     total, parts = on_devices(loss, trainer.mesh, REPLICATED, REPLICATED)(params, batch)
 
@@ -257,7 +260,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     weights = np.exp(logits) * mask
     probs = weights / weights.sum(axis=1, keepdims=True)
     chosen = probs[np.arange(len(probs)), np.asarray(batch.action)]
-    ratio = chosen / np.exp(np.float64(batch.log_prob))
+    ratio = chosen / np.exp(np.float64(batch.stored["log_prob"]))
     raw = np.float64(batch.advantage)
     advantage = (raw - raw.mean()) / raw.std()
     surrogate = np.minimum(ratio * advantage, np.clip(ratio, 0.98, 1.02) * advantage)
@@ -278,7 +281,7 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
 def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
     # Without normalised advantages the mean of two minibatches' gradients is that of both.
     trainer, params, rollout = rollout_of_pairing()
-    batch = ppo.batch_of(rollout, jnp.float32(1.0), Hyperparameters.of(CONFIG, CONFIG.course))
+    batch = batch_of(rollout, jnp.float32(1.0), Hyperparameters.of(CONFIG, CONFIG.course))
 
     def learned(minibatches: int, together: int) -> Any:
         config = dataclasses.replace(
@@ -291,7 +294,7 @@ def test_accumulated_gradients_are_those_of_the_minibatches_together() -> None:
             ent_coef=0.5,
         )
         learn = partial(ppo.learn, Task(trainer.task.env, trainer.network, config))
-        start = ppo.Weights(params, ppo.optimizer(config.max_grad_norm).init(params))
+        start = Weights(params, ppo.optimizer(config.max_grad_norm).init(params))
         # Equal advantages are 0 when normalised, so that only the entropy is learned from.
         samples = batch.samples._replace(advantage=jnp.ones_like(batch.samples.advantage))
         same = batch._replace(samples=samples)

@@ -19,6 +19,7 @@ from hackmatrix.environments.task_metrics import metrics_of_task
 from hackmatrix.game.rules.actions import ACTION_NAMES, NUM_ACTIONS
 from hackmatrix.game.rules.rewards import REWARD_PARTS
 from hackmatrix.learning.ppo import measures
+from hackmatrix.learning.ppo import update as ppo
 from hackmatrix.learning.reporting.alarms import alarms_of
 from hackmatrix.learning.reporting.metric_tables import TABLES
 from hackmatrix.learning.reporting.metrics import (
@@ -54,9 +55,9 @@ def test_the_learner_knows_nothing_of_hackmatrix() -> None:
 
 def test_the_metrics_of_a_run_are_the_learners_and_the_environments() -> None:
     jumps = Metric("frog/jumps", Over.EPISODES, "jumps of a game")
-    assert measures.metrics_of(SimpleNamespace(metrics=(jumps,))) == (*LEARNER_METRICS, jumps)
-    assert measures.metrics_of(SimpleNamespace()) == LEARNER_METRICS
-    assert measures.metrics_of(hackmatrix.make()) == ALL
+    assert measures.metrics_of(SimpleNamespace(metrics=(jumps,)), ppo) == (*LEARNER_METRICS, jumps)
+    assert measures.metrics_of(SimpleNamespace(), ppo) == LEARNER_METRICS
+    assert measures.metrics_of(hackmatrix.make(), ppo) == ALL
 
 
 def test_the_device_sums_all_but_what_the_loop_and_evaluations_measure() -> None:

@@ -29,6 +29,14 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
             {"ent_coef": 0.0, "final_ent_coef": 0.01},
             "--final-ent-coef 0.01 needs --ent-coef above 0",
         ),
+        (
+            {"algorithm": "sac"},
+            "--algorithm must be one of ppo, pqn, got 'sac'",
+        ),
+        (
+            {"algorithm": "pqn", "target_kl": 0.1},
+            "--target-kl goes with --algorithm ppo",
+        ),
         ({"multi_task": True}, "--multi-task needs --task-list"),
         ({"task_list": TASKS}, "--task-list needs --multi-task"),
         (

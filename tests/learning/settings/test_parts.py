@@ -52,7 +52,7 @@ def test_flat_settings_are_the_configuration(name: str) -> None:
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_programs_differ_where_a_setting_that_they_read_does(name: str) -> None:
-    assert (changed(name).compiled != BASE.compiled) == OPTIONS[name].compiled
+    assert (changed(name).compiled != BASE.compiled) == bool(OPTIONS[name].compiled)
 
 
 def test_programs_depend_on_no_seed_place_or_input_of_the_update() -> None:
@@ -60,10 +60,15 @@ def test_programs_depend_on_no_seed_place_or_input_of_the_update() -> None:
     unread += " save_interval_minutes save_interval save_interval_timesteps keep_checkpoints"
     unread += (
         " total_timesteps lr lr_schedule gamma gae_lambda clip_eps vf_coef ent_coef final_ent_coef"
-        " max_grad_norm"
+        " max_grad_norm exploration_initial_eps exploration_final_eps exploration_fraction"
         " checkpoint_dir eval_interval eval_episodes tensorboard wandb project entity artifact"
     )
     assert OPTIONS.keys() - BASE.compiled.keys() == set(unread.split())
+
+
+def test_programs_take_the_values_of_a_setting_that_may_be_absent_as_an_input() -> None:
+    one, other = BASE.but(target_kl=0.01), BASE.but(target_kl=0.02)
+    assert BASE.compiled != one.compiled == other.compiled
 
 
 def test_the_place_of_a_setting_says_nothing_to_programs() -> None:
