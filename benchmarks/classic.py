@@ -75,7 +75,7 @@ class Curves(NamedTuple):
 
     num_seeds: int
     episodes: int
-    curves: dict[str, dict[str, Any]]  # see `_curve`
+    curves: dict[str, dict[str, Any]]  # see `curve`
     output: Path
 
     def as_dict(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def measure(options: ClassicOptions) -> Curves:
         in_file = read_config(options.configs / f"{file}.yaml")
         settings, _ = resolve({"num_seeds": options.num_seeds}, in_file)
         print(f"{settings.environment.env} ...", file=sys.stderr, flush=True)
-        curves[settings.environment.env] = _curve(settings, options.episodes)
+        curves[settings.environment.env] = curve(settings, options.episodes)
     result = Curves(options.num_seeds, options.episodes, curves, options.output)
     result.output.mkdir(parents=True, exist_ok=True)
     (result.output / "classic.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n")
@@ -132,7 +132,8 @@ def measure(options: ClassicOptions) -> Curves:
     return result
 
 
-def _curve(settings: TrainConfig, episodes: int) -> dict[str, Any]:
+def curve(settings: TrainConfig, episodes: int, score: str = "mean_return") -> dict[str, Any]:
+    """Trains agents in a temporary folder: their learning curve, and scores of the final ones."""
     with tempfile.TemporaryDirectory() as folder:
         config = settings.but(
             checkpoint_dir=Path(folder),
@@ -145,7 +146,7 @@ def _curve(settings: TrainConfig, episodes: int) -> dict[str, Any]:
         if outcome.end is not End.FINISHED:
             raise UserError(f"{config.environment.env}: the run was stopped, nothing is written")
         rows = [row for row in read_metrics(outcome.run) if LOW + RETURN in row]
-        scores = _evaluated(outcome.run, episodes)
+        scores = _evaluated(outcome.run, episodes, score)
     return {
         "total_timesteps": outcome.timesteps,
         "timesteps": [row["timesteps"] for row in rows],
@@ -162,12 +163,10 @@ def _of_agents(row: Mapping[str, Any]) -> list[float | None]:
     return [agent.get(RETURN) for agent in row[AGENTS]]
 
 
-def _evaluated(run: Path, episodes: int) -> list[float]:
-    """Mean returns of the final agents."""
+def _evaluated(run: Path, episodes: int, score: str) -> list[float]:
+    """Scores of the final agents, each by a name of `hackmatrix evaluate --json`."""
     policies = [load_policy(folder) for folder in agent_folders(run)]
-    return [
-        each.means()["mean_return"] for each in reports_on(policies, Limits(episodes), greedy=False)
-    ]
+    return [each.means()[score] for each in reports_on(policies, Limits(episodes), greedy=False)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

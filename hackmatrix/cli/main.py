@@ -34,7 +34,7 @@ COMMANDS = {
     "replay": Command("replay", "show a saved game, or write it as a film"),
     "puzzles": Command("puzzles", "find puzzles in games of the packaged agent"),
     "page": Command("page", "write the page as files for any web server"),
-    "train": Command("train", "train an agent by PPO"),
+    "train": Command("train", "train an agent"),
     "monitor": Command("monitor", "show the metrics of runs, live"),
     "evaluate": Command("evaluate", "measure how well an agent plays, on fixed seeds"),
     "tune": Command("tune", "search for training settings"),

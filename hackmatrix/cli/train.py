@@ -1,4 +1,4 @@
-"""`hackmatrix train`: trains an agent by PPO."""
+"""`hackmatrix train`: trains an agent."""
 
 import shlex
 import sys
@@ -59,7 +59,16 @@ with --resume."""
 _COMMON = {
     *("config", "list_configs", "print_config", "run_name", "output_dir", "resume"),
     *("env", "observation", "reward", "num_envs", "seed", "num_seeds", "total_timesteps"),
-    *("num_steps", "lr", "gamma", "ent_coef", "architecture", "hidden_dim", "num_layers"),
+    *(
+        "num_steps",
+        "algorithm",
+        "lr",
+        "gamma",
+        "ent_coef",
+        "architecture",
+        "hidden_dim",
+        "num_layers",
+    ),
     *("device", "num_devices", "on_unhealthy", "eval_interval", "tensorboard", "wandb"),
     *("save_interval_minutes", "checkpoint_dir"),
 }
@@ -106,7 +115,7 @@ def parsed(argv: list[str]) -> Asked:
         [OPTIONS, options_of(TrainOptions)],
         argv,
         command="hackmatrix train",
-        purpose="Trains an agent by PPO, with checkpoints from which it resumes exactly. The "
+        purpose="Trains an agent by PPO or PQN, with checkpoints from which it resumes exactly. The "
         "defaults below apply to settings that --config leaves out.",
         example=_EXAMPLE,
         common=_COMMON,

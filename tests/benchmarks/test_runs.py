@@ -5,11 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from paths import CONFIGS
 
-from benchmarks import classic, trackers, tuning
+from benchmarks import classic, learners, trackers, tuning
+from hackmatrix.agents.networks.algorithms import ALGORITHMS
 from hackmatrix.learning.settings.config import TrainConfig
 
 SETTINGS = {
@@ -75,6 +77,21 @@ def test_learning_curves_of_classic_control(
     assert any(line.startswith("CartPole-v1") and "CleanRL 492.4" in line for line in lines)
     picture = (tmp_path / "out" / "classic.svg").read_text()
     assert all(text in picture for text in ("CartPole-v1", "CleanRL 492.4", "SB3 Zoo 500"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_scores_of_every_algorithm(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    argv = ["--num-seeds", "2", "--episodes", "2", "--output", str(tmp_path)]
+    assert learners.main([*argv, "--cartpole-steps", "1", "--hackmatrix-steps", "1"]) == 0
+    out = capsys.readouterr().out
+    figures = json.loads((tmp_path / "learners.json").read_text())
+    rows = {(row["algorithm"], row["environment"]): row for row in figures["scores"]}
+    assert set(rows) == {(a, e) for a in ALGORITHMS for e in ("CartPole-v1", "HackMatrix")}
+    for (algorithm, environment), row in rows.items():
+        assert len(row["each"]) == 2
+        assert np.mean(row["each"]) == pytest.approx(row["interval"][0])
+        assert f"| `{algorithm}` | {environment} | {row['steps']:,} |" in out
 
 
 def test_every_curve_has_a_configuration_and_published_results() -> None:

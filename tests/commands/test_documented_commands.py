@@ -68,7 +68,7 @@ SLOW = re.compile(
     r".*(?:bench compile|make bench|make docs|--search |@|analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|"
-    r"benchmarks\.(?:search|mutation|recipe|networks|multi_task|scaling --rep|weak|coverage|"
+    r"benchmarks\.(?:search|mutation|recipe|networks|learners|multi_task|scaling --rep|weak|coverage|"
     r"install_sizes|figures))"
 )
 
@@ -221,6 +221,11 @@ ROWS = [
         "--processes 2 --env CartPole-v1 --num-envs 8 --num-steps 4 --minibatches 1 --epochs 1 "
         "--updates 1",
         prints="%",
+    ),
+    Row(
+        r"python -m benchmarks.learners",
+        "--num-seeds 2 --episodes 2 --cartpole-steps 1 --hackmatrix-steps 1 --output .",
+        writes=("learners.json",),
     ),
     Row(
         r"make train",

@@ -39,7 +39,7 @@ class PPOConfig:
     """Settings of learning: the algorithm, batches, optimizer, losses."""
 
     algorithm: str = option(
-        ALGORITHM, "learning algorithm, see docs/learning.md", choices=ALGORITHMS
+        ALGORITHM, "learning algorithm, see docs/training.md", choices=ALGORITHMS
     )
     num_envs: int = option(
         256, "games that each agent plays in parallel", at_least=1, at_most=2**24

@@ -21,7 +21,7 @@ def test_a_row_says_what_its_module_is(name: str) -> None:
     assert {f"train/{scalar}" for scalar in algorithm.SCALARS} <= known
     assert set(algorithm.LOSSES) <= set(algorithm.SCALARS)
     assert ALGORITHMS[name].settings.keys() <= OPTIONS.keys()
-    assert f"`{name}`" in (DOCS / "learning.md").read_text()
+    assert f"`{name}`" in (DOCS / "training.md").read_text()
 
 
 REINFORCE = '''
