@@ -28,75 +28,82 @@ class LearnersOptions(Options):
     """The options of the command."""
 
     output: Path = option(RESULTS, "folder for the figures")
-    num_seeds: int = option(5, "agents of each algorithm and environment", at_least=2)
+    num_seeds: int = option(5, "agents of each algorithm in CartPole", at_least=2)
+    hackmatrix_seeds: int = option(3, "agents of each algorithm in HackMatrix", at_least=2)
     episodes: int = option(100, "games that each of them plays at the end", at_least=1)
     cartpole_steps: int = option(500_000, "steps of an agent in CartPole", at_least=1)
-    hackmatrix_steps: int = option(1_000_000, "steps of an agent in HackMatrix", at_least=1)
+    hackmatrix_steps: int = option(500_000, "steps of an agent in HackMatrix", at_least=1)
 
 
 class Learners(NamedTuple):
     """Scores of final agents."""
 
-    num_seeds: int
     episodes: int
     scores: list[dict[str, Any]]  # of each algorithm and environment
     output: Path
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
-        figures = {name: value for name, value in self._asdict().items() if name != "output"}
+        figures = {"episodes": self.episodes, "scores": self.scores}
         return {**figures, **machine.machine(), "versions": machine.versions("gymnax")}
 
     def text(self) -> str:
         """The figures as a table in Markdown."""
-        lines = ["| algorithm | environment | steps | score |", "|---|---|---:|---:|"]
+        lines = [
+            "| environment | steps | algorithm | seeds | score | worst |",
+            "|---|" + "---:|" * 5,
+        ]
         for row in self.scores:
             mean, low, high = Interval(*row["interval"])
-            score = (
-                f"{row['score']} {mean:.2f} [{low:.2f}, {high:.2f}], worst {min(row['each']):.2f}"
-            )
             lines.append(
-                f"| `{row['algorithm']}` | {row['environment']} | {row['steps']:,} | {score} |"
+                f"| {row['environment']}, {row['score']} | {row['steps']:,} | `{row['algorithm']}` | "
+                f"{len(row['each'])} | {mean:.2f} [{low:.2f}, {high:.2f}] | {min(row['each']):.2f} |"
             )
         facts = self.as_dict()
         about = machine.line(facts, facts["versions"])
-        games = f"{self.num_seeds} seeds, {self.episodes} games of each final agent, 95 % intervals"
+        games = f"{self.episodes} games of each final agent, 95 % intervals over the seeds"
         return "\n".join([*lines, games, about, f"written to {self.output}"])
 
 
 def measure(options: LearnersOptions) -> Learners:
     """Trains and evaluates the agents; writes `learners.json`."""
-    scores = []
-    for algorithm in ALGORITHMS:
-        cartpole = {"total_timesteps": options.cartpole_steps}
-        hackmatrix = {
-            **_HACKMATRIX[algorithm],
-            "algorithm": algorithm,
-            "total_timesteps": options.hackmatrix_steps,
-        }
-        for file, changes, score in (
-            (_CARTPOLE[algorithm], cartpole, "mean_return"),
-            ("quick", hackmatrix, "mean_stages_cleared"),
-        ):
-            flags = {**changes, "num_seeds": options.num_seeds}
-            settings, _ = resolve(flags, read_config(CONFIGS / f"{file}.yaml"))
-            name = settings.environment.name
-            print(f"{algorithm} on {name} ...", file=sys.stderr, flush=True)
-            found = curve(settings, options.episodes, score)
-            scores.append(
-                {
-                    "algorithm": algorithm,
-                    "environment": name,
-                    "steps": found["total_timesteps"],
-                    "score": score,
-                    "interval": found["interval"],
-                    "each": found["evaluated"],
-                }
-            )
-    result = Learners(options.num_seeds, options.episodes, scores, options.output)
+    scores = [_cartpole(algorithm, options) for algorithm in ALGORITHMS]
+    scores += [_hackmatrix(algorithm, options) for algorithm in ALGORITHMS]
+    result = Learners(options.episodes, scores, options.output)
     result.output.mkdir(parents=True, exist_ok=True)
     (result.output / "learners.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n")
     return result
+
+
+def _cartpole(algorithm: str, options: LearnersOptions) -> dict[str, Any]:
+    flags = {"total_timesteps": options.cartpole_steps, "num_seeds": options.num_seeds}
+    return _score(_CARTPOLE[algorithm], flags, options.episodes, "mean_return")
+
+
+def _hackmatrix(algorithm: str, options: LearnersOptions) -> dict[str, Any]:
+    flags = {
+        **_HACKMATRIX[algorithm],
+        "algorithm": algorithm,
+        "total_timesteps": options.hackmatrix_steps,
+        "num_seeds": options.hackmatrix_seeds,
+    }
+    return _score("quick", flags, options.episodes, "mean_stages_cleared")
+
+
+def _score(file: str, flags: dict[str, Any], episodes: int, score: str) -> dict[str, Any]:
+    """The scores of agents that are trained with the settings of a file."""
+    settings, _ = resolve(flags, read_config(CONFIGS / f"{file}.yaml"))
+    algorithm, environment = settings.ppo.algorithm, settings.environment.name
+    print(f"{algorithm} on {environment} ...", file=sys.stderr, flush=True)
+    found = curve(settings, episodes, score)
+    return {
+        "environment": environment,
+        "algorithm": algorithm,
+        "score": score,
+        "steps": found["total_timesteps"],
+        "interval": found["interval"],
+        "each": found["evaluated"],
+    }
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -115,8 +115,8 @@ def parsed(argv: list[str]) -> Asked:
         [OPTIONS, options_of(TrainOptions)],
         argv,
         command="hackmatrix train",
-        purpose="Trains an agent by PPO or PQN, with checkpoints from which it resumes exactly. The "
-        "defaults below apply to settings that --config leaves out.",
+        purpose="Trains an agent by PPO or PQN, with checkpoints from which it resumes exactly. "
+        "The defaults below apply to settings that --config leaves out.",
         example=_EXAMPLE,
         common=_COMMON,
     )

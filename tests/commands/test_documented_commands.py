@@ -68,8 +68,8 @@ SLOW = re.compile(
     r".*(?:bench compile|make bench|make docs|--search |@|analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|"
-    r"benchmarks\.(?:search|mutation|recipe|networks|learners|multi_task|scaling --rep|weak|coverage|"
-    r"install_sizes|figures))"
+    r"benchmarks\.(?:search|mutation|recipe|networks|learners|multi_task|scaling --rep|weak|"
+    r"coverage|install_sizes|figures))"
 )
 
 # The first that fits a line holds.
@@ -224,7 +224,8 @@ ROWS = [
     ),
     Row(
         r"python -m benchmarks.learners",
-        "--num-seeds 2 --episodes 2 --cartpole-steps 1 --hackmatrix-steps 1 --output .",
+        "--num-seeds 2 --hackmatrix-seeds 2 --episodes 2 --cartpole-steps 1 --hackmatrix-steps 1 "
+        "--output .",
         writes=("learners.json",),
     ),
     Row(

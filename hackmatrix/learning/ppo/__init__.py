@@ -1,1 +1,1 @@
-"""PPO on any environment, compiled end to end: settings, rollouts, advantages, gradient steps."""
+"""PPO and PQN on any environment, compiled: settings, rollouts, lambda-returns, gradient steps."""

@@ -124,7 +124,7 @@ def test_values_of_final_observations_cost_nothing_where_nothing_is_cut_off() ->
         trainer = Trainer(env, CONFIG, NETWORK)
         state = trainer.state_shape()
         jaxpr = jax.make_jaxpr(
-            lambda s: play(trainer.task, s.params, s.games, KEYS, jnp.arange(12), CONFIG.gamma)
+            lambda s: play(trainer.task, s.params, s.games, KEYS, jnp.arange(12), HYPER)
         )(state)
         return str(jaxpr).count("dot_general")
 
