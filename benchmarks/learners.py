@@ -55,10 +55,15 @@ class Learners(NamedTuple):
         ]
         for row in self.scores:
             mean, low, high = Interval(*row["interval"])
-            lines.append(
-                f"| {row['environment']}, {row['score']} | {row['steps']:,} | `{row['algorithm']}` | "
-                f"{len(row['each'])} | {mean:.2f} [{low:.2f}, {high:.2f}] | {min(row['each']):.2f} |"
+            cells = (
+                f"{row['environment']}, {row['score']}",
+                f"{row['steps']:,}",
+                f"`{row['algorithm']}`",
+                f"{len(row['each'])}",
+                f"{mean:.2f} [{low:.2f}, {high:.2f}]",
+                f"{min(row['each']):.2f}",
             )
+            lines.append(f"| {' | '.join(cells)} |")
         facts = self.as_dict()
         about = machine.line(facts, facts["versions"])
         games = f"{self.episodes} games of each final agent, 95 % intervals over the seeds"
