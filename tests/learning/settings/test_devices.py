@@ -32,7 +32,7 @@ from hackmatrix.learning.ppo.trainer import Trainer
 enable_compilation_cache()
 config = TrainConfig.of(num_envs=32, num_steps=16, hidden_dim=16, lr=1e-3, num_devices={count},
                      normalize_observations=True, gradient_accumulation_steps=2,
-                     num_seeds={agents})
+                     num_seeds={agents}, **{more})
 found, notes = choose_devices(config)
 assert (len(found), notes) == ({count}, []), (found, notes)
 trainer = Trainer({env}, config.ppo, config.network, found, agents=config.run.seeds)
@@ -52,30 +52,40 @@ GRID, GAME = "probes.Grid()", "hackmatrix.make()"
 TASKS = "MultiTask([probes.Grid(), probes.Pairing(), probes.Policy()])"
 
 
-def train_on(count: int, env: str, agents: int, folder: Path) -> dict[str, np.ndarray]:
+def train_on(
+    count: int, env: str, agents: int, folder: Path, more: dict[str, object]
+) -> dict[str, np.ndarray]:
     path = str(folder / f"{count}.npz")
-    code = _TRAIN.format(tests=str(HELPERS), count=count, env=env, agents=agents, path=path)
+    code = _TRAIN.format(
+        tests=str(HELPERS), count=count, env=env, agents=agents, path=path, more=more
+    )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
     return dict(np.load(path))
 
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("env", "agents", "counts"),
+    ("env", "agents", "counts", "more"),
     [
-        (GRID, 1, (2,)),
-        pytest.param(GRID, 1, (8,), marks=pytest.mark.slow),
-        pytest.param(GRID, 2, (2,), marks=pytest.mark.slow),
-        pytest.param(TASKS, 1, (2,), marks=pytest.mark.slow),
-        pytest.param(GAME, 1, (2, 8), marks=pytest.mark.slow),
+        (GRID, 1, (2,), {}),
+        pytest.param(GRID, 1, (8,), {}, marks=pytest.mark.slow),
+        pytest.param(GRID, 1, (2,), {"algorithm": "pqn"}, marks=pytest.mark.slow),
+        pytest.param(GRID, 1, (2,), {"target_kl": 1e-3}, marks=pytest.mark.slow),
+        pytest.param(GRID, 2, (2,), {}, marks=pytest.mark.slow),
+        pytest.param(TASKS, 1, (2,), {}, marks=pytest.mark.slow),
+        pytest.param(GAME, 1, (2, 8), {}, marks=pytest.mark.slow),
     ],
 )
 def test_any_number_of_devices_plays_the_same_games_and_learns_the_same(
-    env: str, agents: int, counts: tuple[int, ...], tmp_path: Path
+    env: str,
+    agents: int,
+    counts: tuple[int, ...],
+    more: dict[str, object],
+    tmp_path: Path,
 ) -> None:
-    alone = train_on(1, env, agents, tmp_path)
+    alone = train_on(1, env, agents, tmp_path, more)
     for count in counts:
-        together = train_on(count, env, agents, tmp_path)
+        together = train_on(count, env, agents, tmp_path, more)
         assert together.keys() == alone.keys()
         for name, array in alone.items():
             if name.startswith(("first.", "after.")):  # before and after the first rollout
