@@ -23,6 +23,7 @@ import { unfold, unfoldSheet } from "./unfold.js";
 import { actionAt, complain, handlers, hold, hover, point, show, showAnalysis, showBoard } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
+let openSheet;
 
 function onKey(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || !store.position || document.querySelector("dialog[open]")) return;
@@ -109,7 +110,7 @@ function wire() {
     if (event.detail) pressed?.blur();
     if (pressed) setMenu(false);
   });
-  unfoldSheet($("sheet-handle"), $("sheet"), $("sheet-body"));
+  openSheet = unfoldSheet($("sheet-handle"), $("sheet"), $("sheet-body"));
   addEventListener("hashchange", openLink);
   addEventListener("pagehide", finish);
   addEventListener("resize", () => store.position && showTime(store.game, go));
@@ -121,7 +122,9 @@ async function analyse() {
   if (!store.about.reviews || task && (task.kind === "room" || !task.outcome)) return;
   pause();
   if (!isWatched()) await send({ do: "control", agent: store.about.agents[0] }, { still: true });
-  if (isWatched()) review(showAnalysis);
+  if (!isWatched()) return;
+  openSheet();
+  review(showAnalysis);
 }
 
 /** Plays on from the position that is shown; opinions are hidden again. */
