@@ -63,7 +63,7 @@ function wire() {
   on("next-game", () => newGame(""));
   on("copy-link", async () => complain(store.game.isRoom ? "A room of the tutorial has no link." : await copyLink(store.game, lineOf(store.game))));
   on("save", () => store.game.isRoom ? complain("A room of the tutorial is no game to save.") : saveFile(store.game, lineOf(store.game)));
-  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { shut("games"); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games"), $("best-streaks")); $("solving").textContent = `rating ${Math.round(solving().rating)}, best row ${solving().best}`; $("games").showModal(); });
+  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { shut("games"); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games"), $("best-streaks")); $("solving").textContent = `puzzle rating ${Math.round(solving().rating)}, at best ${solving().best} in a row`; $("games").showModal(); });
   on("tutorial", () => { shut("rules"); pause(); openRoom(0); });
   on("learn", () => { pause(); openRoom(0); });
   on("task-next", () => nextTask(newGame));
