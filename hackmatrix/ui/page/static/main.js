@@ -5,7 +5,7 @@ import { hint } from "./coach.js";
 import { makeBoard, moveFocus } from "./board.js";
 import { icon, useLook } from "./draw.js";
 import { showEnding, showLastTurns } from "./ending.js";
-import { forget, isBusy, send } from "./exchange.js";
+import { forget, isBusy, screen, send } from "./exchange.js";
 import { begin, finish, keep, listBest, listGames, unfinished } from "./games.js";
 import { ghostStrip, showItsGame } from "./ghost.js";
 import { actionOf, fillKeys } from "./keys.js";
@@ -18,11 +18,12 @@ import { isWatched, store } from "./store.js";
 import { lineOf, showTime, unsure } from "./timeline.js";
 import { toSurprise } from "./surprises.js";
 import { act, agentStep, follow, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toVariation } from "./travel.js";
-import { nextTask, openPuzzle, openRoom, solving, strip, today } from "./tasks.js";
+import { nextTask, openPuzzle, openRoom, record, solving, strip, today } from "./tasks.js";
 import { unfold, unfoldSheet } from "./unfold.js";
-import { actionAt, complain, handlers, hold, hover, point, show, showAnalysis, showBoard } from "./view.js";
+import { actionAt, complain, handlers, hold, hover, point, setUp, show, showAnalysis, showBoard, tellVerdict } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
+let openSheet;
 
 function onKey(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || !store.position || document.querySelector("dialog[open]")) return;
@@ -62,7 +63,7 @@ function wire() {
   on("next-game", () => newGame(""));
   on("copy-link", async () => complain(store.game.isRoom ? "A room of the tutorial has no link." : await copyLink(store.game, lineOf(store.game))));
   on("save", () => store.game.isRoom ? complain("A room of the tutorial is no game to save.") : saveFile(store.game, lineOf(store.game)));
-  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { shut("games"); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games"), $("best-streaks")); $("solving").textContent = `rating ${Math.round(solving().rating)}, best row ${solving().best}`; $("games").showModal(); });
+  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { shut("games"); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games"), $("best-streaks")); $("solving").textContent = `puzzle rating ${Math.round(solving().rating)}, at best ${solving().best} in a row`; $("games").showModal(); });
   on("tutorial", () => { shut("rules"); pause(); openRoom(0); });
   on("learn", () => { pause(); openRoom(0); });
   on("task-next", () => nextTask(newGame));
@@ -109,7 +110,7 @@ function wire() {
     if (event.detail) pressed?.blur();
     if (pressed) setMenu(false);
   });
-  unfoldSheet($("sheet-handle"), $("sheet"), $("sheet-body"));
+  openSheet = unfoldSheet($("sheet-handle"), $("sheet"), $("sheet-body"));
   addEventListener("hashchange", openLink);
   addEventListener("pagehide", finish);
   addEventListener("resize", () => store.position && showTime(store.game, go));
@@ -121,7 +122,9 @@ async function analyse() {
   if (!store.about.reviews || task && (task.kind === "room" || !task.outcome)) return;
   pause();
   if (!isWatched()) await send({ do: "control", agent: store.about.agents[0] }, { still: true });
-  if (isWatched()) review(showAnalysis);
+  if (!isWatched()) return;
+  openSheet();
+  review(showAnalysis);
 }
 
 /** Plays on from the position that is shown; opinions are hidden again. */
@@ -190,6 +193,7 @@ function lost(isLost, why = "") {
 
 async function start() {
   const opened = connect(lost, restore, follow);
+  Object.assign(screen, { complain, record, setUp, show, showBoard, tellVerdict });
   Object.assign(handlers, { act, go, why: showFutures, end: showEnding });
   store.look = await (await fetch("look.json")).json();
   useLook(store.look, isLight());
