@@ -18,7 +18,8 @@ from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
 from hackmatrix.research.bench.options import Options
 
-# Configurations of CartPole; HackMatrix is learned by `quick`, with these changes.
+# Configurations of CartPole; HackMatrix is learned by `quick`, with these changes and smaller
+# batches, for a short run.
 _CARTPOLE = {"ppo": "cartpole_best", "pqn": "cartpole_pqn"}
 _HACKMATRIX: dict[str, dict[str, Any]] = {"ppo": {}, "pqn": {"exploration_final_eps": 0.02}}
 
@@ -32,7 +33,7 @@ class LearnersOptions(Options):
     hackmatrix_seeds: int = option(3, "agents of each algorithm in HackMatrix", at_least=2)
     episodes: int = option(100, "games that each of them plays at the end", at_least=1)
     cartpole_steps: int = option(500_000, "steps of an agent in CartPole", at_least=1)
-    hackmatrix_steps: int = option(500_000, "steps of an agent in HackMatrix", at_least=1)
+    hackmatrix_steps: int = option(262_144, "steps of an agent in HackMatrix", at_least=1)
 
 
 class Learners(NamedTuple):
@@ -71,12 +72,14 @@ class Learners(NamedTuple):
 
 
 def measure(options: LearnersOptions) -> Learners:
-    """Trains and evaluates the agents; writes `learners.json`."""
-    scores = [_cartpole(algorithm, options) for algorithm in ALGORITHMS]
-    scores += [_hackmatrix(algorithm, options) for algorithm in ALGORITHMS]
-    result = Learners(options.episodes, scores, options.output)
-    result.output.mkdir(parents=True, exist_ok=True)
-    (result.output / "learners.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n")
+    """Trains and evaluates the agents; writes `learners.json` after each algorithm."""
+    options.output.mkdir(parents=True, exist_ok=True)
+    result = Learners(options.episodes, [], options.output)
+    for learn in (_cartpole, _hackmatrix):
+        for algorithm in ALGORITHMS:
+            result.scores.append(learn(algorithm, options))
+            text = json.dumps(result.as_dict(), indent=1) + "\n"
+            (options.output / "learners.json").write_text(text)
     return result
 
 
@@ -88,6 +91,7 @@ def _cartpole(algorithm: str, options: LearnersOptions) -> dict[str, Any]:
 def _hackmatrix(algorithm: str, options: LearnersOptions) -> dict[str, Any]:
     flags = {
         **_HACKMATRIX[algorithm],
+        "num_steps": 32,
         "algorithm": algorithm,
         "total_timesteps": options.hackmatrix_steps,
         "num_seeds": options.hackmatrix_seeds,
