@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 from made_data import GRID, change, of_an_expert, recorded, use_grid
+from paths import LINEAR
 
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import main
@@ -104,6 +105,22 @@ def test_a_training_starts_from_cloned_params(
         jax.tree.map(np.testing.assert_array_equal, started.params, policy.params)
     arrays, _ = load_checkpoint(checkpoints_of(Path("checkpoints/run"))[-1].path)
     assert max(int(value.max()) for name, value in arrays.items() if "count" in name) <= 16
+
+
+def test_a_network_of_ones_own_is_cloned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(LINEAR.parent)
+    recorded(tmp_path / "data")
+    own = ["--config", "grid.yaml", "--architecture", "linear:make"]
+    assert main(["clone", "data", "it.npz", *own, "--epochs", "1", "--batch", "32"]) == 0
+    assert "--architecture linear:make --init-from it.npz" in capsys.readouterr().out
+    policy = load_policy(Path("it.npz"))
+    assert policy.params["params"].keys() == {"Dense_0", "Dense_1"}
+    flags = ["--init-from", "it.npz", "--lr", "1e-30", "--run-name", "run"]
+    assert main(["train", *own, *flags]) == 0
+    started = load_policy(Path("checkpoints/run/final_params.npz"))
+    jax.tree.map(np.testing.assert_array_equal, started.params, policy.params)
 
 
 def test_params_that_do_not_fit_are_refused(
