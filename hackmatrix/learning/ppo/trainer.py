@@ -291,14 +291,15 @@ class Trainer:
     def _update(self, state: TrainState, hyper: Hyperparameters) -> TrainState:
         config, keys = self.config, UpdateKeys(state.seed, state.update)
         network_params = _network_params(state)
-        games, rollout = play(
-            self.task,
-            network_params(state.params),
-            self._games(state),
-            keys,
-            self._numbers(),
-            hyper.gamma,
-        )
+        with jax.named_scope("rollout"):
+            games, rollout = play(
+                self.task,
+                network_params(state.params),
+                self._games(state),
+                keys,
+                self._numbers(),
+                hyper.gamma,
+            )
         reward_scale = state.reward_scale
         if config.normalize_rewards:
             squares = mesh.psum(rollout.sum_of_squares)
@@ -306,14 +307,15 @@ class Trainer:
         deviation = reward_scale.deviation
         if not config.normalize_rewards:
             deviation = jnp.ones_like(deviation)
-        learned = ppo.learn(
-            self.task,
-            ppo.Weights(state.params, state.opt_state),
-            ppo.batch_of(rollout, deviation, hyper),
-            keys,
-            hyper,
-            network_params,
-        )
+        with jax.named_scope("learning"):
+            learned = ppo.learn(
+                self.task,
+                ppo.Weights(state.params, state.opt_state),
+                ppo.batch_of(rollout, deviation, hyper),
+                keys,
+                hyper,
+                network_params,
+            )
         measured = measures.over_devices(rollout.measures, self.metrics)
         scalars = measures.of_update(learned.scalars | {"reward_scale": jnp.mean(deviation)})
         measured += measures.rows(scalars, self.metrics)  # of which the rollout measures none
