@@ -1,4 +1,4 @@
-"""`hackmatrix bench`: a table of benchmarks; each is a module of `hackmatrix.research.bench`."""
+"""`hackmatrix bench`: a table of benchmarks, most of them modules of `hackmatrix.research.bench`."""
 
 import difflib
 import importlib
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.main import FAILED
+from hackmatrix.cloud.targets.options import TargetOptions
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.bench import options
 
@@ -26,11 +27,12 @@ class Result(Protocol):
 
 
 class Benchmark(NamedTuple):
-    """The options of a benchmark, which its `measure` takes, and its help text."""
+    """The options of a benchmark, which its `measure` takes, its help text and its module."""
 
     options: type[options.Options]
     help: str
     example: str
+    module: str = ""  # by default that of its name in `hackmatrix.research.bench`
 
 
 BENCHMARKS = {
@@ -54,6 +56,12 @@ BENCHMARKS = {
         "seconds to the first result of a new process, with and without the cache",
         "\n      starts each process with an empty cache folder, then with the one it filled",
     ),
+    "target": Benchmark(
+        TargetOptions,
+        "a TPU or GPU that is not here: memory, kernels and an estimate of speed",
+        "v4-8\n      compiles the training of --config tpu_v4_8 for four chips",
+        "hackmatrix.cloud.targets.estimate",
+    ),
 }
 
 
@@ -75,7 +83,7 @@ def main(argv: list[str]) -> int:
         purpose=f"Measures {benchmark.help}.",
         example=f"  hackmatrix bench {name} {benchmark.example}".replace(" \n", "\n"),
     )
-    module = importlib.import_module(f"hackmatrix.research.bench.{name}")
+    module = importlib.import_module(benchmark.module or f"hackmatrix.research.bench.{name}")
     return run(module.measure, chosen)
 
 

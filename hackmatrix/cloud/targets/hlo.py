@@ -2,12 +2,13 @@
 
 A kernel is an instruction that the device starts by itself: a fusion, a copy, a product. Parts of a
 fusion are none, nor is what only names or regroups values, what XLA does to a single number beside
-them, or a copy between memories that runs beside kernels.
+them, or a copy between memories that runs beside kernels. A choice is a condition that the program
+waits for: of another round of a loop, or of a branch.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 _COMPUTATION = re.compile(r"(ENTRY )?%?([\w.-]+) \(.*\) -> .* \{$")
 _INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([a-z][\w-]*)\((.*)")
@@ -54,16 +55,16 @@ class Program(NamedTuple):
     bounds: Mapping[str, int]  # the number that a computation compares with, if it is the only one
 
 
-class Kernel(NamedTuple):
-    """A kernel, or an all-reduce, and how often it runs."""
+class Event(NamedTuple):
+    """A kernel, an all-reduce or a choice, and how often a run of the program comes to it."""
 
+    kind: Literal["kernel", "all-reduce", "choice"]
     opcode: str
     path: str
     times: float
-    cycles: int | None  # of one run
-    by_index: bool  # whether it gathers or scatters by indices
-    size: int  # bytes of its result
-    is_all_reduce: bool
+    cycles: int | None = None  # of one kernel, where the compiler estimates them
+    by_index: bool = False  # whether it gathers or scatters by indices
+    size: int = 0  # bytes of its result
 
 
 def read(text: str) -> Program:
@@ -108,60 +109,68 @@ def _sizes(kind: str, bits: str, dimensions: str) -> tuple[int, int]:
     return elements, elements * max(1, int(bits or 8) // 8)
 
 
-def kernels(program: Program, trips: Callable[[str], float]) -> list[Kernel]:
-    """The kernels that a run of the program starts; of a branch, those of its longer side.
+def events(program: Program, trips: Callable[[str], float]) -> list[Event]:
+    """The events of a run of the program; of a branch, those of its longer side.
 
     Args:
         program: what `read` returned.
         trips: how often a loop runs that the compiler can't count, by its path.
     """
-    return list(_of_computation(program, program.entry, trips, 1.0))
+    return list(_Walk(program, trips).of(program.entry, 1.0, ""))
 
 
-def _of_computation(
-    program: Program, name: str, trips: Callable[[str], float], times: float
-) -> Iterator[Kernel]:
-    for each in program.computations[name]:
-        if each.opcode == "while":
-            rounds = _rounds(program, each, trips)
-            body, condition = each.called["body"], each.called["condition"]
-            yield from _of_computation(program, body, trips, times * rounds)
-            yield from _of_computation(program, condition, trips, times * (rounds + 1))
-        elif each.opcode == "conditional":
-            both = each.branches or (
-                each.called["true_computation"],
-                each.called["false_computation"],
-            )
-            sides = [list(_of_computation(program, side, trips, times)) for side in both]
-            yield from max(sides, key=lambda side: sum(kernel.times for kernel in side))
-        elif each.opcode == "call":
-            yield from _of_computation(program, each.called["to_apply"], trips, times)
-        elif _is_kernel(each):
-            inside = program.computations.get(each.called.get("calls", ""), [])
-            yield Kernel(
-                opcode=each.opcode,
-                path=each.path,
-                times=times,
-                cycles=each.cycles,
-                by_index=bool(_BY_INDEX & {each.opcode, *(part.opcode for part in inside)}),
-                size=each.size,
-                is_all_reduce=each.opcode in _ALL_REDUCES,
-            )
+class _Walk(NamedTuple):
+    program: Program
+    trips: Callable[[str], float]
+
+    def of(self, computation: str, times: float, around: str) -> Iterator[Event]:
+        """The events of a computation.
+
+        What the compiler made has no path, or a short one: it gets that of the loop around it.
+        """
+        for each in self.program.computations[computation]:
+            path = max(each.path, around, key=lambda path: path.count("/"))
+            if each.opcode == "while":
+                yield from self._loop(each, times, path)
+            elif each.opcode == "conditional":
+                yield Event("choice", each.opcode, path, times)
+                names = each.branches or [
+                    each.called[side] for side in ("true_computation", "false_computation")
+                ]
+                sides = [list(self.of(name, times, path)) for name in names]
+                yield from max(sides, key=lambda side: sum(event.times for event in side))
+            elif each.opcode == "call":
+                yield from self.of(each.called["to_apply"], times, path)
+            elif each.opcode in _ALL_REDUCES:
+                yield Event("all-reduce", each.opcode, path, times, size=each.size)
+            elif _is_kernel(each):
+                parts = self.program.computations.get(each.called.get("calls", ""), [])
+                by_index = bool(_BY_INDEX & {each.opcode, *(part.opcode for part in parts)})
+                yield Event("kernel", each.opcode, path, times, each.cycles, by_index, each.size)
+
+    def _loop(self, loop: Instruction, times: float, path: str) -> Iterator[Event]:
+        rounds = _rounds(self.program, loop)
+        if rounds is None:
+            rounds = self.trips(path)
+            yield Event("choice", loop.opcode, path, times * (rounds + 1))
+        yield from self.of(loop.called["body"], times * rounds, path)
+        yield from self.of(loop.called["condition"], times * (rounds + 1), path)
 
 
-def _rounds(program: Program, loop: Instruction, trips: Callable[[str], float]) -> float:
+def _rounds(program: Program, loop: Instruction) -> float | None:
+    """How often a loop runs; None if that depends on the data."""
     if loop.trips is not None:
         return loop.trips
     condition = loop.called["condition"]
     opcodes = {each.opcode for each in program.computations[condition]}
     if condition in program.bounds and opcodes <= _COUNTS:
         return program.bounds[condition]  # JAX counts from 0
-    return trips(loop.path)
+    return None
 
 
 def _is_kernel(each: Instruction) -> bool:
     if each.opcode in _NO_KERNELS or each.target in _REGROUPS:
         return False
-    if each.opcode in _ALL_REDUCES or each.opcode == "fusion" or each.cycles is not None:
+    if each.opcode == "fusion" or each.cycles is not None:
         return True
     return each.elements > 1

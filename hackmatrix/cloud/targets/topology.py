@@ -3,7 +3,10 @@
 `libtpu` and the CUDA plugin of JAX make them from a description (https://docs.jax.dev/en/latest/aot.html).
 """
 
+import contextlib
 import os
+import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
@@ -49,7 +52,7 @@ def devices_of(target: Target) -> list[jax.Device]:
     Raises:
         UserError: the compiler for it is not installed, or does not make them.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # lines about the driver that is not here
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     jax.config.update("jax_platforms", "cpu")
     module = "libtpu" if target.is_tpu else "jax_plugins.xla_cuda12"
     if not _is_installed(module):
@@ -58,7 +61,8 @@ def devices_of(target: Target) -> list[jax.Device]:
             "(Linux on x86-64)"
         )
     try:
-        made = _tpu(target) if target.is_tpu else _gpu(target)
+        with _quietly():
+            made = _tpu(target) if target.is_tpu else _gpu(target)
     except (jax.errors.JaxRuntimeError, NotImplementedError, RuntimeError) as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise UserError(
@@ -66,6 +70,20 @@ def devices_of(target: Target) -> list[jax.Device]:
             "try `bench train` on a machine that has one"
         ) from None
     return list(made.devices)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Drops what the compilers' libraries write about hardware that is not there."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _is_installed(module: str) -> bool:

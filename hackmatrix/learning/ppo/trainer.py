@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from flax import struct
 from jax.sharding import PartitionSpec
-from jax.stages import Lowered
+from jax.stages import Lowered, Traced
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Network, check_network, make_network
@@ -142,9 +142,8 @@ class Trainer:
         return other
 
     def _set_inputs(self, config: PPOConfig, course: Course) -> None:
-        hyper = Hyperparameters.of(config, course)
         self.config = config
-        self.hyper = mesh.put(hyper.as_arrays(), mesh.shardings(self.mesh, mesh.REPLICATED))
+        self.hyper = Hyperparameters.of(config, course).as_arrays()
 
     def init(self, seed: int, update: int = 0) -> TrainState:
         """The state of a run that starts at this update: fresh params, new games.
@@ -160,16 +159,27 @@ class Trainer:
         if self._kept is not None and self._kept.is_loading("run"):
             return self.init(seed)
         # Python traces one function at a time, so first what takes longest to compile.
-        lowered = self._run.lower(self.state_shape(), jnp.int32(0), self.hyper)
+        lowered = self.traced().lower()
         with ThreadPoolExecutor(1) as thread:
             compiled = thread.submit(self._compile_run, lowered)
             state = self.init(seed)
             compiled.result()
         return state
 
+    def traced(self) -> Traced:
+        """The program of `run`, traced: nothing of it runs, so the devices need not be there."""
+        whole = mesh.shardings(self.mesh, mesh.REPLICATED)
+        hyper = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=whole), self.hyper
+        )
+        count = jax.ShapeDtypeStruct((), jnp.int32)
+        made: Traced = self._run.trace(self.state_shape(), count, hyper)
+        return made
+
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
-        made_from = state, jnp.int32(num_updates), self.hyper
+        hyper = mesh.put(self.hyper, mesh.shardings(self.mesh, mesh.REPLICATED))
+        made_from = state, jnp.int32(num_updates), hyper
         made: TrainState = self._program("run", self._run, made_from)(*made_from)
         return made
 
