@@ -27,12 +27,13 @@ class Result(Protocol):
 
 
 class Benchmark(NamedTuple):
-    """The options of a benchmark, which its `measure` takes, its help text and its module."""
+    """The options of a benchmark, which its `measure` takes, and its help text."""
 
     options: type[options.Options]
     help: str
     example: str
     module: str = ""  # by default that of its name in `hackmatrix.research.bench`
+    is_cached: bool = True  # whether it uses the compilation cache
 
 
 BENCHMARKS = {
@@ -61,6 +62,7 @@ BENCHMARKS = {
         "a TPU or GPU that is not here: memory, kernels and an estimate of speed",
         "v4-8\n      compiles the training of --config tpu_v4_8 for four chips",
         "hackmatrix.cloud.targets.estimate",
+        is_cached=False,
     ),
 }
 
@@ -84,15 +86,18 @@ def main(argv: list[str]) -> int:
         example=f"  hackmatrix bench {name} {benchmark.example}".replace(" \n", "\n"),
     )
     module = importlib.import_module(benchmark.module or f"hackmatrix.research.bench.{name}")
-    return run(module.measure, chosen)
+    return run(module.measure, chosen, is_cached=benchmark.is_cached)
 
 
-def run(measure: Callable[[Options], Result], chosen: Options) -> int:
+def run(
+    measure: Callable[[Options], Result], chosen: Options, *, is_cached: bool = True
+) -> int:
     """Runs a benchmark and prints the result; returns the exit code."""
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.research.bench.replayed_games import ReplayError
 
-    enable_compilation_cache()
+    if is_cached:
+        enable_compilation_cache()
     try:
         result = measure(chosen)
     except ReplayError as error:

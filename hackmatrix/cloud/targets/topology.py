@@ -3,11 +3,7 @@
 `libtpu` and the CUDA plugin of JAX make them from a description (https://docs.jax.dev/en/latest/aot.html).
 """
 
-import contextlib
 import os
-import sys
-from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import jax
@@ -16,6 +12,7 @@ from jax.experimental import topologies
 from hackmatrix.cloud.targets.chips import Target
 from hackmatrix.cloud.tpu.hardware import FAMILIES, slice_of
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import need
 
 # What XLA reads of a GPU. Registers, threads and shared memory are those of compute capability 9.0.
 _GPU = """
@@ -54,15 +51,9 @@ def devices_of(target: Target) -> list[jax.Device]:
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     jax.config.update("jax_platforms", "cpu")
-    module = "libtpu" if target.is_tpu else "jax_plugins.xla_cuda12"
-    if not _is_installed(module):
-        raise UserError(
-            f"target {target.name}: its compiler is missing: pip install 'hackmatrix[targets]' "
-            "(Linux on x86-64)"
-        )
+    need("libtpu" if target.is_tpu else "jax_plugins")
     try:
-        with _quietly():
-            made = _tpu(target) if target.is_tpu else _gpu(target)
+        made = _tpu(target) if target.is_tpu else _gpu(target)
     except (jax.errors.JaxRuntimeError, NotImplementedError, RuntimeError) as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
         raise UserError(
@@ -70,27 +61,6 @@ def devices_of(target: Target) -> list[jax.Device]:
             "try `bench train` on a machine that has one"
         ) from None
     return list(made.devices)
-
-
-@contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """Drops what the compilers' libraries write about hardware that is not there."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _tpu(target: Target) -> topologies.TopologyDescription:
