@@ -1,8 +1,7 @@
 """Counts how often the loops of the JAX engine run that end when the last of the games is done.
 
-`hackmatrix bench target` estimates speed with these numbers (`cloud/targets/loops.py`): the compiler
-can't know them. Half the games walk to the exit, half act at random, as in training: most are short,
-some reach late stages.
+`hackmatrix bench target` estimates speed with these numbers (`cloud/targets/loops.py`), which the
+compiler can't know. Half the games walk to the exit, half act at random.
 
     python -m benchmarks.loops            # 2,048 games: some minutes
 """
@@ -70,7 +69,7 @@ def _counted_while(goes_on: Callable[..., Any], body: Callable[..., Any], carry:
 
 def _counted_repeat(first: int, end: Array, body: Callable[..., Any], carry: Any) -> Any:
     """`lax.fori_loop`, whose rounds are noted."""
-    _note(body, end - first)
+    _note(body, jnp.asarray(end - first))
     return lax.fori_loop(first, end, body, carry)
 
 
@@ -83,7 +82,7 @@ def measure(options: LoopOptions) -> Rounds:
     """Plays the games and counts."""
     counted = SimpleNamespace(**vars(lax))
     counted.while_loop, counted.fori_loop = _counted_while, _counted_repeat
-    control_flow.lax = counted  # type: ignore[assignment]
+    setattr(control_flow, "lax", counted)  # noqa: B010, which mypy would refuse otherwise
     keep_programs_in(None)  # a program that calls back can't be kept
     env = hackmatrix.make(engine="jax")
     streams = jnp.arange(options.num_envs, dtype=jnp.uint32)

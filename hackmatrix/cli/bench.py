@@ -1,4 +1,4 @@
-"""`hackmatrix bench`: a table of benchmarks, most of them modules of `hackmatrix.research.bench`."""
+"""`hackmatrix bench`: a table of benchmarks; most are modules of `hackmatrix.research.bench`."""
 
 import difflib
 import importlib
@@ -89,9 +89,7 @@ def main(argv: list[str]) -> int:
     return run(module.measure, chosen, is_cached=benchmark.is_cached)
 
 
-def run(
-    measure: Callable[[Options], Result], chosen: Options, *, is_cached: bool = True
-) -> int:
+def run(measure: Callable[[Options], Result], chosen: Options, *, is_cached: bool = True) -> int:
     """Runs a benchmark and prints the result; returns the exit code."""
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.research.bench.replayed_games import ReplayError

@@ -1,1 +1,1 @@
-"""Accelerators that are not here: programs compiled for them, and estimates of their speed."""
+"""Accelerators that are not here: programs compiled for them, estimates of their speed."""

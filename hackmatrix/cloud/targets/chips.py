@@ -30,7 +30,7 @@ class Target(NamedTuple):
     name: str
     chip: Chip
     family: str  # a key of `CHIPS`
-    count: int
+    num_chips: int
     grid: str  # of the chips, as 2x2x1
 
     @property

@@ -153,8 +153,9 @@ def flops(jaxpr: Jaxpr) -> float:
     for eqn in jaxpr.eqns:
         if eqn.primitive.name == "dot_general":
             (contracted, _), _ = eqn.params["dimension_numbers"]
-            inner = math.prod(eqn.invars[0].aval.shape[axis] for axis in contracted)
-            total += 2.0 * inner * math.prod(eqn.outvars[0].aval.shape)
+            left, out = eqn.invars[0].aval, eqn.outvars[0].aval
+            inner = math.prod(left.shape[axis] for axis in contracted)  # type: ignore[attr-defined]
+            total += 2.0 * inner * math.prod(out.shape)  # type: ignore[attr-defined]
         rounds = eqn.params.get("length", 1) if eqn.primitive.name == "scan" else 1
         inside = [flops(part) for part in _inside(eqn.params)]
         if eqn.primitive.name == "cond":

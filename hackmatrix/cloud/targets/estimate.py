@@ -6,6 +6,7 @@ Nothing is measured: the report says what is assumed.
 import dataclasses
 import platform
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +75,7 @@ class Report:
 
     def steps_per_second(self, level: str, chips: int | None = None) -> float:
         """Estimated steps of all games in a second; arguments as `seconds`."""
-        share = (chips or self.target.count) / self.target.count
+        share = (chips or self.target.num_chips) / self.target.num_chips
         return self.config.ppo.batch_size * share / self.seconds(level, chips)
 
     def parts(self) -> dict[str, tuple[float, float]]:
@@ -88,7 +89,7 @@ class Report:
 
     def most_games(self) -> int:
         """Games of which an update fits into a chip's memory, as a power of two: by proportion."""
-        games = self.config.ppo.num_envs // self.target.count
+        games = self.config.ppo.num_envs // self.target.num_chips
         most = games * self.target.chip.memory // max(1, self.update.memory)
         return 1 << max(0, most.bit_length() - 1)
 
@@ -98,7 +99,7 @@ class Report:
 
     def _by_part(self, level: str, chips: int | None = None) -> dict[str, float]:
         costs, seconds = COSTS[level], defaultdict[str, float](float)
-        count = self.target.count if chips is None else chips
+        count = self.target.num_chips if chips is None else chips
         floor = min((e.cycles for e in self.update.events if e.cycles), default=0)
         for each in self.update.events:
             seconds[_part(each)] += each.times * self._seconds_of(each, costs, count, floor)
@@ -126,7 +127,7 @@ class Report:
         likely = self.steps_per_second("likely")
         return {
             "target": self.target.name,
-            "chips": self.target.count,
+            "chips": self.target.num_chips,
             "config": self.name,
             "num_envs": ppo.num_envs,
             "num_steps": ppo.num_steps,
@@ -186,7 +187,7 @@ class Report:
         versions = ", ".join(f"{name} {number}" for name, number in _versions(self.target).items())
         return "\n".join(
             [
-                f"{self.target.name}: {self.target.count} x {self.target.family}, {self.name}, "
+                f"{self.target.name}: {self.target.num_chips} x {self.target.family}, {self.name}, "
                 f"{ppo.num_envs:,} games x {ppo.num_steps} steps, {ppo.update_epochs} epochs of "
                 f"{ppo.num_minibatches} minibatches, {self.config.network.dtype}",
                 "",
@@ -235,7 +236,7 @@ class Report:
 
     def _dollars(self, seconds: float) -> float | None:
         price = self.target.chip.dollars
-        return None if price is None else price * self.target.count * seconds / 3600
+        return None if price is None else price * self.target.num_chips * seconds / 3600
 
 
 def measure(options: TargetOptions) -> Report:
@@ -257,7 +258,7 @@ def _part(event: Event) -> str:
     return "learning" if "learning" in names else "rest"
 
 
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

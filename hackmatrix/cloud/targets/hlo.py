@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 _COMPUTATION = re.compile(r"(ENTRY )?%?([\w.-]+) \(.*\) -> .* \{$")
 _INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([a-z][\w-]*)\((.*)")
-_ARRAY = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
+_ARRAY = re.compile(r"[a-z]+(\d*)\w*\[([\d,]*)\]")
 _NAME = re.compile(r'op_name="([^"]*)"')
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
@@ -102,7 +102,7 @@ def _instruction(result: str, opcode: str, rest: str) -> Instruction:
     )
 
 
-def _sizes(kind: str, bits: str, dimensions: str) -> tuple[int, int]:
+def _sizes(bits: str, dimensions: str) -> tuple[int, int]:
     elements = 1
     for size in filter(None, dimensions.split(",")):
         elements *= int(size)

@@ -13,7 +13,7 @@ PROGRAM = """HloModule jit_f, is_scheduled=true
   %b = (s32[], s32[8]{0}) parameter(0)
   %x = s32[8]{0} get-tuple-element(%b), index=1
   %one = s32[] constant(1)
-  %f = s32[8]{0:T(128)} fusion(%x), kind=kCustom, calls=%fused, metadata={op_name="jit(f)/play/go"}
+  %f = s32[8]{0:T(128)} fusion(%x), calls=%fused, metadata={op_name="jit(f)/play/go"}
   ROOT %t = (s32[], s32[8]{0}) tuple(%one, %f)
 }
 
@@ -27,7 +27,7 @@ PROGRAM = """HloModule jit_f, is_scheduled=true
 %asks (a: (s32[], s32[8])) -> pred[] {
   %a = (s32[], s32[8]{0}) parameter(0)
   %y = s32[8]{0} get-tuple-element(%a), index=1
-  ROOT %any = pred[] fusion(%y), kind=kLoop, calls=%fused, backend_config={"estimated_cycles":"70"}
+  ROOT %any = pred[] fusion(%y), calls=%fused, backend_config={"estimated_cycles":"70"}
 }
 
 %small (s: s32[8]) -> s32[8] {
@@ -46,9 +46,9 @@ ENTRY %main (m: s32[8]) -> s32[8] {
   %start = (s32[8]{0}, s32[8]{0}, u32[]) copy-start(%m)
   %number = s32[] add(%zero, %zero)
   %u = (s32[], s32[8]{0}) tuple(%zero, %m)
-  %w = (s32[], s32[8]{0}) while(%u), condition=%counts, body=%body, metadata={op_name="jit(f)/play/while"}
-  %v = (s32[], s32[8]{0}) while(%w), condition=%asks, body=%body, metadata={op_name="jit(f)/play/roam/while"}
-  %k = (s32[], s32[8]{0}) while(%v), condition=%asks, body=%body, backend_config={"known_trip_count":{"n":"2"}}
+  %w = (s32[], s32[8]{0}) while(%u), condition=%counts, body=%body
+  %v = (s32[]) while(%w), condition=%asks, body=%body, metadata={op_name="jit(f)/play/roam/while"}
+  %k = (s32[]) while(%v), condition=%asks, body=%body, x={"known_trip_count":{"n":"2"}}
   %r = s32[8]{0} get-tuple-element(%k), index=1
   ROOT %d = s32[8]{0} conditional(%zero, %r, %r), branch_computations={%small, %large}
 }
