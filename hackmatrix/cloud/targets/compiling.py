@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from jax.stages import Traced
 
 from hackmatrix.cloud.targets import hlo, loops
 from hackmatrix.cloud.targets.chips import Target
-from hackmatrix.cloud.targets.topology import devices_of
 from hackmatrix.core.compiled.kept_programs import keep_programs_in
 from hackmatrix.core.devices.mesh import SHARDED, first_index, on_devices
 from hackmatrix.core.errors import UserError
@@ -51,17 +50,27 @@ class Program:
         return sum(each.times for each in found if each.by_index or not by_index)
 
 
-def compiled(target: Target, config: TrainConfig, programs: tuple[str, ...]) -> dict[str, Program]:
+def compiled(
+    target: Target,
+    devices: Sequence[jax.Device],
+    config: TrainConfig,
+    programs: Sequence[str] = PROGRAMS,
+) -> dict[str, Program]:
     """The programs of this training, those of `PROGRAMS` that are asked for.
 
+    Args:
+        target: what to compile for.
+        devices: its devices, of `topology.devices_of`.
+        config: settings of the training.
+        programs: keys of the result.
+
     Raises:
-        UserError: the target can't be described or compiled for here, its chips can't share the
-            games, or what is compiled does not fit into their memory.
+        UserError: the chips can't share the games, or what is compiled does not fit into their
+            memory.
     """
     # Kept programs have lost the names of their loops, and compiling is timed.
     keep_programs_in(None)
     jax.config.update("jax_enable_compilation_cache", False)
-    devices = devices_of(target)
     if config.num_groups % len(devices):
         raise UserError(
             f"{len(devices)} chips of {target.name} cannot share {config.ppo.num_envs:,} games "
@@ -113,13 +122,15 @@ def _reason(target: Target, error: str) -> str:
 
 def _rollout(trainer: Trainer) -> Traced:
     """The rollout of an update by itself."""
+    config = trainer.config
 
     def rollout(state: Any) -> Any:
-        share = trainer.config.num_envs // trainer.mesh.size
+        share = config.num_envs // trainer.mesh.size
         numbers = first_index(share) + jnp.arange(share)
         keys = UpdateKeys(state.seed, state.update)
         with jax.named_scope("rollout"):
-            return play(trainer.task, state.params, state.games, keys, numbers)[1].steps
+            made = play(trainer.task, state.params, state.games, keys, numbers, config.gamma)
+            return made[1].steps
 
     state = trainer.state_shape()
     specs = jax.tree.map(lambda x: x.sharding.spec, state)

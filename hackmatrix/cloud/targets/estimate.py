@@ -4,19 +4,17 @@ Nothing is measured: the report says what is assumed.
 """
 
 import dataclasses
-import platform
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import jax
+from typing import Any, NamedTuple
 
 from hackmatrix.cloud.targets import compiling
 from hackmatrix.cloud.targets.chips import AS_OF, CHIPS, Target, target_of
 from hackmatrix.cloud.targets.hlo import Event
 from hackmatrix.cloud.targets.options import TargetOptions
-from hackmatrix.core.version import __version__
+from hackmatrix.cloud.targets.topology import devices_of
+from hackmatrix.core import machine
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
@@ -44,6 +42,14 @@ _ROUNDED = 100_000_000  # steps of the training of which time and price are told
 _PARTS = ("undo", "begin step", "enemies", "finish step", "new stages")
 
 
+class Part(NamedTuple):
+    """What a part of an update takes on one chip."""
+
+    kernels: float
+    cycles: float  # by the compiler's estimate; 0 on GPUs, of which it makes none
+    seconds: float  # likely ones, with what the compiler does not estimate
+
+
 @dataclass(frozen=True)
 class Report:
     """What was compiled for a target, and the speed that follows."""
@@ -52,6 +58,7 @@ class Report:
     config: TrainConfig
     name: str  # of the configuration
     programs: dict[str, compiling.Program]
+    versions: dict[str, str]
 
     @property
     def update(self) -> compiling.Program:
@@ -78,14 +85,15 @@ class Report:
         share = (chips or self.target.num_chips) / self.target.num_chips
         return self.config.ppo.batch_size * share / self.seconds(level, chips)
 
-    def parts(self) -> dict[str, tuple[float, float]]:
-        """Kernels and likely seconds of an update by part, those of a step as long as one step."""
-        kernels: dict[str, float] = defaultdict(float)
+    def parts(self) -> dict[str, Part]:
+        """The parts of an update, by name."""
+        kernels, cycles = defaultdict[str, float](float), defaultdict[str, float](float)
         for each in self.update.events:
             if each.kind == "kernel":
                 kernels[_part(each)] += each.times
+                cycles[_part(each)] += each.times * (each.cycles or 0)
         seconds = self._by_part("likely")
-        return {part: (kernels[part], seconds[part]) for part in seconds}
+        return {part: Part(kernels[part], cycles[part], seconds[part]) for part in seconds}
 
     def most_games(self) -> int:
         """Games of which an update fits into a chip's memory, as a power of two: by proportion."""
@@ -146,10 +154,7 @@ class Report:
             },
             "all_reduces": exchanges,
             "all_reduced_bytes": moved,
-            "parts": {
-                part: {"kernels": kernels, "seconds": seconds}
-                for part, (kernels, seconds) in self.parts().items()
-            },
+            "parts": {name: part._asdict() for name, part in self.parts().items()},
             "steps_per_second": {level: self.steps_per_second(level) for level in COSTS},
             "costs": {level: dataclasses.asdict(costs) for level, costs in COSTS.items()},
             "hours_per_100M": _ROUNDED / likely / 3600,
@@ -157,14 +162,15 @@ class Report:
             "fits": self.fits(),
             "most_games_of_a_chip": self.most_games(),
             "unknown_loops": self.update.unknown_loops,
-            "date": AS_OF.isoformat(),
-            "versions": _versions(self.target),
+            "prices_of": AS_OF.isoformat(),
+            "versions": self.versions,
         }
 
     def text(self) -> str:
         """The figures as text."""
         ppo, chip = self.config.ppo, self.target.chip
         exchanges, moved = self.all_reduces
+        most = self.most_games()
         rates = {level: self.steps_per_second(level) for level in COSTS}
         rows = [("program", "CPU s", "MB a chip", "GFLOP", "kernels", "by index")]
         for name, each in self.programs.items():
@@ -179,12 +185,12 @@ class Report:
                     f"{by_index:,.0f}",
                 )
             )
-        parts = [("part", "kernels", "microseconds")]
-        for part, (kernels, seconds) in self.parts().items():
-            steps = 1 if part in ("learning", "products", "rest") else ppo.num_steps
-            what = f"{part}, an update" if steps == 1 else f"{part}, a step"
-            parts.append((what, f"{kernels / steps:,.0f}", f"{seconds / steps * 1e6:,.0f}"))
-        versions = ", ".join(f"{name} {number}" for name, number in _versions(self.target).items())
+        parts = [("part", "kernels", "cycles", "microseconds")]
+        for name, part in self.parts().items():
+            steps = 1 if name in ("learning", "products", "rest") else ppo.num_steps
+            each = [f"{x / steps:,.0f}" for x in (*part[:2], part.seconds * 1e6)]
+            parts.append((f"{name}, {'an update' if steps == 1 else 'a step'}", *each))
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return "\n".join(
             [
                 f"{self.target.name}: {self.target.num_chips} x {self.target.family}, {self.name}, "
@@ -196,8 +202,10 @@ class Report:
                 *_table(parts),
                 "",
                 f"all-reduces of an update: {exchanges:,.0f}, {moved / 1e6:,.0f} MB",
-                f"fits on one chip of {', '.join(self.fits()) or 'none'}; at most "
-                f"{self.most_games():,} games a chip here, by proportion",
+                f"memory of an update: {self.update.memory / 1e6:,.0f} of {chip.memory / 1e6:,.0f} "
+                f"MB a chip; it fits a chip of {', '.join(self.fits()) or 'none'}",
+                f"largest batch, by proportion: {most:,} games a chip, "
+                f"{most * self.target.num_chips * ppo.num_steps:,} transitions",
                 f"estimate: {rates['likely']:,.0f} steps/s ({rates['low']:,.0f} to "
                 f"{rates['high']:,.0f}); nothing was measured",
                 *self._assumptions(),
@@ -205,7 +213,7 @@ class Report:
                 f"{versions}; facts of chips and prices of {AS_OF.isoformat()}",
                 *(f"counted once, of unknown length: {loop}" for loop in self.update.unknown_loops),
             ]
-        ) + (f"\nmemory: {self.update.memory / 1e6:,.0f} of {chip.memory / 1e6:,.0f} MB a chip")
+        )
 
     def _assumptions(self) -> list[str]:
         costs = [COSTS[level] for level in ("low", "likely", "high")]
@@ -242,10 +250,12 @@ class Report:
 def measure(options: TargetOptions) -> Report:
     """Compiles for the target and estimates."""
     target = target_of(options.target)
+    devices = devices_of(target)
     flags = {} if options.num_envs is None else {"num_envs": options.num_envs}
     config, _ = resolve(flags, read_config(options.config))
-    programs = compiling.compiled(target, config, compiling.PROGRAMS)
-    return Report(target, config, str(options.config), programs)
+    programs = compiling.compiled(target, devices, config)
+    versions = machine.versions("libtpu" if target.is_tpu else "jax-cuda12-pjrt")
+    return Report(target, config, str(options.config), programs, versions)
 
 
 def _part(event: Event) -> str:
@@ -273,15 +283,3 @@ def _time(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def _versions(target: Target) -> dict[str, str]:
-    from importlib.metadata import version
-
-    compiler = "libtpu" if target.is_tpu else "jax-cuda12-pjrt"
-    names = {name: version(name) for name in (compiler,)}
-    return {
-        "hackmatrix": __version__,
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-    } | names

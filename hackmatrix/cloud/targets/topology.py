@@ -49,7 +49,6 @@ def devices_of(target: Target) -> list[jax.Device]:
     Raises:
         UserError: the compiler for it is not installed, or does not make them.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     jax.config.update("jax_platforms", "cpu")
     need("libtpu" if target.is_tpu else "jax_plugins")
     try:

@@ -295,7 +295,8 @@ class Trainer:
             return self._update(state, hyper)
 
         update = of_agent if len(self.agents) == 1 else self._over_agents(of_agent)
-        result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: update(s), state)
+        with jax.named_scope("updates"):
+            result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: update(s), state)
         return result
 
     def _update(self, state: TrainState, hyper: Hyperparameters) -> TrainState:
