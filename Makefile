@@ -90,6 +90,8 @@ $(TARGETS)/.ready: $(READY)
 	@$(BIN)/python -c "import site; print(f'import site; site.addsitedir({site.getsitepackages()[0]!r})')" \
 	    > $$($(TARGETS)/bin/python -c "import site; print(site.getsitepackages()[0])")/venv.pth
 	@$(TARGETS)/bin/pip install --quiet "jax[tpu,cuda12-local]==$$($(BIN)/python -c 'import jax; print(jax.__version__)')"
+	@sed "1s|.*|#!$(abspath $(TARGETS))/bin/python|" $(BIN)/hackmatrix > $(TARGETS)/bin/hackmatrix
+	@chmod +x $(TARGETS)/bin/hackmatrix
 	@touch $@
 
 .PHONY: help setup train test commands slow format lint docs bench classic targets sb3 lock clean

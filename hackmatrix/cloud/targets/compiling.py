@@ -54,15 +54,15 @@ def compiled(
     target: Target,
     devices: Sequence[jax.Device],
     config: TrainConfig,
-    programs: Sequence[str] = PROGRAMS,
+    programs: Sequence[str],
 ) -> dict[str, Program]:
-    """The programs of this training, those of `PROGRAMS` that are asked for.
+    """Some of the `PROGRAMS` of this training.
 
     Args:
         target: what to compile for.
         devices: its devices, of `topology.devices_of`.
         config: settings of the training.
-        programs: keys of the result.
+        programs: which, the keys of the result.
 
     Raises:
         UserError: the chips can't share the games, or what is compiled does not fit into their

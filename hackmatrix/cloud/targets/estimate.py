@@ -38,6 +38,7 @@ COSTS = {
     "high": Costs(by_index=0.0, exchange=10e-6, kernel=2e-6, choice=5e-6, products=0.6),
 }
 _PASSES = 3  # times that a GPU's kernel moves as many bytes as its result has
+_SIZES = (1, 4, 16, 64)  # chips of larger and smaller TPUs of which the speed is told
 _ROUNDED = 100_000_000  # steps of the training of which time and price are told
 _PARTS = ("undo", "begin step", "enemies", "finish step", "new stages")
 
@@ -84,6 +85,11 @@ class Report:
         """Estimated steps of all games in a second; arguments as `seconds`."""
         share = (chips or self.target.num_chips) / self.target.num_chips
         return self.config.ppo.batch_size * share / self.seconds(level, chips)
+
+    def by_chips(self) -> dict[int, float]:
+        """Likely steps a second of TPUs with other numbers of chips, as many games on each."""
+        sizes = _SIZES if self.target.is_tpu else ()
+        return {chips: self.steps_per_second("likely", chips) for chips in sizes}
 
     def parts(self) -> dict[str, Part]:
         """The parts of an update, by name."""
@@ -156,6 +162,7 @@ class Report:
             "all_reduced_bytes": moved,
             "parts": {name: part._asdict() for name, part in self.parts().items()},
             "steps_per_second": {level: self.steps_per_second(level) for level in COSTS},
+            "steps_per_second_by_chips": self.by_chips(),
             "costs": {level: dataclasses.asdict(costs) for level, costs in COSTS.items()},
             "hours_per_100M": _ROUNDED / likely / 3600,
             "dollars_per_100M": self._dollars(_ROUNDED / likely),
@@ -209,6 +216,7 @@ class Report:
                 f"estimate: {rates['likely']:,.0f} steps/s ({rates['low']:,.0f} to "
                 f"{rates['high']:,.0f}); nothing was measured",
                 *self._assumptions(),
+                *self._sizes(),
                 self._price(rates),
                 f"{versions}; facts of chips and prices of {AS_OF.isoformat()}",
                 *(f"counted once, of unknown length: {loop}" for loop in self.update.unknown_loops),
@@ -234,6 +242,12 @@ class Report:
             f"  {each('products', 100, ' %')} of the peak; loops as `benchmarks.loops` counts",
         ]
 
+    def _sizes(self) -> list[str]:
+        if not (rates := self.by_chips()):
+            return []
+        sizes = ", ".join(f"{rate:,.0f} on {chips}" for chips, rate in rates.items())
+        return [f"with as many games a chip, likely steps/s: {sizes}"]
+
     def _price(self, rates: dict[str, float]) -> str:
         times = {level: _ROUNDED / rate for level, rate in rates.items()}
         took = f"100M steps take {_time(times['likely'])} ({_time(times['high'])} to "
@@ -247,15 +261,15 @@ class Report:
         return None if price is None else price * self.target.num_chips * seconds / 3600
 
 
-def measure(options: TargetOptions) -> Report:
-    """Compiles for the target and estimates."""
+def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS) -> Report:
+    """Compiles programs for the target, the update among them, and estimates."""
     target = target_of(options.target)
     devices = devices_of(target)
     flags = {} if options.num_envs is None else {"num_envs": options.num_envs}
     config, _ = resolve(flags, read_config(options.config))
-    programs = compiling.compiled(target, devices, config)
+    made = compiling.compiled(target, devices, config, programs)
     versions = machine.versions("libtpu" if target.is_tpu else "jax-cuda12-pjrt")
-    return Report(target, config, str(options.config), programs, versions)
+    return Report(target, config, str(options.config), made, versions)
 
 
 def _part(event: Event) -> str:
