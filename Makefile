@@ -29,7 +29,7 @@ test: $(READY)  ## the quick test suite, a few minutes
 commands: $(READY)  ## each command of the documents once, as a user runs it, in its smallest size
 	$(BIN)/pytest tests/commands -m "not slow" -n 3 --dist worksteal
 
-slow: $(READY) $(TARGETS)/.ready  ## the full, long test suites
+slow: $(READY)  ## the full, long test suites
 	$(BIN)/pytest -m slow --override-ini "norecursedirs=.*"  # tests/commands too
 
 format: $(READY)  ## put style and format right

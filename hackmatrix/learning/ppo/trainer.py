@@ -143,7 +143,13 @@ class Trainer:
 
     def _set_inputs(self, config: PPOConfig, course: Course) -> None:
         self.config = config
-        self.hyper = Hyperparameters.of(config, course).as_arrays()
+        self._hyper = Hyperparameters.of(config, course).as_arrays()
+
+    @property
+    def hyper(self) -> Hyperparameters:
+        """The hyperparameters, on the devices."""
+        placed: Hyperparameters = mesh.put(self._hyper, mesh.shardings(self.mesh, mesh.REPLICATED))
+        return placed
 
     def init(self, seed: int, update: int = 0) -> TrainState:
         """The state of a run that starts at this update: fresh params, new games.
@@ -170,7 +176,7 @@ class Trainer:
         """The program of `run`, traced: nothing of it runs, so the devices need not be there."""
         whole = mesh.shardings(self.mesh, mesh.REPLICATED)
         hyper = jax.tree.map(
-            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=whole), self.hyper
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=whole), self._hyper
         )
         count = jax.ShapeDtypeStruct((), jnp.int32)
         made: Traced = self._run.trace(self.state_shape(), count, hyper)
@@ -178,8 +184,7 @@ class Trainer:
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
-        hyper = mesh.put(self.hyper, mesh.shardings(self.mesh, mesh.REPLICATED))
-        made_from = state, jnp.int32(num_updates), hyper
+        made_from = state, jnp.int32(num_updates), self.hyper
         made: TrainState = self._program("run", self._run, made_from)(*made_from)
         return made
 
