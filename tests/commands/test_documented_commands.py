@@ -66,7 +66,8 @@ TARGETS = ROOT / ".venv-targets"
 # These compile for most of a minute and more: searches, a curriculum's starts, everything anew, and
 # what differs from a quick line only in what else is compiled.
 SLOW = re.compile(
-    r".*(?:bench compile|bench target|make bench|make docs|make targets|--search |@|analyse|teach|--curricul|"
+    r".*(?:bench compile|bench target|make bench|make docs|make targets|--search |@|"
+    r"analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|"
     r"benchmarks\.(?:search|mutation|recipe|networks|multi_task|scaling --rep|weak|coverage|"
