@@ -38,7 +38,7 @@ COSTS = {
     "high": Costs(by_index=0.0, exchange=10e-6, kernel=2e-6, choice=5e-6, products=0.6),
 }
 _PASSES = 3  # times that a GPU's kernel moves as many bytes as its result has
-_SIZES = (1, 4, 16, 64)  # chips of larger and smaller TPUs of which the speed is told
+_SIZES = (1, 4, 16, 32)  # chips of larger and smaller TPUs of which the speed is told
 _ROUNDED = 100_000_000  # steps of the training of which time and price are told
 _PARTS = ("undo", "begin step", "enemies", "finish step", "new stages")
 
