@@ -60,6 +60,7 @@ _rounds: dict[str, list[int]] = defaultdict(list)
 
 def _counted_while(goes_on: Callable[..., Any], body: Callable[..., Any], carry: Any) -> Any:
     """`lax.while_loop`, whose rounds are noted."""
+    made: Any
     carry, made = lax.while_loop(
         lambda both: goes_on(both[0]), lambda both: (body(both[0]), both[1] + 1), (carry, 0)
     )

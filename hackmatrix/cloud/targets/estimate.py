@@ -192,11 +192,12 @@ class Report:
                     f"{by_index:,.0f}",
                 )
             )
-        parts = [("part", "kernels", "cycles", "microseconds")]
+        parts: list[tuple[str, ...]] = [("part", "kernels", "cycles", "microseconds")]
         for name, part in self.parts().items():
             steps = 1 if name in ("learning", "products", "rest") else ppo.num_steps
-            each = [f"{x / steps:,.0f}" for x in (*part[:2], part.seconds * 1e6)]
-            parts.append((f"{name}, {'an update' if steps == 1 else 'a step'}", *each))
+            what = f"{name}, {'an update' if steps == 1 else 'a step'}"
+            figures = part.kernels, part.cycles, part.seconds * 1e6
+            parts.append((what, *(f"{figure / steps:,.0f}" for figure in figures)))
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return "\n".join(
             [
