@@ -3,6 +3,7 @@
 
 BIN := .venv/bin
 BENCH := .venv-bench
+TARGETS := .venv-targets
 READY := .venv/.ready
 LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
     --no-header --no-emit-index-url --no-emit-find-links
@@ -54,6 +55,8 @@ bench: $(BENCH)/.ready  ## speed beside environments of other libraries, which g
 classic: $(READY)  ## learning curves of classic control over ten seeds, next to published ones
 	$(BIN)/python -m benchmarks.classic $(FLAGS)
 
+targets: $(TARGETS)/.ready  ## compilers for TPUs and NVIDIA's GPUs, which go into .venv-targets
+
 sb3: $(READY)  ## Stable-Baselines3 with torch for CPUs, into .venv; then its tests run too
 	$(BIN)/pip install torch==2.13.0
 	$(BIN)/pip install --editable '.[sb3]'
@@ -64,7 +67,7 @@ lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest
 	    --output-file requirements-bench.lock $(LOCK_FLAGS)
 
 clean:  ## remove .venv and caches; runs stay
-	rm -rf .venv .venv-bench .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-bench .venv-targets .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	rm -f hackmatrix/game/native/*.so
 	find benchmarks hackmatrix tests -name __pycache__ -exec rm -rf {} +
 
@@ -80,4 +83,15 @@ $(BENCH)/.ready: requirements-bench.lock
 	@SETUP_VENV=$(BENCH) SETUP_LOCK=requirements-bench.lock .ci/setup $(PYTHON)
 	@touch $@
 
-.PHONY: help setup train test commands slow format lint docs bench classic sb3 lock clean
+# Apart, because with libtpu JAX looks for a TPU each time it starts; all else is that of .venv.
+$(TARGETS)/.ready: $(READY)
+	@rm -rf $(TARGETS)
+	@$(BIN)/python -m venv $(TARGETS)
+	@$(BIN)/python -c "import site; print(f'import site; site.addsitedir({site.getsitepackages()[0]!r})')" \
+	    > $$($(TARGETS)/bin/python -c "import site; print(site.getsitepackages()[0])")/venv.pth
+	@$(TARGETS)/bin/pip install --quiet "jax[tpu,cuda12-local]==$$($(BIN)/python -c 'import jax; print(jax.__version__)')"
+	@sed "1s|.*|#!$(abspath $(TARGETS))/bin/python|" $(BIN)/hackmatrix > $(TARGETS)/bin/hackmatrix
+	@chmod +x $(TARGETS)/bin/hackmatrix
+	@touch $@
+
+.PHONY: help setup train test commands slow format lint docs bench classic targets sb3 lock clean

@@ -17,6 +17,7 @@ EXTRAS = {
     **dict.fromkeys(("gymnax", "six"), "classic"),
     **dict.fromkeys(("onnx", "safetensors"), "exchange"),
     **dict.fromkeys(("sb3_contrib", "stable_baselines3", "torch"), "sb3"),
+    **dict.fromkeys(("jax_plugins", "libtpu"), "targets"),
     **dict.fromkeys(("rich", "textual"), "terminal"),
     "PIL": "film",
     "imageio_ffmpeg": "mp4",
@@ -25,7 +26,12 @@ EXTRAS = {
     "optuna": "tune",
     "wandb": "wandb",
 }
-_NAMES = {"google": "google-cloud-storage", "imageio_ffmpeg": "imageio-ffmpeg", "PIL": "pillow"}
+_NAMES = {
+    "google": "google-cloud-storage",
+    "imageio_ffmpeg": "imageio-ffmpeg",
+    "jax_plugins": "jax-cuda12-plugin",
+    "PIL": "pillow",
+}
 _NOTES = {"sb3": " (before it, `pip install torch==2.13.0` where there is only a CPU)"}
 
 

@@ -75,9 +75,14 @@ class EnvironmentConfig:
             return ("--env", self.env)
         return ("--task-list", f"[{', '.join(self.task_list)}]")
 
-    def make(self) -> "Environment":
-        """The environment with this name, which is also the one of evaluations."""
-        return make_environment(self.name, self.observation, self.max_episode_steps, self.reward)
+    def make(self, engine: str = "auto") -> "Environment":
+        """The environment with this name, which is also the one of evaluations.
+
+        Args:
+            engine: engine that plays HackMatrix; "auto" chooses for the devices of this process.
+        """
+        settings = self.observation, self.max_episode_steps, self.reward
+        return make_environment(self.name, *settings, engine)
 
     def trained(self, env: "Environment") -> "Environment":
         """The environment to train on; evaluations always play the real game."""

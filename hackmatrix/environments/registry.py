@@ -132,6 +132,7 @@ def make_environment(
     observation: str = "full",
     max_episode_steps: int | None = None,
     reward: str = "game",
+    engine: str = "auto",
 ) -> "Environment":
     """Makes the environment of a run from its settings.
 
@@ -140,6 +141,7 @@ def make_environment(
         observation: layout of the features that networks read of HackMatrix's compact observations;
             ignored by others.
         reward: reward of HackMatrix, "game" or "progress"; ignored by others.
+        engine: engine that plays HackMatrix; ignored by others.
         max_episode_steps: number of actions after which an episode is truncated; None for the
             environment's default limit.
 
@@ -150,7 +152,7 @@ def make_environment(
     if TOGETHER in known:
         return _with_tasks(
             [
-                make_environment(task, observation, max_episode_steps, reward)
+                make_environment(task, observation, max_episode_steps, reward, engine)
                 for task in known.split(TOGETHER)
             ]
         )
@@ -160,6 +162,7 @@ def make_environment(
     if known == ENVIRONMENT_ID:
         options["layout"] = observation
         options["reward"] = reward
+        options["engine"] = engine
     return make(name, **options)
 
 

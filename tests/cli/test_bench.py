@@ -1,12 +1,11 @@
 """The command `hackmatrix bench`: help, usage errors, and what is not imported."""
 
-import importlib
 import subprocess
 import sys
 
 import pytest
 
-from hackmatrix.cli.bench import BENCHMARKS
+from hackmatrix.cli.bench import BENCHMARKS, measure_of
 from hackmatrix.cli.main import main
 
 
@@ -18,6 +17,8 @@ from hackmatrix.cli.main import main
         (["env", "--repeats", "0"], "--repeats: must be at least 1, got 0"),
         (["env", "--play", "easy"], "--play: must be one of random, harder, got 'easy'"),
         (["env", "--num-env", "8"], "did you mean --num-envs?"),
+        (["target", "v9-8"], "target 'v9-8': expected h100, h200 or a TPU"),
+        (["target", "v3-8"], "target v3-8: nothing compiles for v3; there are h100, "),
     ],
 )
 def test_wrong_usage_is_one_line(
@@ -46,8 +47,7 @@ def test_help_of_each_has_an_example(capsys: pytest.CaptureFixture[str], name: s
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_each_takes_the_options_of_the_command(name: str) -> None:
-    measure = importlib.import_module(f"hackmatrix.research.bench.{name}").measure
-    assert measure.__annotations__["options"] is BENCHMARKS[name].options
+    assert measure_of(name).__annotations__["options"] is BENCHMARKS[name].options
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -61,15 +61,17 @@ class Row(NamedTuple):
 
 NEW_RUN = ("**/new/final_params.npz", "**/new/metrics.jsonl", "**/new/checkpoints/*/manifest.json")
 PARAMS = ("**/*.npz",)
+TARGETS = ROOT / ".venv-targets"
 
 # These compile for most of a minute and more: searches, a curriculum's starts, everything anew, and
 # what differs from a quick line only in what else is compiled.
 SLOW = re.compile(
-    r".*(?:bench compile|make bench|make docs|--search |@|analyse|teach|--curricul|"
+    r".*(?:bench compile|bench target|make bench|make docs|make targets|--search |@|"
+    r"analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|"
     r"benchmarks\.(?:search|mutation|recipe|networks|learners|multi_task|scaling --rep|weak|"
-    r"coverage|install_sizes|figures))"
+    r"coverage|install_sizes|figures|loops))"
 )
 
 # The first that fits a line holds.
@@ -160,6 +162,7 @@ ROWS = [
         prints=r"[KM]i?B|bytes",
     ),
     Row(r"hackmatrix bench compile", "--repeats 1"),
+    Row(r"\.venv-targets/bin/hackmatrix bench target", "--num-envs 256", "nothing was measured"),
     Row(r"hackmatrix analyse", prints="network"),
     Row(r"hackmatrix serve|hackmatrix-game", prints=r'"actionIndex"|"validActions"|"observation"'),
     Row(r"python -m benchmarks.bridge", "--steps 100 --repeats 1 --starts 1", "step"),
@@ -169,6 +172,7 @@ ROWS = [
     Row(r"python -m benchmarks.licenses", prints=r"\| MIT \|"),
     Row(r"python -m benchmarks.mutation", "--count 1", prints="killed"),
     Row(r"python -m benchmarks.learning", writes=("benchmarks/learning.svg",)),
+    Row(r"python -m benchmarks.loops", "--num-envs 16 --num-steps 2", "batch.for_few"),
     Row(r"python -m benchmarks.multi_task", "--timesteps 64 --num-seeds 1 --episodes 2"),
     Row(r"python -m benchmarks.newcomer", "--games 1", prints="cleared stage 1"),
     Row(
@@ -246,6 +250,7 @@ ROWS = [
         writes=("peers.md", "peers.svg"),
     ),
     Row(r"make slow", env={"PYTEST_ADDOPTS": "tests/agents/networks"}, prints="passed"),
+    Row(r"make targets", writes=(".venv-targets/.ready",), prints=""),
     Row(r"make docs", writes=("build/site/index.html",)),
     Row(r"make clean", prints="rm -rf"),
     Row(r"make lock", prints="uv pip compile", writes=("requirements*.lock",)),
@@ -333,7 +338,8 @@ def test_what_the_documents_mention_is_run() -> None:
 
 @pytest.mark.parametrize("name", [*(f"hackmatrix {name}" for name in subcommands()), *targets()])
 def test_every_subcommand_and_target_is_run(name: str) -> None:
-    assert name in RUN_BY_CI or any(line == name or line.startswith(f"{name} ") for line in LINES)
+    run = [f"{line.removeprefix(f'{TARGETS.name}/bin/')} " for line in LINES]
+    assert name in RUN_BY_CI or any(line.startswith(f"{name} ") for line in run)
 
 
 def cases() -> Iterator[Any]:
@@ -353,6 +359,8 @@ def test_command(line: str, wheel: bool, places: Places, tmp_path: Path) -> None
         pytest.importorskip("torch", reason="`make sb3` installs torch, which is not locked")
     if ("page --export" in line or "--pyodide" in line) and not shutil.which("npm"):
         pytest.skip("npm, which brings Pyodide, is not installed")
+    if line.startswith(".venv-targets") and not TARGETS.exists():
+        pytest.skip("`make targets` has not made .venv-targets")
     if "page_pictures" in line:
         find_browser()
     run = Run(line, row, places, tmp_path, wheel=wheel)
@@ -383,6 +391,8 @@ class Run:
         else:
             copy_of_the_repository(self.folder)
             (self.folder / ".venv").symlink_to(ROOT / ".venv")
+            if line.startswith(TARGETS.name):
+                (self.folder / TARGETS.name).symlink_to(TARGETS)
         binaries = places.wheel if wheel else ROOT / ".venv" / "bin"
         places.prepare(self.folder, line)
         self.environment = places.environment(binaries) | row.env

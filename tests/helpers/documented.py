@@ -10,7 +10,7 @@ from paths import DOCS, ROOT
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 _OURS = re.compile(
-    r"(?:for i in|(?:\.venv/bin/)?(?:hackmatrix|hackmatrix-game|make)(?![\w./-]|\()"
+    r"(?:for i in|(?:\.venv(?:-targets)?/bin/)?(?:hackmatrix|hackmatrix-game|make)(?![\w./-]|\()"
     r"|python3? (?:-m (?:benchmarks|hackmatrix)\.|scripts/|-c \"import hackmatrix))"
 )
 _GAP = re.compile(r"\.\.\.|\[FILE]|\b(?:RUN|FILE|DIR|POSITION|N|A B|module:function)\b")
@@ -52,7 +52,7 @@ def _parts(line: str) -> tuple[list[str], set[str], list[str]]:
     program = re.match(r"python3? (?:-m )?\S+|\S+", line)
     assert program
     rest = line[program.end() :].split()
-    words = [program[0].removeprefix(".venv/bin/")]
+    words = [program[0].removeprefix(".venv/bin/").removeprefix(".venv-targets/bin/")]
     while rest and re.fullmatch(r"[a-z][a-z0-9]+", rest[0]) and "gap" not in rest[0]:
         words.append(rest.pop(0))
     flags = {word for word in rest if word.startswith("--")}

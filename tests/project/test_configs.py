@@ -1,6 +1,7 @@
 """The files of settings in the package."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,16 @@ def test_the_large_batch_is_scaled_as_the_original_found_best() -> None:
     assert (config.ppo.num_minibatches, config.ppo.update_epochs, config.ppo.lr) == (32, 2, 6.25e-5)
 
 
-def test_a_tpu_has_minibatches_of_the_same_size_on_each_chip() -> None:
-    config, _ = resolve({}, read_config(CONFIGS / "tpu_v4_8.yaml"))
-    assert config.run.tpu_cores == 4
-    assert config.ppo.batch_size // config.ppo.num_minibatches // 4 == 8192
+def test_a_tpu_trains_as_best_does_in_larger_batches() -> None:
+    tpu, best = (
+        resolve({}, read_config(CONFIGS / f"{name}.yaml"))[0] for name in ("tpu_v4_8", "best")
+    )
+    larger = ("num_envs", "num_minibatches", "total_timesteps", "lr")
+    assert replace(tpu.ppo, **{name: getattr(best.ppo, name) for name in larger}) == best.ppo
+    assert replace(tpu.network, dtype="float32") == best.network
+    assert tpu.environment == best.environment
+    assert tpu.run.tpu_cores == 4
+    assert tpu.ppo.batch_size // tpu.ppo.num_minibatches // 4 == 4_096  # docs/scaling.md
 
 
 def test_a_name_means_a_file_of_the_package(

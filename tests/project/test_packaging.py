@@ -130,6 +130,7 @@ def test_the_extra_of_every_package_that_may_be_missing_brings_it() -> None:
         # These come with another one.
         "jaxlib": "jax",
         "google_crc32c": "google-cloud-storage",
+        **dict.fromkeys(("jax_plugins", "libtpu"), "jax"),
         **dict.fromkeys(("stable_baselines3", "torch"), "sb3-contrib"),
     }
     for module, extra in MODULES.items():
@@ -139,7 +140,7 @@ def test_the_extra_of_every_package_that_may_be_missing_brings_it() -> None:
 
 def test_all_is_every_extra_of_users_but_what_brings_torch() -> None:
     (everything,) = map(Requirement, EXTRAS["all"])
-    assert everything.extras == EXTRAS.keys() - {"all", "bench", "sb3"}
+    assert everything.extras == EXTRAS.keys() - {"all", "bench", "sb3", "targets"}
 
 
 def test_no_file_names_a_package_registry() -> None:

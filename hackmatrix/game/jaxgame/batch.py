@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from hackmatrix.game.jaxgame import enemy_turn, game, undo
-from hackmatrix.game.jaxgame.control_flow import select, where
+from hackmatrix.game.jaxgame.control_flow import select, where, while_loop
 from hackmatrix.game.jaxgame.enemy_turn import Ground, Movement
 from hackmatrix.game.jaxgame.observation import record_words
 from hackmatrix.game.jaxgame.stage import (
@@ -91,16 +91,22 @@ def step(
         restarts: whether a game that has ended or been truncated is replaced by the next episode of
             its stream; otherwise one that has ended stays as it is.
     """
-    newest_saved = _newest_saved(state, action == FIRST_PROGRAM + ProgramId.UNDO)
-    state, taken = game.begin_step(state, action, newest_saved)
-    state, movement, ground = enemy_turn.begin_movement(state, taken.enemies_move)
-    movement = _move_enemies(movement, ground)
-    state, outcome = game.finish_step(state, taken, movement)
-    state = _save(state, taken.enemies_move)
+    with jax.named_scope("undo"):
+        newest_saved = _newest_saved(state, action == FIRST_PROGRAM + ProgramId.UNDO)
+    with jax.named_scope("begin step"):
+        state, taken = game.begin_step(state, action, newest_saved)
+    with jax.named_scope("enemies"):
+        state, movement, ground = enemy_turn.begin_movement(state, taken.enemies_move)
+        movement = _move_enemies(movement, ground)
+    with jax.named_scope("finish step"):
+        state, outcome = game.finish_step(state, taken, movement)
+    with jax.named_scope("undo"):
+        state = _save(state, taken.enemies_move)
     over, stage, score, owned = state.over, state.stage, state.player.score, state.owned
     ended = over != Ending.RUNNING if stops is None else (over != Ending.RUNNING) | stops
     due = _Due(outcome.begins_stage, ended & restarts)
-    state, observation, final_observation = _begin_due(state, due)
+    with jax.named_scope("new stages"):  # and all observations
+        state, observation, final_observation = _begin_due(state, due)
     return state, Step(
         parts=outcome.parts,
         stage_completed=outcome.stage_completed,
@@ -140,7 +146,7 @@ def _newest_saved(state: State, needed: jax.Array) -> jax.Array:
         return columns, left.at[chosen].set(False, mode="drop")
 
     start = jnp.zeros((words, games), jnp.uint32), needed
-    columns, _ = lax.while_loop(lambda carry: carry[1].any(), fetch, start)
+    columns, _ = while_loop(lambda carry: carry[1].any(), fetch, start)
     return columns
 
 
@@ -157,7 +163,7 @@ def _move_enemies(movement: Movement, ground: Ground) -> Movement:
         return movement.to_act.any()
 
     def act_all(until: int, movement: Movement, ground: Ground) -> Movement:
-        return lax.while_loop(
+        return while_loop(
             lambda movement: jnp.sum(acts(movement)) > until,
             lambda movement: enemy_turn.act(movement, ground),
             movement,
@@ -208,7 +214,7 @@ def _first_valid_layout(plan: Plan) -> jax.Array:
 
     nothing = jnp.zeros(games, jnp.int32)
     start = _Tries(nothing, nothing + LAYOUT_TRIES)
-    return lax.while_loop(lambda tries: wanting(tries).any(), try_some, start).found
+    return while_loop(lambda tries: wanting(tries).any(), try_some, start).found
 
 
 def _is_valid(plan: Plan, attempt: jax.Array) -> jax.Array:
@@ -279,7 +285,7 @@ def _begin_due(state: State, due: _Due) -> tuple[State, jax.Array, jax.Array]:
 
     rows = state.saved.rows  # no new stage needs them
     nothing = jnp.zeros((due.begins.size, RECORD_SIZE), jnp.uint8)
-    end = lax.while_loop(
+    end = while_loop(
         lambda now: now.is_first | (now.due.begins | now.due.restarts).any(),
         begin_and_observe,
         _Progress(undo.without_rows(state), due, nothing, nothing, jnp.bool(True)),
@@ -319,4 +325,4 @@ def for_few(due: jax.Array, rule: Callable[..., Any], games: Any, *others: Any) 
         made = rule(_gather(games, chosen), *_gather(others, chosen))
         return _scatter(games, chosen, made), left.at[chosen].set(False, mode="drop")
 
-    return lax.while_loop(lambda carry: carry[1].any(), some, (games, due))[0]
+    return while_loop(lambda carry: carry[1].any(), some, (games, due))[0]

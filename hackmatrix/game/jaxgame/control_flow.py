@@ -83,7 +83,9 @@ def repeat(count: jax.Array, body: Callable[[jax.Array, _Tree], _Tree], carry: _
 
     The body must change nothing if i is not below its own game's count.
     """
-    return lax.fori_loop(0, lax.reduce_max(count, range(count.ndim)), body, for_all(carry, count))
+    with jax.named_scope(name_of(body)):
+        most = lax.reduce_max(count, range(count.ndim))
+        return lax.fori_loop(0, most, body, for_all(carry, count))
 
 
 def repeat_while(
@@ -93,4 +95,20 @@ def repeat_while(
 
     The body must change nothing for games that do not.
     """
-    return lax.while_loop(lambda carry: any_game(wants_more(carry)), body, carry)
+    return while_loop(lambda carry: any_game(wants_more(carry)), body, carry)
+
+
+def while_loop(
+    goes_on: Callable[[_Tree], jax.Array], body: Callable[[_Tree], _Tree], carry: _Tree
+) -> _Tree:
+    """`lax.while_loop` under the name of the function that it is written in.
+
+    Profiles then name each loop, and `cloud/targets/loops.py` finds it.
+    """
+    with jax.named_scope(name_of(body)):
+        return lax.while_loop(goes_on, body, carry)
+
+
+def name_of(body: Callable[..., Any]) -> str:
+    """The module and the function that a loop's body is written in, as `stage.draw_layout`."""
+    return f"{body.__module__.rpartition('.')[2]}.{body.__qualname__.partition('.')[0]}"

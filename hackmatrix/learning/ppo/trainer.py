@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from flax import struct
 from jax.sharding import PartitionSpec
-from jax.stages import Lowered
+from jax.stages import Lowered, Traced
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import Network, check_network, make_network
@@ -143,9 +143,14 @@ class Trainer:
         return other
 
     def _set_inputs(self, config: PPOConfig, course: Course) -> None:
-        hyper = Hyperparameters.of(config, course)
         self.config = config
-        self.hyper = mesh.put(hyper.as_arrays(), mesh.shardings(self.mesh, mesh.REPLICATED))
+        self._hyper = Hyperparameters.of(config, course).as_arrays()
+
+    @property
+    def hyper(self) -> Hyperparameters:
+        """The hyperparameters, on the devices."""
+        placed: Hyperparameters = mesh.put(self._hyper, mesh.shardings(self.mesh, mesh.REPLICATED))
+        return placed
 
     def init(self, seed: int, update: int = 0) -> TrainState:
         """The state of a run that starts at this update: fresh params, new games.
@@ -161,12 +166,22 @@ class Trainer:
         if self._kept is not None and self._kept.is_loading("run"):
             return self.init(seed)
         # Python traces one function at a time, so first what takes longest to compile.
-        lowered = self._run.lower(self.state_shape(), jnp.int32(0), self.hyper)
+        lowered = self.traced().lower()
         with ThreadPoolExecutor(1) as thread:
             compiled = thread.submit(self._compile_run, lowered)
             state = self.init(seed)
             compiled.result()
         return state
+
+    def traced(self) -> Traced:
+        """The program of `run`, traced: nothing of it runs, so the devices need not be there."""
+        whole = mesh.shardings(self.mesh, mesh.REPLICATED)
+        hyper = jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=whole), self._hyper
+        )
+        count = jax.ShapeDtypeStruct((), jnp.int32)
+        made: Traced = self._run.trace(self.state_shape(), count, hyper)
+        return made
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """Starts `num_updates` updates without waiting for them; donates the buffers of `state`."""
@@ -287,20 +302,22 @@ class Trainer:
             return self._update(state, hyper)
 
         update = of_agent if len(self.agents) == 1 else self._over_agents(of_agent)
-        result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: update(s), state)
+        with jax.named_scope("updates"):
+            result: TrainState = jax.lax.fori_loop(0, num_updates, lambda _, s: update(s), state)
         return result
 
     def _update(self, state: TrainState, hyper: Hyperparameters) -> TrainState:
         config, keys = self.config, UpdateKeys(state.seed, state.update)
         network_params = _network_params(state)
-        games, rollout = play(
-            self.task,
-            network_params(state.params),
-            self._games(state),
-            keys,
-            self._numbers(),
-            hyper,
-        )
+        with jax.named_scope("rollout"):
+            games, rollout = play(
+                self.task,
+                network_params(state.params),
+                self._games(state),
+                keys,
+                self._numbers(),
+                hyper,
+            )
         reward_scale = state.reward_scale
         if config.normalize_rewards:
             squares = mesh.psum(rollout.sum_of_squares)
@@ -308,14 +325,15 @@ class Trainer:
         deviation = reward_scale.deviation
         if not config.normalize_rewards:
             deviation = jnp.ones_like(deviation)
-        learned = self.task.algorithm.learn(
-            self.task,
-            Weights(state.params, state.opt_state),
-            batch_of(rollout, deviation, hyper),
-            keys,
-            hyper,
-            network_params,
-        )
+        with jax.named_scope("learning"):
+            learned = self.task.algorithm.learn(
+                self.task,
+                Weights(state.params, state.opt_state),
+                batch_of(rollout, deviation, hyper),
+                keys,
+                hyper,
+                network_params,
+            )
         measured = measures.over_devices(rollout.measures, self.metrics)
         scalars = measures.of_update(learned.scalars | {"reward_scale": jnp.mean(deviation)})
         measured += measures.rows(scalars, self.metrics)  # of which the rollout measures none
