@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID, TOGETHER
+from hackmatrix.game.rules.training_reward import WIN_WORTH
 
 if TYPE_CHECKING:
     from hackmatrix.environments.interface.environment import Environment
@@ -134,6 +135,7 @@ def make_environment(
     observation: str = "full",
     max_episode_steps: int | None = None,
     reward: str = "game",
+    win_worth: float = WIN_WORTH,
 ) -> "Environment":
     """Makes the environment of a run from its settings.
 
@@ -141,7 +143,8 @@ def make_environment(
         name: see `environment_id`.
         observation: layout of the features that networks read of HackMatrix's compact observations;
             ignored by others.
-        reward: reward of HackMatrix, "game" or "progress"; ignored by others.
+        reward: reward of HackMatrix; ignored by others, as is the next.
+        win_worth: points of score that a win alone is worth to the reward "score".
         max_episode_steps: number of actions after which an episode is truncated; None for the
             environment's default limit.
 
@@ -152,7 +155,7 @@ def make_environment(
     if TOGETHER in known:
         return _with_tasks(
             [
-                make_environment(task, observation, max_episode_steps, reward)
+                make_environment(task, observation, max_episode_steps, reward, win_worth)
                 for task in known.split(TOGETHER)
             ]
         )
@@ -162,6 +165,7 @@ def make_environment(
     if known == ENVIRONMENT_ID:
         options["layout"] = observation
         options["reward"] = reward
+        options["win_worth"] = win_worth
     return make(name, **options)
 
 

@@ -16,6 +16,7 @@ from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.game.jaxgame.dice import draw
 from hackmatrix.game.rules.chance import Site
 from hackmatrix.game.rules.observation import number_of
+from hackmatrix.game.rules.training_reward import WIN_WORTH
 
 Array = jax.Array
 
@@ -45,7 +46,10 @@ class Searcher(NamedTuple):
         _, network = policy.make()
         run: dict[str, Any] = policy.about["config"]
         env = HackMatrixEnv(
-            layout=policy.observation, auto_reset=False, reward=run.get("reward", "game")
+            layout=policy.observation,
+            auto_reset=False,
+            reward=run.get("reward", "game"),
+            win_worth=run.get("win_worth", WIN_WORTH),
         )
         moves = min(max(1, simulations // 4), _MOST_MOVES)
         return cls(env, network, Settings(simulations, run["gamma"], moves))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.network import Network, unroll
+from hackmatrix.agents.networks.network import ChanceNetwork, Network, unroll
 from hackmatrix.core.devices import mesh
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.learning.ppo import anomalies
@@ -23,6 +23,7 @@ from hackmatrix.learning.ppo.tasks import normalised, of_games
 Array = jax.Array
 Scalars = dict[str, Array]
 
+_SURE = 1e-6  # chances nearer to 0 or 1 are not told apart: their logarithms are not exact
 _OF_RANDOM_PLAY = "entropy_of_random_play"  # one of the parts of a loss
 
 
@@ -97,7 +98,7 @@ def loss(
     returns = samples.advantage + samples.value
 
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
-    vf_loss = value_loss(value, returns)
+    vf_loss = value_loss(network, value, returns)
     entropy = jnp.mean(distribution.entropy(log_probs))
     total = pg_loss + hyper.vf_coef * vf_loss - ent_coef * entropy
     return total, {
@@ -111,9 +112,16 @@ def loss(
     }
 
 
-def value_loss(value: Array, returns: Array) -> Array:
-    """Half the mean squared error of the values, float32[]."""
-    return 0.5 * jnp.mean((value - returns) ** 2)
+def value_loss(network: Network, values: Array, returns: Array) -> Array:
+    """The loss of a network's values, float32[]: half the mean squared error.
+
+    Of chances it is the cross-entropy with returns of 0..1, outcomes or expected ones: its minimum
+    is calibrated, and its gradient does not vanish where a chance near 1 is wrong.
+    """
+    if not isinstance(network, ChanceNetwork):
+        return 0.5 * jnp.mean((values - returns) ** 2)
+    chances = jnp.clip(values, _SURE, 1 - _SURE)
+    return -jnp.mean(returns * jnp.log(chances) + (1 - returns) * jnp.log1p(-chances))
 
 
 def learn(

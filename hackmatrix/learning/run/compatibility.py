@@ -32,7 +32,12 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
             agents differs.
     """
     _check_environment(facts.environment, config.environment, path)
-    absent = {"num_seeds": facts.num_agents, "curriculum": None, "curriculum_start_level": 1}
+    absent = {
+        "num_seeds": facts.num_agents,
+        "curriculum": None,
+        "curriculum_start_level": 1,
+        "value": "return",
+    }
     before = absent | facts.config  # older versions lack some
     settings = config.as_dict()
     now = {name: settings[name] for name in before if name in settings and name != "env"}
@@ -41,8 +46,13 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
     return changes
 
 
-def check_exported(exported: Exported, config: TrainConfig) -> None:
+def check_exported(exported: Exported, config: TrainConfig, *, any_value: bool = False) -> None:
     """Checks that exported params belong to the configuration's environment and network.
+
+    Args:
+        exported: the params.
+        config: settings of the run that starts from them.
+        any_value: whether their value may be of another kind, as it is learned anew.
 
     Raises:
         UserError: their environment or activation differs, or features are to be normalised.
@@ -52,8 +62,10 @@ def check_exported(exported: Exported, config: TrainConfig) -> None:
         _check_environment(about["environment"], config.environment, path)
     settings = about.get("config", {})
     ours = vars(config.network)
-    for name in ("architecture", "activation"):
-        if (theirs := settings.get(name, ours[name])) != ours[name]:
+    of_old = {"value": NetworkConfig.value}  # files of older versions lack it
+    names = ("architecture", "activation", *(() if any_value else ("value",)))
+    for name in names:
+        if (theirs := settings.get(name, of_old.get(name, ours[name]))) != ours[name]:
             raise UserError(f"{path}: was trained with --{name} {theirs}")
     if config.ppo.normalize_observations:
         raise UserError(

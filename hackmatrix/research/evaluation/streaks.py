@@ -9,12 +9,15 @@ streak too.
 All intervals are percentile bootstraps over the games; see `statistics.py`.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hackmatrix.research.evaluation.statistics import Estimate, estimate, interval, resampled
+
+_UNKNOWN = Estimate(math.nan, math.nan, math.nan)
 
 
 class Streaks(NamedTuple):
@@ -48,10 +51,7 @@ def streaks_of(won: NDArray[np.bool_], score: NDArray[Any]) -> Streaks:
     """The figures of games, by their ends: bool[N] and numbers [N], N >= 1."""
     every = np.arange(len(won))[None]
     resamples = resampled(len(won), lambda games: _figures(won[games], score[games]))
-    values = _figures(won[every], score[every])[0].tolist()
-    found = Streaks(
-        *(Estimate(x, *interval(some)) for x, some in zip(values, resamples.T, strict=True))
-    )
+    found = _estimated(_figures(won[every], score[every])[0], resamples)
     if not won.all():
         return found
     rate = estimate(won).low  # resamples can't show a loss that has not happened yet
@@ -73,11 +73,14 @@ def difference(
         with np.errstate(invalid="ignore"):  # infinity less infinity is not known
             return ours - theirs
 
-    values = less(np.arange(len(one[0]))[None])[0].tolist()
-    resamples = resampled(len(one[0]), less)
-    return Streaks(
-        *(Estimate(x, *interval(some)) for x, some in zip(values, resamples.T, strict=True))
-    )
+    every = np.arange(len(one[0]))[None]
+    return _estimated(less(every)[0], resampled(len(one[0]), less))
+
+
+def _estimated(values: NDArray[np.float64], resamples: NDArray[np.float64]) -> Streaks:
+    """The figures [3], with the intervals of their resamples [R, 3]."""
+    pairs = zip(values.tolist(), resamples.T, strict=True)
+    return Streaks(*(_UNKNOWN if math.isnan(x) else Estimate(x, *interval(s)) for x, s in pairs))
 
 
 def _figures(won: NDArray[np.bool_], score: NDArray[Any]) -> NDArray[np.float64]:
