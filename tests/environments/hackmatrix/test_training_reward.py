@@ -172,7 +172,7 @@ def test_without_a_discount_stages_pays_for_nothing_but_stages_the_win_and_death
         masks = np.asarray(jax.vmap(env.action_mask)(state))
         actions = (rng.random(masks.shape) * masks).argmax(axis=1)
         records, state, paid, terminated, _, info = step(None, state, actions)
-        sums += paid
+        sums += np.asarray(paid)
         ends = info["stage"] - 1 + 6 * info["won"] - ~info["won"]
         over = np.asarray(terminated)
         np.testing.assert_allclose(sums[over], ends[over], atol=1e-4)

@@ -29,6 +29,9 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
             {"ent_coef": 0.0, "final_ent_coef": 0.01},
             "--final-ent-coef 0.01 needs --ent-coef above 0",
         ),
+        ({"value": "chance", "normalize_rewards": False}, "--value chance needs --reward win and"),
+        ({"value": "chance", "reward": "win"}, "needs --reward win and --no-normalize-rewards"),
+        ({"win_worth": 0.0}, "--win-worth must be above 0, got 0.0"),
         ({"multi_task": True}, "--multi-task needs --task-list"),
         ({"task_list": TASKS}, "--task-list needs --multi-task"),
         (

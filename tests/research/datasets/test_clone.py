@@ -106,6 +106,28 @@ def test_a_training_starts_from_cloned_params(
     assert max(int(value.max()) for name, value in arrays.items() if "count" in name) <= 16
 
 
+def test_cloning_goes_on_from_params_whose_value_is_of_another_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_an_expert(tmp_path / "data", 200)
+    how = ["clone", "data", "--config", "grid.yaml", "--batch", "32"]
+    assert main([*how, "it.npz", "--epochs", "8", "--lr", "0.01"]) == 0
+    Path("chance.yaml").write_text(SETTINGS.replace("[32]", "[32], value: chance"))
+    how[3] = "chance.yaml"
+    further = [*how, "chance.npz", "--init-from", "it.npz", "--epochs", "1", "--lr", "1e-30"]
+    assert main(further) == 0
+    before, after = load_policy(Path("it.npz")), load_policy(Path("chance.npz"))
+    jax.tree.map(np.testing.assert_array_equal, before.params, after.params)
+    assert (before.config.value, after.config.value) == ("return", "chance")
+
+    train = ["train", "--config", "chance.yaml", "--run-name", "run", "--init-from"]
+    assert "it.npz: was trained with --value return" in refused(capsys, *train, "it.npz")
+    assert main([*train, "chance.npz"]) == 0
+    wide = ["--config", "chance.yaml", "--init-from", "it.npz"]
+    Path("chance.yaml").write_text(SETTINGS.replace("[32]", "[16]"))
+    assert "configuration wants [16]" in refused(capsys, "clone", "data", "no.npz", *wide)
+
+
 def test_params_that_do_not_fit_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
