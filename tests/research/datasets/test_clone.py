@@ -112,7 +112,8 @@ def test_cloning_goes_on_from_params_whose_value_is_of_another_kind(
     of_an_expert(tmp_path / "data", 200)
     how = ["clone", "data", "--config", "grid.yaml", "--batch", "32"]
     assert main([*how, "it.npz", "--epochs", "8", "--lr", "0.01"]) == 0
-    Path("chance.yaml").write_text(SETTINGS.replace("[32]", "[32], value: chance"))
+    settings = SETTINGS.replace("[32]", "[32], value: chance").replace("8,", "8, reward: win,", 1)
+    Path("chance.yaml").write_text(settings)
     how[3] = "chance.yaml"
     further = [*how, "chance.npz", "--init-from", "it.npz", "--epochs", "1", "--lr", "1e-30"]
     assert main(further) == 0
@@ -124,7 +125,7 @@ def test_cloning_goes_on_from_params_whose_value_is_of_another_kind(
     assert "it.npz: was trained with --value return" in refused(capsys, *train, "it.npz")
     assert main([*train, "chance.npz"]) == 0
     wide = ["--config", "chance.yaml", "--init-from", "it.npz"]
-    Path("chance.yaml").write_text(SETTINGS.replace("[32]", "[16]"))
+    Path("chance.yaml").write_text(settings.replace("[32]", "[16]"))
     assert "configuration wants [16]" in refused(capsys, "clone", "data", "no.npz", *wide)
 
 
