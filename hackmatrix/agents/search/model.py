@@ -1,5 +1,6 @@
 """HackMatrix as a search imagines it, with a trained network as its judge."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -24,7 +25,8 @@ Array = jax.Array
 # Moves of a simulation: the value after more of them is a better one, but it takes more simulations
 # to read it through the luck of all these moves.
 _MOST_MOVES = 24
-_WEIGHT = 100.0  # logits
+_WEIGHT = 100.0  # logits that a stage is worth
+_STAGES_OF_A_GAME = 13.0  # a win's worth in stages: 8 of them, and 5 for the win itself
 _PATIENCE = 40.0  # turns of a stage
 
 
@@ -93,15 +95,22 @@ class Searcher(NamedTuple):
             return logits, values
 
         return Model(
-            imagine, uniform, step, jax.vmap(self.env.action_mask), judge, weight_of_returns
+            imagine,
+            uniform,
+            step,
+            jax.vmap(self.env.action_mask),
+            judge,
+            partial(weight_of_returns, self.env.reward),
         )
 
 
-def weight_of_returns(observations: Array) -> Array:
-    """float32[N]: logits that a reward of 1 is worth to a search from these observations.
+def weight_of_returns(reward: str, observations: Array) -> Array:
+    """float32[N]: logits that 1 of this reward is worth to a search from these observations.
 
-    The longer a stage lasts, the less returns are worth beside the network's own choice: otherwise
-    a search that believes the best to be still to come would stay for ever.
+    Of rewards that pay for the outcome alone, 1 is a whole game. The longer a stage lasts, the less
+    returns are worth beside the network's own choice: otherwise a search that believes the best to
+    be still to come would stay for ever.
     """
     turn = number_of(observations, "turn")
-    return _WEIGHT * jnp.minimum(1, _PATIENCE / jnp.maximum(turn, 1))
+    stages = _STAGES_OF_A_GAME if reward in ("win", "score") else 1.0
+    return _WEIGHT * stages * jnp.minimum(1, _PATIENCE / jnp.maximum(turn, 1))
