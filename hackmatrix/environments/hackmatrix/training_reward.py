@@ -8,8 +8,10 @@ after all: 20 credits, 20 energy and 3 data siphons as much as 1.65 stages. In `
 back with the last action, so that without a discount only stages, the win and death count.
 
 `win` and `score` are the outcome alone: the chance of winning, or that times what a win is worth.
-They have no potential, as it would change nothing: with a value of the same return, advantages are
-the same with and without one (Wiewiora 2003, https://arxiv.org/abs/1106.5267).
+A potential would change nothing there: with a value of the same return, advantages are the same
+with and without one (Wiewiora 2003, https://arxiv.org/abs/1106.5267). But the layout `tactical`
+does not show the score, so that a value of it can't: points are paid when they are scored, and paid
+back by a defeat.
 """
 
 import jax
@@ -17,6 +19,7 @@ import jax.numpy as jnp
 
 from hackmatrix.game.jaxgame.state import Player
 from hackmatrix.game.rules.observation import number_of
+from hackmatrix.game.rules.rewards import REWARD_PARTS, SCORE_GAIN, UNIT
 from hackmatrix.game.rules.training_reward import (
     DEATH,
     HOARD,
@@ -27,6 +30,8 @@ from hackmatrix.game.rules.training_reward import (
     STAGE,
     WIN,
 )
+
+_SCORE_GAIN = REWARD_PARTS.index("score_gain")
 
 
 def trained_on(
@@ -47,7 +52,9 @@ def trained_on(
     if reward == "win":
         return won
     if reward == "score":
-        return won * (1 + info["score"] / jnp.float32(win_worth))
+        gained = info["reward_parts"][_SCORE_GAIN] / (UNIT * SCORE_GAIN)
+        lost = jnp.where(ended & ~info["won"], info["score"], 0)
+        return won + (gained - lost) / jnp.float32(win_worth)
     return paid
 
 

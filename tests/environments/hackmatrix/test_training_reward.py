@@ -150,7 +150,8 @@ BESIDE_DEATH = """
         # what is held is paid back: 3 hp, 20 credits, 1 energy, 2 siphons; 4 credits, 1 energy, 1
         ("stages", 6.3 - 0.9 - 0.63 - 0.3, -1.3 - 0.15 - 0.15),
         ("win", 1, 0),
-        ("score", 1 + 5 / 10, 0),
+        # points are paid when they are won, and paid back by a defeat
+        ("score", 1, -5 / 10),
     ],
 )
 def test_what_the_end_pays(engine: str, reward: str, won: float, lost: float) -> None:
@@ -162,22 +163,27 @@ def test_what_the_end_pays(engine: str, reward: str, won: float, lost: float) ->
         assert env.step(None, state, jnp.int32(action))[2] == 0  # the game was over
 
 
-def test_without_a_discount_stages_pays_for_nothing_but_stages_the_win_and_death() -> None:
-    """However it is played: a game's rewards are those less the potential of its start."""
-    env = hackmatrix.make(reward="stages", layout="tactical")
+@pytest.mark.parametrize("reward", ["stages", "score"])
+def test_without_a_discount_only_what_is_to_count_pays(reward: str) -> None:
+    """However it is played: `stages`, the win and death, less the potential of the start; and no
+    point of a game that is lost."""
+    env = hackmatrix.make(reward=reward, layout="tactical")
     step = jax.jit(jax.vmap(env.step, (None, 0, 0)))
     records, state = jax.vmap(env.reset_game, (0, None))(jnp.arange(64), jnp.uint32(0))
-    sums, rng, ended = potentials(records), np.random.default_rng(1), 0
+    before = potentials if reward == "stages" else lambda records: np.zeros(len(records))
+    sums, rng, ended, points = before(records), np.random.default_rng(1), 0, 0.0
     for _ in range(200):
         masks = np.asarray(jax.vmap(env.action_mask)(state))
         actions = (rng.random(masks.shape) * masks).argmax(axis=1)
         records, state, paid, terminated, _, info = step(None, state, actions)
         sums += np.asarray(paid)
-        ends = info["stage"] - 1 + 6 * info["won"] - ~info["won"]
-        over = np.asarray(terminated)
+        over, won = np.asarray(terminated), np.asarray(info["won"])
+        ends = info["stage"] - 1 + 6 * won - ~won if reward == "stages" else np.float32(won)
         np.testing.assert_allclose(sums[over], ends[over], atol=1e-4)
-        sums[over], ended = potentials(records)[over], ended + over.sum()
+        sums[over], ended = before(records)[over], ended + over.sum()
+        points += info["score"][over].sum()
     assert ended > 50
+    assert points > 10
 
 
 def potentials(records: Any) -> Any:
