@@ -17,7 +17,7 @@ from small_runs import MINE, config_in, rows_of, run_of, updates_of
 
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.cli.main import main
-from hackmatrix.cli.train import _summary
+from hackmatrix.cli.train import summary
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.environments.checked_report import report_of
@@ -265,10 +265,10 @@ def test_the_next_line_quotes_paths_and_offers_no_collapsed_run(tmp_path: Path) 
     folder = tmp_path / "my runs; rm -rf"
     outcome = run_of(folder)._replace(end=End.SIGNAL, updates=5)
     course = Course(64, 7 * 64)
-    lines = _summary(outcome, course, TrainConfig())
+    lines = summary(outcome, course, TrainConfig())
     assert lines[-2] == f"next        {typed_command()} evaluate '{folder}/mine/final_params.npz'"
     assert lines[-1] == f"            {typed_command()} train --resume '{folder}/mine'"
-    lines = _summary(outcome._replace(collapsed=True), course, TrainConfig())
+    lines = summary(outcome._replace(collapsed=True), course, TrainConfig())
     assert not any("--resume" in line for line in lines)
 
 

@@ -217,7 +217,7 @@ class Places:
         elif path.name == "game.json":
             shutil.copy(DOCS / "won.json", path)
         elif path.name == "position.txt":
-            text = (DOCS / "search.md").read_text()
+            text = (DOCS / "planning.md").read_text()
             found = re.search(r"^X\. .*?^owned COL$", text, re.M | re.S)
             assert found
             path.write_text(found[0] + "\n")

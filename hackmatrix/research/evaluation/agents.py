@@ -1,7 +1,7 @@
 """Games of an agent by its name, and the report on them; JAX is loaded for those that need it."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +14,7 @@ from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.research.evaluation.accounts import Account
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, played
-from hackmatrix.research.evaluation.report import Report, report_on
-
-
-class Play(Protocol):
-    """Plays games without some actions, and reports on them."""
-
-    def __call__(self, forbidden: Collection[int] = (), first: int | None = None) -> Report:
-        """Plays as many games as its limits say, from the first of them or another one on."""
+from hackmatrix.research.evaluation.report import Play, Report, report_on
 
 
 def agent_player(

@@ -1,7 +1,7 @@
 """Games of agents in JAX: networks, searches, functions, random play of any environment."""
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.roster.batch_players import Seated, function_player, player_of, seat_of
@@ -15,15 +15,10 @@ from hackmatrix.environments.registry import environment_id, make
 from hackmatrix.research.evaluation.games import Games
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import Replay, replays
-from hackmatrix.research.evaluation.report import Report, report_on
-
-if TYPE_CHECKING:
-    from hackmatrix.research.evaluation.agents import Play
+from hackmatrix.research.evaluation.report import Play, Report, report_on
 
 
-def jax_player(
-    agent: AgentName, env: str, limits: Limits, *, greedy: bool, forbids: bool
-) -> "Play":
+def jax_player(agent: AgentName, env: str, limits: Limits, *, greedy: bool, forbids: bool) -> Play:
     """A function that plays the games of an agent without some actions.
 
     Args:
@@ -74,7 +69,7 @@ def jax_report(
     return _play(Seated(name, make(env, **options), function_player(policy, params)), limits)(())
 
 
-def _play(seated: Seated, limits: Limits) -> "Play":
+def _play(seated: Seated, limits: Limits) -> Play:
     _, env, player = seated
     is_ours = optional_members(env).id == ENVIRONMENT_ID
     games = Games(env, player, limits, record=is_ours)

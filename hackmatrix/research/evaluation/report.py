@@ -1,7 +1,7 @@
 """The report of an evaluation: a table for people, a dictionary for programs."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -114,6 +114,13 @@ class Report(NamedTuple):
         lines = "\n".join(f"{name:<{width}}{value}" for name, value in rows)
         tables = self.findings.tables() if self.findings else []
         return "\n\n".join([lines, *(table.text() for table in tables)])
+
+
+class Play(Protocol):
+    """Plays games without some actions, and reports on them."""
+
+    def __call__(self, forbidden: Collection[int] = (), first: int | None = None) -> Report:
+        """Plays as many games as its limits say, from the first of them or another one on."""
 
 
 def report_on(

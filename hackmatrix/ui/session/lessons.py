@@ -94,7 +94,7 @@ LESSONS = (
     Lesson(
         "Move",
         "You are the white figure. The arrows move you one cell, and so does a click on a "
-        "neighbour. Walk onto the green exit.",
+        "neighbor. Walk onto the green exit.",
         _moving,
         lambda state: state.stage > 1,
     ),
@@ -108,7 +108,7 @@ LESSONS = (
     Lesson(
         "Siphon",
         "Walk onto the data siphon in the corner, then press S: you get the credits and energy "
-        "of your cell and its four neighbours. They pay for programs.",
+        "of your cell and its four neighbors. They pay for programs.",
         _siphoning,
         lambda state: state.player.credits + state.player.energy > 0,
         lambda state: not state.player.siphons and state.cells[0].content != Content.SIPHON,

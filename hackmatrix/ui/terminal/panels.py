@@ -25,7 +25,7 @@ def suggestions(agent: dict[str, Any] | None, odds: Odds | None) -> Text:
         return Text("the game is over", COLOURS["label"])
     value = "" if agent["value"] is None else f"value {agent['value']:.2f}   "
     learned = f"{value}entropy {agent['entropy']:.2f}"
-    expected = odds and f"wins {100 * odds.win:.0f} %   clears {odds.stages:.1f} stages"
+    expected = odds and f"shipped wins {100 * odds.win:.0f} %   clears {odds.stages:.1f} stages"
     text = Text(expected or learned, COLOURS["label"])
     for i, (action, p) in enumerate(best(agent["probabilities"]), 1):
         if i > 1 and p < _SHOWN:

@@ -85,6 +85,6 @@ def test_a_training_update_is_traced_once_and_no_longer(monkeypatch: pytest.Monk
     monkeypatch.setattr(batch, "step", counting)
     trainer = Trainer(ENV, PPOConfig(num_envs=GAMES, num_steps=8), NetworkConfig())
     for _ in range(2):
-        program = trainer._run.lower(trainer.state_shape(), jax.ShapeDtypeStruct((), jnp.int32))
+        program = trainer._run.lower(trainer.state_shape(), jnp.int32(0), trainer.hyper)
     assert len(traced) == 1
     assert lines(program) == a_tenth_of(LINES["update"])

@@ -7,8 +7,9 @@ from hackmatrix.game import native
 
 FOLDER = Path(native.__file__).parent
 GAME = 1_400  # its rules
-FACES = 650  # batches for NumPy and XLA, and to and from the JAX engine
+FACES = 670  # batches for NumPy and XLA, and to and from the JAX engine
 LAYOUTS = 570  # of features
+IMAGINED = 180  # games made up from what the player sees
 
 
 def lines(names: Iterable[str]) -> int:
@@ -18,7 +19,9 @@ def lines(names: Iterable[str]) -> int:
 def test_lines() -> None:
     faces = {"batch.hpp", "numpy.cpp", "xla.cpp", "xla.hpp", "jax_state.hpp"}
     layouts = {"record.hpp", "tactical.hpp", "features.hpp"}
+    imagined = {"imagined.hpp"}
     files = {path.name for path in (*FOLDER.glob("*.hpp"), *FOLDER.glob("*.cpp"))}
-    assert lines(files - faces - layouts) <= GAME
+    assert lines(files - faces - layouts - imagined) <= GAME
     assert lines(faces) <= FACES
     assert lines(layouts) <= LAYOUTS
+    assert lines(imagined) <= IMAGINED

@@ -169,6 +169,17 @@ def test_the_agents_sheet_opens_and_closes_by_tap_swipe_and_key(watched: Any) ->
     assert watched.get_attribute("#sheet-handle", "aria-expanded") == "false"
 
 
+def test_a_review_opens_the_sheet_that_has_it(browser: Any, playing: str) -> None:
+    with opened(browser, playing, **PHONE) as page:
+        fresh(page, "7")
+        for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight"):
+            page.keyboard.press(key)
+        page.wait_for_function("() => hackmatrix.game.nodes.length > 1 && !hackmatrix.busy")
+        page.keyboard.press("!")
+        page.wait_for_selector("#accuracy:not(:empty)")
+        assert page.get_attribute("#sheet-handle", "aria-expanded") == "true"
+
+
 def test_an_open_sheet_leaves_the_board_in_sight_and_is_for_everybody(watched: Any) -> None:
     watched.evaluate("() => scrollTo(0, 0)")
     for colours in ("dark", "light"):

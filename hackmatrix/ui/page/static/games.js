@@ -55,7 +55,7 @@ export function listGames(list, about, open) {
     const row = document.createElement("li"), take = document.createElement("button"), drop = document.createElement("button");
     const ended = { won: "won", died: "lost" }[game.over] ?? game.over ?? "not over";
     const when = new Date(game.key).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-    take.textContent = `Game ${game.seed}: stage ${game.stage}, ${game.steps} moves, ${ended}`;
+    take.textContent = `Game ${game.seed}: stage ${game.stage}, ${game.steps} ${game.steps === 1 ? "move" : "moves"}, ${ended}`;
     take.title = `begun ${when}`;
     drop.textContent = "✕";
     drop.setAttribute("aria-label", `delete game ${game.seed}`);

@@ -23,7 +23,7 @@ export function actionOf(event, programs, wasd, owned = null) {
 
 export const GENERAL = [
   ["← ↑ ↓ →", "move, or attack what stands in that direction at any distance"],
-  ["S", "siphon your cell and its four neighbours"],
+  ["S", "siphon your cell and its four neighbors"],
   [", .", "look at the step before, the step after"],
   ["Home End", "look at the first step, the last step"],
   ["[ ]", "the variation before, the variation after"],

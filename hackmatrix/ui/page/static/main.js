@@ -23,6 +23,7 @@ import { unfold, unfoldSheet } from "./unfold.js";
 import { actionAt, complain, handlers, hold, hover, point, show, showAnalysis, showBoard } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
+let openSheet;
 
 function onKey(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || !store.position || document.querySelector("dialog[open]")) return;
@@ -62,7 +63,7 @@ function wire() {
   on("next-game", () => newGame(""));
   on("copy-link", async () => complain(store.game.isRoom ? "A room of the tutorial has no link." : await copyLink(store.game, lineOf(store.game))));
   on("save", () => store.game.isRoom ? complain("A room of the tutorial is no game to save.") : saveFile(store.game, lineOf(store.game)));
-  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { shut("games"); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games"), $("best-streaks")); $("solving").textContent = `rating ${Math.round(solving().rating)}, best row ${solving().best}`; $("games").showModal(); });
+  on("my-games", () => { finish(); listGames($("kept-games"), store.about, (kept) => { shut("games"); pause(); send(messageOf(kept), { still: true, kept }); }); listBest($("best-games"), $("best-streaks")); $("solving").textContent = `puzzle rating ${Math.round(solving().rating)}, at best ${solving().best} in a row`; $("games").showModal(); });
   on("tutorial", () => { shut("rules"); pause(); openRoom(0); });
   on("learn", () => { pause(); openRoom(0); });
   on("task-next", () => nextTask(newGame));
@@ -109,7 +110,7 @@ function wire() {
     if (event.detail) pressed?.blur();
     if (pressed) setMenu(false);
   });
-  unfoldSheet($("sheet-handle"), $("sheet"), $("sheet-body"));
+  openSheet = unfoldSheet($("sheet-handle"), $("sheet"), $("sheet-body"));
   addEventListener("hashchange", openLink);
   addEventListener("pagehide", finish);
   addEventListener("resize", () => store.position && showTime(store.game, go));
@@ -121,7 +122,9 @@ async function analyse() {
   if (!store.about.reviews || task && (task.kind === "room" || !task.outcome)) return;
   pause();
   if (!isWatched()) await send({ do: "control", agent: store.about.agents[0] }, { still: true });
-  if (isWatched()) review(showAnalysis);
+  if (!isWatched()) return;
+  openSheet();
+  review(showAnalysis);
 }
 
 /** Plays on from the position that is shown; opinions are hidden again. */

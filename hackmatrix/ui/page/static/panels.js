@@ -91,7 +91,7 @@ export const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 
 export function showOdds(odds, look) {
   $("odds").hidden = !odds;
   if (!odds) return;
-  const [win, stages] = odds, words = `${percent(win)} of such games are won, ${stages.toFixed(1)} of ${look.stages} stages cleared on average`;
+  const [win, stages] = odds, words = `${percent(win)} of such games are won by the packaged agent, ${stages.toFixed(1)} of ${look.stages} stages cleared on average`;
   $("odds-bar").style.height = `${100 * win}%`;
   $("odds-win").textContent = percent(win);
   $("odds").title = words;
@@ -101,7 +101,7 @@ export function showOdds(odds, look) {
 /** The agent's numbers and its most probable actions, beside them what was `played` and what a search tried, its `branches`; numbers of learning with `all`. */
 export function showAgent(agent, odds, look, isShown, all, played, branches, { point, press, why }) {
   const learned = !agent || !all ? [] : [agent.value === null ? "" : `value ${agent.value.toFixed(2)}`, `entropy ${agent.entropy.toFixed(2)}`];
-  const expected = odds ? [`wins ${percent(odds[0])}`, `clears ${odds[1].toFixed(1)} stages`] : [];
+  const expected = odds ? [`shipped wins ${percent(odds[0])}`, `clears ${odds[1].toFixed(1)} stages`] : [];
   const numbers = agent && isShown
     ? [...expected, ...learned, `plays ${look.actions[agent.suggests]}`].filter(Boolean).join(" · ")
     : agent ? "hidden until you moved" : "the game is over";

@@ -19,7 +19,7 @@ export function unfold(button, part, told = () => {}) {
   return set;
 }
 
-/** A sheet: its handle is also dragged up and down, and the focus goes into it when it opens. */
+/** A sheet: its handle is also dragged up and down, and the focus goes into it when it opens. Returns what opens it, where it is one. */
 export function unfoldSheet(handle, sheet, body) {
   const set = unfold(handle, sheet, (isOpen) => isOpen && body.focus());
   let start = null, swiped = false;
@@ -31,4 +31,5 @@ export function unfoldSheet(handle, sheet, body) {
     if (swiped) set(down < 0);
   });
   handle.addEventListener("click", (event) => { if (swiped && event.detail) event.stopImmediatePropagation(); swiped = false; }, true);
+  return () => handle.checkVisibility() && set(true);
 }

@@ -13,7 +13,7 @@ import { lineOf, showTime } from "./timeline.js";
 
 const $ = (id) => document.getElementById(id);
 const HINT = matchMedia("(hover: none)").matches
-  ? "Tap a neighbour to move, an enemy in line to attack, yourself to siphon. Hold a cell or a program to see what it would do."
+  ? "Tap a neighbor to move, an enemy in line to attack, yourself to siphon. Hold a cell or a program to see what it would do."
   : "Arrows move and attack, S siphons, ? lists all keys. Point at a cell or a program to see what it would do.";
 
 export const handlers = { act() {}, go() {}, why() {}, end() {} }; // what clicks in panels do
