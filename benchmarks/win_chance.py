@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks import native_play
 from benchmarks.command import RESULTS, run_command
 from benchmarks.plots import line_plot, require_matplotlib
 from hackmatrix.agents import shipped
-from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.core import machine
 from hackmatrix.core.files import write_atomically
 from hackmatrix.core.options import option
@@ -22,7 +22,6 @@ from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.research.bench.options import Options
 
 Array = np.ndarray[Any, Any]
-_MOST_STEPS = 2_000  # after which a game counts as not won, as in `hackmatrix evaluate`
 _BINS = 20
 _RARE = 0.1  # the share of the values below the bend
 FIRST_FITTED, FIRST_MEASURED = 1_000_000_000, 1_500_000_000  # streams of no training run
@@ -85,40 +84,16 @@ def measure(options: WinChanceOptions) -> Measured:
 
 def play(first: int, games: int) -> Positions:
     """The positions of games of the packaged agent, of streams from `first` on."""
-    layers = network_of(shipped.PARAMS)[0].params["params"]
-    rng = np.random.default_rng(first)
-    batched = batch.reset(np.arange(first, first + games), np.zeros(games))
-    records, bits = batch.observe(batched)
-    running = np.ones(games, np.bool_)
-    won, last = np.zeros(games, np.bool_), np.ones(games, np.int32)
     found = list[tuple[Array, Array, Array]]()
-    for _ in range(_MOST_STEPS):
-        logits, value = _forward(layers, batch.features(records, "tactical"))
-        found.append(
-            (np.flatnonzero(running), value[running], number_of(records, "stage")[running])
-        )
-        noise = rng.gumbel(size=logits.shape)
-        actions = np.where(batch.flags(bits), logits + noise, -np.inf).argmax(1).astype(np.int32)
-        made = batch.step(batched, actions, held=~running, auto_reset=False)
-        ended = running & made.terminated
-        won[ended], last[ended] = made.won[ended], made.stage[ended]
-        running &= ~made.terminated
-        records, bits = made.observation, made.mask
-        if not running.any():
-            break
+
+    def look(running: Array, records: Array, values: Array) -> None:
+        found.append((running, values, number_of(records, "stage")[running]))
+
+    batched = batch.reset(np.arange(first, first + games), np.zeros(games))
+    won, last = native_play.play(shipped.PARAMS, batched, first, look)
     number, value, stage = (np.concatenate(column) for column in zip(*found, strict=True))
     cleared = np.where(won, LAST_STAGE, last - 1)
     return Positions(value.astype(np.float64), stage, won[number], cleared[number])
-
-
-def _forward(layers: Any, features: Array) -> tuple[Array, Array]:
-    hidden = features
-    for name in ("Dense_0", "Dense_1"):
-        hidden = np.maximum(hidden @ layers[name]["kernel"] + layers[name]["bias"], 0)
-    logits, value = (
-        hidden @ layers[name]["kernel"] + layers[name]["bias"] for name in ("Dense_2", "Dense_3")
-    )
-    return logits, value[:, 0]
 
 
 def fit_of(positions: Positions) -> dict[str, list[list[float]]]:

@@ -31,6 +31,9 @@ class CloneOptions:
         "settings of the run that will start from these params (network, observation, reward): a "
         "file or a name; default as for `hackmatrix train`",
     )
+    init_from: Path | None = option(
+        None, "params to start from, such as the recorded agent's; their value is learned anew"
+    )
     env: str | None = option(
         None, "environment of the data set, if it is your own (module:function)"
     )
@@ -72,7 +75,7 @@ def main(argv: list[str]) -> int:
         in_file = default_settings({"env": open_data_set(options.data).facts.environment})
     else:
         in_file = read_config(options.config)
-    given = {name: getattr(options, name) for name in ("env", "architecture")}
+    given = {name: getattr(options, name) for name in ("env", "architecture", "init_from")}
     config, _ = resolve({name: x for name, x in given.items() if x is not None}, in_file)
     check_code(config.environment.name, options.env, f"{options.config}: trains on")
     config.network.check_code(f"{options.config}: its network is")
@@ -83,7 +86,7 @@ def main(argv: list[str]) -> int:
     cloned = clone(data, config, plan)
     results = {name: value for name, value in cloned._asdict().items() if name != "params"}
     settings = config.as_dict()
-    kept = ("observation", "reward", "gamma", "normalize_rewards")
+    kept = ("observation", "reward", "win_worth", "gamma", "normalize_rewards")
     about = {
         "version": __version__,
         "environment": data.facts.environment,

@@ -8,6 +8,7 @@ from hackmatrix.core.options import check, option
 from hackmatrix.environments.curriculum.levels import Curriculum
 from hackmatrix.environments.registry import make_environment, own_code
 from hackmatrix.environments.task_list import TaskList
+from hackmatrix.game.rules.training_reward import WIN_WORTH
 
 if TYPE_CHECKING:
     from hackmatrix.environments.interface.environment import Environment
@@ -34,10 +35,15 @@ class EnvironmentConfig:
         at_least=1,
         at_most=2**31 - 1,
     )
-    reward: Literal["game", "progress"] = option(
+    reward: Literal["game", "progress", "stages", "win", "score"] = option(
         "game",
-        "reward to train with: the game's own, or progress through its stages; evaluations always "
-        "show the game's",
+        "reward to train with, the objective: the game's own; progress through its stages, or that "
+        "without pay for what is left over; the chance of winning, or that times win_worth + "
+        "score. Evaluations always show the game's",
+        aliases=("objective",),
+    )
+    win_worth: float = option(
+        WIN_WORTH, "points of score that a win alone is worth to the reward score", above=0
     )
     curriculum: Curriculum | None = option(
         None, "levels of positions from which training games start: a YAML file or a name"
@@ -81,7 +87,7 @@ class EnvironmentConfig:
         Args:
             engine: engine that plays HackMatrix; "auto" chooses for the devices of this process.
         """
-        settings = self.observation, self.max_episode_steps, self.reward
+        settings = self.observation, self.max_episode_steps, self.reward, self.win_worth
         return make_environment(self.name, *settings, engine)
 
     def trained(self, env: "Environment") -> "Environment":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.named_code import imported, is_spelt_right
 from hackmatrix.core.version import ENVIRONMENT_ID, TOGETHER
+from hackmatrix.game.rules.training_reward import WIN_WORTH
 
 if TYPE_CHECKING:
     from hackmatrix.environments.interface.environment import Environment
@@ -132,6 +133,7 @@ def make_environment(
     observation: str = "full",
     max_episode_steps: int | None = None,
     reward: str = "game",
+    win_worth: float = WIN_WORTH,
     engine: str = "auto",
 ) -> "Environment":
     """Makes the environment of a run from its settings.
@@ -140,7 +142,8 @@ def make_environment(
         name: see `environment_id`.
         observation: layout of the features that networks read of HackMatrix's compact observations;
             ignored by others.
-        reward: reward of HackMatrix, "game" or "progress"; ignored by others.
+        reward: reward of HackMatrix; ignored by others, as is the next.
+        win_worth: points of score that a win alone is worth to the reward "score".
         engine: engine that plays HackMatrix; ignored by others.
         max_episode_steps: number of actions after which an episode is truncated; None for the
             environment's default limit.
@@ -152,7 +155,7 @@ def make_environment(
     if TOGETHER in known:
         return _with_tasks(
             [
-                make_environment(task, observation, max_episode_steps, reward, engine)
+                make_environment(task, observation, max_episode_steps, reward, win_worth, engine)
                 for task in known.split(TOGETHER)
             ]
         )
@@ -162,6 +165,7 @@ def make_environment(
     if known == ENVIRONMENT_ID:
         options["layout"] = observation
         options["reward"] = reward
+        options["win_worth"] = win_worth
         options["engine"] = engine
     return make(name, **options)
 

@@ -68,6 +68,11 @@ class NetworkConfig:
     layer_norm: bool = option(  # the network `cells` has it always
         False, "normalize the sums of each dense layer before its activation"
     )
+    value: Literal["return", "chance"] = option(
+        "return",
+        "what the network's value is: the expected return, or the chance of an outcome that pays "
+        "1, learned by cross-entropy (--reward win)",
+    )
 
     def __post_init__(self) -> None:
         check(self)

@@ -58,7 +58,7 @@ def make_network(env: Environment, config: NetworkConfig) -> Network:
         return _own_network(env, config)
     module = importlib.import_module(ARCHITECTURES[config.architecture].module)
     network: Network = module.make(env, config)
-    return network
+    return network if config.value == "return" else ChanceNetwork(network)
 
 
 def _own_network(env: Environment, config: NetworkConfig) -> Network:
@@ -157,3 +157,33 @@ def unroll(
 
     _, outputs = jax.lax.scan(step, carry, (observations, starts))
     return outputs
+
+
+class ChanceNetwork:
+    """Another network with the sigmoid of its value: the chance of an outcome, 0..1."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self.num_actions = network.num_actions
+        self.recurrent = network.recurrent
+        self.reads_features = network.reads_features
+        self.init = network.init
+        self.initial_carry = network.initial_carry
+
+    def encode(self, observations: PyTree) -> PyTree:
+        """The observations as the network reads them."""
+        return encoded(self._network, observations)
+
+    def __call__(
+        self, params: PyTree, observations: PyTree, carry: PyTree = ()
+    ) -> tuple[Array, Array, PyTree]:
+        """Logits float32[B, A], chances float32[B] of B encoded observations, and the carry."""
+        logits, values, carry = self._network(params, observations, carry)
+        return logits, jax.nn.sigmoid(values), carry
+
+    def unroll(
+        self, params: PyTree, observations: PyTree, starts: Array, carry: PyTree
+    ) -> tuple[Array, Array]:
+        """Logits float32[T, B, A] and chances float32[T, B]; see the function `unroll`."""
+        logits, values = unroll(self._network, params, observations, starts, carry)
+        return logits, jax.nn.sigmoid(values)

@@ -30,7 +30,14 @@ def forward_pass(policy: Policy) -> Pass | None:
     if config.architecture not in _PASSES:
         return None
     policy.check_shapes(dict(_shapes(config, layout)))
-    return partial(_PASSES[config.architecture], config, layout, policy.params)
+    forward = partial(_PASSES[config.architecture], config, layout, policy.params)
+    return forward if config.value == "return" else partial(_with_chance, forward)
+
+
+def _with_chance(forward: Pass, features: Sequence[float], memory: Any) -> tuple[Array, float, Any]:
+    """`ChanceNetwork` of `hackmatrix/agents/networks/network.py`."""
+    logits, value, memory = forward(features, memory)
+    return logits, float(_sigmoid(np.asarray(value, np.float32))), memory
 
 
 def _mlp(

@@ -1,5 +1,6 @@
 """HackMatrix as a search imagines it, with a trained network as its judge."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +17,7 @@ from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.game.jaxgame.dice import draw
 from hackmatrix.game.rules.chance import Site
 from hackmatrix.game.rules.observation import number_of
+from hackmatrix.game.rules.training_reward import WIN_WORTH
 
 Array = jax.Array
 
@@ -23,7 +25,8 @@ Array = jax.Array
 # Moves of a simulation: the value after more of them is a better one, but it takes more simulations
 # to read it through the luck of all these moves.
 _MOST_MOVES = 24
-_WEIGHT = 100.0  # logits
+_WEIGHT = 100.0  # logits that a stage is worth
+_STAGES_OF_A_GAME = 13.0  # a win's worth in stages: 8 of them, and 5 for the win itself
 _PATIENCE = 40.0  # turns of a stage
 
 
@@ -45,7 +48,10 @@ class Searcher(NamedTuple):
         _, network = policy.make()
         run: dict[str, Any] = policy.about["config"]
         env = HackMatrixEnv(
-            layout=policy.observation, auto_reset=False, reward=run.get("reward", "game")
+            layout=policy.observation,
+            auto_reset=False,
+            reward=run.get("reward", "game"),
+            win_worth=run.get("win_worth", WIN_WORTH),
         )
         moves = min(max(1, simulations // 4), _MOST_MOVES)
         return cls(env, network, Settings(simulations, run["gamma"], moves))
@@ -89,15 +95,22 @@ class Searcher(NamedTuple):
             return logits, values
 
         return Model(
-            imagine, uniform, step, jax.vmap(self.env.action_mask), judge, weight_of_returns
+            imagine,
+            uniform,
+            step,
+            jax.vmap(self.env.action_mask),
+            judge,
+            partial(weight_of_returns, self.env.reward),
         )
 
 
-def weight_of_returns(observations: Array) -> Array:
-    """float32[N]: logits that a reward of 1 is worth to a search from these observations.
+def weight_of_returns(reward: str, observations: Array) -> Array:
+    """float32[N]: logits that 1 of this reward is worth to a search from these observations.
 
-    The longer a stage lasts, the less returns are worth beside the network's own choice: otherwise
-    a search that believes the best to be still to come would stay for ever.
+    Of rewards that pay for the outcome alone, 1 is a whole game. The longer a stage lasts, the less
+    returns are worth beside the network's own choice: otherwise a search that believes the best to
+    be still to come would stay for ever.
     """
     turn = number_of(observations, "turn")
-    return _WEIGHT * jnp.minimum(1, _PATIENCE / jnp.maximum(turn, 1))
+    stages = _STAGES_OF_A_GAME if reward in ("win", "score") else 1.0
+    return _WEIGHT * stages * jnp.minimum(1, _PATIENCE / jnp.maximum(turn, 1))

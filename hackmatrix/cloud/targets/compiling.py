@@ -129,7 +129,7 @@ def _rollout(trainer: Trainer) -> Traced:
         numbers = first_index(share) + jnp.arange(share)
         keys = UpdateKeys(state.seed, state.update)
         with jax.named_scope("rollout"):
-            made = play(trainer.task, state.params, state.games, keys, numbers, config.gamma)
+            made = play(trainer.task, state.params, state.games, keys, numbers, trainer.hyper)
             return made[1].steps
 
     state = trainer.state_shape()

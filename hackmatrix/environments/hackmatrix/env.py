@@ -26,6 +26,7 @@ from hackmatrix.environments.hackmatrix.observations import (
 from hackmatrix.environments.hackmatrix.over_games import over_games
 from hackmatrix.environments.hackmatrix.report_columns import report
 from hackmatrix.environments.hackmatrix.step_metrics import measure
+from hackmatrix.environments.hackmatrix.training_reward import trained_on
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec
 from hackmatrix.game.engine import state as engine_state
 from hackmatrix.game.engine import text
@@ -40,7 +41,7 @@ from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.rewards import REWARD_PARTS
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.tactical import SCALES, TACTICAL_SIZE
-from hackmatrix.game.rules.training_reward import REWARDS
+from hackmatrix.game.rules.training_reward import TRAINING_REWARDS, WIN_WORTH
 
 _OBSERVATION = Box(0, 255, (RECORD_SIZE,), np.uint8)
 _REAL = Box(-np.inf, np.inf, ())
@@ -94,6 +95,7 @@ class HackMatrixEnv:
         reward: str = "game",
         engine: str = "auto",
         layout: str | None = None,
+        win_worth: float = WIN_WORTH,
     ) -> None:
         """Creates the environment.
 
@@ -102,12 +104,14 @@ class HackMatrixEnv:
                 of it, "classic", "full" or "tactical"; or "planes", a picture of them.
             max_episode_steps: actions after which an episode is truncated; None for no limit.
             auto_reset: whether `step` starts the next game when one ends.
-            reward: "game", or "progress" (`training_reward.py`), with which agents learn better.
+            reward: "game", or one of `training_reward.py` to train with: "progress", "stages",
+                "win" or "score".
             engine: "jax", "native" (on CPUs), "python" (the slow one that one reads), or "auto":
                 native on CPUs if it is there, else JAX. They differ in speed and in how they keep a
                 state, and in no result but the last bit of "progress" in Python.
             layout: of compact observations, the features that `features` makes of them:
                 "classic", "full" (the default) or "tactical".
+            win_worth: points of score that a win alone is worth to the reward "score".
 
         Raises:
             UserError: no such observation, layout, reward or engine, a limit below 1, or a layout
@@ -121,14 +125,18 @@ class HackMatrixEnv:
             raise UserError(f"layout must be one of {', '.join(FEATURE_SIZE)}, got {layout!r}")
         if max_episode_steps is not None and max_episode_steps < 1:
             raise UserError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
-        if reward not in REWARDS:
-            raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
+        if reward not in TRAINING_REWARDS:
+            known = ", ".join(TRAINING_REWARDS)
+            raise UserError(f"reward must be one of {known}, got {reward!r}")
+        if not win_worth > 0:
+            raise UserError(f"win_worth must be above 0, got {win_worth}")
         if engine not in ENGINES:
             raise UserError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
         self.observation = observation
         self.layout = layout
         self.observation_space = _space(observation)
         self.reward = reward
+        self.win_worth = win_worth
         self.max_episode_steps = max_episode_steps
         self.auto_reset = auto_reset
         self.engine = engine
@@ -171,7 +179,7 @@ class HackMatrixEnv:
             kept=self.games.IS_TRACED,
             max_episode_steps=self.max_episode_steps,
             auto_reset=self.auto_reset,
-            progress=self.reward == "progress",
+            progress=self.reward in ("progress", "stages"),
         )
 
     @cached_property
@@ -224,9 +232,12 @@ class HackMatrixEnv:
         action = jnp.asarray(action)
         if action.ndim or not jnp.issubdtype(action.dtype, jnp.integer):
             raise UserError(f"step takes one integer as action, got {action.dtype}{action.shape}")
-        record, state, *others, info = self._step(state, action)
+        record, after, paid, terminated, truncated, info = self._step(state, action)
+        takes_it = info["episode_length"] > state.episode_length  # else it was over before
+        reward = trained_on(self.reward, paid, takes_it & terminated, info, self.win_worth)
         final = self._shown(info["final_observation"])
-        return self._shown(record), state, *others, info | {"final_observation": final}
+        info |= {"final_observation": final}
+        return self._shown(record), after, reward, terminated, truncated, info
 
     def observe(self, state: EnvState) -> jax.Array:
         """The observation of a state, such as one from `from_text`."""

@@ -46,7 +46,10 @@ class Lecturer:
         """Prepares this number of games; `weight` logits are worth a reward of 1 in lessons."""
         self._searcher = searcher
         self._weight = weight
-        self._env = HackMatrixEnv(layout=searcher.env.layout, reward=searcher.env.reward)
+        imagined = searcher.env
+        self._env = HackMatrixEnv(
+            layout=imagined.layout, reward=imagined.reward, win_worth=imagined.win_worth
+        )
         self._numbers = jnp.arange(games)
         self._seed = seed
         self._give = jax.jit(self._give_some, static_argnums=2, donate_argnums=1)

@@ -14,10 +14,10 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.learning.imitation.search_targets import Lessons
 from hackmatrix.learning.ppo.seeds import are_finite
+from hackmatrix.learning.ppo.update import value_loss
 
 Array = jax.Array
 
-_VALUE = 0.5  # weight of the value loss
 _LARGEST_NORM = 0.5  # of a gradient
 
 
@@ -25,7 +25,7 @@ class Loss(NamedTuple):
     """Means over lessons."""
 
     divergence: Array  # KL divergence of the network's policy from the teacher's
-    value: Array  # squared difference of the values
+    value: Array  # of the values, see `value_loss`
 
 
 def learn(
@@ -79,7 +79,7 @@ def loss(network: Network, params: PyTree, lessons: Lessons) -> Loss:
     target = lessons.policy.astype(jnp.float32)
     known = jnp.log(jnp.where(target > 0, target, 1))
     divergence = jnp.sum(jnp.where(mask, target * (known - log_probs), 0), axis=1)
-    return Loss(jnp.mean(divergence), jnp.mean((values - lessons.value) ** 2))
+    return Loss(jnp.mean(divergence), value_loss(network, values, lessons.value))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -93,7 +93,7 @@ def _epoch(
 ) -> tuple[PyTree, optax.OptState, Loss]:
     def objective(params: PyTree, some: Lessons) -> tuple[Array, Loss]:
         parts = loss(network, params, some)
-        return parts.divergence + _VALUE * parts.value, parts
+        return parts.divergence + parts.value, parts
 
     def step(
         carry: tuple[PyTree, optax.OptState], indices: Array

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.network import Network
+from hackmatrix.agents.networks.network import ChanceNetwork, Network
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.learning.ppo.algorithm import Choice, Learned, Scalars, Weights
@@ -29,6 +29,7 @@ SCALARS = (
 )
 METRICS: tuple[Metric, ...] = ()
 
+_SURE = 1e-6  # chances nearer to 0 or 1 are not told apart: their logarithms are not exact
 _OF_RANDOM_PLAY = "entropy_of_random_play"  # one of the parts of a loss
 
 
@@ -80,7 +81,7 @@ def loss(
     advantage = normalised(samples.advantage, samples.tasks)
 
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
-    vf_loss = value_loss(value, samples.returns)
+    vf_loss = value_loss(network, value, samples.returns)
     if clips_value:
         change = jnp.clip(value - samples.value, -hyper.clip_value_loss, hyper.clip_value_loss)
         vf_loss = clipped_value_loss(value, samples.value + change, samples.returns)
@@ -97,9 +98,16 @@ def loss(
     }
 
 
-def value_loss(value: Array, returns: Array) -> Array:
-    """Half the mean squared error of the values, float32[]."""
-    return 0.5 * jnp.mean((value - returns) ** 2)
+def value_loss(network: Network, values: Array, returns: Array) -> Array:
+    """The loss of a network's values, float32[]: half the mean squared error.
+
+    Of chances it is the cross-entropy with returns of 0..1, outcomes or expected ones: its minimum
+    is calibrated, and its gradient does not vanish where a chance near 1 is wrong.
+    """
+    if not isinstance(network, ChanceNetwork):
+        return 0.5 * jnp.mean((values - returns) ** 2)
+    chances = jnp.clip(values, _SURE, 1 - _SURE)
+    return -jnp.mean(returns * jnp.log(chances) + (1 - returns) * jnp.log1p(-chances))
 
 
 def clipped_value_loss(value: Array, near: Array, returns: Array) -> Array:

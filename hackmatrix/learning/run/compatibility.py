@@ -38,6 +38,7 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
         "curriculum": None,
         "curriculum_start_level": 1,
         "algorithm": ALGORITHM,
+        "value": "return",
     }
     before = absent | facts.config  # older versions lack some
     settings = config.as_dict()
@@ -47,8 +48,13 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
     return changes
 
 
-def check_exported(exported: Exported, config: TrainConfig) -> None:
+def check_exported(exported: Exported, config: TrainConfig, *, any_value: bool = False) -> None:
     """Checks that exported params belong to the configuration's environment and network.
+
+    Args:
+        exported: the params.
+        config: settings of the run that starts from them.
+        any_value: whether their value may be of another kind, as it is learned anew.
 
     Raises:
         UserError: their environment or activation differs, or features are to be normalised.
@@ -58,8 +64,10 @@ def check_exported(exported: Exported, config: TrainConfig) -> None:
         _check_environment(about["environment"], config.environment, path)
     settings = about.get("config", {})
     ours = vars(config.network)
-    for name in ("architecture", "activation"):
-        if (theirs := settings.get(name, ours[name])) != ours[name]:
+    of_old = {"value": NetworkConfig.value}  # files of older versions lack it
+    names = ("architecture", "activation", *(() if any_value else ("value",)))
+    for name in names:
+        if (theirs := settings.get(name, of_old.get(name, ours[name]))) != ours[name]:
             raise UserError(f"{path}: was trained with --{name} {theirs}")
     if config.ppo.normalize_observations:
         raise UserError(

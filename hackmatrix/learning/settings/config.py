@@ -5,10 +5,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from hackmatrix.agents.networks.algorithms import DEFAULT as PPO
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import GIVEN, Option, check, option, options_of
 from hackmatrix.environments.config import EnvironmentConfig
+from hackmatrix.environments.registry import own_code
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.reporting.config import ReportConfig
 
@@ -19,9 +21,9 @@ LOGGING = "logging"
 
 # Where a setting stands in `--help` and in a configuration file.
 _SECTIONS = {
-    "model": "architecture hidden_dim num_layers activation dtype layer_norm",
-    "environment": "env multi_task task_list observation max_episode_steps reward num_envs "
-    "normalize_observations normalize_rewards",
+    "model": "architecture hidden_dim num_layers activation dtype layer_norm value",
+    "environment": "env multi_task task_list observation max_episode_steps reward win_worth "
+    "num_envs normalize_observations normalize_rewards",
     "curriculum": "curriculum curriculum_start_level",
     "training": "algorithm seed num_seeds init_from total_timesteps num_steps lr lr_schedule gamma "
     "gae_lambda num_minibatches update_epochs gradient_accumulation_steps clip_eps vf_coef "
@@ -128,6 +130,17 @@ class TrainConfig:
     ppo: PPOConfig = field(default_factory=PPOConfig)
     run: RunConfig = field(default_factory=RunConfig)
     report: ReportConfig = field(default_factory=ReportConfig)
+
+    def __post_init__(self) -> None:
+        is_outcome = own_code(self.environment.name) or self.environment.reward == "win"
+        if self.network.value == "chance" and (self.ppo.normalize_rewards or not is_outcome):
+            raise UserError(
+                "--value chance needs --reward win and --no-normalize-rewards: returns of 0 to 1"
+            )
+        if self.network.value == "chance" and self.ppo.algorithm != PPO:
+            raise UserError(f"--value chance goes with --algorithm {PPO}")
+        if self.network.value == "chance" and self.ppo.clip_value_loss is not None:
+            raise UserError("--clip-value-loss goes with --value return")
 
     @classmethod
     def of(cls, **settings: Any) -> Self:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import Network, encoded, make_network
+from hackmatrix.agents.networks.policy import shapes_by_name
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.interface.environment import Environment, PyTree
@@ -17,9 +18,11 @@ from hackmatrix.learning.imitation.search_targets import Lessons
 from hackmatrix.learning.imitation.supervised import learn, loss
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.keys import Purpose, key_for
+from hackmatrix.learning.run.compatibility import check_exported, check_shapes
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.datasets.folder import DataSet, known_environment
 from hackmatrix.research.datasets.jax_replay import Batch, Replayer, data_environment
+from hackmatrix.runs.params import load_params
 
 Array = jax.Array
 
@@ -70,7 +73,7 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
         )
     params, _ = learn(
         network,
-        jax.jit(network.init)(key_for(plan.seed, Purpose.PARAMS)),
+        _first_params(network, config, plan.seed),
         learned,
         lr=plan.lr,
         epochs=plan.epochs,
@@ -89,6 +92,20 @@ def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
     )
 
 
+def _first_params(network: Network, config: TrainConfig, seed: int) -> PyTree:
+    """New params, or those of the run's `init_from`.
+
+    The value of the latter may be of another kind: it is learned, too.
+    """
+    made = jax.jit(network.init)(key_for(seed, Purpose.PARAMS))
+    if (path := config.run.init_from) is None:
+        return made
+    exported = load_params(path)
+    check_exported(exported, config, any_value=True)
+    check_shapes(shapes_by_name(exported.params), shapes_by_name(made), path)
+    return jax.tree.map(lambda like, x: jnp.asarray(x, like.dtype), made, exported.params)
+
+
 def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
     environment = config.environment
     name = environment_id(environment.env)
@@ -103,7 +120,8 @@ def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
         raise UserError("normalize_observations: cloned params read observations as they are")
     options: dict[str, Any] = {}
     if name == ENVIRONMENT_ID:
-        options = {"observation": environment.observation, "reward": environment.reward}
+        names = ("observation", "reward", "win_worth")
+        options = {each: getattr(environment, each) for each in names}
     env = data_environment(name, **options)
     return env, make_network(env, config.network)
 
@@ -165,11 +183,11 @@ def _judged(network: Network, params: PyTree, lessons: Lessons) -> tuple[float, 
     @jax.jit
     def judge(params: PyTree, some: Lessons) -> tuple[Array, Array, Array]:
         parts = loss(network, params, some)
-        logits, _, _ = network(params, some.observations)
+        logits, values, _ = network(params, some.observations)
         mask = distribution.unpack_mask(some.mask, network.num_actions)
         best = distribution.most_probable(logits, mask)
         agreed = jnp.mean(best == jnp.argmax(some.policy, axis=1))
-        return parts.divergence, agreed, parts.value
+        return parts.divergence, agreed, jnp.mean((values - some.value) ** 2)
 
     count = len(lessons.mask)
     sums = np.zeros(3)

@@ -96,7 +96,10 @@ def _model(path: Path, params: dict[str, Any], about: dict[str, Any]) -> Any:
         nodes += [helper.make_node(activation, [sums], [name])]
         last = name
     nodes += [_dense(names[-2], last, LOGITS), _dense(names[-1], last, "value.column")]
-    nodes += [helper.make_node("Squeeze", ["value.column", "value.axis"], [VALUE])]
+    value = "value.logit" if settings.get("value") == "chance" else VALUE
+    nodes += [helper.make_node("Squeeze", ["value.column", "value.axis"], [value])]
+    if value != VALUE:
+        nodes += [helper.make_node("Sigmoid", [value], [VALUE])]
     arrays = {name: np.asarray(array, np.float32) for name, array in flat(params)}
     tensors = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
     tensors.append(numpy_helper.from_array(np.array([1], np.int64), "value.axis"))

@@ -90,6 +90,7 @@ NETWORKS = [
     NetworkConfig("cells", 16, 2),
     NetworkConfig("gru", 8, 1),
     NetworkConfig("gru", 8, 2, layer_norm=True),
+    NetworkConfig("gru", 8, 1, value="chance"),
 ]
 
 

@@ -79,8 +79,9 @@ def test_the_longer_a_stage_lasts_the_less_returns_are_worth() -> None:
     for turn in (0, 40, 80, 400):
         state.turn = turn
         records.append(np.frombuffer(observe(state), np.uint8))
-    weights = weight_of_returns(jnp.asarray(np.array(records)))
-    np.testing.assert_allclose(weights, [100, 100, 50, 10])
+    seen = jnp.asarray(np.array(records))
+    np.testing.assert_allclose(weight_of_returns("stages", seen), [100, 100, 50, 10])
+    np.testing.assert_allclose(weight_of_returns("win", seen), [1300, 1300, 650, 130])
 
 
 def test_what_a_player_can_not_see_changes_nothing_that_is_found() -> None:

@@ -1,6 +1,7 @@
-"""The reward `progress`: stages, the win and death pay; everything else is a potential."""
+"""Rewards to train with: `progress` and its potential, `stages` without it, the outcome alone."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from hackmatrix.game.engine.text import state_from_text
 from hackmatrix.game.engine.training_reward import progress as plain_progress
 from hackmatrix.game.jaxgame.conversion import state_from_engine
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, SIPHON
-from hackmatrix.game.rules.observation import BYTE
+from hackmatrix.game.rules.observation import BYTE, number_of
 from hackmatrix.game.rules.programs import ProgramId
 
 BOARD = """
@@ -101,7 +102,11 @@ def test_both_engines_pay_the_same() -> None:
 
 
 def test_an_unknown_reward_is_refused() -> None:
-    with pytest.raises(UserError, match="reward must be one of game, progress, got 'x'"):
+    with pytest.raises(UserError, match="win_worth must be above 0, got 0"):
+        hackmatrix.make(reward="score", win_worth=0)
+    with pytest.raises(
+        UserError, match="reward must be one of game, progress, stages, win, score, got 'x'"
+    ):
         hackmatrix.make(reward="x")
 
 
@@ -112,3 +117,78 @@ def test_siphoning_pays_what_it_brings_less_the_siphon() -> None:
     now = step.state.game.player
     gained = int(now.credits - before.credits) + int(now.energy - before.energy)
     assert float(step.reward) == pytest.approx(-0.15 + 0.03 * gained)
+
+
+AT_THE_LAST_EXIT = """
+    .. .. .. .. .@ X.
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    stage 8
+    player credits 30 energy 1 siphons 2 score 5 hp 2
+"""
+BESIDE_DEATH = """
+    .. .. .. .. .. X.
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .v .. .. ..
+    .@ .. .. .. .. ..
+    stage 3
+    player credits 4 energy 1 siphons 1 score 5 hp 1
+"""
+
+
+@pytest.mark.parametrize("engine", ["auto", "jax", "python"])
+@pytest.mark.parametrize(
+    ("reward", "won", "lost"),
+    [
+        # 1 for the stage, 5 for the win, and the hp that a stage brings
+        ("progress", 6.3, -1.3),
+        # what is held is paid back: 3 hp, 20 credits, 1 energy, 2 siphons; 4 credits, 1 energy, 1
+        ("stages", 6.3 - 0.9 - 0.63 - 0.3, -1.3 - 0.15 - 0.15),
+        ("win", 1, 0),
+        # points are paid when they are won, and paid back by a defeat
+        ("score", 1, -5 / 10),
+    ],
+)
+def test_what_the_end_pays(engine: str, reward: str, won: float, lost: float) -> None:
+    env = hackmatrix.make(reward=reward, win_worth=10, engine=engine, auto_reset=False)
+    for position, action, expected in ((AT_THE_LAST_EXIT, RIGHT, won), (BESIDE_DEATH, RIGHT, lost)):
+        _, state, paid, terminated, *_ = env.step(None, env.from_text(position), jnp.int32(action))
+        assert terminated
+        assert paid == pytest.approx(expected, abs=1e-5)
+        assert env.step(None, state, jnp.int32(action))[2] == 0  # the game was over
+
+
+@pytest.mark.parametrize("reward", ["stages", "score"])
+def test_without_a_discount_only_what_is_to_count_pays(reward: str) -> None:
+    """However it is played: `stages`, the win and death, less the potential of the start; and no
+    point of a game that is lost."""
+    env = hackmatrix.make(reward=reward, layout="tactical")
+    step = jax.jit(jax.vmap(env.step, (None, 0, 0)))
+    records, state = jax.vmap(env.reset_game, (0, None))(jnp.arange(64), jnp.uint32(0))
+    before = potentials if reward == "stages" else lambda records: np.zeros(len(records))
+    sums, rng, ended, points = before(records), np.random.default_rng(1), 0, 0.0
+    for _ in range(200):
+        masks = np.asarray(jax.vmap(env.action_mask)(state))
+        actions = (rng.random(masks.shape) * masks).argmax(axis=1)
+        records, state, paid, terminated, _, info = step(None, state, actions)
+        sums += np.asarray(paid)
+        over, won = np.asarray(terminated), np.asarray(info["won"])
+        ends = info["stage"] - 1 + 6 * won - ~won if reward == "stages" else np.float32(won)
+        np.testing.assert_allclose(sums[over], ends[over], atol=1e-4)
+        sums[over], ended = before(records)[over], ended + over.sum()
+        points += info["score"][over].sum()
+    assert ended > 50
+    assert points > 10
+
+
+def potentials(records: Any) -> Any:
+    hp, siphons, *hoard = (
+        np.asarray(number_of(records, name), np.float64)
+        for name in ("hp", "siphons", "credits", "energy")
+    )
+    return 0.3 * hp + 0.15 * np.minimum(siphons, 3) + 0.03 * np.minimum(hoard, 20).sum(axis=0)

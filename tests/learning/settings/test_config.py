@@ -11,6 +11,7 @@ from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
 
+CHANCE = {"value": "chance", "reward": "win", "normalize_rewards": False}
 TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
 
 
@@ -37,6 +38,11 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
             {"algorithm": "pqn", "target_kl": 0.1},
             "--target-kl goes with --algorithm ppo",
         ),
+        ({"value": "chance", "normalize_rewards": False}, "--value chance needs --reward win and"),
+        ({"value": "chance", "reward": "win"}, "needs --reward win and --no-normalize-rewards"),
+        ({**CHANCE, "algorithm": "pqn"}, "--value chance goes with --algorithm ppo"),
+        ({**CHANCE, "clip_value_loss": 0.2}, "--clip-value-loss goes with --value return"),
+        ({"win_worth": 0.0}, "--win-worth must be above 0, got 0.0"),
         ({"multi_task": True}, "--multi-task needs --task-list"),
         ({"task_list": TASKS}, "--task-list needs --multi-task"),
         (

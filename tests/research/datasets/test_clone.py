@@ -123,6 +123,29 @@ def test_a_network_of_ones_own_is_cloned(
     jax.tree.map(np.testing.assert_array_equal, started.params, policy.params)
 
 
+def test_cloning_goes_on_from_params_whose_value_is_of_another_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_an_expert(tmp_path / "data", 200)
+    how = ["clone", "data", "--config", "grid.yaml", "--batch", "32"]
+    assert main([*how, "it.npz", "--epochs", "8", "--lr", "0.01"]) == 0
+    settings = SETTINGS.replace("[32]", "[32], value: chance").replace("8,", "8, reward: win,", 1)
+    Path("chance.yaml").write_text(settings)
+    how[3] = "chance.yaml"
+    further = [*how, "chance.npz", "--init-from", "it.npz", "--epochs", "1", "--lr", "1e-30"]
+    assert main(further) == 0
+    before, after = load_policy(Path("it.npz")), load_policy(Path("chance.npz"))
+    jax.tree.map(np.testing.assert_array_equal, before.params, after.params)
+    assert (before.config.value, after.config.value) == ("return", "chance")
+
+    train = ["train", "--config", "chance.yaml", "--run-name", "run", "--init-from"]
+    assert "it.npz: was trained with --value return" in refused(capsys, *train, "it.npz")
+    assert main([*train, "chance.npz"]) == 0
+    wide = ["--config", "chance.yaml", "--init-from", "it.npz"]
+    Path("chance.yaml").write_text(settings.replace("[32]", "[16]"))
+    assert "configuration wants [16]" in refused(capsys, "clone", "data", "no.npz", *wide)
+
+
 def test_params_that_do_not_fit_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,17 +64,24 @@ def test_through_every_format_and_back_nothing_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("activation", "layer_norm"), [("relu", False), ("tanh", False), ("relu", True)]
+    ("activation", "layer_norm", "value"),
+    [
+        ("relu", False, "return"),
+        ("tanh", False, "return"),
+        ("relu", True, "return"),
+        ("relu", False, "chance"),
+    ],
 )
 def test_the_onnx_model_answers_as_the_network_does(
-    activation: str, layer_norm: bool, tmp_path: Path
+    activation: str, layer_norm: bool, value: str, tmp_path: Path
 ) -> None:
     module, params = network(activation, layer_norm=layer_norm)
     path = tmp_path / "agent.onnx"
-    write_params(path, params, about(activation=activation, layer_norm=layer_norm))
+    write_params(path, params, about(activation=activation, layer_norm=layer_norm, value=value))
     features = np.random.default_rng(0).normal(size=(6, FEATURES)).astype(np.float32)
     features[0] *= 1e-3
     logits, values = module.apply(params, features)
+    values = values if value == "return" else 1 / (1 + np.exp(-values))
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
     found = onnx.reference.ReferenceEvaluator(model).run(None, {onnx_file.FEATURES: features})

@@ -1,0 +1,36 @@
+"""The loss of values."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hackmatrix.agents.networks.network import ChanceNetwork
+from hackmatrix.learning.ppo.update import value_loss
+
+
+def inner() -> Any:
+    names = ("num_actions", "recurrent", "reads_features", "init", "initial_carry")
+    return SimpleNamespace(**dict.fromkeys(names))
+
+
+def test_chances_are_learned_by_cross_entropy() -> None:
+    """Its gradient by the logit is the chance less the outcome, however sure the network is."""
+    network = ChanceNetwork(inner())
+    logits, outcomes = jnp.array([-3.0, 0.0, 6.0]), jnp.array([1.0, 0.25, 0.0])
+
+    def loss(logits: jax.Array) -> jax.Array:
+        return value_loss(network, jax.nn.sigmoid(logits), outcomes)
+
+    chances = 1 / (1 + np.exp(-np.asarray(logits, np.float64)))
+    expected = -np.mean(outcomes * np.log(chances) + (1 - outcomes) * np.log(1 - chances))
+    np.testing.assert_allclose(loss(logits), expected, rtol=1e-4)
+    np.testing.assert_allclose(jax.grad(loss)(logits), (chances - outcomes) / 3, rtol=1e-3)
+    assert np.isfinite(loss(jnp.array([-90.0, 90.0, 90.0])))
+
+
+def test_returns_are_learned_by_squares() -> None:
+    values, returns = jnp.array([1.0, 4.0]), jnp.array([3.0, 4.0])
+    assert value_loss(cast(Any, inner()), values, returns) == 1.0
