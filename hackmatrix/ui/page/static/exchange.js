@@ -4,13 +4,14 @@ import { play as animate, stop } from "./animate.js";
 import { begin, keep, recordEnd } from "./games.js";
 import { ask } from "./link.js";
 import { forgetLink } from "./share.js";
-import { record } from "./tasks.js";
 import { store } from "./store.js";
-import { complain, setUp, show, showBoard, tellVerdict } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST_WAITING = 8; // actions
 let busy = false, waiting = [];
+
+/** What shows the answers; `main.js` fills it with functions of `view.js` and `tasks.js`, which send messages themselves. */
+export const screen = {};
 
 export const isAsking = () => busy;
 export const isBusy = () => busy || document.body.classList.contains("moving");
@@ -34,7 +35,7 @@ export async function send(message, options = {}) {
   const before = store.position;
   const answer = await request(message);
   busy = false;
-  if (answer.error) complain(answer.error);
+  if (answer.error) screen.complain(answer.error);
   if (answer.error || answer.nodes) waiting = waiting.filter(([{ do: name }]) => name !== "act"); // they were meant for another position
   if (answer.board) {
     if (before && (answer.seen.player.hp < before.seen.player.hp || answer.seen.over)) waiting = []; // think again
@@ -65,22 +66,22 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
   if (answer.nodes) for (const node of store.game.nodes) store.game.nodes[node.parent]?.children.push(node.number);
   for (const [number, value, sure] of answer.opinions ?? []) store.game.opinions.set(number, [value, sure]);
   for (const [number, win, stages] of answer.odds ?? []) store.game.odds.set(number, [win, stages]);
-  if (answer.about) setUp(answer.about);
+  if (answer.about) screen.setUp(answer.about);
   store.position = answer;
   store.game.isTask = Boolean(answer.task);
-  if (answer.task && answer.added) record(answer.task);
+  if (answer.task && answer.added) screen.record(answer.task);
   store.game.isRoom = answer.task?.kind === "room";
   store.game.at = answer.at;
   if ((answer.nodes || answer.added) && !same && location.hash) forgetLink();
   keep(store.game, store.about, store.begun);
   for (let n = store.game.at; n > 0; n = store.game.nodes[n].parent) store.game.nodes[store.game.nodes[n].parent].visited = n;
   if (answer.added?.length && answer.seen.over && store.about.playing && !answer.task && isScored(store.game)) recordEnd(store.game.id, answer.seen);
-  if (answer.added?.length && answer.last?.by === "you" && before?.agent) tellVerdict(before.agent, answer.last.action);
+  if (answer.added?.length && answer.last?.by === "you" && before?.agent) screen.tellVerdict(before.agent, answer.last.action);
   else if (!answer.added) $("verdict").textContent = "";
   $("said").textContent = answer.last?.told.join(", ") ?? "";
   if (answer.added?.length && store.game.nodes[answer.added[0][1]].children.length > 1)
     $("said").textContent += " A variation begins here; [ and ] go to the other one.";
-  show();
+  screen.show();
   stop();
   const speed = Number($("speed").value) * hurry;
   if (!still && answer.last && speed > 0 && (moved || answer.added?.length === 1)) {
@@ -88,7 +89,7 @@ async function take(answer, before, { still = false, moved = false, hurry = 1, k
     if (!(await animate(answer.last.events, speed))) return;
     document.body.classList.remove("moving");
   }
-  if (store.position === answer) showBoard();
+  if (store.position === answer) screen.showBoard();
 }
 
 const asNode = ([number, parent, action, by, step, total, stage, over]) => ({ number, parent, action, by, step, total, stage, over, children: [] });

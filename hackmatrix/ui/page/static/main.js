@@ -5,7 +5,7 @@ import { hint } from "./coach.js";
 import { makeBoard, moveFocus } from "./board.js";
 import { icon, useLook } from "./draw.js";
 import { showEnding, showLastTurns } from "./ending.js";
-import { forget, isBusy, send } from "./exchange.js";
+import { forget, isBusy, screen, send } from "./exchange.js";
 import { begin, finish, keep, listBest, listGames, unfinished } from "./games.js";
 import { ghostStrip, showItsGame } from "./ghost.js";
 import { actionOf, fillKeys } from "./keys.js";
@@ -18,9 +18,9 @@ import { isWatched, store } from "./store.js";
 import { lineOf, showTime, unsure } from "./timeline.js";
 import { toSurprise } from "./surprises.js";
 import { act, agentStep, follow, go, lookBack, lookOn, newGame, openFile, pause, play, toEnd, toEndOfLine, toNext, toVariation } from "./travel.js";
-import { nextTask, openPuzzle, openRoom, solving, strip, today } from "./tasks.js";
+import { nextTask, openPuzzle, openRoom, record, solving, strip, today } from "./tasks.js";
 import { unfold, unfoldSheet } from "./unfold.js";
-import { actionAt, complain, handlers, hold, hover, point, show, showAnalysis, showBoard } from "./view.js";
+import { actionAt, complain, handlers, hold, hover, point, setUp, show, showAnalysis, showBoard, tellVerdict } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 let openSheet;
@@ -193,6 +193,7 @@ function lost(isLost, why = "") {
 
 async function start() {
   const opened = connect(lost, restore, follow);
+  Object.assign(screen, { complain, record, setUp, show, showBoard, tellVerdict });
   Object.assign(handlers, { act, go, why: showFutures, end: showEnding });
   store.look = await (await fetch("look.json")).json();
   useLook(store.look, isLight());

@@ -1,10 +1,9 @@
 // Surprises: the positions after which the odds of winning fell, in a ranked list.
 
-import { send } from "./exchange.js";
+import { screen, send } from "./exchange.js";
 import { percent } from "./panels.js";
 import { store } from "./store.js";
 import { lineOf } from "./timeline.js";
-import { complain } from "./view.js";
 
 const $ = (id) => document.getElementById(id);
 const SHOCK = 0.05, MOST = 8;
@@ -20,7 +19,7 @@ function surprises({ odds, nodes }, line) {
 /** Goes to the next one by rank: the position before the fall. */
 export async function toSurprise() {
   const ranked = surprises(store.game, lineOf(store.game));
-  if (!ranked.length) { complain("No surprise in what was played so far: the odds never fell by 5 % at once."); return; }
+  if (!ranked.length) { screen.complain("No surprise in what was played so far: the odds never fell by 5 % at once."); return; }
   listed = store.game.nodes;
   const place = (ranked.findIndex(({ node }) => node === store.game.at) + 1) % ranked.length, { node, before, after } = ranked[place];
   if (node !== store.game.at) await send({ do: "go", node }, { still: true });
