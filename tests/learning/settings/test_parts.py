@@ -15,6 +15,7 @@ BASE = TrainConfig.of(curriculum=Curriculum.of(LEVELS), init_from=Path("a.npz"),
 OTHER: dict[str, dict[str, Any]] = {
     "curriculum": {"curriculum": Curriculum.of([*LEVELS[:1], {"credits": 3}])},
     "multi_task": {"multi_task": True, "task_list": TaskList.of(["CartPole-v1", "Acrobot-v1"])},
+    "value": {"value": "chance", "reward": "win", "normalize_rewards": False},
 }
 OTHER["task_list"] = OTHER["multi_task"]
 
