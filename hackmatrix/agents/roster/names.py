@@ -1,9 +1,9 @@
 """Names of agents, and the only place where a name becomes an agent; no JAX, no NumPy.
 
-A name is a built-in player's (`built_in.py`), `shipped`, a file of params or a run's folder; with
-`@N` behind it, a search with N simulations before each action, with the network of that name. What
-it names has two faces: `batch_players.py` plays many games, `session_agents.py` says what it thinks
-of a position.
+A name is a built-in player's (`built_in.py`), an agent's of this package, a file of params or a
+run's folder; with `@N` behind it, a search with N simulations before each action, with the network
+of that name. What it names has two faces: `batch_players.py` plays many games, `session_agents.py`
+says what it thinks of a position.
 """
 
 import os
@@ -17,16 +17,18 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id, own_code
 
-SHIPPED = "shipped"  # the agent of this package
-NAMES = (*BUILT_IN, SHIPPED)
+SHIPPED = "shipped"
+PACKAGED = {SHIPPED: shipped.PARAMS, "score": shipped.SCORE_PARAMS}  # agents of this package
+NAMES = (*BUILT_IN, *PACKAGED)
 MAX_SIMULATIONS = 10_000  # of a search before an action; those of 256 games fill gigabytes
 
 A_NETWORK = (
-    "a file of params or a run's folder, local or gs://..., or `shipped`, the agent of this package"
+    "a file of params or a run's folder, local or gs://..., or an agent of this package: `shipped` "
+    "wins most, `score` with most points"
 )
 AN_AGENT = (
     f"{A_NETWORK}; or a built-in player: `random` takes random valid actions, `exit` walks to the "
-    "exit, `scripted` plays well by rules of thumb; or NAME@32, a tree search with the network of "
+    "exit, `scripted` plays well by rules of thumb; or NAME@32, a search with the network of "
     "NAME and 32 simulations per action"
 )
 SEARCH = "simulations per action of a search with the agent's network, as in NAME@N"
@@ -44,7 +46,7 @@ class AgentName(NamedTuple):
 
     def label(self, file: Path) -> str:
         """A short name for the network in a file of its params."""
-        return self.name if self.name == SHIPPED else file.stem
+        return self.name if self.name in PACKAGED else file.stem
 
     def plays_by_rule(self, env: str) -> bool:
         """Whether it plays games of an environment in the Python engine; others do so in JAX."""
@@ -70,7 +72,7 @@ def resolve(text: str, search: int | None = None, fetched: Callable[[str], str] 
         if simulations is not None:
             raise UserError(f"{name} has no network to search with")
         return AgentName(name, None, None)
-    params = shipped.PARAMS if name == SHIPPED else Path(fetched(name))
+    params = PACKAGED.get(name) or Path(fetched(name))
     if not os.path.exists(params):
         raise UserError(f"{name}: no such file; built-in agents are {', '.join(NAMES)}")
     return AgentName(name, params, simulations)

@@ -1,8 +1,9 @@
-"""The agent that comes with the package; docs/learning.md says how it was made."""
+"""The agents that come with the package; docs/learning.md says how they were made."""
 
 from pathlib import Path
 
-PARAMS = Path(__file__).parent / "final_params.npz"
+PARAMS = Path(__file__).parent / "final_params.npz"  # wins most
+SCORE_PARAMS = Path(__file__).parent / "score_params.npz"  # wins with most points
 WIN_CHANCE = (
     Path(__file__).parent / "win_chance.json"
 )  # the fit that `agents/roster/judge.py` reads

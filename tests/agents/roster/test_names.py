@@ -20,7 +20,7 @@ from hackmatrix.game.engine.replay import GameId, Replay
 from hackmatrix.research.datasets.folder import open_data_set
 from hackmatrix.research.evaluation.agents import agent_player
 
-NO_FILE = "no such file; built-in agents are scripted, exit, random, shipped"
+NO_FILE = "no such file; built-in agents are scripted, exit, random, shipped, score"
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +42,7 @@ AGENTS = {
     "scripted": AgentName("scripted", None, None),
     "shipped": AgentName("shipped", shipped.PARAMS, None),
     "shipped@64": AgentName("shipped", shipped.PARAMS, 64),
+    "score@8": AgentName("score", shipped.SCORE_PARAMS, 8),
     "mine.npz": AgentName("mine.npz", Path("mine.npz"), None),
     "mine.npz@1": AgentName("mine.npz", Path("mine.npz"), 1),
     "run": AgentName("run", Path("run"), None),
