@@ -124,8 +124,6 @@ def reviewed(page: Any) -> None:
     page.click("#analyse")
     page.wait_for_selector("#report-progress[hidden]", state="attached")
     page.wait_for_selector("#worst-moves button", state="attached")
-    if page.is_visible("#sheet-handle"):
-        page.click("#sheet-handle")
     page.locator("#worst-moves button").first.click()
     page.wait_for_selector("#picture .own", state="attached")
 
