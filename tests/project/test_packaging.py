@@ -106,7 +106,8 @@ def test_the_wheel_holds_the_package_alone() -> None:
     }
     configs = {str(path.relative_to(ROOT)) for path in CONFIGS.rglob("*.yaml")}
     assert "hackmatrix/configs/best.yaml" in configs
-    agent = {f"hackmatrix/agents/shipped/final_params.{kind}" for kind in ("npz", "json")}
+    params = ("final_params", "score_params")
+    agent = {f"hackmatrix/agents/shipped/{x}.{kind}" for x in params for kind in ("npz", "json")}
     agent |= {"hackmatrix/agents/shipped/win_chance.json", "hackmatrix/ui/session/puzzles.json"}
     others = {"hackmatrix/py.typed", "hackmatrix_command.py"}
     assert files == package | page | agent | configs | others
