@@ -15,7 +15,7 @@ MOST_STEPS = 2_000  # after which a game counts as not won, as in `hackmatrix ev
 
 
 class Ends(NamedTuple):
-    """How N games ended."""
+    """Ends of N games."""
 
     won: Array  # bool[N]
     stage: Array  # int32[N], the last one; 1 of games that were cut off

@@ -41,7 +41,7 @@ class NewcomerOptions(Options):
 
 
 class Trials(NamedTuple):
-    """How it went."""
+    """Times of the trials."""
 
     seconds: list[float | None]  # until stage 1 was cleared; None where it was not in time
     tutorials: list[float]  # until the tutorial was done

@@ -104,7 +104,7 @@ def load_agent(agent: "str | Path" = "shipped", *, architecture: str | None = No
     network as they were trained.
 
     Args:
-        agent: a file of params, a run's folder, or "shipped", the agent of this package.
+        agent: a file of params, a run's folder, or an agent of this package: "shipped", "score".
         architecture: its network, if it is your own (`module:function`); a file alone runs no code.
 
     Raises:

@@ -47,10 +47,10 @@ class Stop:
         return self.signal is not None
 
 
-class Under(NamedTuple):
+class Running(NamedTuple):
     """A training under way."""
 
-    way: Generator[Call, Made, int]  # returns the exit code
+    run: Generator[Call, Made, int]  # returns the exit code
     stop: Stop
     call: Call  # that it waits for
 
@@ -63,7 +63,7 @@ class Together:
         self._answers = answers
         self._programs: Programs = {}
         self._evaluations: dict[Any, Evaluate] = {}
-        self._open: dict[int, Under] = {}
+        self._open: dict[int, Running] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -75,8 +75,8 @@ class Together:
         number = order["number"]
         if "argv" in order:
             stop = Stop()
-            way = self._trained(order["argv"], Path(order["log"]), stop)
-            self._go_on(number, way, stop, None)
+            run = self._trained(order["argv"], Path(order["log"]), stop)
+            self._go_on(number, run, stop, None)
         elif number in self._open:
             self._open[number].stop.signal = SIGTERM
 
@@ -87,28 +87,28 @@ class Together:
 
     def turn(self) -> None:
         """Makes one call of each training."""
-        for number, (way, stop, call) in list(self._open.items()):
+        for number, (run, stop, call) in list(self._open.items()):
             try:
                 made = call.made()
             except Exception as error:
-                self._go_on(number, way, stop, error)
+                self._go_on(number, run, stop, error)
             else:
-                self._go_on(number, way, stop, made)
+                self._go_on(number, run, stop, made)
 
     def _go_on(
         self,
         number: int,
-        way: Generator[Call, Made, int],
+        run: Generator[Call, Made, int],
         stop: Stop,
         result: Made | Exception | None,
     ) -> None:
         """Lets a training have the result of its call, until it asks for the next one or ends."""
         try:
             if isinstance(result, Exception):
-                call = way.throw(result)
+                call = run.throw(result)
             else:
-                call = next(way) if result is None else way.send(result)
-            self._open[number] = Under(way, stop, call)
+                call = next(run) if result is None else run.send(result)
+            self._open[number] = Running(run, stop, call)
         except StopIteration as end:
             self._open.pop(number, None)
             print(json.dumps({"number": number, "code": end.value}), file=self._answers, flush=True)

@@ -8,11 +8,11 @@ network to be read.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-DEFAULT = "ppo"
+PPO = "ppo"  # the default
 
 
-class Algorithm(NamedTuple):
-    """A way to learn: one row of the table."""
+class Row(NamedTuple):
+    """An algorithm, whose module has the members of `learning/ppo/algorithm.py`."""
 
     module: str
     greedy: bool = False  # whether evaluations take the most probable action, or else sample one
@@ -20,8 +20,8 @@ class Algorithm(NamedTuple):
 
 
 ALGORITHMS = {
-    "ppo": Algorithm("hackmatrix.learning.ppo.update"),
-    "pqn": Algorithm(
+    PPO: Row("hackmatrix.learning.ppo.update"),
+    "pqn": Row(
         "hackmatrix.learning.ppo.pqn",
         greedy=True,
         settings={"layer_norm": True, "lr_schedule": "linear"},
@@ -31,5 +31,5 @@ ALGORITHMS = {
 
 def plays_greedily(settings: Mapping[str, Any] | None) -> bool:
     """Whether the agents of a run with these settings are evaluated by their best actions."""
-    row = ALGORITHMS.get(str((settings or {}).get("algorithm", DEFAULT)))
+    row = ALGORITHMS.get(str((settings or {}).get("algorithm", PPO)))
     return row is not None and row.greedy

@@ -55,9 +55,11 @@ def make_network(env: Environment, config: NetworkConfig) -> Network:
         UserError: it is the user's own, and fails, is no `Network`, or was named by a file alone.
     """
     if config.is_own:
-        return _own_network(env, config)
-    module = importlib.import_module(ARCHITECTURES[config.architecture].module)
-    network: Network = module.make(env, config)
+        network = _own_network(env, config)
+    else:
+        network = importlib.import_module(ARCHITECTURES[config.architecture].module).make(
+            env, config
+        )
     return network if config.value == "return" else ChanceNetwork(network)
 
 

@@ -1,7 +1,5 @@
 """Generalized advantage estimation (Schulman et al. 2016, https://arxiv.org/abs/1506.02438)."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -16,8 +14,8 @@ def generalized_advantages(
     terminated: Array,
     truncated: Array,
     *,
-    gamma: Any,
-    gae_lambda: Any,
+    gamma: float | Array,
+    gae_lambda: float | Array,
 ) -> Array:
     """Generalized advantages, float32[T, N]; see `Environment` for the end of an episode.
 

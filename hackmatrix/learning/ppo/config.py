@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from hackmatrix.agents.networks.algorithms import ALGORITHMS
-from hackmatrix.agents.networks.algorithms import DEFAULT as ALGORITHM
+from hackmatrix.agents.networks.algorithms import ALGORITHMS, PPO
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import GIVEN, check, flag, option
 
@@ -38,9 +37,7 @@ class Course(NamedTuple):
 class PPOConfig:
     """Settings of learning: the algorithm, batches, optimizer, losses."""
 
-    algorithm: str = option(
-        ALGORITHM, "learning algorithm, see docs/training.md", choices=ALGORITHMS
-    )
+    algorithm: str = option(PPO, "learning algorithm, see docs/training.md", choices=ALGORITHMS)
     num_envs: int = option(
         256, "games that each agent plays in parallel", at_least=1, at_most=2**24
     )
@@ -124,8 +121,8 @@ class PPOConfig:
     def __post_init__(self) -> None:
         check(self)
         for name in ("target_kl", "clip_value_loss"):
-            if getattr(self, name) is not None and self.algorithm != ALGORITHM:
-                raise UserError(f"{flag(name)} goes with --algorithm {ALGORITHM}")
+            if getattr(self, name) is not None and self.algorithm != PPO:
+                raise UserError(f"{flag(name)} goes with --algorithm {PPO}")
         if self.final_ent_coef is not None and self.ent_coef == 0:
             raise UserError(
                 f"--final-ent-coef {self.final_ent_coef} needs --ent-coef above 0, as it is "

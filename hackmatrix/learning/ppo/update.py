@@ -81,10 +81,11 @@ def loss(
     advantage = normalised(samples.advantage, samples.tasks)
 
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
-    vf_loss = value_loss(network, value, samples.returns)
     if clips_value:
         change = jnp.clip(value - samples.value, -hyper.clip_value_loss, hyper.clip_value_loss)
         vf_loss = clipped_value_loss(value, samples.value + change, samples.returns)
+    else:
+        vf_loss = value_loss(network, value, samples.returns)
     entropy = jnp.mean(distribution.entropy(log_probs))
     total = pg_loss + hyper.vf_coef * vf_loss - ent_coef * entropy
     return total, {

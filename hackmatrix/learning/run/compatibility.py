@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from hackmatrix.agents.networks.algorithms import DEFAULT as ALGORITHM
+from hackmatrix.agents.networks.algorithms import PPO
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.config import EnvironmentConfig
@@ -37,7 +37,7 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
         "num_seeds": facts.num_agents,
         "curriculum": None,
         "curriculum_start_level": 1,
-        "algorithm": ALGORITHM,
+        "algorithm": PPO,
         "value": "return",
     }
     before = absent | facts.config  # older versions lack some

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from hackmatrix.agents.networks.algorithms import DEFAULT as PPO
+from hackmatrix.agents.networks.algorithms import PPO
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import GIVEN, Option, check, option, options_of

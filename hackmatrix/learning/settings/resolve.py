@@ -8,8 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from hackmatrix.agents.networks.algorithms import ALGORITHMS
-from hackmatrix.agents.networks.algorithms import DEFAULT as ALGORITHM
+from hackmatrix.agents.networks.algorithms import ALGORITHMS, PPO
 from hackmatrix.agents.networks.architectures import MULTI_TASK
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
@@ -54,7 +53,7 @@ def resolve(
     if given.get("multi_task") and "architecture" not in given:
         notes.append(f"for --multi-task: architecture {MULTI_TASK}")
         given["architecture"] = MULTI_TASK
-    algorithm = given.get("algorithm", ALGORITHM)
+    algorithm = given.get("algorithm", PPO)
     if resumed is None and algorithm in ALGORITHMS:
         for name, value in ALGORITHMS[algorithm].settings.items():
             if name not in given:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import hackmatrix
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.processes.python_module import python_module
+from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.research.bench.options import NUM_ENVS, CompileOptions
 
 _LOOK = 0.005  # seconds between two checks for a result
@@ -120,7 +120,7 @@ def step() -> None:
     import jax
     import jax.numpy as jnp
 
-    env = hackmatrix.make()
+    env = HackMatrixEnv()
     streams = jnp.arange(NUM_ENVS, dtype=jnp.uint32)
     _, state = jax.jit(jax.vmap(env.reset_game, (0, None)))(streams, jnp.uint32(0))
     actions = jnp.zeros(NUM_ENVS, jnp.int32)
@@ -135,7 +135,7 @@ def update() -> None:
     from hackmatrix.learning.ppo.trainer import Trainer
     from hackmatrix.learning.settings.config import TrainConfig
 
-    config, env = TrainConfig(), hackmatrix.make()
+    config, env = TrainConfig(), HackMatrixEnv()
     trainer = Trainer(env, config.ppo, config.network, kept_as=config.kept_as(env.engine_name()))
     jax.block_until_ready(trainer.run(trainer.start(0), 1))
 

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import PartitionSpec
 
-import hackmatrix
 from hackmatrix.core import machine
 from hackmatrix.core.devices.mesh import REPLICATED, SHARDED, first_index, on_devices, psum
 from hackmatrix.core.devices.shares import devices_for, use_all_cores
 from hackmatrix.environments.hackmatrix import EnvState
+from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.foresight.features import features
 from hackmatrix.research.bench.options import EnvOptions
@@ -170,7 +170,7 @@ class EnvBench:
         self.num_envs, self.num_steps = num_envs, num_steps
         self.play, self.observation = play, observation
         self.rates: list[float] = []
-        self._env = hackmatrix.make(engine=engine)
+        self._env = HackMatrixEnv(engine=engine)
         mesh = devices_for(num_envs)
         self._share = num_envs // mesh.size  # games of a device
         self._walkers = self._share // 2 if play == "harder" else 0

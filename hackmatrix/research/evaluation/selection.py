@@ -16,9 +16,9 @@ from hackmatrix.research.evaluation.report import Report
 def make_evaluate(env: Environment, network: Network, config: TrainConfig) -> Evaluate:
     """The function that evaluates params, for `hackmatrix.learning.run.loop.train`.
 
-    It plays `--eval-episodes` games with sampled actions, or the best
-    ones where the algorithm plays so; always the same ones: neither games
-    of the training nor those of `hackmatrix evaluate`.
+    It plays `--eval-episodes` games, always the same ones, with sampled actions, or with the most
+    probable ones where the algorithm means it so: neither games of the training nor those of
+    `hackmatrix evaluate`.
     """
     report = make_report(env, network, config)
     return lambda params: report(params).means()

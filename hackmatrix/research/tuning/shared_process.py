@@ -36,7 +36,7 @@ def trainings(processes: int, together: int, folder: Path) -> Iterator[Start]:
             each.close()
 
 
-class UnderWay:
+class SharedTraining:
     """A training of a shared process, with the methods of one that has a process of its own."""
 
     def __init__(self, run: Path) -> None:
@@ -60,7 +60,7 @@ class SharedProcess:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._process: subprocess.Popen[str] | None = None
-        self._open: dict[int, UnderWay] = {}
+        self._open: dict[int, SharedTraining] = {}
         self._begun = 0
         self._lock = threading.RLock()
 
@@ -69,12 +69,12 @@ class SharedProcess:
         return len(self._open)
 
     @contextmanager
-    def training(self, config: TrainConfig, run: Path) -> Iterator[UnderWay]:
+    def training(self, config: TrainConfig, run: Path) -> Iterator[SharedTraining]:
         """Trains as `hackmatrix.research.tuning.training.training` does."""
         order = {"argv": arguments(config, run), "log": str(run.with_suffix(".log"))}
         with self._lock:
             self._begun += 1
-            number, under_way = self._begun, UnderWay(run)
+            number, under_way = self._begun, SharedTraining(run)
             process = self._started()
             self._open[number] = under_way
             self._send(process, {"number": number, **order})
@@ -118,7 +118,7 @@ class SharedProcess:
             self._ear.start()
         return self._process
 
-    def _hear(self, process: "subprocess.Popen[str]", under_way: dict[int, UnderWay]) -> None:
+    def _hear(self, process: "subprocess.Popen[str]", under_way: dict[int, SharedTraining]) -> None:
         """Notes which trainings have ended; all of them if the process has."""
         assert process.stdin is not None
         assert process.stdout is not None

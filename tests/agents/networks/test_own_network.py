@@ -6,11 +6,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from paths import HELPERS, LINEAR
 
 import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import make_network
 from hackmatrix.cli.main import main
 from hackmatrix.core import named_code
 from hackmatrix.core.errors import UserError
@@ -198,3 +201,17 @@ def test_one_with_a_memory_is_named_by_its_class(folder: Path) -> None:
     train(*own, "--total-timesteps", "64", "--run-name", "x")
     assert TrainConfig.of(architecture=own[1]).network.recurrent
     assert main(["evaluate", "checkpoints/x", *own, "--episodes", "2"]) == 0
+
+
+def test_its_value_is_a_chance_where_that_is_asked_for() -> None:
+    named_code.allow("linear:make")
+    env = hackmatrix.make("CartPole-v1")
+    networks = {
+        value: make_network(env, NetworkConfig("linear:make", value=value))
+        for value in ("return", "chance")
+    }
+    params = networks["return"].init(jax.random.key(0))
+    observations = 10 * jax.random.normal(jax.random.key(1), (50, 4))
+    _, returns, _ = networks["return"](params, observations, ())
+    _, chances, _ = networks["chance"](params, observations, ())
+    np.testing.assert_allclose(chances, jax.nn.sigmoid(returns), rtol=1e-6)

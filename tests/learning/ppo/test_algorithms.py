@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from paths import DOCS
 
-from hackmatrix.agents.networks.algorithms import ALGORITHMS, Algorithm
+from hackmatrix.agents.networks.algorithms import ALGORITHMS, Row
 from hackmatrix.cli.main import main
 from hackmatrix.learning.ppo.algorithm import algorithm_of
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
@@ -78,7 +78,7 @@ def test_a_file_and_a_row_make_another_one(
 ) -> None:
     (tmp_path / "reinforce.py").write_text(REINFORCE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(ALGORITHMS, "reinforce", Algorithm("reinforce", settings={"lr": 1e-2}))
+    monkeypatch.setitem(ALGORITHMS, "reinforce", Row("reinforce", settings={"lr": 1e-2}))
     run = tmp_path / "run"
     argv = ["--env=CartPole-v1", "--algorithm=reinforce", "--num-envs=16", "--num-steps=32"]
     argv += ["--num-minibatches=1", "--update-epochs=1", "--hidden-dim=32", "--log-interval=10"]

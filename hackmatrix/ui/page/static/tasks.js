@@ -79,6 +79,7 @@ export const today = () => new Date().toISOString().slice(0, 10).replaceAll("-",
 /** Whether a game is one of a day. */
 export const isDaily = (id) => /^20\d{6}$/.test(id);
 
+/** Stages cleared by whom the position or the end belongs to. */
 export const clearedBy = ({ over, stage }, stages) => over === "won" ? stages : stage - 1;
 
 /** The end of a game in a line of signs, to be shared: a day's game by its date. */
