@@ -34,6 +34,7 @@ def figures_of(
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_what_trackers_cost(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +102,7 @@ def test_every_curve_has_a_configuration_and_published_results() -> None:
         assert config["environment"]["name"] in classic.PUBLISHED
 
 
+@pytest.mark.slow
 def test_a_search_is_timed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     small = ["--num-trials", "2", "--num-seeds", "1", "--total-timesteps", "2048", "--jobs", "1"]
     figures = figures_of(capsys, tuning.main, *small, "--output", str(tmp_path))

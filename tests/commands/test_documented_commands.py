@@ -63,15 +63,15 @@ NEW_RUN = ("**/new/final_params.npz", "**/new/metrics.jsonl", "**/new/checkpoint
 PARAMS = ("**/*.npz",)
 TARGETS = ROOT / ".venv-targets"
 
-# These compile for most of a minute and more: searches, a curriculum's starts, everything anew, and
-# what differs from a quick line only in what else is compiled.
+# These take most of a minute and more: searches, a curriculum's starts, everything anew, and what
+# differs from a quick line only in what else is compiled.
 SLOW = re.compile(
     r".*(?:bench compile|bench target|make bench|make docs|make targets|--search |@|"
     r"analyse|teach|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
-    r"--coordinator 10|"
+    r"--coordinator 10|scripts/optuna|"
     r"benchmarks\.(?:search|mutation|recipe|networks|learners|multi_task|scaling --rep|weak|"
-    r"coverage|install_sizes|figures|loops))"
+    r"coverage|install_sizes|figures|loops|page|profile|trackers|tune_scripted|win_chance))"
 )
 
 # The first that fits a line holds.

@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.comparison.estimates import differences, estimates
 from hackmatrix.research.evaluation.statistics import Estimate
+from hackmatrix.research.tuning import worker
 from hackmatrix.research.tuning.plan import Plan
 from hackmatrix.research.tuning.study import STOPPED
 from hackmatrix.research.tuning.training import Result, Start, is_finished, last_words, result_of
@@ -112,7 +113,7 @@ def _trained(config: TrainConfig, run: Path, stop: threading.Event, start: Start
         return True
     with start(config, run) as process:
         while process.poll() is None:
-            if stop.wait(0.2):
+            if stop.wait(worker.POLL):
                 raise KeyboardInterrupt
     return is_finished(run)
 

@@ -141,7 +141,7 @@ BESIDE_DEATH = """
 """
 
 
-@pytest.mark.parametrize("engine", ["auto", "jax", "python"])
+@pytest.mark.parametrize("engine", ["auto", "python", pytest.param("jax", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("reward", "won", "lost"),
     [

@@ -140,8 +140,15 @@ def test_every_file_lies_there_compressed_too(site: Path) -> None:
         assert gzip.decompress(path.read_bytes()) == path.with_suffix("").read_bytes()
 
 
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("colours", ["dark", "light"])
+@pytest.mark.parametrize(
+    ("screen", "colours"),
+    [
+        pytest.param(DESKTOP, "dark", id="dark desktop"),
+        pytest.param(PHONE, "light", id="light phone"),
+        pytest.param(DESKTOP, "light", id="light desktop", marks=pytest.mark.slow),
+        pytest.param(PHONE, "dark", id="dark phone", marks=pytest.mark.slow),
+    ],
+)
 def test_it_is_for_everybody(browser: Any, site: Path, screen: Any, colours: str) -> None:
     with hosted(site) as address:
         context = browser.new_context(**screen, color_scheme=colours)

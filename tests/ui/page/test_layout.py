@@ -112,7 +112,14 @@ def test_arrows_to_tap_are_there_only_without_a_keyboard(browser: Any, playing: 
             assert page.is_visible("#pad") == has_arrows
 
 
-@pytest.mark.parametrize("size", [(1180, 820), (820, 1180), (844, 390), (320, 640)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        (844, 390),
+        (320, 640),
+        *(pytest.param(size, marks=pytest.mark.slow) for size in ((1180, 820), (820, 1180))),
+    ],
+)
 def test_everything_is_large_enough_for_a_finger_on_every_touch_screen(
     browser: Any, watching: str, size: tuple[int, int]
 ) -> None:
@@ -180,20 +187,22 @@ def test_a_review_opens_the_sheet_that_has_it(browser: Any, playing: str) -> Non
         assert page.get_attribute("#sheet-handle", "aria-expanded") == "true"
 
 
-def test_an_open_sheet_leaves_the_board_in_sight_and_is_for_everybody(watched: Any) -> None:
+@pytest.mark.parametrize("colours", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+def test_an_open_sheet_leaves_the_board_in_sight_and_is_for_everybody(
+    watched: Any, colours: str
+) -> None:
     watched.evaluate("() => scrollTo(0, 0)")
-    for colours in ("dark", "light"):
-        watched.emulate_media(color_scheme=colours)
-        watched.reload()
-        thinking(watched)
-        watched.check("#developer")
-        watched.tap("#sheet-handle")
-        watched.locator("#player-stats").scroll_into_view_if_needed()
-        sheet = watched.locator("#sheet").bounding_box()["y"]
-        numbers = watched.locator("#player-stats").bounding_box()
-        assert numbers["y"] + numbers["height"] <= sheet
-        assert violations(watched) == []
-        assert watched.evaluate(TOO_SMALL) == []
+    watched.emulate_media(color_scheme=colours)
+    watched.reload()
+    thinking(watched)
+    watched.check("#developer")
+    watched.tap("#sheet-handle")
+    watched.locator("#player-stats").scroll_into_view_if_needed()
+    sheet = watched.locator("#sheet").bounding_box()["y"]
+    numbers = watched.locator("#player-stats").bounding_box()
+    assert numbers["y"] + numbers["height"] <= sheet
+    assert violations(watched) == []
+    assert watched.evaluate(TOO_SMALL) == []
     watched.emulate_media(color_scheme="dark")
 
 

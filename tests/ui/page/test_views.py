@@ -14,6 +14,11 @@ SCREENS = {
     "a phone": PHONE,
     "a phone in light colours": {**PHONE, "color_scheme": "light"},
 }
+# Each size and each kind of colours once; the slow suite has all of them.
+QUICKLY = [
+    pytest.param(name, marks=pytest.mark.slow) if "phone in light" in name else name
+    for name in SCREENS
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +33,7 @@ def watching() -> Iterator[str]:
         yield it
 
 
-@pytest.fixture(scope="module", params=SCREENS)
+@pytest.fixture(scope="module", params=QUICKLY)
 def screen(request: pytest.FixtureRequest, browser: Any, address: str) -> Iterator[Any]:
     with opened(browser, address, **SCREENS[request.param]) as page:
         yield page
@@ -49,7 +54,7 @@ def test_a_view_is_for_everybody(screen: Any, view: str) -> None:
     is_for_everybody(screen)
 
 
-@pytest.mark.parametrize("kind", SCREENS)
+@pytest.mark.parametrize("kind", QUICKLY)
 def test_watching_is_for_everybody(browser: Any, watching: str, kind: str) -> None:
     with opened(browser, watching, **SCREENS[kind]) as page:
         is_for_everybody(page)  # the end

@@ -16,8 +16,12 @@ LONGEST = 12
 def solution(number: int) -> tuple[int, ...]:
     """The fewest actions that do what a room asks."""
     waiting: list[tuple[State, tuple[int, ...]]] = [(LESSONS[number].start(), ())]
+    seen = set()
     for state, actions in waiting:
         assert len(actions) < LONGEST, "nothing short does it"
+        if repr(state) in seen:
+            continue
+        seen.add(repr(state))
         for action in valid_actions(state):
             after = copied(state)
             step(after, action)
