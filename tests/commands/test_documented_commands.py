@@ -71,7 +71,7 @@ SLOW = re.compile(
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|scripts/optuna|"
     r"benchmarks\.(?:search|mutation|recipe|networks|learners|multi_task|scaling --rep|weak|"
-    r"coverage|install_sizes|figures|loops|page|profile|trackers|tune_scripted|win_chance))"
+    r"coverage|install_sizes|figures|loops|page|profile|trackers|tune_scripted|tuning|win_chance))"
 )
 
 # The first that fits a line holds.
@@ -220,6 +220,11 @@ ROWS = [
         r"python -m benchmarks.tune_scripted",
         "--generations 1 --games 1",
         writes=("weights.json",),
+    ),
+    Row(
+        r"python -m benchmarks.tuning",
+        "--num-trials 2 --num-seeds 1 --total-timesteps 2048 --jobs 1 --output .",
+        writes=("tuning.json",),
     ),
     Row(
         r"python -m benchmarks.weak_scaling",

@@ -56,7 +56,7 @@ def program_block(number: ProgramId) -> Cell:
 
 
 def _moving() -> State:
-    return room(Player(20), {27: data_block(2), 22: data_block(4)})
+    return room(Player(28), {22: data_block(4), 27: data_block(2)})
 
 
 def _shooting() -> State:
@@ -83,7 +83,7 @@ def _running() -> State:
 
 
 def _dodging() -> State:
-    return room(Player(6), {14: data_block(3), 26: data_block(2)}, [enemy(EnemyType.VIRUS, 16)])
+    return room(Player(27), {29: data_block(3)}, [enemy(EnemyType.VIRUS, 20)])
 
 
 def _paid(state: State) -> bool:
@@ -93,46 +93,43 @@ def _paid(state: State) -> bool:
 LESSONS = (
     Lesson(
         "Move",
-        "You are the white figure. The arrows move you one cell, and so does a click on a "
-        "neighbor. Walk onto the green exit.",
+        "Walk the white figure onto the green exit, with the arrows or by clicks beside it.",
         _moving,
         lambda state: state.stage > 1,
     ),
     Lesson(
         "Shoot",
-        "Go towards an enemy in your row or column, and you shoot it at any distance. A virus "
-        "takes two shots. Enemies move after each of your turns; a hit costs them theirs.",
+        "A step towards an enemy in your row or column shoots it from afar; this one takes two shots.",
         _shooting,
         lambda state: not state.enemies,
     ),
     Lesson(
         "Siphon",
-        "Walk onto the data siphon in the corner, then press S: you get the credits and energy "
-        "of your cell and its four neighbors. They pay for programs.",
+        "Walk onto the data siphon, then press S for the credits and energy on your cell and "
+        "beside it.",
         _siphoning,
         lambda state: state.player.credits + state.player.energy > 0,
         lambda state: not state.player.siphons and state.cells[0].content != Content.SIPHON,
     ),
     Lesson(
         "Open a block",
-        "Blocks hold points or programs. Stand beside the block that says ROW and press S. Its "
-        "red number is how many enemies will come for that.",
+        "Stand beside the block that says ROW and press S; as many enemies come as its red number "
+        "says.",
         _opening,
         lambda state: bool(state.owned),
         lambda state: not state.player.siphons,
     ),
     Lesson(
         "Run a program",
-        "Now ROW is yours: its letter or a click on it runs it. It damages all enemies in your "
-        "row, through everything, and does not end your turn.",
+        "ROW is yours now and hits all enemies in your row: its letter or a click runs it.",
         _running,
         lambda state: not state.enemies and _paid(state),
         lambda state: not state.enemies,
     ),
     Lesson(
         "See it coming",
-        "Red edges mark cells on which an enemy can hit you next turn. Reach the exit with all "
-        "three hearts: shoot from afar, or stay out of the red.",
+        "Enemies move after you, and can hit you next turn on cells with red edges: reach the exit "
+        "unhurt.",
         _dodging,
         lambda state: state.stage > 1 and state.player.hp >= PLAYER_HP,
         lambda state: state.player.hp < PLAYER_HP,

@@ -9,12 +9,12 @@ from browser import fresh, opened, served, settled
 
 KEYS = {0: "ArrowUp", 1: "ArrowDown", 2: "ArrowLeft", 3: "ArrowRight", 4: "s", 12: "r"}
 SOLUTIONS = [
-    (0, 0, 3, 3, 3),
+    (0, 3),
     (3, 3),
     (2, 2, 4),
     (3, 4),
     (12,),
-    (0, 0, 3, 3, 0, 0, 3, 3, 3, 3, 3),
+    (0, 2, 2, 3, 3),
 ]
 
 

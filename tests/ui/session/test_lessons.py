@@ -10,7 +10,7 @@ from hackmatrix.game.engine.undo import copied
 from hackmatrix.ui.session.lessons import LESSONS, progress
 from hackmatrix.ui.session.session import Session
 
-LONGEST = 12
+LONGEST = 8
 
 
 def solution(number: int) -> tuple[int, ...]:
