@@ -99,7 +99,8 @@ LESSONS = (
     ),
     Lesson(
         "Shoot",
-        "A step towards an enemy in your row or column shoots it from afar; this one takes two shots.",
+        "A step towards an enemy in your row or column shoots it from afar; this one takes two "
+        "shots.",
         _shooting,
         lambda state: not state.enemies,
     ),
