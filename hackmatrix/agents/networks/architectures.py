@@ -25,6 +25,7 @@ MULTI_TASK = "multi_task"
 
 ARCHITECTURES = {
     "mlp": Architecture("hackmatrix.agents.networks.mlp", recurrent=False),
+    "separate_critic": Architecture("hackmatrix.agents.networks.separate_critic", recurrent=False),
     "cells": Architecture("hackmatrix.agents.networks.cells", recurrent=False),
     "gru": Architecture("hackmatrix.agents.networks.gru", recurrent=True),
     MULTI_TASK: Architecture("hackmatrix.agents.networks.multi_task", recurrent=False),

@@ -51,6 +51,19 @@ def _mlp(
     return logits, float(value[0]), None
 
 
+def _separate_critic(
+    config: NetworkConfig, layout: str, params: Params, features: Sequence[float], memory: None
+) -> tuple[Array, float, None]:
+    """`hackmatrix/agents/networks/separate_critic.py`."""
+    del layout, memory
+    layers, depth = params["params"], config.num_layers
+    logits, value = (
+        _dense(layers[f"Dense_{2 * depth + i}"], _trunk(config, layers, features, i * depth))
+        for i in (0, 1)
+    )
+    return logits, float(value[0]), None
+
+
 def _gru(
     config: NetworkConfig, layout: str, params: Params, features: Sequence[float], memory: Any
 ) -> tuple[Array, float, Array]:
@@ -78,12 +91,19 @@ def _cells(
     return logits[0], float(values[0]), None
 
 
-_PASSES: dict[str, Any] = {"mlp": _mlp, "gru": _gru, "cells": _cells}
+_PASSES: dict[str, Any] = {
+    "mlp": _mlp,
+    "separate_critic": _separate_critic,
+    "gru": _gru,
+    "cells": _cells,
+}
 
 
-def _trunk(config: NetworkConfig, layers: Params, features: Sequence[float]) -> Array:
+def _trunk(
+    config: NetworkConfig, layers: Params, features: Sequence[float], first: int = 0
+) -> Array:
     hidden = np.asarray(features, np.float32)
-    for number in range(config.num_layers):
+    for number in range(first, first + config.num_layers):
         hidden = _dense(layers[f"Dense_{number}"], hidden)
         if config.layer_norm:
             norm = layers[f"LayerNorm_{number}"]
@@ -109,7 +129,9 @@ def _shapes(config: NetworkConfig, layout: str) -> Iterator[tuple[str, list[int]
             yield ".".join(("params", *path)), list(shape)
         return
     hidden, is_gru = config.hidden_dim, config.architecture == "gru"
+    trunks = 2 if config.architecture == "separate_critic" else 1
     sizes = [(FEATURE_SIZE[layout], hidden)] + [(hidden, hidden)] * (config.num_layers - 1)
+    sizes *= trunks
     if is_gru:
         yield "params.memory", [hidden, 3 * hidden]
         sizes.append((hidden, 3 * hidden))
@@ -117,6 +139,6 @@ def _shapes(config: NetworkConfig, layout: str) -> Iterator[tuple[str, list[int]
     for number, (inputs, outputs) in enumerate([*sizes, (read, NUM_ACTIONS), (read, 1)]):
         yield f"params.Dense_{number}.kernel", [inputs, outputs]
         yield f"params.Dense_{number}.bias", [outputs]
-    for number in range(config.num_layers * config.layer_norm):
+    for number in range(trunks * config.num_layers * config.layer_norm):
         for name in ("scale", "bias"):
             yield f"params.LayerNorm_{number}.{name}", [hidden]

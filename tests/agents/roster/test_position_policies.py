@@ -87,6 +87,7 @@ print(len(session.handle({{"do": "agent", "steps": 5}})["added"]), "jax" in sys.
 
 NETWORKS = [
     NetworkConfig("mlp", 8, 2, "tanh", layer_norm=True),
+    NetworkConfig("separate_critic", 8, 2, layer_norm=True),
     NetworkConfig("cells", 16, 2),
     NetworkConfig("gru", 8, 1),
     NetworkConfig("gru", 8, 2, layer_norm=True),
