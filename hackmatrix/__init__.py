@@ -125,6 +125,7 @@ def evaluate(
     params: Any = None,
     observation: str = "compact",
     env: str = "HackMatrix",
+    architecture: str | None = None,
     episodes: int = 1_000,
     seed: int = 0,
     max_steps: int = 2_000,
@@ -148,6 +149,7 @@ def evaluate(
             "planes", as in `make`.
         env: the environment that "random" and functions of four arguments play, or that of params
             if it is code of your own.
+        architecture: the network of params, if it is your own (`module:function`).
         episodes: number of games.
         seed: the seed of the games, none of which is ever trained on.
         max_steps: actions after which a game is cut off.
@@ -164,6 +166,7 @@ def evaluate(
             returns is no action.
     """
     from hackmatrix.agents.roster.names import check_environment, resolve
+    from hackmatrix.core import named_code
     from hackmatrix.core.errors import UserError
     from hackmatrix.research.evaluation.agents import agent_player
     from hackmatrix.research.evaluation.limits import Limits
@@ -171,6 +174,8 @@ def evaluate(
     if episodes < 1 or max_steps < 1 or not 0 <= seed < 2**31:
         raise UserError("episodes and max_steps must be at least 1, seed 0 to 2147483647")
     limits = Limits(episodes, seed, max_steps)
+    if architecture is not None:
+        named_code.allow(architecture)
     if not isinstance(agent, str | Path):
         from hackmatrix.research.evaluation.policies import function_report
 
@@ -209,7 +214,8 @@ def train(
 ) -> "Outcome":
     """Trains an agent, as `hackmatrix train` does, from the beginning.
 
-    `load_agent(outcome.run)` is the agent then, and `evaluate(outcome.run)` measures it.
+    `load_agent(outcome.run)` is the agent then, and `evaluate(outcome.run)` measures it; both want
+    `architecture` again if the network is your own.
 
     Args:
         env: the environment, "HackMatrix" unless given, or `module:function` for one of your own.

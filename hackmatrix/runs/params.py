@@ -65,6 +65,9 @@ def load_params(path: Path) -> Exported:
     if path.is_dir() and (folders := agent_folders(path)):
         raise UserError(f"{path}: has {len(folders)} agents: choose one, such as {folders[0]}")
     if path.is_dir():
+        beside = path.parent.parent / f"params_{path.name}.npz"
+        if newest_params(path) is None and beside.exists():
+            raise UserError(f"{path}: is a checkpoint; the params to play with are {beside}")
         path = newest_params(path) or path / f"{FINAL}.npz"
     return exported(path, _read_arrays(path), _read_facts(path.with_suffix(".json")))
 

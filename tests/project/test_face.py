@@ -87,5 +87,7 @@ def test_wrong_input_is_told() -> None:
         hackmatrix.train(num_envs=0)
     with pytest.raises(TypeError, match="colour"):
         hackmatrix.train(colour="red")
+    with pytest.raises(TypeError, match="no setting n_envs, did you mean num_envs"):
+        hackmatrix.train(n_envs=3)
     with pytest.raises(UserError, match="no-such"):
         hackmatrix.evaluate("no-such.npz")

@@ -192,6 +192,13 @@ def test_a_damaged_or_foreign_file_is_named_in_one_line(
     assert not Path("pwned").exists()
 
 
+def test_for_a_checkpoint_the_params_of_its_update_are_named(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / "18").mkdir(parents=True)
+    (tmp_path / "params_18.npz").touch()
+    with pytest.raises(UserError, match=r"is a checkpoint; .* are .*/params_18.npz"):
+        load_policy(tmp_path / "checkpoints" / "18")
+
+
 def test_a_folder_without_params_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"final_params.npz: no such file"):
         load_policy(tmp_path)

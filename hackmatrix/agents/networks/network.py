@@ -25,12 +25,17 @@ class Network(Protocol):
     `unroll(params, observations, starts, carry)`, which returns logits [T, B, A] and values [T, B]
     of sequences and is called instead of the function below, to compute for all steps at once what
     does not depend on the carry.
+
+    Attributes:
+        num_actions: that of the environment.
+        recurrent: whether the network has a carry.
+        reads_features: whether the layer `params["params"]["Dense_0"]` alone reads
+            `Environment.features`: then features can be normalised by changing that layer, see
+            `agents/networks/normalisation.py`.
     """
 
     num_actions: int
     recurrent: bool
-    # Whether the layer `params["params"]["Dense_0"]` reads `Environment.features`: then features
-    # can be normalised by changing that layer, see `agents/networks/normalisation.py`.
     reads_features: bool
 
     def init(self, key: Array) -> PyTree:

@@ -1,5 +1,6 @@
 """The configuration of a training run. Imports no JAX, so that `--help` is fast."""
 
+import difflib
 import typing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -151,7 +152,10 @@ class TrainConfig:
             UserError: a setting is not valid.
         """
         if unknown := settings.keys() - OPTIONS.keys():
-            raise TypeError(f"there is no setting {', '.join(sorted(unknown))}")
+            first = min(unknown)
+            near = difflib.get_close_matches(first, OPTIONS, n=1)
+            hint = f", did you mean {near[0]}?" if near else ""
+            raise TypeError(f"there is no setting {first}{hint}")
         parts = {}
         for part, kind in _PARTS.items():
             names = [each.name for each in fields(kind)]

@@ -4,6 +4,7 @@ The dice of a game depend on its number and on the count of actions alone, so ag
 meet the same luck, and the difference of two agents is known better than each of them.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -95,4 +96,6 @@ def _floats(column: Column) -> Any:
 
 
 def _signed(found: Estimate) -> str:
+    if math.isnan(found.mean):
+        return "-"
     return f"{found.mean:+.3f}  [{found.low:+.3f}, {found.high:+.3f}]"

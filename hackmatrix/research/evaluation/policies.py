@@ -68,6 +68,10 @@ def function_report(
         need("jax", "flax")
         from hackmatrix.research.evaluation.jax_agents import network_report
 
+        if observation not in ("compact", policy.observation):
+            raise UserError(
+                f"observation goes with functions; {policy.path} reads {policy.observation}"
+            )
         if params is not None:
             policy = replace(policy, params=params)
         return network_report(policy, env, limits, greedy=greedy, search=search)

@@ -7,6 +7,7 @@ import numpy as np
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.report import Breakdown, Column, PlayedGames
+from hackmatrix.game.engine.state import Ending
 from hackmatrix.research.evaluation.accounts import Account
 from hackmatrix.research.evaluation.findings import Findings, find
 from hackmatrix.research.evaluation.game_rows import Rows, rows_of_accounts, rows_of_columns
@@ -34,6 +35,11 @@ class Report(NamedTuple):
     def truncated(self) -> int:
         """The number of games that were cut off."""
         return int((~self.terminated).sum())
+
+    @property
+    def invalid_actions(self) -> int:
+        """The number of games of HackMatrix that an invalid action ended."""
+        return sum(each.ending == Ending.INVALID_ACTION for each in self.accounts)
 
     @property
     def wins(self) -> Estimate:
@@ -109,6 +115,8 @@ class Report(NamedTuple):
         if self.streaks is not None:
             rows += zip(FIGURES.values(), self.streaks, strict=True)
         rows += [("cut off", f"{self.truncated:,}")]
+        if self.invalid_actions:
+            rows += [("invalid action", f"{self.invalid_actions:,}")]
         rows += [(each.title, _listed(each)) for each in self.breakdowns]
         width = max(16, *(len(name) + 2 for name, _ in rows))
         lines = "\n".join(f"{name:<{width}}{value}" for name, value in rows)

@@ -22,6 +22,8 @@ class Estimate(NamedTuple):
     high: float
 
     def __str__(self) -> str:
+        if math.isnan(self.mean):
+            return "-"
         return f"{self.mean:.3f}  [{self.low:.3f}, {self.high:.3f}]"
 
 

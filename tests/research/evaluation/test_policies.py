@@ -83,6 +83,11 @@ def test_an_invalid_action_ends_a_game(is_native: bool, monkeypatch: pytest.Monk
     report = hackmatrix.evaluate(lambda _, masks: [INVALID] * len(masks), episodes=3)
     assert [row["ending"] for row in report.games] == ["invalid_action"] * 3
     assert (report.wins.mean, report.stages.mean) == (0, 0)
+    assert report.invalid_actions == 3
+    lines = [line.split() for line in report.table().splitlines()]
+    assert ["invalid", "action", "3"] in lines
+    assert ["points", "a", "win", "-"] in lines  # there is no win
+    assert "invalid" not in hackmatrix.evaluate(walk, episodes=3).table()
 
 
 def test_it_needs_no_jax() -> None:
@@ -171,6 +176,8 @@ def test_wrong_ones_are_told() -> None:
             hackmatrix.evaluate(agent)
     with pytest.raises(UserError, match=r"observation must be one of compact, .*got 'rgb'"):
         hackmatrix.evaluate(walk, observation="rgb")
+    with pytest.raises(UserError, match=r"final_params.npz reads tactical"):
+        hackmatrix.evaluate(hackmatrix.load_agent(), observation="full")
     with pytest.raises(UserError, match="greedy and search go with networks"):
         hackmatrix.evaluate(walk, greedy=True)
     for agent in ("random", walk):
