@@ -106,16 +106,14 @@ LESSONS = (
     ),
     Lesson(
         "Siphon",
-        "Walk onto the data siphon, then press S for the credits and energy on your cell and "
-        "beside it.",
+        "Walk onto the data siphon, then press S for credits and energy on and beside your cell.",
         _siphoning,
         lambda state: state.player.credits + state.player.energy > 0,
         lambda state: not state.player.siphons and state.cells[0].content != Content.SIPHON,
     ),
     Lesson(
         "Open a block",
-        "Stand beside the block that says ROW and press S; as many enemies come as its red number "
-        "says.",
+        "Beside the block that says ROW, press S; its red number is how many enemies come.",
         _opening,
         lambda state: bool(state.owned),
         lambda state: not state.player.siphons,
@@ -129,8 +127,7 @@ LESSONS = (
     ),
     Lesson(
         "See it coming",
-        "Enemies move after you, and can hit you next turn on cells with red edges: reach the exit "
-        "unhurt.",
+        "Reach the exit unhurt: next turn, enemies can hit you on cells with red edges.",
         _dodging,
         lambda state: state.stage > 1 and state.player.hp >= PLAYER_HP,
         lambda state: state.player.hp < PLAYER_HP,
