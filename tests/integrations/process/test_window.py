@@ -88,18 +88,26 @@ def test_the_lines_of_client_and_persons_are_one_game_in_order() -> None:
     for turn in range(600):
         # Moves to and fro, so that the game goes on; now and then another begins.
         asked.append(request("step", actionIndex=dice.randrange(4)) if turn % 3 else asked[0])
-    tabs, done = [Tab(shared), Tab(shared)], threading.Event()
+    tabs, moved, done = [Tab(shared), Tab(shared)], threading.Event(), threading.Event()
 
     def play(tab: Tab) -> None:
         while not done.is_set():
             tab.handle({"do": "hello"})
             for action in range(4):
                 tab.handle({"do": "act", "action": action})
+            if any(line.startswith('{"manual"') for line in lines):
+                moved.set()
+
+    def requests() -> Iterator[bytes]:
+        """Those of the client, who waits once after a new game has begun."""
+        yield from asked[:302]
+        assert moved.wait(60)
+        yield from asked[302:]
 
     threads = [threading.Thread(target=play, args=(tab,)) for tab in tabs]
     for thread in threads:
         thread.start()
-    shared.serve(asked)
+    shared.serve(requests())
     done.set()
     for thread in threads:
         thread.join()
