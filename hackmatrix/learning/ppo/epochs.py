@@ -64,6 +64,25 @@ class Stop(NamedTuple):
     above: Any  # float32[]
 
 
+def clip_by_global_norm(max_norm: Any) -> optax.GradientTransformation:
+    """Scales gradients down to a global norm of at most `max_norm`, an input of the program.
+
+    That of optax wants a Python number where params have several dtypes.
+    """
+
+    def clip(grads: PyTree, params: PyTree | None) -> PyTree:
+        del params
+        norm = optax.tree.norm(grads)
+
+        def clipped(grad: Array) -> Array:
+            scaled = grad / norm.astype(grad.dtype) * jnp.asarray(max_norm, grad.dtype)
+            return jnp.where(norm < max_norm, grad, scaled)
+
+        return jax.tree.map(clipped, grads)
+
+    return optax.stateless(clip)
+
+
 def answers(network: Network, params: PyTree, batch: Batch) -> tuple[Array, Array]:
     """The network's logits and values for the samples, with their leading axes."""
     samples = batch.samples
@@ -121,7 +140,9 @@ def gradient_steps(
         grads, parts = mesh.pmean(_mean_over_minibatches(gradient, weights.params, indices))
         scalars = scalars_of(parts) | {"grad_norm": optax.tree.norm(grads)}
         directions, opt_state = optimizer.update(grads, weights.opt_state, weights.params)
-        params = jax.tree.map(lambda p, d: p - rate * d, weights.params, directions)
+        params = jax.tree.map(
+            lambda p, d: (p - rate * d).astype(p.dtype), weights.params, directions
+        )
         found = jnp.int32(anomalies.NONE)
         if task.detect_anomaly:
             tensors = anomalies.tensors_of_step(scalars, grads, params, losses)

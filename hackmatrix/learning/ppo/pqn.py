@@ -24,7 +24,7 @@ from hackmatrix.agents.networks.network import Network
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.learning.ppo.algorithm import Choice, Learned, Scalars, Weights
-from hackmatrix.learning.ppo.epochs import Batch, answers, gradient_steps
+from hackmatrix.learning.ppo.epochs import Batch, answers, clip_by_global_norm, gradient_steps
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.setup import Task
@@ -54,7 +54,7 @@ METRICS = (
 
 def optimizer(max_grad_norm: Any) -> optax.GradientTransformation:
     """Rectified Adam after clipping by global norm; the learning rate is applied by `learn`."""
-    return optax.chain(optax.clip_by_global_norm(max_grad_norm), optax.scale_by_radam())
+    return optax.chain(clip_by_global_norm(max_grad_norm), optax.scale_by_radam())
 
 
 def choose(

@@ -13,7 +13,13 @@ from hackmatrix.agents.networks.network import ChanceNetwork, Network
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.learning.ppo.algorithm import Choice, Learned, Scalars, Weights
-from hackmatrix.learning.ppo.epochs import Batch, Stop, answers, gradient_steps
+from hackmatrix.learning.ppo.epochs import (
+    Batch,
+    Stop,
+    answers,
+    clip_by_global_norm,
+    gradient_steps,
+)
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.setup import Task
@@ -35,7 +41,7 @@ _OF_RANDOM_PLAY = "entropy_of_random_play"  # one of the parts of a loss
 
 def optimizer(max_grad_norm: Any) -> optax.GradientTransformation:
     """Adam with eps 1e-5 after clipping by global norm; the learning rate is applied by `learn`."""
-    return optax.chain(optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam(eps=1e-5))
+    return optax.chain(clip_by_global_norm(max_grad_norm), optax.scale_by_adam(eps=1e-5))
 
 
 def choose(

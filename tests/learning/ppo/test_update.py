@@ -1,4 +1,4 @@
-"""The loss of values."""
+"""The loss of values, and clipped gradients."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -6,8 +6,10 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from hackmatrix.agents.networks.network import ChanceNetwork
+from hackmatrix.learning.ppo.epochs import clip_by_global_norm
 from hackmatrix.learning.ppo.update import value_loss
 
 
@@ -34,3 +36,20 @@ def test_chances_are_learned_by_cross_entropy() -> None:
 def test_returns_are_learned_by_squares() -> None:
     values, returns = jnp.array([1.0, 4.0]), jnp.array([3.0, 4.0])
     assert value_loss(cast(Any, inner()), values, returns) == 1.0
+
+
+@pytest.mark.parametrize("max_norm", [1.0, 10.0])
+def test_gradients_of_two_dtypes_are_clipped_together(max_norm: float) -> None:
+    """Their global norm is 5; the limit is an input of the program, as hyperparameters are."""
+    grads = {"half": jnp.array([3.0], jnp.bfloat16), "float": jnp.array([4.0], jnp.float32)}
+
+    @jax.jit
+    def clipped(limit: jax.Array) -> Any:
+        clip = clip_by_global_norm(limit)
+        return clip.update(grads, clip.init(grads))[0]
+
+    found = clipped(jnp.float32(max_norm))
+    assert [found[name].dtype for name in grads] == [grad.dtype for grad in grads.values()]
+    scale = min(1, max_norm / 5)
+    np.testing.assert_allclose(np.float32(found["half"]), 3 * scale, rtol=0.01)
+    np.testing.assert_allclose(found["float"], 4 * scale, rtol=1e-6)
