@@ -20,8 +20,16 @@ from hackmatrix.research.bench.options import Options
 
 # Configurations of CartPole; HackMatrix is learned by `quick`, with these changes and smaller
 # batches, for a short run.
-_CARTPOLE = {"ppo": "cartpole_best", "pqn": "cartpole_pqn"}
-_HACKMATRIX: dict[str, dict[str, Any]] = {"ppo": {}, "pqn": {"exploration_final_eps": 0.02}}
+_CARTPOLE = {
+    "ppo": "cartpole_best",
+    "pqn": "cartpole_pqn",
+    "expert_iteration": "cartpole_expert_iteration",
+}
+_HACKMATRIX: dict[str, dict[str, Any]] = {
+    "ppo": {},
+    "pqn": {"exploration_final_eps": 0.02},
+    "expert_iteration": {},
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class LearnersOptions(Options):
 
     output: Path = option(RESULTS, "folder for the figures")
     num_seeds: int = option(5, "agents of each algorithm in CartPole", at_least=2)
-    hackmatrix_seeds: int = option(3, "agents of each algorithm in HackMatrix", at_least=2)
+    hackmatrix_seeds: int = option(5, "agents of each algorithm in HackMatrix", at_least=2)
     episodes: int = option(100, "games that each of them plays at the end", at_least=1)
     cartpole_steps: int = option(500_000, "steps of an agent in CartPole", at_least=1)
     hackmatrix_steps: int = option(262_144, "steps of an agent in HackMatrix", at_least=1)

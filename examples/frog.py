@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from hackmatrix.environments.interface.environment import Step, StepRecord
 from hackmatrix.environments.interface.metric import Metric, Over
 from hackmatrix.environments.interface.report import Column, PlayedGames
+from hackmatrix.environments.seen_games import SeenGames
 
 WIDTH = 6  # of the pond: four pads, and water on both sides
 PADS = jnp.pad(jnp.ones((4, 4), bool), 1).ravel()
@@ -60,6 +61,10 @@ class Frog:
         """float32[72], the pads and the frog."""
         frog = jax.nn.one_hot(pond.frog, PADS.size)
         return jnp.concatenate([pond.pads, frog]).astype(jnp.float32)
+
+    def imagination(self) -> SeenGames:
+        """What an algorithm that searches plays on from an observation."""
+        return SeenGames(self, state_of=lambda seen: seen)
 
     def measure(self, step: StepRecord) -> dict[str, jax.Array]:
         """The metrics of one step, for training logs."""

@@ -45,7 +45,6 @@ COMMANDS = {
     "checkpoint": Command("checkpoint", "list, verify and convert checkpoints"),
     "sb3": Command("sb3", "train and watch an agent of Stable-Baselines3"),
     "analyse": Command("analyse", "show how a network and a search evaluate a position"),
-    "teach": Command("teach", "train a network on the choices of its own search"),
     "conformance": Command("conformance", "check the engine against recorded games"),
     "bench": Command("bench", "measure speed and memory"),
     "cache": Command("cache", "show or empty the programs kept on disk"),

@@ -1,5 +1,7 @@
 """Classic control environments from gymnax, as `Environment`s."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +9,21 @@ import numpy as np
 from hackmatrix.core.extras import need
 from hackmatrix.environments.interface.environment import PyTree, Step
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, traced_spec
+from hackmatrix.environments.seen_games import SeenGames
 
 Array = jax.Array
+
+# Fields of a state of gymnax by an observation.
+_STATE_OF: dict[str, Callable[[Array], dict[str, Array]]] = {
+    "CartPole-v1": lambda x: {"x": x[0], "x_dot": x[1], "theta": x[2], "theta_dot": x[3]},
+    "MountainCar-v0": lambda x: {"position": x[0], "velocity": x[1]},
+    "Acrobot-v1": lambda x: {
+        "joint_angle1": jnp.arctan2(x[1], x[0]),
+        "joint_angle2": jnp.arctan2(x[3], x[2]),
+        "velocity_1": x[4],
+        "velocity_2": x[5],
+    },
+}
 
 
 class ClassicControl:
@@ -71,6 +86,13 @@ class ClassicControl:
     def features(self, observation: Array) -> Array:
         """The observation as float32[feature_size]."""
         return observation.astype(jnp.float32)
+
+    def imagination(self) -> SeenGames:
+        """Games that go on from an observation, with all of their time still to come."""
+        _, first = self._env.reset(jax.random.key(0), self._params)
+        return SeenGames(
+            self, lambda observation: first.replace(time=0, **_STATE_OF[self.id](observation))
+        )
 
 
 def _bound(values: Array) -> tuple[float, ...]:

@@ -95,7 +95,8 @@ class Wrapper:
 class FloatObservations(Wrapper):
     """Observations are the features of the compact observation, float32[feature_size]."""
 
-    hides = frozenset({"feature_rows", "observe", "report"})  # these read compact observations
+    # These read compact observations.
+    hides = frozenset({"feature_rows", "imagination", "observe", "report"})
 
     @property
     def observation_space(self) -> Box:

@@ -1,1 +1,1 @@
-"""Learning: PPO and PQN, a run under way, its settings, its metrics and alarms, imitation."""
+"""Learning: the algorithms, a run under way, its settings, its metrics and alarms."""

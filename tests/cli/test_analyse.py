@@ -46,7 +46,7 @@ def test_files_without_a_running_game_are_refused(
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["analyse", "teach", "evaluate", "watch", "data record"])
+@pytest.mark.parametrize("command", ["analyse", "evaluate", "watch", "data record"])
 def test_a_search_that_no_memory_holds_is_refused(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

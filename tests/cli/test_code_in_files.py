@@ -53,7 +53,6 @@ NAMED = {  # commands, and what their error line says
     "data record new --agent mine.npz": f"mine.npz: plays {ADD}",
     "data record new --agent run --env os:getcwd": "plays 'stage:make', not os:getcwd",
     "analyse position.txt mine.npz": "only HackMatrix-v1 can be searched",
-    "teach mine.npz new.npz": "only HackMatrix-v1 can be searched",
     "watch mine.npz --no-open": "plays stage:make, not HackMatrix-v1",
     "train --resume begun": f"begun: trains on {ADD}",
     "train --config run/config.yaml": f"config.yaml: trains on {ADD}",

@@ -157,7 +157,6 @@ def test_settings_are_listed_and_resolved(places: Places, here: Path) -> None:
         ("data record games", "train"),
         ("data verify games", "train"),
         ("data export games a/b-v0", "minari"),
-        ("teach shipped taught.npz", "train"),
         ("tune", "tune"),
         ("watch shipped@2", "train"),
         ("watch --search 2", "train"),

@@ -67,7 +67,7 @@ TARGETS = ROOT / ".venv-targets"
 # differs from a quick line only in what else is compiled.
 SLOW = re.compile(
     r".*(?:bench compile|bench target|make bench|make docs|make targets|--search |@|"
-    r"analyse|teach|--curricul|"
+    r"analyse|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|scripts/optuna|"
     r"benchmarks\.(?:search|mutation|recipe|networks|learners|multi_task|scaling --rep|weak|"
@@ -125,11 +125,6 @@ ROWS = [
     Row(r"hackmatrix data record|python scripts/prepare", PLAY, writes=("*/manifest.json",)),
     Row(r"hackmatrix data export", "--episodes 2"),
     Row(r"hackmatrix clone", "--positions 70 --epochs 1 --batch 32", writes=("cloned.npz",)),
-    Row(
-        r"hackmatrix teach",
-        "--positions 16 --games 4 --rounds 1 --search 2 --epochs 1 --batch 8",
-        writes=("taught.npz",),
-    ),
     Row(r"hackmatrix checkpoint convert .*onnx", writes=("my-agent.onnx",)),
     Row(r"hackmatrix checkpoint convert|python scripts/convert", writes=("my-agent.npz",)),
     Row(r"hackmatrix checkpoint verify \S+npz", prints=r"evaluation +ok"),

@@ -90,7 +90,7 @@ WRONG: list[tuple[dict[str, str], str]] = [
         {"def step(self, key: jax.Array, ": "def step(self, "},
         "step: TypeError: Frog.step() takes 3 positional arguments but 4 were given",
     ),
-    ({HOP: "after = foo"}, "step: frog.py:48: NameError: name 'foo' is not defined"),
+    ({HOP: "after = foo"}, "step: frog.py:49: NameError: name 'foo' is not defined"),
     ({STEP: "return pond, pond, 1.0, ended, info"}, f"{RETURNS} 5 values"),
     ({STEP: "return pond"}, f"{RETURNS} a Pond"),
     ({STEP: "return frog"}, f"{RETURNS} an array"),

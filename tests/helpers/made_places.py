@@ -163,9 +163,7 @@ class Places:
             shutil.copytree(self.made("agent-games") / "agent-games", folder / "agent-games")
         if "--data-dir data/" in line:
             shutil.copytree(self.made("data") / "data", folder / "data")
-        for name in set(
-            re.findall(r"(?<!taught )\b([\w-]+\.(?:npz|onnx|pkl|yaml|json|txt))\b", line)
-        ):
+        for name in set(re.findall(r"\b([\w-]+\.(?:npz|onnx|pkl|yaml|json|txt))\b", line)):
             self._make_file(folder / name, line)
         if "page --export" in line or "--pyodide" in line:
             (folder / "node_modules").symlink_to(self.made("pyodide") / "node_modules")

@@ -16,6 +16,7 @@ class Row(NamedTuple):
 
     module: str
     greedy: bool = False  # whether evaluations take the most probable action, or else sample one
+    searches: bool = False  # whether it plays made-up games, of the environment's `imagination`
     settings: Mapping[str, Any] = {}  # those of a new run that are not the general defaults
 
 
@@ -25,6 +26,11 @@ ALGORITHMS = {
         "hackmatrix.learning.ppo.pqn",
         greedy=True,
         settings={"layer_norm": True, "lr_schedule": "linear"},
+    ),
+    "expert_iteration": Row(
+        "hackmatrix.learning.ppo.expert_iteration",
+        searches=True,
+        settings={"normalize_rewards": False, "ent_coef": 0.01},
     ),
 }
 

@@ -45,6 +45,12 @@ def entropy(log_probs: Array) -> Array:
     return -jnp.sum(jnp.exp(log_probs) * log_probs, axis=-1)
 
 
+def divergence(policy: Array, log_probs: Array, mask: Array) -> Array:
+    """KL divergence in nats of a policy from probabilities `policy`, float32[...] of [..., A]."""
+    known = jnp.log(jnp.where(policy > 0, policy, 1))
+    return jnp.sum(jnp.where(mask, policy * (known - log_probs), 0), axis=-1)
+
+
 def sample(log_probs: Array, mask: Array, uniform: Array) -> Array:
     """Samples valid actions, int32[...], by inverse CDF from one uniform number in [0, 1) each.
 

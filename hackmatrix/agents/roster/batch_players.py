@@ -11,7 +11,6 @@ from hackmatrix.agents.networks.network import Network, encoded
 from hackmatrix.agents.networks.policy import Policy, load_policy
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.agents.search.model import Searcher
-from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.environments.interface.environment import Environment, PyTree
@@ -59,13 +58,13 @@ def search_player(name: str, searcher: Searcher, params: PyTree) -> Player:
     def choose(
         params: PyTree, carry: PyTree, observations: PyTree, masks: Array, keys: Array
     ) -> tuple[Array, PyTree]:
-        memory = carry.after(observations)
+        memory = searcher.imagination.after(carry, observations)
         words = jax.lax.bitcast_convert_type(_uniforms(keys), jnp.uint32)
         _, actions = searcher.search(params, memory, observations, masks, words)
         return actions, memory
 
     threads = num_cores() if jax.default_backend() == "cpu" else 1
-    return Player(name, params, choose, Memory.empty, _SEARCHED_AT_ONCE, threads)
+    return Player(name, params, choose, searcher.imagination.begin, _SEARCHED_AT_ONCE, threads)
 
 
 def random_player() -> Player:

@@ -11,7 +11,7 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.search.model import Searcher
 from hackmatrix.agents.search.rollouts import NONE, Found
-from hackmatrix.agents.search.undo_history import Memory
+from hackmatrix.environments.hackmatrix.undo_history import Memory
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe_saved
 
@@ -57,7 +57,7 @@ class Analyst:
     def analyse(self, game: Game, seed: int = 0) -> Analysis:
         """Searches a running game; what is made up of it depends on the seed."""
         valid = game.valid_actions()
-        mask = [action in valid for action in range(self._searcher.env.num_actions)]
+        mask = [action in valid for action in range(self._searcher.network.num_actions)]
         return self.analyse_seen(game.observation(), observe_saved(game.state), mask, seed)
 
     def analyse_seen(

@@ -1,5 +1,6 @@
-"""HackMatrix as a search imagines it, with a trained network as its judge."""
+"""Games as a search imagines them, with a network as its judge."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,10 +11,9 @@ from hackmatrix.agents.networks.network import Network, encoded
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.search.rollouts import Found, Model, Settings, search
 from hackmatrix.agents.search.searchable import check_searchable
-from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
-from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.interface.environment import PyTree
+from hackmatrix.environments.interface.imagination import Imagination
 from hackmatrix.game.jaxgame.dice import draw
 from hackmatrix.game.rules.chance import Site
 from hackmatrix.game.rules.observation import number_of
@@ -21,25 +21,22 @@ from hackmatrix.game.rules.training_reward import WIN_WORTH
 
 Array = jax.Array
 
-
-# Moves of a simulation: the value after more of them is a better one, but it takes more simulations
-# to read it through the luck of all these moves.
-_MOST_MOVES = 24
 _WEIGHT = 100.0  # logits that a stage is worth
 _STAGES_OF_A_GAME = 13.0  # a win's worth in stages: 8 of them, and 5 for the win itself
 _PATIENCE = 40.0  # turns of a stage
 
 
 class Searcher(NamedTuple):
-    """Searches with a network that was trained for HackMatrix."""
+    """Searches with a network on games made up from what their players have seen."""
 
-    env: HackMatrixEnv  # the games in its mind, with the reward that the network was trained on
+    imagination: Imagination  # with the reward that the network was trained on
     network: Network
     settings: Settings
+    weight: Callable[[PyTree], Array]  # see `Model`
 
     @classmethod
     def of(cls, policy: Policy, simulations: int) -> "Searcher":
-        """A searcher with the network of a policy.
+        """A searcher of HackMatrix with the network of a policy.
 
         Raises:
             UserError: it plays another game, or its values are not in units of the reward.
@@ -47,17 +44,15 @@ class Searcher(NamedTuple):
         check_searchable(policy)
         _, network = policy.make()
         run: dict[str, Any] = policy.about["config"]
+        reward = run.get("reward", "game")
         env = HackMatrixEnv(
-            layout=policy.observation,
-            auto_reset=False,
-            reward=run.get("reward", "game"),
-            win_worth=run.get("win_worth", WIN_WORTH),
+            layout=policy.observation, reward=reward, win_worth=run.get("win_worth", WIN_WORTH)
         )
-        moves = min(max(1, simulations // 4), _MOST_MOVES)
-        return cls(env, network, Settings(simulations, run["gamma"], moves))
+        settings = Settings.of(simulations, run["gamma"])
+        return cls(env.imagination(), network, settings, partial(weight_of_returns, reward))
 
     def search(
-        self, params: PyTree, memory: Memory, observations: Array, masks: Array, words: Array
+        self, params: PyTree, memory: PyTree, observations: PyTree, masks: Array, words: Array
     ) -> tuple[Found, Array]:
         """What it finds of N games, and the valid actions int32[N] that it chooses.
 
@@ -66,42 +61,28 @@ class Searcher(NamedTuple):
         Args:
             params: the network's.
             memory: what the players remember, these observations included.
-            observations: uint8[N, RECORD_SIZE].
-            masks: bool[N, 28], the valid actions.
+            observations: what they see.
+            masks: bool[N, A], the valid actions.
             words: uint32[N], from which hidden facts and dice are drawn.
         """
         model = self._model(params, memory, observations, words)
         return search(model, self.settings, observations, masks)
 
-    def _model(self, params: PyTree, memory: Memory, seen: Array, words: Array) -> Model:
-        def imagine(which: Array, worlds: Array) -> EnvState:
-            known = seen[which], memory.records[which], memory.saved[which]
-            zero = jnp.zeros(which.shape, jnp.int32)
-            games = self.env.games.imagined(*known, words[which], worlds)
-            return EnvState(games, episode_return=zero, episode_length=zero)
+    def _model(self, params: PyTree, memory: PyTree, seen: PyTree, words: Array) -> Model:
+        def imagine(which: Array, worlds: Array) -> PyTree:
+            return self.imagination.imagine(memory, seen, which, words, worlds)
 
         def uniform(which: Array, worlds: Array, move: Array) -> Array:
-            # The dice of the made-up game, thrown for what is no draw of the game.
+            # A hash of all three, at a site that is no draw of the game.
             drawn = draw(words[which], worlds, move.astype(jnp.uint32), len(Site), 0)
             return (drawn >> 9).astype(jnp.float32) / (1 << 23)
 
-        def step(states: EnvState, actions: Array) -> tuple[Array, EnvState, Array, Array]:
-            stepped = jax.vmap(self.env.step, (None, 0, 0))(None, states, actions)
-            observations, states, rewards, ended, *_ = stepped
-            return observations, states, rewards, ended
-
-        def judge(observations: Array) -> tuple[Array, Array]:
+        def judge(observations: PyTree) -> tuple[Array, Array]:
             logits, values, _ = self.network(params, encoded(self.network, observations), ())
             return logits, values
 
-        return Model(
-            imagine,
-            uniform,
-            step,
-            jax.vmap(self.env.action_mask),
-            judge,
-            partial(weight_of_returns, self.env.reward),
-        )
+        own = self.imagination
+        return Model(imagine, uniform, own.step, own.valid, judge, self.weight)
 
 
 def weight_of_returns(reward: str, observations: Array) -> Array:

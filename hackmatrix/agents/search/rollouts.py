@@ -12,7 +12,7 @@ common dice: what differs between their returns is what the actions differ in.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,9 @@ from hackmatrix.environments.interface.environment import PyTree
 Array = jax.Array
 
 _AT_ONCE = 64  # simulations: with more of them many places stay empty, and threads wait for others
+# Moves of a simulation: the value after more of them is a better one, but it takes more simulations
+# to read it through the luck of all these moves.
+_MOST_MOVES = 24
 _DOUBT = 8.0  # simulations as which the network's value counts in the improved policy
 NONE = -1  # no action: a simulation has ended
 
@@ -55,10 +58,15 @@ class Settings(NamedTuple):
     """Settings of a search."""
 
     simulations: int
-    discount: float  # of the rewards and values that the network was trained on
+    discount: Any  # float, of the rewards and values that the network was trained on
     moves: int  # of the network after the action in question
     considered: int = 8  # actions that share the simulations, the most probable ones
     sure: float = 0.999  # probability above which the network's action needs no simulation
+
+    @classmethod
+    def of(cls, simulations: int, discount: Any) -> "Settings":
+        """The settings for so many simulations; `discount` may be traced."""
+        return cls(simulations, discount, min(max(1, simulations // 4), _MOST_MOVES))
 
     @property
     def trace(self) -> float:

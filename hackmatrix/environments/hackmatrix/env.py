@@ -13,6 +13,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.engines import ENGINES, Engine, engine_of
 from hackmatrix.environments.hackmatrix.env_state import EnvState
+from hackmatrix.environments.hackmatrix.imagination import ImaginedGames
 from hackmatrix.environments.hackmatrix.metric_table import METRICS
 from hackmatrix.environments.hackmatrix.observations import (
     COMPACT,
@@ -144,10 +145,22 @@ class HackMatrixEnv:
             self.feature_size = math.prod(SHAPES[observation])
             return
         self.feature_size = FEATURE_SIZE[layout]
+        self.imagination = self._imagination
         if layout == "tactical":
             self.feature_integers = self._tactical
         else:
             self.feature_rows = FeatureRows(layout)
+
+    def _imagination(self) -> ImaginedGames:
+        return ImaginedGames(
+            HackMatrixEnv(
+                layout=self.layout,
+                auto_reset=False,
+                reward=self.reward,
+                engine=self.engine,
+                win_worth=self.win_worth,
+            )
+        )
 
     def __repr__(self) -> str:
         layout = f", layout={self.layout!r}" if self.observation == COMPACT else ""

@@ -140,6 +140,9 @@ class OptionalMembers(NamedTuple):
     portable: Callable[[PyTree], PyTree] | None = None
     from_portable: Callable[[PyTree], PyTree] | None = None
 
+    # imagination() -> `Imagination`: the games that an algorithm searches which learns by search.
+    imagination: Callable[[], Any] | None = None
+
     feature_rows: FeatureRows | None = None  # read on CPU, where features are mostly zeros
     feature_integers: FeatureIntegers | None = None  # stored by rollouts in place of observations
     layout: str = ""  # of HackMatrix's features

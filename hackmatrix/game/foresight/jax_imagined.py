@@ -5,9 +5,9 @@ will become and where cryptogs hide. Here all that is drawn anew. As nothing but
 fresh dice goes in, a search on these games can't know more than the player.
 
 The positions that are saved for UNDO are made up likewise, from what the player remembers to have
-seen there (`agents/search/undo_history.py`). What else it could remember is left out: turns of a
-transmission beyond 4, the order of the pieces in their lists, which of them came from scheduled
-spawns, and what else stands on the cell of an enemy.
+seen there (`environments/hackmatrix/undo_history.py`). What else it could remember is left out:
+turns of a transmission beyond 4, the order of the pieces in their lists, which of them came from
+scheduled spawns, and what else stands on the cell of an enemy.
 """
 
 from dataclasses import fields, replace

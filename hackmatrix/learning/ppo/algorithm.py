@@ -20,6 +20,24 @@ Array = jax.Array
 Scalars = dict[str, Array]
 
 
+class Known(NamedTuple):
+    """What the players of N games know, for an algorithm that searches; see `Imagination`."""
+
+    observations: PyTree  # as the environment gives them
+    memory: PyTree  # with these observations
+
+
+class Position(NamedTuple):
+    """N games before an action, and what the network says of them."""
+
+    logits: Array  # float32[N, A]
+    value: Array  # float32[N]
+    mask: Array  # bool[N, A], the valid actions
+    uniform: Array  # float32[N], random, from 0 to 1
+    known: Known | None  # None unless the algorithm searches
+    words: Array  # uint32[N], random, for what a search makes up
+
+
 class Choice(NamedTuple):
     """The actions of N games."""
 
@@ -54,21 +72,14 @@ class Algorithm(Protocol):
         """Makes gradients into directions, to be scaled by the learning rate; its state is kept."""
 
     def choose(
-        self,
-        logits: Array,
-        value: Array,
-        mask: Array,
-        uniform: Array,
-        hyper: Hyperparameters,
-        update: Array,
+        self, task: Any, params: PyTree, position: Position, hyper: Hyperparameters, update: Array
     ) -> Choice:
         """The actions of a rollout.
 
         Args:
-            logits: float32[N, A], of the network.
-            value: float32[N], likewise.
-            mask: bool[N, A], the valid actions.
-            uniform: float32[N], random, from 0 to 1.
+            task: the `Task`.
+            params: those that the network is applied with.
+            position: where the games are.
             hyper: settings that are inputs of the update.
             update: int32[], updates made before.
         """

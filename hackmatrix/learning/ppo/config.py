@@ -117,9 +117,23 @@ class PPOConfig:
         at_most=1,
         compiled=False,
     )
+    simulations: int = option(
+        8, "expert_iteration: simulations before each action", at_least=1, at_most=2**12
+    )
+    search_weight: float = option(
+        30.0,
+        "expert_iteration: logits by which an action gains that returns 1 more",
+        above=0,
+        compiled=False,
+    )
 
     def __post_init__(self) -> None:
         check(self)
+        if ALGORITHMS[self.algorithm].searches and self.normalize_rewards:
+            raise UserError(
+                f"--algorithm {self.algorithm} goes with --no-normalize-rewards: a search adds "
+                "rewards to values"
+            )
         for name in ("target_kl", "clip_value_loss"):
             if getattr(self, name) is not None and self.algorithm != PPO:
                 raise UserError(f"{flag(name)} goes with --algorithm {PPO}")

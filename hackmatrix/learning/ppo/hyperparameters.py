@@ -27,6 +27,7 @@ class Hyperparameters(NamedTuple):
     exploration_initial_eps: Any
     exploration_final_eps: Any
     exploration_fraction: Any
+    search_weight: Any
     # The course of the run, in updates of the present batch size.
     first_update: Any
     made_before: Any  # of a resumed run: the transitions before `first_update`
@@ -52,6 +53,7 @@ class Hyperparameters(NamedTuple):
             exploration_initial_eps=config.exploration_initial_eps,
             exploration_final_eps=config.exploration_final_eps,
             exploration_fraction=config.exploration_fraction,
+            search_weight=config.search_weight,
             first_update=course.first_update,
             made_before=made_before,
             num_updates=course.num_updates - course.first_update + made_before,

@@ -26,6 +26,7 @@ class Purpose(IntEnum):
     DATA_RESET = 8  # game
     DATA_ACTION = 9  # step, game
     DATA_STEP = 10  # step, game
+    SEARCH = 11  # update, step, game
 
 
 def key_for(seed: ArrayLike, purpose: Purpose, *counters: ArrayLike) -> Array:

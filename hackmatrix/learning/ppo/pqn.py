@@ -23,7 +23,7 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
-from hackmatrix.learning.ppo.algorithm import Choice, Learned, Scalars, Weights
+from hackmatrix.learning.ppo.algorithm import Choice, Learned, Position, Scalars, Weights
 from hackmatrix.learning.ppo.epochs import Batch, answers, clip_by_global_norm, gradient_steps
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
@@ -58,15 +58,11 @@ def optimizer(max_grad_norm: Any) -> optax.GradientTransformation:
 
 
 def choose(
-    logits: Array,
-    value: Array,
-    mask: Array,
-    uniform: Array,
-    hyper: Hyperparameters,
-    update: Array,
+    task: Task, params: PyTree, position: Position, hyper: Hyperparameters, update: Array
 ) -> Choice:
     """Takes the best valid action, or with chance epsilon any valid one; see `Algorithm`."""
-    del value
+    del task, params
+    logits, mask, uniform = position.logits, position.mask, position.uniform
     epsilon = hyper.epsilon(update)
     alike = distribution.log_probabilities(jnp.zeros_like(logits), mask)
     # Where the number is below epsilon, it is uniform from 0 to epsilon; the limit is that of the

@@ -16,6 +16,7 @@ from hackmatrix.environments.interface.environment import (
     optional_members,
 )
 from hackmatrix.learning.ppo import measures
+from hackmatrix.learning.ppo.algorithm import Known, Position
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys
 from hackmatrix.learning.ppo.setup import Task
@@ -34,6 +35,7 @@ class Games(struct.PyTreeNode):
     episode_return: Array  # float32[N], sum of the episode's rewards so far
     episode_length: Array  # int32[N], number of its steps so far
     discounted_return: Array  # float32[N], the same sum with older rewards discounted
+    known: Known | None  # for an algorithm that searches
 
     @property
     def starts(self) -> Array:
@@ -93,6 +95,7 @@ def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
         episode_return=jnp.zeros(num_envs),
         episode_length=jnp.zeros(num_envs, jnp.int32),
         discounted_return=jnp.zeros(num_envs),
+        known=_knowing(task, None, obs),
     )
 
 
@@ -113,16 +116,10 @@ def play(
     tasks = tasks_of(task.env, numbers)
 
     def step(games: Games, t: Array) -> tuple[Games, _Step]:
-        return _step(
-            task,
-            params,
-            games,
-            tasks,
-            hyper,
-            keys.update,
-            choice_keys=keys.many(Purpose.ACTION, t, each=numbers),
-            env_keys=keys.many(Purpose.ENVIRONMENT, t, each=numbers),
-        )
+        def keys_of(purpose: Purpose) -> Array:
+            return keys.many(purpose, t, each=numbers)
+
+        return _step(task, params, games, tasks, hyper, keys.update, keys_of)
 
     first_carry = games.carry
     games, steps = jax.lax.scan(step, games, jnp.arange(config.num_steps))
@@ -136,6 +133,15 @@ def play(
         measures=measures.over_time(steps.measures, measures.metrics_of(task.env, task.algorithm)),
         tasks=tasks,
     )
+
+
+def _knowing(task: Task, before: Known | None, observations: PyTree) -> Known | None:
+    """What the players know after their next observations; `before` is None at the start."""
+    if not task.searches:
+        return None
+    imagination, num_envs = task.imagination, len(jax.tree.leaves(observations)[0])
+    memory = imagination.begin(num_envs) if before is None else before.memory
+    return Known(observations, imagination.after(memory, observations))
 
 
 class _Step(NamedTuple):
@@ -153,17 +159,17 @@ def _step(
     tasks: Array | None,
     hyper: Hyperparameters,
     update: Array,
-    *,
-    choice_keys: Array,
-    env_keys: Array,
+    keys_of: Callable[[Purpose], Array],
 ) -> tuple[Games, _Step]:
     env, network = task.env, task.network
     logits, value, carry = network(params, games.obs, restarted(network, games.carry, games.starts))
     mask = jax.vmap(env.action_mask)(games.env_state)
-    uniform = jax.vmap(jax.random.uniform)(choice_keys)
-    action, stored = task.algorithm.choose(logits, value, mask, uniform, hyper, update)
+    uniform = jax.vmap(jax.random.uniform)(keys_of(Purpose.ACTION))
+    words = jax.vmap(jax.random.bits)(keys_of(Purpose.SEARCH))
+    position = Position(logits, value, mask, uniform, games.known, words)
+    action, stored = task.algorithm.choose(task, params, position, hyper, update)
     obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
-        env_keys, games.env_state, action
+        keys_of(Purpose.ENVIRONMENT), games.env_state, action
     )
     ended = terminated | truncated
     returns = games.episode_return + reward
@@ -178,6 +184,7 @@ def _step(
         episode_return=jnp.where(ended, 0.0, returns),
         episode_length=jnp.where(ended, 0, lengths),
         discounted_return=jnp.where(ended, 0.0, discounted),
+        known=_knowing(task, games.known, obs),
     )
     transition = Transition(
         obs=games.obs,

@@ -109,10 +109,10 @@ class Trainer:
             with jax.default_device(self.mesh.local_devices[0]):  # where it will run
                 network = make_network(env, network)
         check_network(env, network)
-        _check_config(env, network, config)
         self.agents = agents
         self.network = network
         self.task = Task(env, network, config, detect_anomaly)
+        _check_task(self.task)
         self.metrics = measures.metrics_of(env, self.task.algorithm)
         self._members = optional_members(env)
         self._share = config.num_envs // self.mesh.size  # games of one device
@@ -393,13 +393,23 @@ class Trainer:
         return anomalies.earliest(state.anomaly, state.update, before, learned.anomalies)
 
 
-def _check_config(env: Environment, network: Network, config: PPOConfig) -> None:
+def _check_task(task: Task) -> None:
+    env, network, config = task.env, task.network, task.config
     if config.num_envs < (tasks := number_of_tasks(env) or 1):
         raise UserError(f"--num-envs {config.num_envs}: each of {tasks} tasks needs a game")
     if config.normalize_observations and not network.reads_features:
         raise UserError(
             "--normalize-observations works with networks that read features by their first "
             "layer alone, such as mlp; leave it off"
+        )
+    if task.searches and network.recurrent:
+        raise UserError(
+            f"--algorithm {config.algorithm} searches, which goes with networks without memory"
+        )
+    if task.searches and optional_members(env).imagination is None:
+        raise UserError(
+            f"--algorithm {config.algorithm} searches games that are made up from what a player "
+            f"sees, and {optional_members(env).id} has no `imagination` that makes them up"
         )
     if network.recurrent and config.num_envs % config.num_minibatches:
         raise UserError(

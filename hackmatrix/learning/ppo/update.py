@@ -12,7 +12,7 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import ChanceNetwork, Network
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric
-from hackmatrix.learning.ppo.algorithm import Choice, Learned, Scalars, Weights
+from hackmatrix.learning.ppo.algorithm import Choice, Learned, Position, Scalars, Weights
 from hackmatrix.learning.ppo.epochs import (
     Batch,
     Stop,
@@ -45,17 +45,12 @@ def optimizer(max_grad_norm: Any) -> optax.GradientTransformation:
 
 
 def choose(
-    logits: Array,
-    value: Array,
-    mask: Array,
-    uniform: Array,
-    hyper: Hyperparameters,
-    update: Array,
+    task: Task, params: PyTree, position: Position, hyper: Hyperparameters, update: Array
 ) -> Choice:
     """Samples from the policy; see `Algorithm`."""
-    del value, hyper, update
-    log_probs = distribution.log_probabilities(logits, mask)
-    action = distribution.sample(log_probs, mask, uniform)
+    del task, params, hyper, update
+    log_probs = distribution.log_probabilities(position.logits, position.mask)
+    action = distribution.sample(log_probs, position.mask, position.uniform)
     return Choice(action, {"log_prob": distribution.log_probability(log_probs, action)})
 
 

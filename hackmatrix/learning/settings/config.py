@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from hackmatrix.agents.networks.algorithms import PPO
+from hackmatrix.agents.networks.algorithms import ALGORITHMS
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import GIVEN, Option, check, option, options_of
@@ -29,7 +29,8 @@ _SECTIONS = {
     "training": "algorithm seed num_seeds init_from total_timesteps num_steps lr lr_schedule gamma "
     "gae_lambda num_minibatches update_epochs gradient_accumulation_steps clip_eps vf_coef "
     "ent_coef final_ent_coef max_grad_norm target_kl clip_value_loss exploration_initial_eps "
-    "exploration_final_eps exploration_fraction device num_devices on_unhealthy",
+    "exploration_final_eps exploration_fraction simulations search_weight device num_devices "
+    "on_unhealthy",
     "tpu": "tpu tpu_cores distributed",
     LOGGING: "log_interval save_interval_minutes save_interval save_interval_timesteps "
     "keep_checkpoints eval_interval eval_episodes tensorboard wandb project entity artifact "
@@ -138,8 +139,8 @@ class TrainConfig:
             raise UserError(
                 "--value chance needs --reward win and --no-normalize-rewards: returns of 0 to 1"
             )
-        if self.network.value == "chance" and self.ppo.algorithm != PPO:
-            raise UserError(f"--value chance goes with --algorithm {PPO}")
+        if self.network.value == "chance" and ALGORITHMS[self.ppo.algorithm].greedy:
+            raise UserError(f"--value chance: the values of {self.ppo.algorithm} are no chances")
         if self.network.value == "chance" and self.ppo.clip_value_loss is not None:
             raise UserError("--clip-value-loss goes with --value return")
 

@@ -14,14 +14,13 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.learning.imitation.search_targets import Lessons
-from hackmatrix.learning.imitation.supervised import learn, loss
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.keys import Purpose, key_for
 from hackmatrix.learning.run.compatibility import check_exported, check_shapes
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.datasets.folder import DataSet, known_environment
 from hackmatrix.research.datasets.jax_replay import Batch, Replayer, data_environment
+from hackmatrix.research.datasets.supervised import Lessons, learn, loss
 from hackmatrix.runs.params import load_params
 
 Array = jax.Array

@@ -67,9 +67,6 @@ def _origin(about: Mapping[str, Any]) -> str:
     apart = "Games of evaluations were not among them: their seeds are never trained on."
     if isinstance(cloned := about.get("cloned"), dict):
         return f"It learned from recorded games of a player: {_plain(cloned.get('data'))}. {apart}"
-    if isinstance(taught := about.get("taught"), dict):
-        begun = _plain(taught.get("from"))
-        return f"A search taught it in its own games, beginning with {begun}. {apart}"
     if isinstance(about.get("timesteps"), int):
         file = settings.get("init_from")
         first = f", beginning with the params of {_plain(file)}" if file else ""

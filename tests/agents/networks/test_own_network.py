@@ -90,7 +90,6 @@ NAMED = {
     "evaluate checkpoints/run --architecture os:getcwd": f"final_params.json: its network is {ADD}",
     "watch checkpoints/run --no-open": f"final_params.json: its network is {ADD}",
     "data record new --agent checkpoints/run": f"final_params.json: its network is {ADD}",
-    "teach checkpoints/run new.npz": f"final_params.json: its network is {ADD}",
     "analyse position.txt checkpoints/run": f"final_params.json: its network is {ADD}",
     "reproduce checkpoints/run": f"checkpoints/run: its network is {ADD}",
     "clone data new.npz --config checkpoints/run/config.yaml": f"config.yaml: its network is {ADD}",

@@ -156,11 +156,11 @@ def test_every_command_knows_every_name(
         assert words in line
 
 
-@pytest.mark.parametrize("command", ["analyse position.txt {}", "teach {} new.npz"])
-def test_commands_for_networks_know_those(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_command_for_networks_knows_those(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("hackmatrix.agents.networks.policy.load_policy", told)
+    command = "analyse position.txt {}"
     for text in ("shipped", "mine.npz", "run", "me@3"):
         assert main(command.format(text).split()) == 2
         assert capsys.readouterr().err.endswith(f"was given {AGENTS[text].params}\n")

@@ -18,10 +18,10 @@ from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.roster.batch_players import search_player
 from hackmatrix.agents.search.analysis import Analyst
 from hackmatrix.agents.search.model import Searcher, weight_of_returns
-from hackmatrix.agents.search.undo_history import Memory
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
+from hackmatrix.environments.hackmatrix.undo_history import Memory
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
@@ -142,8 +142,8 @@ def test_it_finds_the_same_in_games_of_either_engine() -> None:
     searcher, params = Searcher.of(policy(**RUN), 16), policy(**RUN).params
 
     def found(engine: str) -> Any:
-        env = HackMatrixEnv(layout="tactical", auto_reset=False, reward="progress", engine=engine)
-        search = jax.jit(searcher._replace(env=env).search)
+        env = HackMatrixEnv(layout="tactical", reward="progress", engine=engine)
+        search = jax.jit(searcher._replace(imagination=env.imagination()).search)
         return search(params, memory, records, masks, jnp.arange(GAMES, dtype=jnp.uint32))
 
     of_both = zip(*map(jax.tree.leaves, map(found, ("native", "jax"))), strict=True)

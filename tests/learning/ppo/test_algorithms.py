@@ -49,9 +49,10 @@ def optimizer(max_grad_norm):
     return optax.chain(optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam())
 
 
-def choose(logits, value, mask, uniform, hyper, update):
-    log_probs = distribution.log_probabilities(logits, mask)
-    return Choice(distribution.sample(log_probs, mask, uniform), {"drawn": uniform})
+def choose(task, params, position, hyper, update):
+    log_probs = distribution.log_probabilities(position.logits, position.mask)
+    action = distribution.sample(log_probs, position.mask, position.uniform)
+    return Choice(action, {"drawn": position.uniform})
 
 
 def learn(task, weights, batch, keys, hyper, network_params):

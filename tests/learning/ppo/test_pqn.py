@@ -16,6 +16,7 @@ from hackmatrix.agents.networks.distribution import pack_mask
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import main
 from hackmatrix.learning.ppo import pqn
+from hackmatrix.learning.ppo.algorithm import Position
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.epochs import Batch, Samples
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
@@ -50,7 +51,9 @@ def chosen(epsilon: float, number: int = 10_000) -> np.ndarray:
     logits, mask = (jnp.broadcast_to(x, (number, 4)) for x in (LOGITS, MASK))
     uniform = jnp.arange(number) / number
     settings = hyper(exploration_initial_eps=epsilon, exploration_final_eps=epsilon)
-    choice = pqn.choose(logits, jnp.zeros(number), mask, uniform, settings, jnp.int32(0))
+    nothing: Any = None
+    position = Position(logits, jnp.zeros(number), mask, uniform, None, nothing)
+    choice = pqn.choose(nothing, nothing, position, settings, jnp.int32(0))
     assert choice.stored == {}
     return np.bincount(np.asarray(choice.action), minlength=4) / number
 

@@ -32,7 +32,7 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
         ),
         (
             {"algorithm": "sac"},
-            "--algorithm must be one of ppo, pqn, got 'sac'",
+            "--algorithm must be one of ppo, pqn, expert_iteration, got 'sac'",
         ),
         (
             {"algorithm": "pqn", "target_kl": 0.1},
@@ -40,7 +40,7 @@ TASKS = TaskList.of("['CartPole-v1', 'Acrobot-v1']")
         ),
         ({"value": "chance", "normalize_rewards": False}, "--value chance needs --reward win and"),
         ({"value": "chance", "reward": "win"}, "needs --reward win and --no-normalize-rewards"),
-        ({**CHANCE, "algorithm": "pqn"}, "--value chance goes with --algorithm ppo"),
+        ({**CHANCE, "algorithm": "pqn"}, "--value chance: the values of pqn are no chances"),
         ({**CHANCE, "clip_value_loss": 0.2}, "--clip-value-loss goes with --value return"),
         ({"win_worth": 0.0}, "--win-worth must be above 0, got 0.0"),
         ({"multi_task": True}, "--multi-task needs --task-list"),

@@ -62,6 +62,7 @@ def test_programs_depend_on_no_seed_place_or_input_of_the_update() -> None:
     unread += (
         " total_timesteps lr lr_schedule gamma gae_lambda clip_eps vf_coef ent_coef final_ent_coef"
         " max_grad_norm exploration_initial_eps exploration_final_eps exploration_fraction"
+        " search_weight"
         " checkpoint_dir eval_interval eval_episodes tensorboard wandb project entity artifact"
     )
     assert OPTIONS.keys() - BASE.compiled.keys() == set(unread.split())

@@ -78,10 +78,6 @@ def test_games_that_were_played_for_it_have_intervals() -> None:
     [
         ({}, "It is not recorded what it learned from."),
         ({"cloned": {"data": "d"}}, "It learned from recorded games of a player: d."),
-        (
-            {"taught": {"from": "x.npz"}},
-            "A search taught it in its own games, beginning",
-        ),
         ({**TRAINED, "config": {"init_from": "y.npz"}}, "beginning with the params of y.npz"),
     ],
 )

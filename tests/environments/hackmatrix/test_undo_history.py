@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from lockstep_starts import new, quiet
 
-from hackmatrix.agents.search.undo_history import Memory
+from hackmatrix.environments.hackmatrix.undo_history import Memory
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.rules.actions import FIRST_PROGRAM

@@ -12,13 +12,21 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import PyTree
-from hackmatrix.learning.imitation.search_targets import Lessons
 from hackmatrix.learning.ppo.seeds import are_finite
 from hackmatrix.learning.ppo.update import value_loss
 
 Array = jax.Array
 
 _LARGEST_NORM = 0.5  # of a gradient
+
+
+class Lessons(NamedTuple):
+    """B positions with a teacher's opinion."""
+
+    observations: PyTree  # as the network reads them
+    mask: Array  # uint32[B], the valid actions
+    policy: Array  # float16[B, A], the teacher's probabilities
+    value: Array  # float32[B], the return that the teacher expects of these probabilities
 
 
 class Loss(NamedTuple):
@@ -76,9 +84,7 @@ def loss(network: Network, params: PyTree, lessons: Lessons) -> Loss:
     logits, values, _ = network(params, lessons.observations)
     mask = distribution.unpack_mask(lessons.mask, network.num_actions)
     log_probs = distribution.log_probabilities(logits, mask)
-    target = lessons.policy.astype(jnp.float32)
-    known = jnp.log(jnp.where(target > 0, target, 1))
-    divergence = jnp.sum(jnp.where(mask, target * (known - log_probs), 0), axis=1)
+    divergence = distribution.divergence(lessons.policy.astype(jnp.float32), log_probs, mask)
     return Loss(jnp.mean(divergence), value_loss(network, values, lessons.value))
 
 

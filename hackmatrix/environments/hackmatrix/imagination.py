@@ -1,0 +1,50 @@
+"""HackMatrix as its player imagines it; see docs/planning.md for what is made up, and how."""
+
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+
+from hackmatrix.environments.hackmatrix.env_state import EnvState
+from hackmatrix.environments.hackmatrix.undo_history import Memory
+
+if TYPE_CHECKING:
+    from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
+
+Array = jax.Array
+
+
+class ImaginedGames:
+    """Games that fit the compact records seen so far; see `Imagination`."""
+
+    def __init__(self, env: "HackMatrixEnv") -> None:
+        """Made-up games are played as this environment plays, which must not start new ones."""
+        self.env = env
+
+    def begin(self, num_games: int) -> Memory:
+        """The memory of players who have seen nothing yet."""
+        return Memory.empty(num_games)
+
+    def after(self, memory: Memory, observations: Array) -> Memory:
+        """The memory after the next records, uint8[N, RECORD_SIZE]."""
+        return memory.after(observations)
+
+    def imagine(
+        self, memory: Memory, observations: Array, which: Array, words: Array, worlds: Array
+    ) -> EnvState:
+        """States of L games, with hidden facts and dice of their own."""
+        known = observations[which], memory.records[which], memory.saved[which]
+        zero = jnp.zeros(which.shape, jnp.int32)
+        games = self.env.games.imagined(*known, words[which], worlds)
+        return EnvState(games, episode_return=zero, episode_length=zero)
+
+    def step(self, states: EnvState, actions: Array) -> tuple[Array, EnvState, Array, Array]:
+        """Takes actions int32[L]."""
+        stepped = jax.vmap(self.env.step, (None, 0, 0))(None, states, actions)
+        observations, states, rewards, ended, *_ = stepped
+        return observations, states, rewards, ended
+
+    def valid(self, states: EnvState) -> Array:
+        """bool[L, 28], the valid actions."""
+        masks: Array = jax.vmap(self.env.action_mask)(states)
+        return masks

@@ -1,1 +1,0 @@
-"""Imitation: a network learns from recorded games, and from its own search."""
