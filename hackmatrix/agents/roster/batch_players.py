@@ -24,7 +24,8 @@ class Player(NamedTuple):
     """Chooses the actions of N games.
 
     `choose(params, carry, observations, masks bool[N, A], keys [N])` returns actions int32[N] and
-    the next carry; only a user's function may return actions that are not valid.
+    the next carry; only a user's function may return actions that are not valid. Where no action is
+    valid, none is asked for: a game has ended, and the others go on.
     `initial_carry(N)` is the first carry, `()` for players without memory. It is compiled once for
     all params.
     """
@@ -93,6 +94,7 @@ def function_player(policy: Callable[..., Any], params: PyTree) -> Player:
         params: PyTree, carry: PyTree, observations: PyTree, masks: Array, keys: Array
     ) -> tuple[Array, PyTree]:
         of_games = jax.vmap(policy, in_axes=(None, 0, 0, 0))
+        masks |= ~jnp.any(masks, axis=1, keepdims=True)  # a function may rely on a valid action
         actions = jnp.asarray(of_games(params, observations, masks, keys))
         if actions.ndim != 1 or not jnp.issubdtype(actions.dtype, jnp.integer):
             got = f"{actions.dtype}{list(actions.shape[1:])}"

@@ -119,8 +119,8 @@ def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
         raise UserError("normalize_observations: cloned params read observations as they are")
     options: dict[str, Any] = {}
     if name == ENVIRONMENT_ID:
-        names = ("observation", "reward", "win_worth")
-        options = {each: getattr(environment, each) for each in names}
+        names = {"layout": "observation", "reward": "reward", "win_worth": "win_worth"}
+        options = {option: getattr(environment, name) for option, name in names.items()}
     env = data_environment(name, **options)
     return env, make_network(env, config.network)
 

@@ -253,6 +253,7 @@ class Games:
         """The games after an action each, the actions, rewards, and which games ended by it."""
         before, numbers = places.played, places.number
         masks = _allowed(jax.vmap(self.env.action_mask)(places.env_state), allowed)
+        masks &= places.running[:, None]
         keys = self.family.action_keys(seed, before.lengths, numbers)
         actions, carry = self.player.choose(params, places.carry, places.obs, masks, keys)
         keys = self.family.step_keys(seed, before.lengths, numbers)

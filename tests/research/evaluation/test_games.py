@@ -10,7 +10,7 @@ import pytest
 
 from hackmatrix.agents.networks.feature_network import FeatureNetwork
 from hackmatrix.agents.networks.mlp import ActorCritic
-from hackmatrix.agents.roster.batch_players import network_player, random_player
+from hackmatrix.agents.roster.batch_players import function_player, network_player, random_player
 from hackmatrix.environments.interface.environment import Step
 from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.research.evaluation import games
@@ -57,6 +57,32 @@ def test_every_game_counts_once_from_its_start_to_its_end(
     np.testing.assert_array_equal(played.final_observation[:, 0], length)
     assert played.terminated.all()
     assert played.info["won"].all()
+
+
+@pytest.mark.parametrize("places", [3, 1024])
+def test_no_action_is_asked_for_in_a_game_that_has_ended(places: int) -> None:
+    """A search has nothing to search there; a user's function still gets a mask to act by."""
+    asked: list[int] = []
+    answer = random_player().choose
+
+    def choose(params: Any, carry: Any, observations: Any, masks: Any, keys: Any) -> Any:
+        jax.debug.callback(lambda masks: asked.append(int(masks.any(axis=1).sum())), masks)
+        return answer(params, carry, observations, masks, keys)
+
+    player = random_player()._replace(choose=choose, places=places)
+    played = play(Lengths(), player, Limits(episodes=20, seed=5))
+    jax.effects_barrier()
+    assert sum(asked) == played.lengths.sum()
+
+    def sure(params: Any, observation: Any, mask: Any, key: Any) -> Any:
+        del params, observation, key
+        jax.debug.callback(lambda mask: asked.append(int(mask.any())), mask)
+        return jnp.argmax(mask)
+
+    asked.clear()
+    play(Lengths(), function_player(sure, ())._replace(places=places), Limits(episodes=20, seed=5))
+    jax.effects_barrier()
+    assert all(asked)
 
 
 def test_games_are_cut_off_at_the_limit() -> None:
