@@ -9,7 +9,7 @@ Where a game ends, the next one starts in its place. All are played to their end
 count as much as short ones.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -32,6 +32,9 @@ Array = jax.Array
 
 SELECTION = 2**30  # the first game that chooses params during training
 _FEWEST = 64  # games that are worth a thread
+# Moves of a compiled call: where two run at once, XLA frees what a loop's iterations took only when
+# the loop ends.
+_MOVES = 25
 
 
 class _Places(struct.PyTreeNode):
@@ -111,7 +114,8 @@ class Games:
         self._parts = max(1, min(player.threads, limits.episodes // _FEWEST))
         self._episodes = -(-limits.episodes // self._parts)  # of each part
         self.places = min(self._episodes, player.places)
-        self._play: Callable[..., Any] = jax.jit(self._play_all)
+        self._begin: Any = jax.jit(self._start)
+        self._go_on: Any = jax.jit(self._some_moves, donate_argnums=0)
 
     def play(
         self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None
@@ -167,23 +171,33 @@ class Games:
     def _joined(self, parts: list[tuple[Any, ...]]) -> Any:
         """The results of the parts, each played in a thread; the last may have games too many."""
         if len(parts) == 1:
-            return jax.device_get(self._play(*parts[0]))
-        if isinstance(self._play, jax.stages.Wrapped):  # else each thread would compile it
-            self._play = self._play.lower(*parts[0]).compile()
+            return self._play_part(parts[0])
+        if isinstance(self._begin, jax.stages.Wrapped):  # else each thread would compile it
+            lowered = self._begin.lower(*parts[0][-2:])
+            self._go_on = self._go_on.lower(lowered.out_info, *parts[0]).compile()
+            self._begin = lowered.compile()
         with ThreadPoolExecutor(len(parts)) as pool:
-            played = pool.map(lambda part: jax.device_get(self._play(*part)), parts)
+            played = pool.map(self._play_part, parts)
             count = self.limits.episodes
             return jax.tree.map(lambda *arrays: np.concatenate(arrays)[:count], *played)
 
-    def _play_all(
-        self, params: PyTree, allowed: Array, seed: Array, first: Array
-    ) -> tuple[PlayedGames, _History | None]:
-        def step(play: _Play) -> _Play:
-            return self._step(play, params, allowed, seed, first)
+    def _play_part(self, part: tuple[Any, ...]) -> tuple[PlayedGames, _History | None]:
+        play = self._begin(*part[-2:])
+        while play.places.running.any():
+            play = self._go_on(play, *part)
+        results: tuple[PlayedGames, _History | None] = jax.device_get((play.results, play.history))
+        return results
 
-        start = self._start(seed, first)
-        end = jax.lax.while_loop(lambda play: jnp.any(play.places.running), step, start)
-        return end.results, end.history
+    def _some_moves(
+        self, play: _Play, params: PyTree, allowed: Array, seed: Array, first: Array
+    ) -> _Play:
+        def goes_on(made: tuple[Array, _Play]) -> Array:
+            return (made[0] < _MOVES) & jnp.any(made[1].places.running)
+
+        def move(made: tuple[Array, _Play]) -> tuple[Array, _Play]:
+            return made[0] + 1, self._step(made[1], params, allowed, seed, first)
+
+        return jax.lax.while_loop(goes_on, move, (jnp.int32(0), play))[1]
 
     def _start(self, seed: Array, first: Array) -> _Play:
         count = self._episodes
