@@ -74,7 +74,8 @@ class KeptExecutables:
         if (name := self._names[program]) is None or _LAPACK in text:
             made = lowered.compile()
         else:
-            key = _key_of_program(text, self._device)
+            # A file holds the classes of arguments and results too, of which no program tells.
+            key = _key_of_program(f"{text}{lowered.in_tree}{lowered.out_tree}", self._device)
             made = _load(key, self._device) or _compile_and_keep(key, lowered)
             kept_programs.write(name, key.encode())
         self._made[program] = made

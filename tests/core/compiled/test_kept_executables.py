@@ -57,10 +57,10 @@ for seed in 1, 2:
 """
 
 
-def said(code: str, folder: Path) -> list[str]:
+def said(code: str, folder: Path, *argv: str) -> list[str]:
     """Output of a process that keeps programs in a folder."""
     environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(folder)}
-    command = [sys.executable, "-c", code]
+    command = [sys.executable, "-c", code, *argv]
     return subprocess.run(
         command, env=environment, check=True, stdout=subprocess.PIPE, text=True
     ).stdout.splitlines()
@@ -70,6 +70,42 @@ def test_another_process_loads_what_was_compiled(tmp_path: Path) -> None:
     results = "[1.0, 2.0, 3.0]"
     assert said(_PROGRAM, tmp_path) == ["compiled", results]
     assert said(_PROGRAM, tmp_path) == ["kept", results]
+
+
+_STATES = """
+import sys
+from dataclasses import dataclass
+from typing import Any
+import jax, jax.numpy as jnp
+from hackmatrix.core.compiled import kept_programs
+from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
+from hackmatrix.core.compiled.kept_executables import KeptExecutables
+
+kept_programs._LOADED = sys.argv[1]  # the source of the package
+kept_programs._source = lambda: sys.argv[1]
+
+@jax.tree_util.register_dataclass
+@dataclass
+class State:
+    x: Any
+    if sys.argv[1] == "2":
+        memory: Any = None
+
+enable_compilation_cache()
+kept = KeptExecutables("a program", ["twice"], jax.devices()[0])
+twice = jax.jit(lambda state: jax.tree.map(lambda x: 2 * x, state))
+state = State(jnp.ones(2))
+kept.make("twice", twice.lower(state))
+print(kept.get("twice")(state))
+"""
+
+
+def test_a_field_without_arrays_makes_another_executable_though_the_program_is_the_same(
+    tmp_path: Path,
+) -> None:
+    """The next version of the package has one more field in its state."""
+    assert said(_STATES, tmp_path, "1") == ["State(x=Array([2., 2.], dtype=float32))"]
+    assert said(_STATES, tmp_path, "2") == ["State(x=Array([2., 2.], dtype=float32), memory=None)"]
 
 
 @pytest.mark.slow
@@ -95,7 +131,7 @@ def lowered(*, found_by_jax: bool, text: str = "a program") -> Any:
             monitoring.record_event("/jax/compilation_cache/cache_hits")
         return "an executable"
 
-    return SimpleNamespace(as_text=lambda: text, compile=compile)
+    return SimpleNamespace(as_text=lambda: text, compile=compile, in_tree="in", out_tree="out")
 
 
 @pytest.mark.parametrize("found_by_jax", [False, True])
