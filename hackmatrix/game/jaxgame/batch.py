@@ -241,15 +241,68 @@ def _gather(tree: Any, games: jax.Array) -> Any:
 
     Indices beyond the last are clipped.
     """
-    last = jax.tree.leaves(tree)[0].shape[0] - 1
+    leaves, structure = jax.tree.flatten(tree)
+    last = leaves[0].shape[0] - 1
     games = jnp.minimum(games, last).astype(jnp.uint32)  # which needs no check for each array
-    return jax.tree.map(lambda x: x.at[games].get(mode="promise_in_bounds"), tree)
+
+    def gather(x: jax.Array) -> jax.Array:
+        return x.at[games].get(mode="promise_in_bounds")
+
+    return jax.tree.unflatten(structure, _for_each_array(gather, leaves))
 
 
 def _scatter(tree: Any, games: jax.Array, part: Any) -> Any:
     """The tree with the games at these indices replaced; indices beyond the last are ignored."""
+    leaves, structure = jax.tree.flatten(tree)
     games = games.astype(jnp.uint32)  # which can't be negative
-    return jax.tree.map(lambda x, new: x.at[games].set(new, mode="drop"), tree, part)
+
+    def scatter(x: jax.Array, new: jax.Array) -> jax.Array:
+        return x.at[games].set(new, mode="drop")
+
+    return jax.tree.unflatten(structure, _for_each_array(scatter, leaves, jax.tree.leaves(part)))
+
+
+def _for_each_array(rule: Callable[..., jax.Array], *arrays: list[jax.Array]) -> list[jax.Array]:
+    """What a rule, which moves games by index, makes of each array of one or two lists.
+
+    On accelerators a kernel by index is dear, whatever it moves: there the scalars of each game
+    move together, as a row of one matrix uint32[n, w].
+    """
+
+    def one_by_one(*arrays: list[jax.Array]) -> list[jax.Array]:
+        return list(map(rule, *arrays))
+
+    def in_rows(*arrays: list[jax.Array]) -> list[jax.Array]:
+        is_scalar = [x.ndim == 1 for x in arrays[0]]
+        scalars, others = (
+            [
+                [x for x, flag in zip(each, is_scalar, strict=True) if flag == kind]
+                for each in arrays
+            ]
+            for kind in (True, False)
+        )
+        number = sum(is_scalar)
+        matrix = rule(
+            *(jnp.concatenate([_word(x) for x in each]).reshape(number, -1).T for each in scalars)
+        )
+        words, rest = iter(jnp.split(matrix.T.reshape(-1), number)), iter(one_by_one(*others))
+        return [
+            _of_word(next(words), x.dtype) if flag else next(rest)
+            for x, flag in zip(arrays[0], is_scalar, strict=True)
+        ]
+
+    made: list[jax.Array] = lax.platform_dependent(*arrays, cpu=one_by_one, default=in_rows)
+    return made
+
+
+def _word(x: jax.Array) -> jax.Array:
+    is_float = jnp.issubdtype(x.dtype, jnp.floating)
+    return lax.bitcast_convert_type(x, jnp.uint32) if is_float else x.astype(jnp.uint32)
+
+
+def _of_word(word: jax.Array, dtype: Any) -> jax.Array:
+    is_float = jnp.issubdtype(dtype, jnp.floating)
+    return lax.bitcast_convert_type(word, dtype) if is_float else word.astype(dtype)
 
 
 class _Due(NamedTuple):

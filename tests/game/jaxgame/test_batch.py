@@ -1,0 +1,71 @@
+"""Games that move by index: on accelerators as rows of one matrix, on CPUs array by array."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from lockstep_starts import rich
+
+from hackmatrix.game.engine.game import Game
+from hackmatrix.game.jaxgame import batch
+from hackmatrix.game.jaxgame.conversion import state_from_engine
+
+GAMES = 12
+
+
+def in_rows(*arguments: Any, cpu: Callable[..., Any], default: Callable[..., Any]) -> Any:
+    """What an accelerator runs."""
+    del cpu
+    return default(*arguments)
+
+
+def numbers(rng: np.random.Generator, games: int) -> dict[str, jax.Array]:
+    return {
+        "flag": jnp.asarray(rng.random(games) < 0.5),
+        "signed": jnp.asarray(rng.integers(-(2**31), 2**31, games), jnp.int32),
+        "bits": jnp.asarray(rng.integers(0, 2**32, games), jnp.uint32),
+        "byte": jnp.asarray(rng.integers(0, 256, games), jnp.uint8),
+        "real": jnp.asarray(rng.normal(size=games), jnp.float32),
+        "record": jnp.asarray(rng.integers(0, 256, (games, 5)), jnp.uint8),
+    }
+
+
+def same(one: Any, other: Any) -> None:
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+    assert jax.tree.map(lambda x: x.dtype, one) == jax.tree.map(lambda x: x.dtype, other)
+
+
+@pytest.mark.parametrize("chosen", [[3, 0, 11], [5, 12, 12], [12]])
+def test_rows_move_what_arrays_do(chosen: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    games, part = numbers(rng, GAMES), numbers(rng, len(chosen))
+    places = jnp.array(chosen)
+
+    def both() -> Any:
+        return batch._gather(games, places), batch._scatter(games, places, part)
+
+    expected = both()
+    clipped = np.minimum(chosen, GAMES - 1)
+    same(expected[0], jax.tree.map(lambda x: x[clipped], games))
+    monkeypatch.setattr(jax.lax, "platform_dependent", in_rows)
+    same(both(), expected)
+
+
+@pytest.mark.slow
+def test_steps_of_accelerators_are_those_of_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(5)
+    games = [Game(rich(rng)) for _ in range(64)]
+    actions = jnp.array([rng.choice(game.valid_actions()) for game in games], jnp.int32)
+    states = [state_from_engine(game.state) for game in games]
+    state = jax.tree.map(lambda *x: jnp.stack(x), *states)
+
+    def after() -> Any:
+        return jax.jit(lambda state: batch.step(state, actions, None, restarts=True))(state)
+
+    expected = after()
+    monkeypatch.setattr(jax.lax, "platform_dependent", in_rows)
+    same(after(), expected)
