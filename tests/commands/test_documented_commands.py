@@ -251,7 +251,7 @@ ROWS = [
         writes=("peers.md", "peers.svg"),
     ),
     Row(r"make slow", env={"PYTEST_ADDOPTS": "tests/agents/networks"}, prints="passed"),
-    Row(r"make targets", writes=(".venv-targets/.ready",), prints=""),
+    Row(r"make targets", writes=(".venv-targets/bin/hackmatrix",), prints=""),
     Row(r"make docs", writes=("build/site/index.html",)),
     Row(r"make clean", prints="rm -rf"),
     Row(r"make lock", prints="uv pip compile", writes=("requirements*.lock",)),
