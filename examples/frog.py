@@ -63,7 +63,7 @@ class Frog:
         return jnp.concatenate([pond.pads, frog]).astype(jnp.float32)
 
     def imagination(self) -> SeenGames:
-        """What an algorithm that searches plays on from an observation."""
+        """Made-up games, for an algorithm that searches."""
         return SeenGames(self, state_of=lambda seen: seen)
 
     def measure(self, step: StepRecord) -> dict[str, jax.Array]:

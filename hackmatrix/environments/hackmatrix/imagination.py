@@ -1,6 +1,6 @@
 """HackMatrix as its player imagines it; see docs/planning.md for what is made up, and how."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,17 +8,14 @@ import jax.numpy as jnp
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.hackmatrix.undo_history import Memory
 
-if TYPE_CHECKING:
-    from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
-
 Array = jax.Array
 
 
 class ImaginedGames:
     """Games that fit the compact records seen so far; see `Imagination`."""
 
-    def __init__(self, env: "HackMatrixEnv") -> None:
-        """Made-up games are played as this environment plays, which must not start new ones."""
+    def __init__(self, env: Any) -> None:
+        """Games that are played as a `HackMatrixEnv` without auto-reset plays them."""
         self.env = env
 
     def begin(self, num_games: int) -> Memory:

@@ -263,7 +263,7 @@ def _scatter(tree: Any, games: jax.Array, part: Any) -> Any:
 
 
 def _for_each_array(rule: Callable[..., jax.Array], *arrays: list[jax.Array]) -> list[jax.Array]:
-    """What a rule, which moves games by index, makes of each array of one or two lists.
+    """The results of a rule that moves games by index, for each array of one or two lists.
 
     On accelerators a kernel by index is dear, whatever it moves: there the scalars of each game
     move together, as a row of one matrix uint32[n, w].

@@ -21,7 +21,7 @@ Scalars = dict[str, Array]
 
 
 class Known(NamedTuple):
-    """What the players of N games know, for an algorithm that searches; see `Imagination`."""
+    """Knowledge of the players of N games, for an algorithm that searches; see `Imagination`."""
 
     observations: PyTree  # as the environment gives them
     memory: PyTree  # with these observations

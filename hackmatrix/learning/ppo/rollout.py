@@ -136,7 +136,7 @@ def play(
 
 
 def _knowing(task: Task, before: Known | None, observations: PyTree) -> Known | None:
-    """What the players know after their next observations; `before` is None at the start."""
+    """The players' knowledge after their next observations; `before` is None at the start."""
     if not task.searches:
         return None
     imagination, num_envs = task.imagination, len(jax.tree.leaves(observations)[0])
