@@ -34,6 +34,9 @@ _LATE_MOVERS = 1 / 8
 _UNDONE_AT_A_TIME = 1 / 64
 _LAYOUTS_A_GAME = 8  # tried at a time
 _BLOCK = 64
+# Dtypes that fit a word; environments of a user have states of others too, such as random keys.
+_OF_A_WORD = {jnp.dtype(x) for x in ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32")}
+_OF_A_WORD.add(jnp.dtype("float32"))
 
 
 @jax.tree_util.register_dataclass
@@ -273,7 +276,7 @@ def _for_each_array(rule: Callable[..., jax.Array], *arrays: list[jax.Array]) ->
         return list(map(rule, *arrays))
 
     def in_rows(*arrays: list[jax.Array]) -> list[jax.Array]:
-        is_scalar = [x.ndim == 1 for x in arrays[0]]
+        is_scalar = [x.ndim == 1 and x.dtype in _OF_A_WORD for x in arrays[0]]
         scalars, others = (
             [
                 [x for x, flag in zip(each, is_scalar, strict=True) if flag == kind]
@@ -281,7 +284,8 @@ def _for_each_array(rule: Callable[..., jax.Array], *arrays: list[jax.Array]) ->
             ]
             for kind in (True, False)
         )
-        number = sum(is_scalar)
+        if not (number := sum(is_scalar)):
+            return one_by_one(*arrays)
         matrix = rule(
             *(jnp.concatenate([_word(x) for x in each]).reshape(number, -1).T for each in scalars)
         )

@@ -18,7 +18,7 @@ GAMES = 12
 
 
 def in_rows(*arguments: Any, cpu: Callable[..., Any], default: Callable[..., Any]) -> Any:
-    """What an accelerator runs."""
+    """Takes the branch of accelerators."""
     del cpu
     return default(*arguments)
 
@@ -30,12 +30,18 @@ def numbers(rng: np.random.Generator, games: int) -> dict[str, jax.Array]:
         "bits": jnp.asarray(rng.integers(0, 2**32, games), jnp.uint32),
         "byte": jnp.asarray(rng.integers(0, 256, games), jnp.uint8),
         "real": jnp.asarray(rng.normal(size=games), jnp.float32),
+        "key": jax.random.split(jax.random.key(games), games),
+        "half": jnp.asarray(rng.normal(size=games), jnp.bfloat16),
         "record": jnp.asarray(rng.integers(0, 256, (games, 5)), jnp.uint8),
     }
 
 
+def plain(x: jax.Array) -> jax.Array:
+    return jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x
+
+
 def same(one: Any, other: Any) -> None:
-    jax.tree.map(np.testing.assert_array_equal, one, other)
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(plain(a), plain(b)), one, other)
     assert jax.tree.map(lambda x: x.dtype, one) == jax.tree.map(lambda x: x.dtype, other)
 
 
@@ -53,6 +59,12 @@ def test_rows_move_what_arrays_do(chosen: list[int], monkeypatch: pytest.MonkeyP
     same(expected[0], jax.tree.map(lambda x: x[clipped], games))
     monkeypatch.setattr(jax.lax, "platform_dependent", in_rows)
     same(both(), expected)
+
+
+def test_games_without_scalars_move_array_by_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    games = {"record": jnp.arange(24, dtype=jnp.uint8).reshape(12, 2)}
+    monkeypatch.setattr(jax.lax, "platform_dependent", in_rows)
+    same(batch._gather(games, jnp.array([2, 12])), {"record": games["record"][jnp.array([2, 11])]})
 
 
 @pytest.mark.slow
