@@ -1,10 +1,13 @@
-"""Times `hackmatrix tune` over many settings of CartPole, beside rejax (`--rejax PYTHON`).
+"""Times `hackmatrix tune` over many settings of CartPole, beside two other programs.
 
-All train the same settings with as many steps, games, minibatches and epochs, and a network of the
-same size. Compiling is included: each begins with an empty cache.
+They are rejax (`--rejax PYTHON`) and Optuna in RL Baselines3 Zoo (`--zoo PYTHON`). All draw from
+the same ranges and train with as many steps, games, minibatches and epochs, and a network of the
+same size. Starting and compiling is included: each begins with an empty cache. The zoo trains one
+seed of a setting, on a core for each process, and fewer settings, as it takes longest.
 """
 
 import json
+import math
 import os
 import resource
 import subprocess
@@ -51,6 +54,35 @@ def trained(point):
     return jax.vmap(lambda key: one.train(key)[0].actor_ts.params)(keys)
 jax.block_until_ready(jax.jit(jax.vmap(trained))(points))
 """
+_ZOO = """\
+import json, sys
+from pathlib import Path
+from rl_zoo3 import hyperparams_opt
+from torch import nn
+asked = json.load(sys.stdin)
+names = {"lr": "learning_rate", "clip_eps": "clip_range"}
+def sampled(trial, n_actions, n_envs, others):
+    width = [asked["width"]] * 2
+    drawn = {
+        names.get(n, n): trial.suggest_float(n, low, high, log=log)
+        for n, (low, high, log) in asked["ranges"].items()
+    }
+    policy = dict(net_arch=dict(pi=width, vf=width), activation_fn=nn.ReLU)
+    return {**drawn, "policy_kwargs": policy}
+hyperparams_opt.HYPERPARAMS_SAMPLER["ppo"] = sampled
+hyperparams_opt.HYPERPARAMS_CONVERTER["ppo"] = dict
+batch = asked["games"] * asked["steps"] // asked["minibatches"]
+Path("settings.yaml").write_text(json.dumps({"CartPole-v1": dict(
+    n_envs=asked["games"], n_timesteps=asked["timesteps"], policy="MlpPolicy",
+    n_steps=asked["steps"], batch_size=batch, n_epochs=asked["epochs"],
+)}))
+from rl_zoo3.train import train
+sys.argv = ["train", "--algo", "ppo", "--env", "CartPole-v1", "--conf-file", "settings.yaml",
+    "-optimize", "--n-trials", str(asked["trials"]), "--n-evaluations", "1",
+    "--eval-episodes", "1", "--sampler", "random", "--pruner", "none", "--device", "cpu",
+    "--num-threads", "1", "--no-optim-plots", "--log-folder", "logs", "--verbose", "0"]
+train()
+"""
 
 
 @dataclass(frozen=True)
@@ -64,11 +96,14 @@ class TuningOptions(Options):
     jobs: int = option(2, "processes", at_least=1)
     together: int = option(4, "trials that each process trains at once", at_least=2)
     rejax: Path | None = option(None, "Python interpreter with rejax, to measure it too")
+    zoo: Path | None = option(None, "Python interpreter with rl_zoo3, to measure it too")
+    zoo_trials: int = option(8, "settings that the zoo trains, with one seed", at_least=1)
 
 
 class Took(NamedTuple):
     """The time that the trainings of one program took."""
 
+    trainings: int
     seconds: float
     cpu_seconds: float  # of all cores
 
@@ -81,9 +116,8 @@ class Times(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
-        facts = {
-            n: v for n, v in vars(self.options).items() if n not in ("json", "output", "rejax")
-        }
+        left_out = ("json", "output", "rejax", "zoo", "zoo_trials")
+        facts = {n: v for n, v in vars(self.options).items() if n not in left_out}
         took = {name: each._asdict() for name, each in self.took.items()}
         return {**facts, "took": took, **machine.machine(), "versions": machine.versions("gymnax")}
 
@@ -92,7 +126,10 @@ class Times(NamedTuple):
         of = self.options
         lines = [f"{of.num_trials} settings x {of.num_seeds} seeds x {of.total_timesteps:,} steps"]
         for name, each in self.took.items():
-            lines.append(f"{name:<16}{each.seconds:7.1f} s, CPU {each.cpu_seconds:7.1f} s")
+            lines.append(
+                f"{name:<16}{each.trainings:5} trainings {each.seconds:8.1f} s, "
+                f"CPU {each.cpu_seconds:8.1f} s, {each.seconds / each.trainings:6.2f} s each"
+            )
         facts = self.as_dict()
         return "\n".join([*lines, machine.line(facts, facts["versions"])])
 
@@ -104,6 +141,8 @@ def measure(options: TuningOptions) -> Times:
         took = {"hackmatrix tune": _of_tune(options, folder)}
         if options.rejax is not None:
             took["rejax"] = _of_rejax(options, options.rejax, folder)
+        if options.zoo is not None:
+            took["Optuna with zoo"] = _of_zoo(options, options.zoo, folder)
     result = Times(options, took)
     options.output.mkdir(parents=True, exist_ok=True)
     text = json.dumps(result.as_dict(), indent=1) + "\n"
@@ -139,7 +178,7 @@ def _of_tune(options: TuningOptions, folder: Path) -> Took:
         *("--sampler", "random", "--seed", "0", "--no-pruning", "--fresh-seeds", "0", "--json"),
         *(word for name, count in counts.items() for word in (f"--{name}", str(count))),
     )
-    took = _timed(command, "", folder / "cache")
+    took = _timed([command], "", folder, options.num_trials * options.num_seeds)
     report = json.loads((folder / "search" / "report.json").read_text())
     ends = report["samplers"]["random"]["trials_by_state"]
     if ends != {"complete": options.num_trials}:
@@ -156,28 +195,56 @@ def _of_rejax(options: TuningOptions, python: Path, folder: Path) -> Took:
         ends = np.log([low, high]) if is_log else np.array([low, high])
         drawn = random.uniform(ends[0], ends[1], options.num_trials)
         points[name] = (np.exp(drawn) if is_log else drawn).tolist()
-    asked = {
-        "points": points,
+    asked = json.dumps({"points": points, "seeds": options.num_seeds, **_sizes(options)})
+    trainings = options.num_trials * options.num_seeds
+    return _timed([[str(python), "-c", _REJAX]], asked, folder, trainings)
+
+
+def _of_zoo(options: TuningOptions, python: Path, folder: Path) -> Took:
+    each = math.ceil(options.zoo_trials / options.jobs)
+    asked = json.dumps({"ranges": _SEARCHED, "trials": each, **_sizes(options)})
+    command = [str(python.absolute()), "-c", _ZOO]
+    return _timed([command] * options.jobs, asked, folder, each * options.jobs)
+
+
+def _sizes(options: TuningOptions) -> dict[str, int]:
+    """What all settings have in common."""
+    return {
         "timesteps": options.total_timesteps,
-        "seeds": options.num_seeds,
         "games": _GAMES,
         "steps": _STEPS,
         "minibatches": _MINIBATCHES,
         "epochs": _EPOCHS,
         "width": _WIDTH,
     }
-    return _timed([str(python), "-c", _REJAX], json.dumps(asked), folder / "other-cache")
 
 
-def _timed(command: Sequence[str], given: str, cache: Path) -> Took:
-    environment: Mapping[str, str] = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(cache)}
+def _timed(commands: Sequence[Sequence[str]], given: str, folder: Path, trainings: int) -> Took:
+    """The time of commands that run side by side, each in an empty folder with an empty cache."""
+    cache = tempfile.mkdtemp(dir=folder)
+    environment: Mapping[str, str] = {**os.environ, "JAX_COMPILATION_CACHE_DIR": cache}
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        command, input=given, text=True, check=True, env=environment, stdout=subprocess.DEVNULL
-    )
+    running = [
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            text=True,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            cwd=tempfile.mkdtemp(dir=folder),
+        )
+        for command in commands
+    ]
+    for each in running:
+        assert each.stdin is not None
+        each.stdin.write(given)
+        each.stdin.close()
+    codes = [each.wait() for each in running]
+    if any(codes):
+        raise UserError(f"{commands[0][0]} failed; its words are above")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Took(time.monotonic() - began, cpu)
+    return Took(trainings, time.monotonic() - began, cpu)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -187,7 +254,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         measure,
         TuningOptions,
         argv,
-        purpose="Times a search over many settings of CartPole, beside rejax.",
+        purpose="Times a search over many settings of CartPole, beside rejax and the zoo.",
         example="--num-trials 10\n      a quicker look",
     )
 
