@@ -18,7 +18,7 @@ from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.minibatches import Shares, minibatch_indices
 from hackmatrix.learning.ppo.rollout import Rollout
 from hackmatrix.learning.ppo.setup import Task
-from hackmatrix.learning.ppo.tasks import of_games
+from hackmatrix.learning.ppo.tasks import Spread, of_games
 
 Array = jax.Array
 
@@ -51,6 +51,7 @@ class Batch(NamedTuple):
 
     samples: Samples
     carry: PyTree
+    advantages: Spread | None = None  # of a minibatch, over its shares on all devices
 
 
 # From the network's params and a minibatch to the loss, and its parts by name.
@@ -103,6 +104,7 @@ def gradient_steps(
     loss: Loss,
     losses: tuple[str, ...],
     optimizer: optax.GradientTransformation,
+    measures_advantages: bool = False,
     scalars_of: Callable[[Scalars], Scalars] = lambda parts: parts,
     stop: Stop | None = None,
 ) -> Learned:
@@ -120,6 +122,8 @@ def gradient_steps(
         loss: of this device's share of a minibatch.
         losses: parts of the loss that are searched for NaN and infinity.
         optimizer: makes gradients into directions.
+        measures_advantages: whether the loss reads `Batch.advantages`. They are measured once an
+            epoch, so that devices need not wait for each other twice more in each gradient step.
         scalars_of: makes what is measured of the parts of the loss, means over all devices.
         stop: when to leave out the epochs that are left.
     """
@@ -129,15 +133,15 @@ def gradient_steps(
     shares = Shares.of(config, num_envs, recurrent=network.recurrent)
     first_group = mesh.first_index(shares.num_groups)
 
-    def objective(params: PyTree, indices: Array) -> tuple[Array, Scalars]:
-        return loss(network_params(params), _minibatch(batch, indices))
+    def objective(params: PyTree, minibatch: _Minibatch) -> tuple[Array, Scalars]:
+        return loss(network_params(params), minibatch.of(batch))
 
-    def gradient(params: PyTree, indices: Array) -> tuple[PyTree, Scalars]:
-        (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, indices)
+    def gradient(params: PyTree, minibatch: _Minibatch) -> tuple[PyTree, Scalars]:
+        (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, minibatch)
         return grads, scalars
 
-    def step(weights: Weights, indices: Array) -> tuple[Weights, tuple[Scalars, Array]]:
-        grads, parts = mesh.pmean(_mean_over_minibatches(gradient, weights.params, indices))
+    def step(weights: Weights, minibatches: _Minibatch) -> tuple[Weights, tuple[Scalars, Array]]:
+        grads, parts = mesh.pmean(_mean_over_minibatches(gradient, weights.params, minibatches))
         scalars = scalars_of(parts) | {"grad_norm": optax.tree.norm(grads)}
         directions, opt_state = optimizer.update(grads, weights.opt_state, weights.params)
         params = jax.tree.map(
@@ -151,9 +155,12 @@ def gradient_steps(
 
     def epoch(weights: Weights, number: Array) -> tuple[Weights, tuple[Scalars, Array]]:
         indices = minibatch_indices(keys, number, shares, first_group)
+        spread = _spread(batch.samples, indices) if measures_advantages else None
         together = config.gradient_accumulation_steps
-        indices = indices.reshape(-1, together, *indices.shape[1:])
-        weights, (scalars, found) = jax.lax.scan(step, weights, indices)
+        minibatches = jax.tree.map(
+            lambda x: x.reshape(-1, together, *x.shape[1:]), _Minibatch(indices, spread)
+        )
+        weights, (scalars, found) = jax.lax.scan(step, weights, minibatches)
         return weights, (jax.tree.map(jnp.mean, scalars), found)
 
     numbers = jnp.arange(config.update_epochs)
@@ -185,18 +192,19 @@ def _until(
 
 
 def _mean_over_minibatches(
-    gradient: Callable[[PyTree, Array], PyTree], params: PyTree, indices: Array
+    gradient: Callable[[PyTree, "_Minibatch"], PyTree], params: PyTree, minibatches: "_Minibatch"
 ) -> PyTree:
-    """Mean of `gradient` over K minibatches, int32[K, B/M], computed one after another."""
-    first = gradient(params, indices[0])
-    if len(indices) == 1:
+    """Mean of `gradient` over K minibatches, with K as the first axis, one after another."""
+    number = len(minibatches.indices)
+    first = gradient(params, jax.tree.map(lambda x: x[0], minibatches))
+    if number == 1:
         return first
 
-    def add(sums: PyTree, indices: Array) -> tuple[PyTree, None]:
-        return jax.tree.map(jnp.add, sums, gradient(params, indices)), None
+    def add(sums: PyTree, minibatch: _Minibatch) -> tuple[PyTree, None]:
+        return jax.tree.map(jnp.add, sums, gradient(params, minibatch)), None
 
-    sums, _ = jax.lax.scan(add, first, indices[1:])
-    return jax.tree.map(lambda x: x / len(indices), sums)
+    sums, _ = jax.lax.scan(add, first, jax.tree.map(lambda x: x[1:], minibatches))
+    return jax.tree.map(lambda x: x / number, sums)
 
 
 def batch_of(rollout: Rollout, reward_deviation: Array, hyper: Hyperparameters) -> Batch:
@@ -231,13 +239,34 @@ def batch_of(rollout: Rollout, reward_deviation: Array, hyper: Hyperparameters) 
     return Batch(samples, rollout.first_carry)
 
 
-def _minibatch(batch: Batch, indices: Array) -> Batch:
-    if batch.samples.starts is None:
-        return Batch(jax.tree.map(lambda x: x[indices], batch.samples), batch.carry)
-    return Batch(
-        jax.tree.map(lambda x: x[:, indices], batch.samples),
-        jax.tree.map(lambda x: x[indices], batch.carry),
-    )
+class _Minibatch(NamedTuple):
+    """What a minibatch takes of a batch."""
+
+    indices: Array  # int32[B/M], of samples
+    advantages: Spread | None
+
+    def of(self, batch: Batch) -> Batch:
+        """Its samples."""
+        at = self.indices
+        if batch.samples.starts is None:
+            samples, carry = jax.tree.map(lambda x: x[at], batch.samples), batch.carry
+        else:
+            samples = jax.tree.map(lambda x: x[:, at], batch.samples)
+            carry = jax.tree.map(lambda x: x[at], batch.carry)
+        return Batch(samples, carry, self.advantages)
+
+
+def _spread(samples: Samples, indices: Array) -> Spread:
+    """That of the advantages of each minibatch, [M], from indices int32[M, B/M]."""
+
+    def of_minibatches(array: Array, axes: int) -> Array:
+        if samples.starts is None:
+            return array[indices]
+        sequences = jnp.moveaxis(array[:, indices], 0, 1)  # [M, T, B/M, ...]
+        return sequences.reshape(len(indices), -1, *sequences.shape[sequences.ndim - axes :])
+
+    tasks = None if samples.tasks is None else of_minibatches(samples.tasks, 1)
+    return Spread.of(of_minibatches(samples.advantage, 0), tasks)
 
 
 def _explained_variance(samples: Samples) -> Array:

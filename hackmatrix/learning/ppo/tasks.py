@@ -5,6 +5,8 @@ task of N games is `tasks`, float32[N, K]: a one-hot row for each; None where th
 Sums are written out, as a matrix product rounds its factors on some accelerators.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
@@ -38,21 +40,25 @@ def of_games(values: Array, tasks: Array | None) -> Array:
     return values if tasks is None else jnp.sum(tasks * values, axis=-1)
 
 
-def normalised(values: Array, tasks: Array | None) -> Array:
-    """Shifts and scales to mean 0 and deviation 1, for each task, over the games of all devices.
+class Spread(NamedTuple):
+    """Mean and deviation of some values of all devices, float32[...] or of each task, [..., K]."""
 
-    Args:
-        values: float32[...].
-        tasks: float32[..., K], or None.
-    """
-    if tasks is None:
-        centred = values - mesh.pmean(jnp.mean(values))
-        return centred / (jnp.sqrt(mesh.pmean(jnp.mean(centred**2))) + 1e-8)
-    axes = tuple(range(values.ndim))
-    counts = jnp.maximum(mesh.psum(jnp.sum(tasks, axis=axes)), 1.0)
+    mean: Array
+    deviation: Array
 
-    def means(values: Array) -> Array:
-        return mesh.psum(jnp.sum(values[..., None] * tasks, axis=axes)) / counts
+    @classmethod
+    def of(cls, values: Array, tasks: Array | None) -> "Spread":
+        """Those of the last axis of float32[..., B], with the tasks float32[..., B, K] or None."""
+        if tasks is None:
+            mean = mesh.pmean(jnp.mean(values, axis=-1))
+            centred = values - mean[..., None]
+            return cls(mean, jnp.sqrt(mesh.pmean(jnp.mean(centred**2, axis=-1))))
+        counts = jnp.maximum(mesh.psum(jnp.sum(tasks, axis=-2)), 1.0)
+        mean = mesh.psum(summed(values, tasks)) / counts
+        centred = values - of_games(mean[..., None, :], tasks)
+        return cls(mean, jnp.sqrt(mesh.psum(summed(centred**2, tasks)) / counts))
 
-    centred = values - of_games(means(values), tasks)
-    return centred / (of_games(jnp.sqrt(means(centred**2)), tasks) + 1e-8)
+    def normalised(self, values: Array, tasks: Array | None) -> Array:
+        """Values float32[...] with mean 0 and deviation 1, if these are theirs; [K] for tasks."""
+        centred = values - of_games(self.mean, tasks)
+        return centred / (of_games(self.deviation, tasks) + 1e-8)

@@ -23,7 +23,6 @@ from hackmatrix.learning.ppo.epochs import (
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.setup import Task
-from hackmatrix.learning.ppo.tasks import normalised
 
 Array = jax.Array
 
@@ -79,7 +78,8 @@ def loss(
     log_ratio = distribution.log_probability(log_probs, samples.action) - samples.stored["log_prob"]
     ratio = jnp.exp(log_ratio)
     clipped = jnp.clip(ratio, 1 - hyper.clip_eps, 1 + hyper.clip_eps)
-    advantage = normalised(samples.advantage, samples.tasks)
+    assert batch.advantages is not None
+    advantage = batch.advantages.normalised(samples.advantage, samples.tasks)
 
     pg_loss = -jnp.mean(jnp.minimum(ratio * advantage, clipped * advantage))
     if clips_value:
@@ -142,6 +142,7 @@ def learn(
             clips_value=config.clip_value_loss is not None,
         ),
         losses=LOSSES,
+        measures_advantages=True,
         optimizer=optimizer(hyper.max_grad_norm),
         scalars_of=_scalars,
         stop=None if config.target_kl is None else Stop("approx_kl", hyper.target_kl),

@@ -18,7 +18,7 @@ from hackmatrix.environments.interface.environment import Step
 from hackmatrix.environments.tasks import MultiTask
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.reward_scale import RewardScale
-from hackmatrix.learning.ppo.tasks import normalised, of_games, summed
+from hackmatrix.learning.ppo.tasks import Spread, of_games, summed
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.run.snapshots import arrays_of, state_of
@@ -105,18 +105,25 @@ def test_exported_params_read_raw_features(trainer: Trainer) -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_advantages_are_normalised_among_those_of_their_task() -> None:
+@pytest.mark.parametrize("of_tasks", [True, False])
+def test_advantages_are_normalised_among_those_of_their_task(of_tasks: bool) -> None:
     random = np.random.default_rng(0)
-    number = random.integers(3, size=(4, 50))
+    number = random.integers(3, size=(4, 50)) * of_tasks
     values = (random.normal(size=(4, 50)) * [[1.0]] + number * 10) * 10.0**number
-    tasks = np.eye(3, dtype=np.float32)[number]
+    tasks = jnp.asarray(np.eye(3, dtype=np.float32)[number]) if of_tasks else None
+
+    def normalised(values: jax.Array, tasks: jax.Array | None) -> jax.Array:
+        """Each of the four minibatches by itself."""
+        spread = Spread.of(values, tasks)
+        return jax.vmap(Spread.normalised)(spread, values, tasks)
+
     specs = PartitionSpec(None, mesh.AXIS)
-    rule = mesh.on_devices(normalised, ONE, specs, specs)
-    got = np.asarray(rule(jnp.float32(values), jnp.asarray(tasks)))
-    for task in range(3):
-        mine = values[number == task]
-        expected = (mine - mine.mean()) / mine.std()
-        np.testing.assert_allclose(got[number == task], expected, rtol=1e-3, atol=1e-3)
+    got = np.asarray(mesh.on_devices(normalised, ONE, specs, specs)(jnp.float32(values), tasks))
+    for row, of_row, numbers in zip(got, values, number, strict=True):
+        for task in np.unique(number):
+            mine = of_row[numbers == task]
+            expected = (mine - mine.mean()) / mine.std()
+            np.testing.assert_allclose(row[numbers == task], expected, rtol=1e-3, atol=1e-3)
 
 
 def test_sums_and_values_of_tasks() -> None:

@@ -22,11 +22,12 @@ from hackmatrix.learning.ppo import measures
 from hackmatrix.learning.ppo import update as ppo
 from hackmatrix.learning.ppo.algorithm import Weights
 from hackmatrix.learning.ppo.config import Course, PPOConfig
-from hackmatrix.learning.ppo.epochs import batch_of
+from hackmatrix.learning.ppo.epochs import Batch, batch_of
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.rollout import Rollout, new_games, play
 from hackmatrix.learning.ppo.setup import Task
+from hackmatrix.learning.ppo.tasks import Spread
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.metrics import (
     LEARNER_METRICS,
@@ -250,7 +251,12 @@ def test_the_loss_is_that_of_the_paper_by_hand() -> None:
     config = dataclasses.replace(CONFIG, clip_eps=0.02, ent_coef=0.1, vf_coef=0.7)
     hyper = Hyperparameters.of(config, config.course)
     batch = batch_of(rollout, jnp.float32(2.0), hyper)
-    loss = partial(ppo.loss, network=trainer.network, hyper=hyper, ent_coef=config.ent_coef)
+
+    def loss(params: Any, batch: Batch) -> Any:
+        batch = batch._replace(advantages=Spread.of(batch.samples.advantage, None))
+        network, ent_coef = trainer.network, config.ent_coef
+        return ppo.loss(params, batch, network=network, hyper=hyper, ent_coef=ent_coef)
+
     total, parts = on_devices(loss, trainer.mesh, REPLICATED, REPLICATED)(params, batch)
 
     batch = batch.samples
