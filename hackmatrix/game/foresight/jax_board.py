@@ -1,12 +1,13 @@
 """The board as the player sees it, as sets of cells, read from compact records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet
@@ -110,8 +111,16 @@ def ground(seen: Records) -> Cells:
 
 
 def kept(tree: _Tree, number: dict[str, jax.Array]) -> _Tree:
-    """The same values, written to memory once instead of computed anew by each of their users."""
-    return compute_once(number["stage"] > 0, lambda: tree)
+    """The same values.
+
+    On CPUs they are written to memory once, instead of computed anew by each of their users.
+    """
+    made: _Tree = lax.platform_dependent(
+        tree,
+        cpu=lambda tree: compute_once(number["stage"] > 0, lambda: tree),
+        default=lambda tree: tree,
+    )
+    return made
 
 
 def stacked(sets: Sequence[CellSet]) -> CellSet:
@@ -146,5 +155,18 @@ def only_if(condition: jax.Array, cells: CellSet) -> CellSet:
 
 def bits(cells: CellSet) -> jax.Array:
     """int16[36, ...]: 1 for the cells of a set."""
-    places = np.arange(CELLS // 2, dtype=np.uint32).reshape(-1, *[1] * cells.low.ndim)
-    return jnp.concatenate([(word[None] >> places) & 1 for word in cells]).astype(jnp.int16)
+    return numbers_of([(1, cells)])
+
+
+def numbers_of(sets: Iterable[tuple[int, CellSet]]) -> jax.Array:
+    """int16[36, ...]: for each cell, the sum of the weights of the sets that it is in."""
+    weighted = list(sets)
+    places = np.arange(CELLS // 2, dtype=np.uint32).reshape(-1, *[1] * weighted[0][1].low.ndim)
+
+    def half(words: Iterable[tuple[int, jax.Array]]) -> jax.Array:
+        each = [weight * (word[None] >> places & 1).astype(jnp.int16) for weight, word in words]
+        return reduce(jnp.add, each)
+
+    lows = half((weight, cells.low) for weight, cells in weighted)
+    highs = half((weight, cells.high) for weight, cells in weighted)
+    return jnp.concatenate([lows, highs])

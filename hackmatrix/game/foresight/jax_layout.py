@@ -15,6 +15,7 @@ from hackmatrix.game.foresight.jax_siphoning import of_siphoning
 from hackmatrix.game.foresight.jax_threats import of_actions
 from hackmatrix.game.jaxgame import bitboard
 from hackmatrix.game.jaxgame.bitboard import CellSet
+from hackmatrix.game.jaxgame.control_flow import compute_once
 from hackmatrix.game.rules.board import SIZE
 from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
 from hackmatrix.game.rules.tactical import GROUPS, HOARDS, MAX_COUNT
@@ -28,7 +29,9 @@ def tactical_numbers(records: jax.Array) -> jax.Array:
     seen = look(records)
     numbers = {**of_actions(seen), **of_siphoning(seen), **_pieces(seen), **_numbers(seen)}
     rows = [jnp.reshape(numbers[g.name], (g.size, -1)).astype(jnp.int8) for g in GROUPS]
-    return jnp.concatenate(kept(rows, seen.number)).T
+    whole = jnp.concatenate(kept(rows, seen.number))
+    # Nothing before this is worked out game by game, with the rows of a game side by side.
+    return compute_once(seen.number["stage"] > 0, lambda: whole).T
 
 
 def _pieces(seen: Seen) -> dict[str, jax.Array]:

@@ -1,15 +1,16 @@
 """Layout `tactical`: what siphoning gives, and the ways there."""
 
+from collections.abc import Iterator
 from functools import reduce
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
-from hackmatrix.game.foresight.jax_board import Seen, bits, kept
+from hackmatrix.game.foresight.jax_board import Seen, bits, kept, numbers_of
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet
+from hackmatrix.game.jaxgame.control_flow import rounds
 from hackmatrix.game.rules.board import SIZE
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -78,7 +79,7 @@ def _yields(seen: Seen) -> _Yields:
 def _of_best(seen: Seen, yields: _Yields, way: planes.Numbers[CellSet]) -> dict[str, jax.Array]:
     """The worth of siphoning here, and the way to the place where it is worth the most."""
     worth = _over_cross(_worths(seen, yields))
-    distance = _values(way)
+    distance = numbers_of(_weighted(way))
     reachable = (distance < FAR) & (bits(seen.blocks) == 0)
     total = jnp.where(reachable, worth + STEP_WORTH * distance, NO_WORTH)
     total, worth = kept((total, worth), seen.number)
@@ -145,21 +146,20 @@ def _worths(seen: Seen, yields: _Yields) -> jax.Array:
         reduce(CellSet.__or__, [cells for cells, worth in worths if worth >> b & 1])
         for b in range(max(PROGRAM_WORTH).bit_length())
     )
-    sums = _values(programs)
+    sets = list(_weighted(programs))
     for weight, numbers, cells in (
         (CREDIT_WORTH, seen.credits, yields.open),
         (ENERGY_WORTH, seen.energy, yields.open),
         (SPAWN_WORTH, seen.spawn, yields.blocks),
         (QUESTION_WORTH, (yields.questions,), yields.questions),
     ):
-        sums += weight * _values(tuple(plane & cells for plane in numbers))
-    return sums
+        sets += _weighted(tuple(plane & cells for plane in numbers), weight)
+    return numbers_of(sets)
 
 
-def _values(numbers: planes.Numbers[CellSet]) -> jax.Array:
-    """int16[36, N]: a number for each cell."""
-    values = sum(bits(plane) << b for b, plane in enumerate(numbers))
-    return jnp.asarray(values, jnp.int16)
+def _weighted(numbers: planes.Numbers[CellSet], weight: int = 1) -> Iterator[tuple[int, CellSet]]:
+    """The planes of a number for each cell, with the weights of their bits."""
+    return ((weight << b, plane) for b, plane in enumerate(numbers))
 
 
 _DISTANCE_PLANES = FAR.bit_length()
@@ -182,7 +182,7 @@ def _ways(
         near = planes.increment(near, ~bitboard.cross(reached))
         return bitboard.flood_step(reached, ~blocks), way, near
 
-    _, way, near = lax.fori_loop(0, FAR, further, (start, zero, zero))
+    _, way, near = rounds(FAR, further, (start, zero, zero))
     return way, near
 
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from hackmatrix.game.foresight.jax_board import Seen, meet, stacked
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import CellSet, neighbours
+from hackmatrix.game.jaxgame.control_flow import rounds
 from hackmatrix.game.rules.board import CELLS, NEIGHBOUR, SIZE
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.game.rules.programs import ProgramId
@@ -115,7 +115,7 @@ def _nearest(cell: jax.Array, pieces: CellSet) -> CellSet:
         further = inside | neighbours(inside)
         return bitboard.select((pieces & inside).any(), inside, further)
 
-    inside = lax.fori_loop(0, 2 * SIZE - 2, widen, here)
+    inside = rounds(2 * SIZE - 2, widen, here)
     return (pieces & inside).first()
 
 

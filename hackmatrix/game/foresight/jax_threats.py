@@ -6,7 +6,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from hackmatrix.game.foresight.jax_board import Seen, both, each_of, kept, meet, only_if, stacked
 from hackmatrix.game.foresight.jax_strikes import (
@@ -18,6 +17,7 @@ from hackmatrix.game.foresight.jax_strikes import (
 )
 from hackmatrix.game.jaxgame import bitboard
 from hackmatrix.game.jaxgame.bitboard import CellSet, neighbours
+from hackmatrix.game.jaxgame.control_flow import rounds
 from hackmatrix.game.rules.board import SIZE
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -180,7 +180,7 @@ def _shots(
     def further(_: jax.Array, shots: CellSet) -> CellSet:
         return shots | direction(meet(shots, ~blocks, ~enemies))
 
-    return lax.fori_loop(0, SIZE - 2, further, direction(cells))
+    return rounds(SIZE - 2, further, direction(cells))
 
 
 def _fewest(boards: Board, hits: jax.Array, next_to: CellSet, cell: jax.Array) -> jax.Array:

@@ -88,6 +88,25 @@ def repeat(count: jax.Array, body: Callable[[jax.Array, _Tree], _Tree], carry: _
         return lax.fori_loop(0, most, body, for_all(carry, count))
 
 
+def rounds(count: int, body: Callable[[Any, _Tree], _Tree], carry: _Tree) -> _Tree:
+    """Runs `body(i, carry)` for i from 0 up to a small number.
+
+    It is a loop on CPUs. On accelerators it is written out: their compilers make a few kernels of
+    all of it, while a loop starts several in each round.
+    """
+
+    def loop(carry: _Tree) -> _Tree:
+        return lax.fori_loop(0, count, body, carry)
+
+    def written_out(carry: _Tree) -> _Tree:
+        for i in range(count):
+            carry = body(i, carry)
+        return carry
+
+    made: _Tree = lax.platform_dependent(carry, cpu=loop, default=written_out)
+    return made
+
+
 def repeat_while(
     wants_more: Callable[[_Tree], jax.Array], body: Callable[[_Tree], _Tree], carry: _Tree
 ) -> _Tree:

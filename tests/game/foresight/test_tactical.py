@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax_games import GAMES
 from lockstep_starts import full, new, next_to_the_exit, quiet, rich
+from platforms import as_accelerators
 from strategies import legal_states
 
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
@@ -52,6 +53,17 @@ def test_both_engines_work_out_the_same_while_playing() -> None:
                 if valid := game.valid_actions():
                     game.step(rng.choice(valid))
         assert_equal_in_both([observe(game.state) for game in games])
+
+
+@pytest.mark.slow
+def test_accelerators_work_out_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(3)
+    records = [list(observe(start(rng))) for start in (rich, full, quiet, new) for _ in range(8)]
+    numbers = jnp.array(records, jnp.uint8)
+    expected = jax.jit(lambda records: jax_numbers(records))(numbers)
+    monkeypatch.setattr(jax.lax, "platform_dependent", as_accelerators)
+    got = jax.jit(lambda records: jax_numbers(records))(numbers)
+    np.testing.assert_array_equal(got, expected)
 
 
 @settings(max_examples=20, deadline=None)

@@ -1,7 +1,6 @@
 """Games that move by index: on accelerators as rows of one matrix, on CPUs array by array."""
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -9,18 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lockstep_starts import rich
+from platforms import as_accelerators
 
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.jaxgame import batch
 from hackmatrix.game.jaxgame.conversion import state_from_engine
 
 GAMES = 12
-
-
-def in_rows(*arguments: Any, cpu: Callable[..., Any], default: Callable[..., Any]) -> Any:
-    """Takes the branch of accelerators."""
-    del cpu
-    return default(*arguments)
 
 
 def numbers(rng: np.random.Generator, games: int) -> dict[str, jax.Array]:
@@ -57,13 +51,13 @@ def test_rows_move_what_arrays_do(chosen: list[int], monkeypatch: pytest.MonkeyP
     expected = both()
     clipped = np.minimum(chosen, GAMES - 1)
     same(expected[0], jax.tree.map(lambda x: x[clipped], games))
-    monkeypatch.setattr(jax.lax, "platform_dependent", in_rows)
+    monkeypatch.setattr(jax.lax, "platform_dependent", as_accelerators)
     same(both(), expected)
 
 
 def test_games_without_scalars_move_array_by_array(monkeypatch: pytest.MonkeyPatch) -> None:
     games = {"record": jnp.arange(24, dtype=jnp.uint8).reshape(12, 2)}
-    monkeypatch.setattr(jax.lax, "platform_dependent", in_rows)
+    monkeypatch.setattr(jax.lax, "platform_dependent", as_accelerators)
     same(batch._gather(games, jnp.array([2, 12])), {"record": games["record"][jnp.array([2, 11])]})
 
 
@@ -79,5 +73,5 @@ def test_steps_of_accelerators_are_those_of_cpus(monkeypatch: pytest.MonkeyPatch
         return jax.jit(lambda state: batch.step(state, actions, None, restarts=True))(state)
 
     expected = after()
-    monkeypatch.setattr(jax.lax, "platform_dependent", in_rows)
+    monkeypatch.setattr(jax.lax, "platform_dependent", as_accelerators)
     same(after(), expected)
