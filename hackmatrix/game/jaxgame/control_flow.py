@@ -100,7 +100,7 @@ def rounds(count: int, body: Callable[[Any, _Tree], _Tree], carry: _Tree) -> _Tr
 
     def written_out(carry: _Tree) -> _Tree:
         for i in range(count):
-            carry = body(i, carry)
+            carry = body(jnp.int32(i), carry)
         return carry
 
     made: _Tree = lax.platform_dependent(carry, cpu=loop, default=written_out)

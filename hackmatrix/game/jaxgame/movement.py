@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import (
@@ -18,7 +17,7 @@ from hackmatrix.game.jaxgame.bitboard import (
     of_cell,
     row_of,
 )
-from hackmatrix.game.jaxgame.control_flow import for_all, repeat_while, where
+from hackmatrix.game.jaxgame.control_flow import for_all, repeat_while, rounds, where
 from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.rules.board import CELLS, DIRECTION_STEPS
@@ -169,5 +168,5 @@ def exit_distances(state: State) -> Numbers[CellSet]:
 
     nowhere = (NOWHERE,) * MAX_DISTANCE.bit_length()
     start = of_cell(state.exit), for_all(nowhere, like=state.exit)
-    _, distance = lax.fori_loop(0, MAX_DISTANCE, farther, start)
+    _, distance = rounds(MAX_DISTANCE, farther, start)
     return distance

@@ -15,7 +15,7 @@ from jax import lax
 
 from hackmatrix.game.jaxgame import bitboard
 from hackmatrix.game.jaxgame.bitboard import Set32, Set36, col_of, row_of
-from hackmatrix.game.jaxgame.control_flow import compute_once, where
+from hackmatrix.game.jaxgame.control_flow import compute_once, rounds, where
 from hackmatrix.game.rules.board import SIZE
 
 _Set = TypeVar("_Set", Set36, Set32)
@@ -272,7 +272,7 @@ class Coordinates(NamedTuple, Generic[_Set]):
             ]
 
         nowhere = members[0].any().astype(jnp.uint32) & 0  # a zero that varies by game
-        return lax.fori_loop(0, SIZE // 2, look, [Set36(nowhere, nowhere)] * len(members))
+        return rounds(SIZE // 2, look, [Set36(nowhere, nowhere)] * len(members))
 
     def within(self, members: _Set, cells: Set36) -> _Set:
         """The members that are on these cells."""
@@ -289,7 +289,7 @@ class Coordinates(NamedTuple, Generic[_Set]):
                 found |= row & there
             return found
 
-        return members & lax.fori_loop(0, SIZE // 2, look, none)
+        return members & rounds(SIZE // 2, look, none)
 
     def first_on_each_cell(self, members: _Set) -> _Set:
         """The members that are the first in the list on their cell."""
@@ -301,7 +301,7 @@ class Coordinates(NamedTuple, Generic[_Set]):
                 found |= (row & slots).first()
             return found
 
-        return lax.fori_loop(0, SIZE, look, members ^ members)
+        return rounds(SIZE, look, members ^ members)
 
 
 def _row_bits(row: _Set, cols: list[_Set]) -> jax.Array:
