@@ -79,7 +79,7 @@ NAMES = {
     ),
     "board.py": Differences(
         "Numbers hits",
-        "Seen ground kept stacked each_of both meet only_if bits",
+        "Seen ground kept stacked each_of both meet only_if bits numbers_of",
         "`seen.py` has the other's `Seen`; here sets have an axis for what is played side by side",
     ),
     "strikes.py": Differences(
