@@ -240,7 +240,7 @@ def batch_of(rollout: Rollout, reward_deviation: Array, hyper: Hyperparameters) 
 
 
 class _Minibatch(NamedTuple):
-    """What a minibatch takes of a batch."""
+    """The part of a batch that is a minibatch."""
 
     indices: Array  # int32[B/M], of samples
     advantages: Spread | None
