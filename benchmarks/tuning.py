@@ -197,7 +197,7 @@ def _of_rejax(options: TuningOptions, python: Path, folder: Path) -> Took:
         points[name] = (np.exp(drawn) if is_log else drawn).tolist()
     asked = json.dumps({"points": points, "seeds": options.num_seeds, **_sizes(options)})
     trainings = options.num_trials * options.num_seeds
-    return _timed([[str(python), "-c", _REJAX]], asked, folder, trainings)
+    return _timed([[str(python.absolute()), "-c", _REJAX]], asked, folder, trainings)
 
 
 def _of_zoo(options: TuningOptions, python: Path, folder: Path) -> Took:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hackmatrix.game.foresight.jax_board import Seen, kept, look
+from hackmatrix.game.foresight.jax_board import Seen, look
 from hackmatrix.game.foresight.jax_siphoning import of_siphoning
 from hackmatrix.game.foresight.jax_threats import of_actions
 from hackmatrix.game.jaxgame import bitboard
@@ -29,9 +29,8 @@ def tactical_numbers(records: jax.Array) -> jax.Array:
     seen = look(records)
     numbers = {**of_actions(seen), **of_siphoning(seen), **_pieces(seen), **_numbers(seen)}
     rows = [jnp.reshape(numbers[g.name], (g.size, -1)).astype(jnp.int8) for g in GROUPS]
-    whole = jnp.concatenate(kept(rows, seen.number))
-    # Nothing before this is worked out game by game, with the rows of a game side by side.
-    return compute_once(seen.number["stage"] > 0, lambda: whole).T
+    # In a branch, as a compiler would lay out the rows, too, as their reader wants the result.
+    return compute_once(seen.number["stage"] > 0, lambda: jnp.concatenate(rows)).T
 
 
 def _pieces(seen: Seen) -> dict[str, jax.Array]:

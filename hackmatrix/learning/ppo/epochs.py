@@ -259,14 +259,14 @@ class _Minibatch(NamedTuple):
 def _spread(samples: Samples, indices: Array) -> Spread:
     """That of the advantages of each minibatch, [M], from indices int32[M, B/M]."""
 
-    def of_minibatches(array: Array, axes: int) -> Array:
+    def of_minibatches(array: Array) -> Array:
         if samples.starts is None:
             return array[indices]
         sequences = jnp.moveaxis(array[:, indices], 0, 1)  # [M, T, B/M, ...]
-        return sequences.reshape(len(indices), -1, *sequences.shape[sequences.ndim - axes :])
+        return jax.lax.collapse(sequences, 1, 3)
 
-    tasks = None if samples.tasks is None else of_minibatches(samples.tasks, 1)
-    return Spread.of(of_minibatches(samples.advantage, 0), tasks)
+    tasks = None if samples.tasks is None else of_minibatches(samples.tasks)
+    return Spread.of(of_minibatches(samples.advantage), tasks)
 
 
 def _explained_variance(samples: Samples) -> Array:
