@@ -1,5 +1,6 @@
 """`hackmatrix tpu`: cloud TPUs, through Google's own gcloud."""
 
+import sys
 from typing import Any
 
 from hackmatrix.cli.arguments import parse_given
@@ -7,7 +8,7 @@ from hackmatrix.cli.tpu_options import TpuOptions
 from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS, Subcommand, run_lines, run_on_hosts
 from hackmatrix.cloud.tpu.description import Description, read_description
 from hackmatrix.cloud.tpu.gcloud import Gcloud
-from hackmatrix.cloud.tpu.job_files import EXPORTS, export
+from hackmatrix.cloud.tpu.job_files import EXPORTS, export, warnings
 from hackmatrix.core.errors import UserError, linked
 from hackmatrix.core.options import options_of
 from hackmatrix.learning.settings.config import OPTIONS
@@ -70,6 +71,8 @@ def _export(argv: list[str]) -> int:
         raise UserError(f"expected one of {', '.join(EXPORTS)}, got {kind!r}; {usage}")
     purpose = f"Prints the training as {EXPORTS[kind].meaning}."
     tpu, _ = _read(rest, f"hackmatrix tpu export {kind}", Subcommand(purpose, TpuOptions))
+    for warning in warnings(kind, tpu):
+        print(f"warning: {warning}", file=sys.stderr)  # apart from the file
     print(export(kind, tpu), end="")
     return 0
 

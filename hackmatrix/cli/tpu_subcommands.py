@@ -63,11 +63,13 @@ def run_on_hosts(
 
 
 def _create(tpu: Description, options: CreateOptions) -> Lines:
+    near = check_end_date(tpu, _now().date())
+    lines = preparation.create(tpu, directly=options.direct)
     _warn(tpu)
-    if near := check_end_date(tpu, _now().date()):
+    if near:
         _say(f"warning: {near}")
     _say(f"it will cost {price_in_words(tpu)}; `hackmatrix tpu delete {options.file}` ends it")
-    return preparation.create(tpu, directly=options.direct)
+    return lines
 
 
 def _init(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
@@ -176,7 +178,7 @@ def _status(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
         ("TPU", f"{seen.node}, {tpu.slice.type} in {tpu.zone}"),
         ("hosts", seen.hosts),
         ("checkpoint", "none" if seen.run.checkpoint is None else seen.run.checkpoint),
-        ("cost", driver.reminder(seen) if seen.created else price_in_words(tpu)),
+        ("cost", driver.reminder(seen, Memory()) if seen.created else price_in_words(tpu)),
         ("next", advice_for(str(options.file), decide(seen, Memory()).words)),
     ):
         _say(f"{label:<12}{value}")

@@ -209,6 +209,8 @@ class Report:
                 "",
                 *_table(parts),
                 "",
+                f"kernels a step: {self.programs['environment step'].kernels():,.0f}, of the "
+                "environment by itself",
                 f"all-reduces of an update: {exchanges:,.0f}, {moved / 1e6:,.0f} MB",
                 f"memory of an update: {self.update.memory / 1e6:,.0f} of {chip.memory / 1e6:,.0f} "
                 f"MB a chip; it fits a chip of {', '.join(self.fits()) or 'none'}",

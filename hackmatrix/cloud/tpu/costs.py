@@ -1,6 +1,6 @@
 """Costs of a TPU, and the time by which it must be gone."""
 
-from datetime import date, datetime
+from datetime import date
 
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.hardware import AS_OF
@@ -22,18 +22,17 @@ def price_in_words(tpu: Description) -> str:
     rate = dollars_per_hour(tpu)
     if tpu.price is not None:
         return f"${rate:.2f} an hour"
-    least = "at most " if tpu.spot else ""
-    note = f"on-demand list price of {AS_OF.isoformat()}" + (", spot is less" if tpu.spot else "")
-    return f"{least}${rate:.2f} an hour ({note})"
+    listed = f"${rate:.2f} an hour (on-demand list price of {AS_OF.isoformat()}"
+    if tpu.flex_hours is not None:
+        return f"{listed}; flex-start has its own)"
+    return f"at most {listed}, spot is less)" if tpu.is_spot else f"{listed})"
 
 
-def spent_in_words(tpu: Description, created: datetime, now: datetime) -> str:
-    """The hours that a TPU is there, and their costs."""
-    hours = max(0.0, (now - created).total_seconds() / 3600)
-    if tpu.price == 0:
-        return f"{hours:.1f} h, free"
-    most = "at most " if tpu.price is None else ""
-    return f"{hours:.1f} h, {most}${hours * dollars_per_hour(tpu):.2f} so far"
+def spent_in_words(tpu: Description, seconds: float) -> str:
+    """The most for which a TPU was READY, which is what Google charges for, and the costs."""
+    hours = seconds / 3600
+    cost = "is free" if tpu.price == 0 else f"cost at most ${hours * dollars_per_hour(tpu):.2f}"
+    return f"at most {hours:.1f} h READY, which {cost}"
 
 
 def check_end_date(tpu: Description, today: date) -> str | None:

@@ -67,7 +67,8 @@ def _about_trouble(seen: Observed, memory: Memory) -> Step | None:
         Kind.UNKNOWN: memory.unknown + 1 >= UNKNOWN_ERRORS,
     }
     if stops.get(trouble.kind, False):
-        return Step(Action.STOP, words, code=1)
+        failed = trouble.kind is Kind.SETUP
+        return _failed(seen, memory, words) if failed else Step(Action.STOP, words, code=1)
     again = "trying again, for ever"
     if trouble.kind is Kind.AUTH:
         again = "training goes on meanwhile; this goes on when you are logged in"
@@ -83,12 +84,12 @@ def _about_end_date(seen: Observed, memory: Memory) -> Step | None:
 
 
 def _about_failed_run(seen: Observed, memory: Memory) -> Step | None:
-    """With `--delete-on-failure`, after training failed."""
+    """With `--delete-on-failure`, after training or setting up failed."""
     if memory.failure is None:
         return None
     if not _exists(seen):
         return memory.failure
-    return _cleared(seen, memory, "training failed")
+    return _cleared(seen, memory, "the run failed")
 
 
 def _about_finished_run(seen: Observed, memory: Memory) -> Step | None:

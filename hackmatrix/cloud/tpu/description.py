@@ -108,6 +108,11 @@ class Description:
         return slice_of(self.type)
 
     @property
+    def is_spot(self) -> bool:
+        """Whether it is a spot TPU: a flex-start one is neither that nor on demand."""
+        return self.spot and self.flex_hours is None
+
+    @property
     def is_local(self) -> bool:
         """Whether the code comes from a folder of this machine."""
         return self.repo.startswith((".", "/", "~"))
@@ -156,7 +161,7 @@ class Description:
         kind, found = self.slice.kind, []
         if self.zone not in kind.zones:
             found.append(f"no {self.slice.family} is known in {self.zone}: {', '.join(kind.zones)}")
-        if self.spot and self.flex_hours is None and self.bucket is None:
+        if self.is_spot and self.bucket is None:
             found.append("spot without bucket: what is trained is lost when the TPU is taken away")
         if self.flex_hours is not None and self.bucket is None:
             found.append("flex_hours without bucket: what is trained goes with the TPU")

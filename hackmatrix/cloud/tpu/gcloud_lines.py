@@ -199,7 +199,7 @@ def _in_zone(tpu: Description, what: str) -> Argv:
 
 def _wanted(tpu: Description, script: Path) -> Argv:
     argv = [f"--accelerator-type={tpu.slice.type}", f"--metadata-from-file=startup-script={script}"]
-    if tpu.spot and tpu.flex_hours is None:
+    if tpu.is_spot:
         argv.append("--spot")
     if tpu.service_account is not None:
         argv.append(f"--service-account={tpu.service_account}")

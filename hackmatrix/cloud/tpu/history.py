@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ class Step(NamedTuple):
     wait: float = 0.0  # seconds to wait afterwards
     code: int = 0  # exit code of DONE and STOP
     last_words: tuple[str, ...] = ()  # of training that ended in an error
-    failed: bool = False  # STOP because training failed
+    failed: bool = False  # STOP because training, or setting up for it, failed
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Memory:
 
     retry: bool = False  # the user wants training that failed to be tried again
     keep: bool = False  # the user keeps the TPU when training is finished
-    delete_on_failure: bool = False  # the user keeps no TPU on which training failed
+    delete_on_failure: bool = False  # the user keeps no TPU on which the run failed
     failure: "Step | None" = None  # the end to which that has come, once the TPU is gone
     worked: bool = False  # gcloud has answered
     reached: bool = False  # the hosts have answered
@@ -58,6 +59,9 @@ class Memory:
     losses: int = 0  # TPUs lost since training last ran
     restarts: int = 0  # of training since the last new checkpoint
     checkpoint: int | None = None  # newest one seen
+    looked: datetime | None = None  # time of the last look that told the TPU's state
+    node: Node = Node.ABSENT  # that state
+    ready: float = 0.0  # seconds for which this TPU was READY, at most
 
 
 def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Memory:
@@ -73,6 +77,9 @@ def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Mem
     unknown = trouble is not None and trouble.kind is Kind.UNKNOWN
     answered = seen.hosts not in (Hosts.UNSEEN, Hosts.UNREACHABLE)
     newer = (seen.run.checkpoint or 0) > (memory.checkpoint or 0)
+    if trouble is None:
+        ready = ready_seconds(memory, seen)
+        memory = dataclasses.replace(memory, ready=ready, looked=seen.time, node=seen.node)
     waits_for_ready = seen.node not in (Node.READY, Node.ABSENT) or _unlisted(seen)
     after = dataclasses.replace(
         memory,
@@ -102,6 +109,19 @@ def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Mem
         Action.TRAIN: {"restarts": after.restarts + (seen.hosts is not Hosts.IDLE)},
     }
     return dataclasses.replace(after, **changes.get(step.action, {}))
+
+
+def ready_seconds(memory: Memory, seen: Observed) -> float:
+    """Seconds for which a TPU was READY, at most, up to a look that tells its state.
+
+    The time between two looks counts whole if it is READY at one of them; that before the first
+    look too, as nobody knows.
+    """
+    if seen.node is Node.ABSENT or seen.time is None:
+        return 0.0
+    since = memory.looked or seen.created or seen.time
+    counts = memory.looked is None or Node.READY in (memory.node, seen.node)
+    return memory.ready + counts * max(0.0, (seen.time - since).total_seconds())
 
 
 def _unlisted(seen: Observed) -> bool:

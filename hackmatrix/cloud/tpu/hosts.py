@@ -41,7 +41,12 @@ def train_command(job: str, arguments: list[str], marker: str, *, again: bool) -
 
 
 def setup_script(
-    tpu: "Description", commit: str = "", end: int | None = None, *, keeps_watch: bool = True
+    tpu: "Description",
+    commit: str = "",
+    end: int | None = None,
+    written: float = 0.0,
+    *,
+    keeps_watch: bool = True,
 ) -> str:
     """A script that sets a host up as root; safe to run at each start, and twice at a time.
 
@@ -52,6 +57,7 @@ def setup_script(
         tpu: the TPU and its training.
         commit: the newest commit, if its code is in the bucket in place of a repository.
         end: time at which the TPU deletes itself, in seconds since 1970.
+        written: the present time, in seconds since 1970: the newest script sets end and idle hours.
         keeps_watch: whether the first host deletes the TPU then, or when it is idle.
     """
     values = {
@@ -66,10 +72,15 @@ def setup_script(
     }
     lines = [f"{name}={shlex.quote(value)}" for name, value in values.items()]
     text = _SETUP.replace("VALUES\n", "\n".join(lines) + "\n")
-    return text.replace("WATCH\n", _watch(tpu, end) if keeps_watch else "")
+    return text.replace("WATCH\n", _watch(tpu, end, written) if keeps_watch else "")
 
 
-def _watch(tpu: "Description", end: int | None) -> str:
+def compile_cache(tpu: "Description") -> str:
+    """The folder in the bucket that keeps compiled programs for the next machine."""
+    return f"{tpu.bucket}/jax-cache/{tpu.slice.type}"
+
+
+def _watch(tpu: "Description", end: int | None, written: float) -> str:
     """Lines of a shell that leave a process behind, which deletes the TPU when its time is up.
 
     An idle TPU without a bucket is left alone, as the run would go with it.
@@ -78,9 +89,10 @@ def _watch(tpu: "Description", end: int | None) -> str:
     tpus = "gcloud compute tpus"
     delete = f"{tpus} queued-resources delete {where} --force || {tpus} tpu-vm delete {where}"
     idle = tpu.idle_hours if tpu.bucket is not None else None
-    cache = "" if tpu.bucket is None else f"{tpu.bucket}/jax-cache/{tpu.slice.type}"
-    values = f"end={end or ''}\nidle={idle * 60 if idle else ''}\ncache={shlex.quote(cache)}\n"
-    return _WATCH.replace("VALUES\n", values).replace("DELETE", delete)
+    cache = "" if tpu.bucket is None else compile_cache(tpu)
+    limits = f"end={end or ''}\nidle={idle * 60 if idle else ''}\nwritten={written:.3f}\n"
+    text = _WATCH.replace("LIMITS\n", limits).replace("CACHE", shlex.quote(cache))
+    return text.replace("DELETE", delete)
 
 
 _SETUP = r"""#!/bin/bash
@@ -97,8 +109,9 @@ flock 9 # the start-up script and a set-up by hand may meet
 # The code: of the commit that the run began with, also after its TPU was made anew.
 get_code() {
     if [ -z "$repo" ]; then
-        rm -rf "$place/repo" && mkdir "$place/repo"
-        gcloud storage cat "$bucket/code/$1.tar.gz" | tar --extract --gzip --directory "$place/repo"
+        rm -rf "$place/code" && mkdir "$place/code"
+        gcloud storage cat "$bucket/code/$1.tar.gz" | tar --extract --gzip --directory "$place/code"
+        rm -rf "$place/repo" && mv "$place/code" "$place/repo" # only now that it is whole
         commit=$1
         return
     fi
@@ -117,7 +130,8 @@ if [ -n "$bucket" ] && [ -z "$pinned" ]; then
     only_new=$([ "${1:-}" = update ] || echo --if-generation-match=0)
     echo "$commit" >"$place/commit"
     if ! gcloud storage cp $only_new "$place/commit" "$pin"; then # another host was first
-        get_code "$(gcloud storage cat "$pin")"
+        pinned=$(gcloud storage cat "$pin") # or there is none, if nobody may write there
+        get_code "${pinned:?the bucket does not keep the commit}"
     fi
 fi
 if [ "$(cat "$place/ready" 2>/dev/null)" = "$commit" ]; then
@@ -174,10 +188,16 @@ echo "ready: $commit"
 
 _WATCH = r"""
 # The first host ends the TPU, as Google never does and nobody may be looking; and keeps compiled
-# programs for the next one.
+# programs for the next one. It reads its limits at each look: a later set-up changes them, but not
+# the script of the TPU's start, which is older and runs again when the machine does.
+LIMITS
+limits=$place/limits.$$
+printf '%s\n' "$end" "$idle" >"$limits"
+touch --date="@$written" "$limits"
+if [ "$place/limits" -nt "$limits" ]; then rm "$limits"; else mv "$limits" "$place/limits"; fi
 cat >"$place/watch.sh" <<'WATCH'
 #!/bin/bash
-VALUES
+cache=CACHE
 exec 8>"$1/watch.lock"
 flock --nonblock 8 || exit 0
 touch "$1/used"
@@ -188,6 +208,7 @@ while sleep 300; do
         gcloud storage rsync "$1/jax-cache" "$cache"
     fi
     pgrep -f 'hackmatrix.cloud.tpu.worker work' >/dev/null && touch "$1/used"
+    { read -r end && read -r idle; } <"$1/limits"
     if { [ -n "$idle" ] && [ -n "$(find "$1/used" -mmin "+$idle")" ]; } ||
         { [ -n "$end" ] && [ "$(date +%s)" -ge "$end" ]; }; then
         DELETE

@@ -53,6 +53,16 @@ def export(kind: str, tpu: Description) -> str:
     return EXPORTS[kind].write(tpu)
 
 
+def warnings(kind: str, tpu: Description) -> list[str]:
+    """Warnings about keys of the description that a kind of file has no place for."""
+    given = {"end_date": tpu.end_date, "flex_hours": tpu.flex_hours}
+    return [
+        f"{name} does not count in {EXPORTS[kind].meaning}: it ends with the training"
+        for name, value in given.items()
+        if value is not None
+    ]
+
+
 def _skypilot(tpu: Description) -> str:
     needs_bucket(tpu, "SkyPilot")
     task: dict[str, Any] = {

@@ -95,6 +95,7 @@ class Observed:
     words: tuple[str, ...] = ()  # the last ones of training that ended
     run: Run = NO_RUN
     log: Log = field(default=NO_LOG, compare=False)
+    time: datetime | None = field(default=None, compare=False)  # of looking
     overdue: bool = False  # the end date has passed
     trouble: Trouble | None = None  # with the last command, or with looking
 

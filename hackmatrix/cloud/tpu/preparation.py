@@ -1,7 +1,8 @@
 """Files of this machine that a TPU is made with: the set-up script, and code that is not cloned."""
 
 import subprocess
-from datetime import datetime, time, timedelta
+import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from hackmatrix.cloud.tpu import gcloud_lines as commands
@@ -18,7 +19,13 @@ def folder_of(tpu: Description) -> Path:
 
 
 def create(tpu: Description, *, directly: bool = False) -> list[commands.Argv]:
-    """The lines that ask for a TPU, or with `directly` make it."""
+    """The lines that ask for a TPU, or with `directly` make it.
+
+    Raises:
+        UserError: only the queue has TPUs for a limited time.
+    """
+    if directly and tpu.flex_hours is not None:
+        raise UserError("flex_hours: such TPUs come from the queue alone: leave --direct out")
     code, script = _written(tpu)
     make = commands.create_directly if directly else commands.create
     return [*code, make(tpu, script)]
@@ -45,7 +52,8 @@ def _written(tpu: Description) -> tuple[list[commands.Argv], Path]:
         archive = folder / f"{commit}.tar.gz"
         _git(repo, "archive", "--format=tar.gz", f"--output={archive}", "HEAD")
         lines = [commands.upload_code(tpu, archive)]
-    script.write_text(setup_script(tpu, commit, _end(tpu)), encoding="utf-8")
+    text = setup_script(tpu, commit, _end(tpu), time.time())
+    script.write_text(text, encoding="utf-8")
     return lines, script
 
 
@@ -63,5 +71,5 @@ def _end(tpu: Description) -> int | None:
     """The time at which the TPU deletes itself, in seconds since 1970."""
     if tpu.last_day is None:
         return None
-    midnight = datetime.combine(tpu.last_day + timedelta(days=1), time()).astimezone()
-    return int((midnight + _GRACE).timestamp())
+    midnight = datetime.combine(tpu.last_day + timedelta(days=1), datetime.min.time())
+    return int((midnight.astimezone() + _GRACE).timestamp())

@@ -46,7 +46,7 @@ def look(tpu: Description, gcloud: Gcloud, after: int, now: datetime) -> Observe
         now: the time, with its zone.
     """
     overdue = tpu.last_day is not None and now.date() > tpu.last_day
-    seen = Observed(overdue=overdue)
+    seen = Observed(time=now, overdue=overdue)
     try:
         seen = _with_states(seen, tpu, gcloud)
         if seen.node is Node.READY:

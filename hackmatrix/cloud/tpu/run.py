@@ -16,7 +16,7 @@ from hackmatrix.cloud.tpu.decision import decide
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud import MINUTE, Gcloud
 from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble
-from hackmatrix.cloud.tpu.history import Action, Memory, Step, remember
+from hackmatrix.cloud.tpu.history import Action, Memory, Step, ready_seconds, remember
 from hackmatrix.cloud.tpu.hosts import train_command
 from hackmatrix.cloud.tpu.observed import Hosts, Node, Observed, Queue, Run
 from hackmatrix.cloud.tpu.probe import look, trouble_of_line
@@ -65,6 +65,7 @@ class Driver:
                 self.say(f"{self.now():%H:%M} {advice_for(self.file, step.words)}")
                 shown = step.words
             if step.failed and memory.delete_on_failure and memory.failure is None:
+                trouble = None
                 memory = dataclasses.replace(memory, failure=step._replace(failed=False))
                 continue
             if step.action in (Action.DONE, Action.STOP):
@@ -74,7 +75,8 @@ class Driver:
             trouble = self.do(step, seen)
             memory = remember(memory, seen, step, trouble is None)
             if (self.now() - reminded).total_seconds() >= _REMIND:
-                self.say(f"{self.now():%H:%M} {self.reminder(seen)}")
+                newest = dataclasses.replace(seen, trouble=trouble or seen.trouble)
+                self.say(f"{self.now():%H:%M} {self.reminder(newest, memory)}")
                 reminded = self.now()
             wait = step.wait or (PAUSE if step.action is before else 0)
             before = step.action
@@ -119,15 +121,17 @@ class Driver:
                 return [commands.delete_request(tpu)]
         return []
 
-    def reminder(self, seen: Observed) -> str:
-        """That the TPU is still there, and what it costs."""
-        if seen.created is not None and seen.node is not Node.READY:
-            return f"the TPU is {seen.node}: Google charges for the time in which it is READY"
-        if seen.created is None:
-            return f"still waiting for a TPU; it will cost {price_in_words(self.tpu)}"
-        spent = spent_in_words(self.tpu, seen.created, self.now())
+    def reminder(self, seen: Observed, memory: Memory) -> str:
+        """What is there, what it costs, and what is the matter."""
+        matter = "" if seen.trouble is None else f"; {seen.trouble}"
+        told = seen.node is not Node.ABSENT  # else it may be there, and gcloud did not tell
+        node = seen.node if told else memory.node
+        if node is Node.ABSENT:
+            return f"still waiting for a TPU; it will cost {price_in_words(self.tpu)}{matter}"
+        state = f"is {node}" if told else f"was {node} when gcloud last told"
+        spent = spent_in_words(self.tpu, ready_seconds(memory, seen) if told else memory.ready)
         ends = f"; end date {self.tpu.end_date}" if self.tpu.end_date else ""
-        return f"still running: this TPU {spent}{ends}"
+        return f"this TPU {state}: {spent}{ends}{matter}"
 
     def _follow(self, seen: Observed, known: int) -> int:
         """Prints new lines of the log; returns the number of lines printed so far."""

@@ -4,7 +4,7 @@ import shlex
 
 from hackmatrix.cloud.tpu import gcloud_lines as commands
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.hosts import PLACE
+from hackmatrix.cloud.tpu.hosts import PLACE, compile_cache
 from hackmatrix.core.errors import UserError
 
 
@@ -16,14 +16,18 @@ def train_arguments(tpu: Description) -> list[str]:
 
 
 def train_script(tpu: Description) -> str:
-    """Lines of a shell that train, from the newest checkpoint if the run is in the bucket."""
-    return "\n".join(
-        [
-            f"export JAX_COMPILATION_CACHE_DIR={PLACE}/jax-cache PYTHONUNBUFFERED=1",
-            f"cd {PLACE}/repo",
-            f"{PLACE}/venv/bin/python -m hackmatrix {shlex.join(train_arguments(tpu))}",
-        ]
-    )
+    """Lines of a shell that train, from the newest checkpoint if the run is in the bucket.
+
+    They keep compiled programs for the next machine, and exit as the training does.
+    """
+    return f"""export JAX_COMPILATION_CACHE_DIR={PLACE}/jax-cache PYTHONUNBUFFERED=1
+cd {PLACE}/repo
+code=0
+trap 'kill $!; wait $! || true' TERM # a signal that the shell gets is for the training
+{PLACE}/venv/bin/python -m hackmatrix {shlex.join(train_arguments(tpu))} &
+wait $! || code=$?
+gcloud storage rsync {PLACE}/jax-cache {compile_cache(tpu)} || true
+exit $code"""
 
 
 def heredoc(command: str, text: str, mark: str) -> str:

@@ -22,7 +22,9 @@ EVENTS = [
 def report(target: str, memory: int = 4 * GB, num_envs: int = 1_024) -> Report:
     config = TrainConfig.of(num_envs=num_envs, num_steps=100)
     update = Program(1.0, memory, 0, 0, 2e12, EVENTS, ())
-    return Report(target_of(target), config, "a.yaml", {"update": update}, {"jax": "0"})
+    step = Program(1.0, memory, 0, 0, 0.0, EVENTS[:2], ())
+    programs = {"environment step": step, "update": update}
+    return Report(target_of(target), config, "a.yaml", programs, {"jax": "0"})
 
 
 @pytest.mark.parametrize(
@@ -84,6 +86,7 @@ def test_the_report_says_what_it_assumes_and_what_it_costs() -> None:
     text = report("v4-8").text()
     assert "10 / 2 / 0 us more for a kernel that gathers or scatters" in text
     assert "nothing was measured" in text
+    assert "kernels a step: 110, of the environment by itself" in text
     assert "100M steps take 1 s (0 s to 1 s) and cost $0.00 on demand" in text
     assert "cost" not in report("h100").text()
 

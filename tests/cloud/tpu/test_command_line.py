@@ -160,6 +160,23 @@ def test_lines_are_printed_before_they_run_and_their_output_is_shown(
     assert "it is not there" in err
 
 
+def test_a_tpu_for_a_limited_time_comes_from_the_queue_alone(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called
+) -> None:
+    limited = file(type="v6e-8", zone="us-east5-a", flex_hours=48)
+    assert called("create", limited, "--direct") == (
+        2,
+        "",
+        "hackmatrix tpu: error: flex_hours: such TPUs come from the queue alone: "
+        "leave --direct out\n",
+    )
+    assert gcloud.calls == []
+    code, out, _ = called("create", limited)
+    assert code == 0
+    price = "$21.60 an hour (on-demand list price of 2026-11-22; flex-start has its own)"
+    assert f"it will cost {price}" in out
+
+
 def test_errors_of_gcloud_are_explained(
     gcloud: FakeGcloud, file: Callable[..., str], called: Called
 ) -> None:

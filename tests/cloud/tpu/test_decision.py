@@ -1,6 +1,7 @@
 """The next step, as a table: every state of the API, of hosts, of errors."""
 
 import dataclasses
+import datetime
 
 import pytest
 
@@ -12,6 +13,8 @@ from hackmatrix.cloud.tpu.observed import Hosts, Node, Observed, Queue, Run
 
 READY = Observed(queue=Queue.ACTIVE, node=Node.READY, hosts=Hosts.TRAINING)
 NEW = Memory()
+NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
+HOUR = datetime.timedelta(hours=1)
 
 OF_QUEUE = {
     Queue.ABSENT: Action.CREATE,
@@ -263,6 +266,30 @@ def test_a_new_tpu_resumes_from_the_newest_checkpoint() -> None:
 def test_waiting_grows_to_five_minutes_and_no_further() -> None:
     assert [backoff(n) for n in range(6)] == [15, 30, 60, 120, 240, 300]
     assert backoff(10**6) == 300
+
+
+@pytest.mark.parametrize(
+    ("looks", "minutes"),
+    [
+        ([(0, Node.ABSENT), (9, Node.CREATING), (20, Node.READY), (30, Node.READY)], 21),
+        ([(0, Node.READY), (5, Node.READY)], 65),  # made an hour before the first look
+        ([(0, Node.STOPPED), (50, Node.STOPPED)], 60),  # nobody knows whether it was READY before
+        ([(0, Node.ABSENT), (1, Node.READY), (2, Node.STOPPING), (90, Node.STOPPED)], 2),
+        ([(0, Node.ABSENT), (1, Node.READY), (7, None), (90, Node.READY)], 90),
+        ([(0, Node.READY), (1, Node.ABSENT), (2, Node.CREATING), (4, Node.READY)], 2),  # another
+    ],
+)
+def test_the_time_for_which_a_tpu_was_ready(
+    looks: list[tuple[int, Node | None]], minutes: int
+) -> None:
+    memory = NEW
+    for minute, node in looks:
+        time = NOON + datetime.timedelta(minutes=minute)
+        seen = Observed(node=node or Node.ABSENT, created=NOON - HOUR, time=time)
+        if node is None:  # gcloud does not answer
+            seen = Observed(time=time, trouble=Trouble(Kind.NETWORK, ""))
+        memory = remember(memory, seen, Step(Action.WAIT, ""), succeeded=True)
+    assert memory.ready == minutes * 60
 
 
 def test_what_is_remembered() -> None:

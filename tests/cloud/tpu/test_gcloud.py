@@ -1,5 +1,6 @@
 """Every command line, read by the parser of the real gcloud where it is installed."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tpu_lines import every_line
+from tpu_world import FLAGS
 
 from hackmatrix.cloud.tpu.description import Description
 
@@ -17,13 +19,12 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not installed"),
 ]
 
-# Google's documents use it without `alpha`, in which alone gcloud 528 has it.
-IN_ALPHA = "--target-size-policy-mode=bulk"
+IN_ALPHA = set().union(*json.loads(FLAGS.read_text())["only in alpha"].values())
 
 
-@pytest.mark.parametrize("type_", ["v4-16", "v6e-16"])
+@pytest.mark.parametrize(("type_", "flex_hours"), [("v4-16", None), ("v6e-16", 48)])
 def test_gcloud_takes_every_line(
-    type_: str, make: Callable[..., Description], tmp_path: Path
+    type_: str, flex_hours: int | None, make: Callable[..., Description], tmp_path: Path
 ) -> None:
     """Without an account gcloud reads the line, then asks for a login (exit code 1)."""
     (tmp_path / "setup.sh").touch()
@@ -36,6 +37,7 @@ def test_gcloud_takes_every_line(
     tpu = make(
         type=type_,
         zone="us-east1-d",
+        flex_hours=flex_hours,
         queue_hours=6,
         service_account="train@hack-matrix.iam.gserviceaccount.com",
         secrets=tmp_path / "setup.sh",
@@ -45,7 +47,7 @@ def test_gcloud_takes_every_line(
         if (command := tuple(argv[:6])) in seen:
             continue
         seen.add(command)
-        if IN_ALPHA in argv:
+        if IN_ALPHA & {word.partition("=")[0] for word in argv}:
             argv = [argv[0], "alpha", *argv[1:]]
         done = subprocess.run(
             argv,

@@ -3,6 +3,7 @@
 import dataclasses
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ import yaml
 
 from hackmatrix.cli.main import main
 from hackmatrix.cloud.tpu.description import Description
+from hackmatrix.cloud.tpu.hosts import PLACE
 from hackmatrix.cloud.tpu.job_files import EXPORTS, export
-from hackmatrix.cloud.tpu.train_script import heredoc
+from hackmatrix.cloud.tpu.train_script import heredoc, train_script
 from hackmatrix.core.errors import UserError
 
 Make = Callable[..., Description]
@@ -49,7 +51,7 @@ def test_a_task_of_skypilot(pod: Description) -> None:
         "job_recovery": {"recover_on_exit_codes": [75, 129, 134, 137, 143]},
     }
     assert is_bash(task["setup"])
-    assert f"-m hackmatrix {TRAIN} --distributed\n" in task["run"]
+    assert f"-m hackmatrix {TRAIN} --distributed &\n" in task["run"]
 
 
 @pytest.mark.parametrize(
@@ -163,8 +165,47 @@ def test_the_startup_of_a_group_trains_until_it_is_done(pod: Description, tmp_pa
         text=True,
         cwd=tmp_path,
     )
-    assert done.stdout.split("\n")[:2] == ["trains", "trains"]
-    assert "resize hackmatrix-train --size=0" in done.stdout
+    trained, kept = "trains", "gcloud storage rsync /opt/hackmatrix/jax-cache "
+    kept += "gs://my-bucket/hackmatrix/jax-cache/v6e-16"
+    *lines, last = done.stdout.splitlines()
+    assert lines == [trained, kept, trained, kept]
+    assert "resize hackmatrix-train --size=0" in last
+
+
+def test_a_signal_reaches_the_training_whose_exit_code_counts(
+    pod: Description, tmp_path: Path
+) -> None:
+    (tmp_path / "repo").mkdir()
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(
+        "#!/bin/sh\ntrap 'echo saved; exit 143' TERM\necho trains\nwhile sleep 0.05; do :; done\n"
+    )
+    python.chmod(0o755)
+    script = train_script(pod).replace(PLACE, str(tmp_path))
+    script = f"set -e\ngcloud() {{ echo kept; false; }}\n{script}"
+    with subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, text=True) as shell:
+        assert shell.stdout is not None
+        assert shell.stdout.readline() == "trains\n"
+        shell.terminate()
+        assert shell.communicate()[0] == "saved\nkept\n"
+    assert shell.returncode == 143
+
+
+def test_what_a_file_has_no_place_for_is_warned_of(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tpu = make(type="v6e-8", zone="us-east1-d", end_date="2099-12-31", flex_hours=48)
+    given = {name: getattr(tpu, name) for name in ("name", "project", "zone", "type", "repo")}
+    given |= {"bucket": tpu.bucket, "end_date": tpu.end_date, "flex_hours": 48}
+    (tmp_path / "x.yaml").write_text(yaml.safe_dump(given))
+    assert main(["tpu", "export", "gke", str(tmp_path / "x.yaml")]) == 0
+    out, err = capsys.readouterr()
+    assert yaml.safe_load(out)["kind"] == "JobSet"
+    assert err.splitlines() == [
+        f"warning: {name} does not count in a JobSet for GKE: it ends with the training"
+        for name in ("end_date", "flex_hours")
+    ]
 
 
 @pytest.mark.parametrize("kind", ["skypilot", "gke", "mig"])

@@ -231,6 +231,7 @@ def test_a_setup_that_fails_is_tried_three_times(gcloud: FakeGcloud, run: Runs, 
     assert run() == 1
     assert gcloud.actions == ["create", "set up", "set up", "set up"]
     assert "fatal: Remote branch nope not found" in told[-1]
+    assert "The TPU is still there, and costs" in told[-1]
 
 
 def test_after_a_laptop_slept_it_picks_up_where_things_stand(gcloud: FakeGcloud, run: Runs) -> None:
@@ -288,7 +289,7 @@ def test_the_end_date_deletes_the_tpu(gcloud: FakeGcloud, run: Runs, told: Told)
     assert run(clock, end_date="2026-11-22") == 1
     assert gcloud.actions == ["create", "set up", "train", "rsync", "delete"]
     assert clock.now().date() == datetime.date(2026, 11, 23)
-    assert "still running: this TPU 15.8 h, at most $20" in told
+    assert "this TPU is READY: at most 1.0 h READY, which cost at most $12.9" in told
     assert told[-1].endswith("the end date has passed, and nothing is left that costs")
 
 
@@ -321,8 +322,39 @@ def test_a_preempted_tpu_is_not_said_to_cost(gcloud: FakeGcloud, run: Runs, told
     gcloud.change(events={"6": {"queue": "SUSPENDING", "node": "PREEMPTED"}}, sticks=3)
     with pytest.raises(KeyboardInterrupt):
         run(Clock(interrupt=130))
-    assert "Google charges for the time in which it is READY" in told
-    assert "still running" not in told
+    assert "this TPU is DELETING: at most 0.0 h READY, which cost at most $0." in told
+    assert "this TPU is READY" not in told
+
+
+def test_a_tpu_that_was_there_before_may_have_cost_since_it_was_made(
+    gcloud: FakeGcloud, run: Runs, told: Told
+) -> None:
+    gcloud.change(queue="ACTIVE", node="READY", hosts="training")
+    with pytest.raises(KeyboardInterrupt):
+        run(Clock(interrupt=70), price=2)
+    assert "this TPU is READY: at most 5.0 h READY, which cost at most $40.00" in told
+
+
+def test_trouble_of_gcloud_while_training_is_told_as_such(
+    gcloud: FakeGcloud, run: Runs, told: Told
+) -> None:
+    failures = [None] * 6 + ["503 UNAVAILABLE"] * 20
+    gcloud.change(fail={"queued-resources describe": failures})
+    with pytest.raises(KeyboardInterrupt):
+        run(Clock(interrupt=24))
+    assert "still waiting" not in told
+    assert "this TPU was READY when gcloud last told: at most 0.0 h READY" in told
+    assert "; the network or Google's service did not answer (ERROR: (gcloud) 503" in told
+
+
+def test_a_zone_without_a_free_tpu_is_told_as_such(
+    gcloud: FakeGcloud, run: Runs, told: Told
+) -> None:
+    gcloud.change(fail={"queued-resources create": ["There is no more capacity"] * 30})
+    with pytest.raises(KeyboardInterrupt):
+        run(Clock(interrupt=29))
+    waits = [line for line in told if "still waiting for a TPU; it will cost" in line]
+    assert any("the zone has no free TPU of this type" in line for line in waits)
 
 
 def test_a_tpu_on_which_training_failed_can_be_deleted(
@@ -335,6 +367,18 @@ def test_a_tpu_on_which_training_failed_can_be_deleted(
     assert gcloud.actions == [*FIRST, *LAST]
     assert told[-2].endswith("training failed with exit code 2")
     assert told[-1].strip() == "no"
+
+
+def test_a_tpu_that_cannot_be_set_up_can_be_deleted(
+    gcloud: FakeGcloud, run: Runs, told: Told
+) -> None:
+    failure = [128, "fatal: Remote branch nope not found in upstream origin"]
+    gcloud.change(fail={"tpu-vm ssh": [None, failure, None] * 3})
+    assert run(memory=Memory(delete_on_failure=True)) == 1
+    assert gcloud.actions == ["create", "set up", "set up", "set up", "delete"]
+    assert gcloud.world["node"] is None
+    assert "fatal: Remote branch nope" in told[-1]
+    assert "still there" not in told[-1]
 
 
 def test_secrets_reach_hosts_that_set_themselves_up(

@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,7 @@ touch "$4/jax.whl"
 """
 GCLOUD = """#!/bin/sh
 echo "gcloud $*" >>"$CALLS"
+[ "$2$READ_ONLY" != cp1 ] || exit 1
 object() { echo "$BUCKET/$(echo "$1" | tr / _)"; }
 case "$2 $3" in
     "cat "*) cat "$(object "$3")" ;;
@@ -42,6 +43,13 @@ case "$2 $3" in
     "cp "*) cp "$3" "$(object "$4")" ;;
     "rsync gs://"*/wheels/*) [ -z "$CACHED" ] || touch "$4/jax.whl" ;;
 esac
+"""
+# Two looks; what happens meanwhile does so before the first.
+SLEEP = """#!/bin/sh
+name=${CALLS%.txt}
+echo >>"$name.looks"
+if mv "$name.meanwhile" "$name.begun" 2>/dev/null; then bash "$name.begun"; fi
+[ "$(wc -l <"$name.looks")" -le 2 ]
 """
 
 
@@ -61,6 +69,7 @@ class Host:
             "pip": PIP,
             "gcloud": GCLOUD,
             "tmux": "#!/bin/sh\n",
+            "hostname": "#!/bin/sh\necho t-w-1\n",  # which leaves no watch behind
         }.items():
             (standins / name).write_text(text)
             (standins / name).chmod(0o755)
@@ -80,6 +89,7 @@ class Host:
             "GIT_CONFIG_SYSTEM": str(folder / "gitconfig"),
             "BUCKET": str(self.bucket),
             "CACHED": "",
+            "READ_ONLY": "",
         }
 
     def set_up(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -213,6 +223,30 @@ def test_the_code_of_a_folder_goes_through_the_bucket(
     assert not (host.place / "repo" / "uncommitted.txt").exists()
 
 
+def test_a_set_up_that_does_not_get_the_new_code_keeps_the_old(
+    tmp_path: Path, repo: Path, make: Callable[..., Description]
+) -> None:
+    tpu = make(repo=str(repo))
+    upload, *_ = preparation.set_up(tpu)
+    host = Host(tmp_path / "host", tpu, git(repo, "rev-parse", "HEAD"))
+    subprocess.run([host.place.parent / "standins" / "gcloud", *upload[1:]], env=host.environment)
+    assert host.set_up().returncode == 0
+    host.script = setup_script(tpu, "0123456789").replace(PLACE, str(host.place))
+    assert host.set_up("update").returncode != 0
+    assert host.ready
+    assert (host.place / "repo" / "requirements.lock").exists()
+
+
+@pytest.mark.parametrize("pin", [None, ""])
+def test_a_commit_that_the_bucket_does_not_keep_is_not_trained(pin: str | None, host: Host) -> None:
+    host.environment["READ_ONLY"] = "1"
+    if pin is not None:
+        name = "gs://my-bucket/hackmatrix/runs/hackmatrix-train/tpu/commit".replace("/", "_")
+        (host.bucket / name).write_text(pin)
+    assert host.set_up().returncode == 1
+    assert not (host.place / "ready").exists()
+
+
 def test_a_folder_that_is_no_repository_is_told(
     tmp_path: Path, make: Callable[..., Description]
 ) -> None:
@@ -232,28 +266,50 @@ def test_what_fails_says_so_and_is_not_ready(
     assert not (host.place / "ready").exists()
 
 
-def watch(tmp_path: Path, tpu: Description, minutes: int, end: datetime | None = None) -> str:
-    """The calls of gcloud by the first host's watch, after so many idle minutes."""
-    host = Host(tmp_path / "host", tpu)
-    text = setup_script(tpu, end=None if end is None else int(end.timestamp()))
-    lines = text.split("<<'WATCH'\n")[1].split("\nWATCH\n")[0]
-    (host.place / "used").touch()
-    (host.place / "jax-cache").mkdir()
-    (host.place / "jax-cache" / "program").touch()
-    old = time.time() - 60 * minutes
-    shown = lines.replace('touch "$1/used"\n', f'touch --date=@{old:.0f} "$1/used"\n', 1)
-    shown = f"looks=0\nsleep() {{ looks=$((looks + 1)); [ $looks -le 2 ]; }}\n{shown}"
-    script = tmp_path / "watch.sh"
-    script.write_text(shown)
-    subprocess.run(["bash", script, host.place], env=host.environment, capture_output=True)
-    return host.calls.read_text() if host.calls.exists() else ""
+NOW = time.time()
+HOUR = 3600
+
+
+class Watch:
+    """A host's watch, of which each set-up is a start; `sleep` lets it look twice."""
+
+    def __init__(self, folder: Path, tpu: Description, hostname: str = "t-v-0123-w-0") -> None:
+        self.host = Host(folder, tpu)
+        self.tpu = tpu
+        (self.host.place / "jax-cache").mkdir()
+        (self.host.place / "jax-cache" / "program").touch()
+        standins = folder / "standins"
+        for name, text in {
+            "sleep": SLEEP,
+            "hostname": f"#!/bin/sh\necho {hostname}\n",
+            "setsid": '#!/bin/sh\nshift\nexec "$@"\n',  # without nohup, as the test waits for it
+        }.items():
+            (standins / name).write_text(text)
+            (standins / name).chmod(0o755)
+
+    def lines(self, end: float | None = None, written: float = NOW) -> str:
+        """The part of the set-up that starts it."""
+        script = setup_script(self.tpu, end=None if end is None else int(end), written=written)
+        text = script.split('mkdir -p "$place"\n')[1].split("exec 9>")[0]
+        return f"set -euo pipefail\nplace={self.host.place}\n{text}\nwait\n"
+
+    def calls(self, lines: str, meanwhile: str = "", idle_minutes: int = 0) -> str:
+        """The calls of gcloud after a start, and after another one before the first look."""
+        used = f"touch --date=@{NOW - 60 * idle_minutes:.0f}"
+        lines = lines.replace('touch "$1/used"\n', f'{used} "$1/used"\n', 1)
+        self.host.calls.with_suffix(".looks").unlink(missing_ok=True)
+        if meanwhile:
+            self.host.calls.with_suffix(".meanwhile").write_text(meanwhile)
+        subprocess.run(["bash"], input=lines, text=True, env=self.host.environment, check=True)
+        return self.host.calls.read_text() if self.host.calls.exists() else ""
 
 
 @pytest.mark.parametrize(("minutes", "deletes"), [(11 * 60, False), (12 * 60 + 5, True)])
 def test_an_idle_tpu_deletes_itself(
     minutes: int, deletes: bool, tmp_path: Path, make: Callable[..., Description]
 ) -> None:
-    calls = watch(tmp_path, make(), minutes)
+    watch = Watch(tmp_path / "host", make())
+    calls = watch.calls(watch.lines(), idle_minutes=minutes)
     assert ("queued-resources delete hackmatrix-train" in calls) == deletes
     assert calls.count("jax-cache gs://my-bucket/hackmatrix/jax-cache/v4-8") == 1
 
@@ -261,7 +317,16 @@ def test_an_idle_tpu_deletes_itself(
 def test_an_idle_tpu_without_a_bucket_keeps_its_run(
     tmp_path: Path, make: Callable[..., Description]
 ) -> None:
-    assert watch(tmp_path, make(bucket=None, spot=False), 99 * 60) == ""
+    watch = Watch(tmp_path / "host", make(bucket=None, spot=False))
+    assert watch.calls(watch.lines(), idle_minutes=99 * 60) == ""
+
+
+def test_only_the_first_host_deletes_the_tpu(
+    tmp_path: Path, make: Callable[..., Description]
+) -> None:
+    for name, deletes in (("t-w-0", True), ("t-v-0123-w0", True), ("t-w-1", False)):
+        watch = Watch(tmp_path / name, make(), name)
+        assert ("delete" in watch.calls(watch.lines(end=NOW - HOUR))) == deletes
 
 
 def test_after_the_end_date_the_tpu_deletes_itself(
@@ -271,9 +336,28 @@ def test_after_the_end_date_the_tpu_deletes_itself(
     line = next(line for line in script_of(tpu).splitlines() if line.startswith("end="))
     end = datetime.fromtimestamp(int(line.removeprefix("end=")))
     assert (end.date(), end.hour) == (date(2026, 11, 23), 1)
-    now, hour = datetime.now(), timedelta(hours=1)
-    assert "delete" in watch(tmp_path / "late", tpu, 0, end=now - hour)
-    assert "delete" not in watch(tmp_path / "early", tpu, 0, end=now + hour)
+    for end, deletes in ((NOW - HOUR, True), (NOW + HOUR, False)):
+        watch = Watch(tmp_path / str(deletes), tpu)
+        assert ("delete" in watch.calls(watch.lines(end))) == deletes
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_tpu_that_is_set_up_again_deletes_itself_at_its_new_end_date(
+    later: bool, tmp_path: Path, make: Callable[..., Description]
+) -> None:
+    old, new = (NOW - HOUR, NOW + HOUR) if later else (NOW + HOUR, NOW - HOUR)
+    watch = Watch(tmp_path / "host", make())
+    again = watch.lines(new, written=NOW + 1)
+    assert ("delete" in watch.calls(watch.lines(old), meanwhile=again)) == (not later)
+
+
+def test_a_machine_that_restarts_keeps_the_end_date_of_its_last_set_up(
+    tmp_path: Path, make: Callable[..., Description]
+) -> None:
+    watch = Watch(tmp_path / "host", make())
+    assert "delete" not in watch.calls(watch.lines(NOW + HOUR, written=NOW + 1))
+    start_up = watch.lines(NOW - HOUR, written=NOW)
+    assert "delete" not in watch.calls(start_up)
 
 
 def script_of(tpu: Description) -> str:

@@ -132,3 +132,26 @@ def test_processes_that_train_together_go_on_from_the_bucket_on_empty_machines(
     train_alone(alone, *settings, str(saved * BATCH), "--num-devices", "2")
     train_alone(alone, "--resume", "runs/mine", *steps, "--num-devices", "2")
     assert_same_tiny_run(run, alone / "host0" / "runs" / "mine", saved + 3)
+
+
+def test_one_command_begins_a_run_of_two_processes_and_goes_on_with_it(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    """As a scheduler starts it again and again, each time on empty machines."""
+    command = [*TINY, "--run-name", "mine", *BUCKET, "--resume-if-there", "--total-timesteps"]
+
+    def told(folder: str, updates: int, code: int) -> str:
+        (tmp_path / folder).mkdir()
+        steps = str(updates * BATCH)
+        with training_together(tmp_path / folder, 2, *command, steps) as hosts:
+            assert codes(hosts) == [code, code], [host.told() for host in hosts]
+        return hosts[0].told()
+
+    assert "after update" not in told("one", 3, 0)
+    assert is_there(fake, 3)
+    assert "after update 3" in told("other", 6, 0)
+    assert is_there(fake, 6)
+    before = stored(fake)
+    fake.is_down = True  # then nobody knows whether there is a run
+    assert "error: " in told("third", 9, 75)
+    assert stored(fake) == before
