@@ -69,6 +69,11 @@ class NetworkConfig:
     layer_norm: bool = option(  # the network `cells` has it always
         False, "normalize the sums of each dense layer before its activation"
     )
+    symmetric: bool = option(
+        False,
+        "mlp: mirrored games get mirrored answers, by weights that are shared; for environments "
+        "that say how they are mirrored, as HackMatrix with --observation tactical",
+    )
     value: Literal["return", "chance"] = option(
         "return",
         "what the network's value is: the expected return, or the chance of an outcome that pays "
@@ -77,6 +82,8 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.symmetric and self.architecture != "mlp":
+            raise UserError(f"--symmetric goes with {_FLAG} mlp, not with {self.architecture}")
 
     @property
     def is_own(self) -> bool:

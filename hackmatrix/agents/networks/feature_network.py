@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from hackmatrix.agents.networks.sparse import SparseFeatures
+from hackmatrix.agents.networks.symmetry import Symmetry
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 
 Array = jax.Array
@@ -18,7 +19,14 @@ class FeatureNetwork:
 
     recurrent = False
 
-    def __init__(self, env: Environment, module: nn.Module, *, reads_features: bool) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        module: nn.Module,
+        *,
+        reads_features: bool,
+        symmetry: Symmetry | None = None,
+    ) -> None:
         """Wraps `module` for the observations of `env`.
 
         Args:
@@ -27,10 +35,12 @@ class FeatureNetwork:
             reads_features: whether the layer `Dense_0` alone reads the features. It is then given
                 `SparseFeatures` where those are faster: on CPU. Whoever runs it on other devices
                 than JAX's default ones makes it within `jax.default_device`.
+            symmetry: what weights are shared.
         """
         self.num_actions = env.num_actions
         self.reads_features = reads_features
         self.module = module
+        self.symmetry = symmetry
         self.features = _features(env, sparse=reads_features)
         self._integers = optional_members(env).feature_integers
         self._feature_size = env.feature_size
@@ -38,7 +48,12 @@ class FeatureNetwork:
 
     def init(self, key: Array) -> PyTree:
         """Freshly initialised params, `{"params": {"Dense_0": ...}}`."""
-        return self.module.init(key, jnp.zeros((1, self._feature_size)))
+        params = self.module.init(key, jnp.zeros((1, self._feature_size)))
+        return params if self.symmetry is None else self.symmetry.initial(params)
+
+    def tied(self, params: PyTree) -> PyTree:
+        """The nearest params, or gradients, with equal weights where they are shared."""
+        return params if self.symmetry is None else self.symmetry.tied(params)
 
     def initial_carry(self, num_games: int) -> PyTree:
         """The empty tree: this network has no carry."""

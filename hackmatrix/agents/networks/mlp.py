@@ -14,6 +14,7 @@ from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.orthogonal import orthogonal
 from hackmatrix.agents.networks.products import product
 from hackmatrix.agents.networks.sparse import SparseFeatures
+from hackmatrix.agents.networks.symmetry import Symmetry
 from hackmatrix.environments.interface.environment import Environment
 
 Array = jax.Array
@@ -29,7 +30,8 @@ def make(env: Environment, config: NetworkConfig) -> Network:
         dtype=jnp.dtype(config.dtype),
         layer_norm=config.layer_norm,
     )
-    return FeatureNetwork(env, module, reads_features=True)
+    symmetry = Symmetry(env, config) if config.symmetric else None
+    return FeatureNetwork(env, module, reads_features=True, symmetry=symmetry)
 
 
 class ActorCritic(nn.Module):

@@ -24,7 +24,8 @@ class Network(Protocol):
     of the observations, and the network is called with it. A recurrent one may have a method
     `unroll(params, observations, starts, carry)`, which returns logits [T, B, A] and values [T, B]
     of sequences and is called instead of the function below, to compute for all steps at once what
-    does not depend on the carry.
+    does not depend on the carry. One that shares weights may have a method `tied(params)`, which
+    returns the nearest params in which they are equal: every gradient goes through it.
 
     Attributes:
         num_actions: that of the environment.
@@ -129,6 +130,12 @@ def encoded(network: Network, observations: PyTree) -> PyTree:
     return observations if encode is None else encode(observations)
 
 
+def tied(network: Network, params: PyTree) -> PyTree:
+    """The nearest params, or gradients, in which weights are equal that the network shares."""
+    rule = getattr(network, "tied", None)
+    return params if rule is None else rule(params)
+
+
 def restarted(network: Network, carry: PyTree, starts: Array) -> PyTree:
     """The carry of B games, reset to the initial one where an episode starts (bool[B])."""
     if not network.recurrent:
@@ -176,6 +183,10 @@ class ChanceNetwork:
         self.reads_features = network.reads_features
         self.init = network.init
         self.initial_carry = network.initial_carry
+
+    def tied(self, params: PyTree) -> PyTree:
+        """See the function `tied`."""
+        return tied(self._network, params)
 
     def encode(self, observations: PyTree) -> PyTree:
         """The observations as the network reads them."""

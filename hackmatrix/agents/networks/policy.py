@@ -5,7 +5,7 @@ JAX is loaded when the network is made, not before.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,6 +133,7 @@ def policy_of(exported: Exported) -> Policy:
     observation = str(about.get("observation", "full"))
     if settings := about.get("config"):
         config = NetworkConfig.read(exported.path.with_suffix(".json"), settings)
+        config = replace(config, symmetric=False)  # only learning knows of weights that are shared
         observation = str(settings.get("observation", observation))
     else:
         config, num_features = _recognised(exported.path, exported.params)

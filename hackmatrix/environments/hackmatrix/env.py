@@ -28,6 +28,7 @@ from hackmatrix.environments.hackmatrix.over_games import over_games
 from hackmatrix.environments.hackmatrix.report_columns import report
 from hackmatrix.environments.hackmatrix.step_metrics import measure
 from hackmatrix.environments.hackmatrix.training_reward import trained_on
+from hackmatrix.environments.interface.environment import Reflections
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec
 from hackmatrix.game.engine import state as engine_state
 from hackmatrix.game.engine import text
@@ -37,6 +38,7 @@ from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.board import LIMIT
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.game.rules.mirror import AXES, mirrored_actions, mirrored_features
 from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.rewards import REWARD_PARTS
@@ -148,6 +150,10 @@ class HackMatrixEnv:
         self.imagination = self._imagination
         if layout == "tactical":
             self.feature_integers = self._tactical
+            self.reflections = Reflections(
+                np.array([mirrored_features(axis) for axis in AXES]),
+                np.array([mirrored_actions(axis) for axis in AXES]),
+            )
         else:
             self.feature_rows = FeatureRows(layout)
 

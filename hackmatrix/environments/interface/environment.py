@@ -55,6 +55,16 @@ class FeatureIntegers(Protocol):
         """int8[F] of an observation."""
 
 
+class Reflections(NamedTuple):
+    """R ways to mirror a game: one that is mirrored goes on mirrored.
+
+    Each is its own inverse, and their order does not matter.
+    """
+
+    features: np.ndarray  # int[R, F]; feature i says of the mirrored game what these say of it
+    actions: np.ndarray  # int[R, A], likewise
+
+
 class Levels(NamedTuple):
     """The levels 0..L-1 of an environment, and what the games at each have to reach."""
 
@@ -145,6 +155,7 @@ class OptionalMembers(NamedTuple):
 
     feature_rows: FeatureRows | None = None  # read on CPU, where features are mostly zeros
     feature_integers: FeatureIntegers | None = None  # stored by rollouts in place of observations
+    reflections: Reflections | None = None  # read by symmetric networks
     layout: str = ""  # of HackMatrix's features
     engine_name: Callable[[], str] = str  # who plays its games inside compiled programs
 

@@ -7,8 +7,7 @@ A feature is its integer divided by the scale of its row. `docs/environment.md` 
 from itertools import accumulate
 from typing import NamedTuple
 
-from hackmatrix.game.rules.actions import NUM_DIRECTIONS
-from hackmatrix.game.rules.board import CELLS, MAX_RESOURCE, SIZE
+from hackmatrix.game.rules.board import CELLS, DIRECTIONS, MAX_RESOURCE, SIZE
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
 from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
@@ -69,6 +68,7 @@ class Group(NamedTuple):
     meaning: str
     low: int = 0  # the smallest integer that occurs
     largest: int | None = None  # the largest one, None for `scale`
+    steps: tuple[tuple[int, int], ...] = ()  # rows and columns to the cell that each is about
 
     @property
     def high(self) -> int:
@@ -77,11 +77,13 @@ class Group(NamedTuple):
 
 
 def _direction(name: str, scale: int, meaning: str, low: int = 0) -> Group:
-    return Group(name, NUM_DIRECTIONS, scale, f"for each direction: {meaning}", low)
+    what = f"for each direction: {meaning}"
+    return Group(name, len(DIRECTIONS), scale, what, low, steps=DIRECTIONS)
 
 
 def _cell(name: str, scale: int, meaning: str) -> Group:
-    return Group(name, len(WINDOW), scale, f"for each cell of the window: {meaning}")
+    what = f"for each cell of the window: {meaning}"
+    return Group(name, len(WINDOW), scale, what, steps=WINDOW)
 
 
 def _strike(name: str, scale: int, meaning: str) -> Group:

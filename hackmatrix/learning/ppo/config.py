@@ -104,6 +104,14 @@ class PPOConfig:
         above=0,
         compiled=GIVEN,
     )
+    params_average: float | None = option(
+        None,
+        "export and evaluate the average of the params over about this part of the updates so far, "
+        "the last ones",
+        above=0,
+        at_most=1,
+        compiled=GIVEN,
+    )
     exploration_initial_eps: float = option(
         1.0, "pqn: chance of a random action at first", at_least=0, at_most=1, compiled=False
     )

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from hackmatrix.agents.networks.network import Network, unroll
+from hackmatrix.agents.networks.network import Network, tied, unroll
 from hackmatrix.core.devices import mesh
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.learning.ppo import anomalies
@@ -142,6 +142,7 @@ def gradient_steps(
 
     def step(weights: Weights, minibatches: _Minibatch) -> tuple[Weights, tuple[Scalars, Array]]:
         grads, parts = mesh.pmean(_mean_over_minibatches(gradient, weights.params, minibatches))
+        grads = tied(network, grads)
         scalars = scalars_of(parts) | {"grad_norm": optax.tree.norm(grads)}
         directions, opt_state = optimizer.update(grads, weights.opt_state, weights.params)
         params = jax.tree.map(

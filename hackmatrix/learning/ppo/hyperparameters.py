@@ -24,6 +24,7 @@ class Hyperparameters(NamedTuple):
     max_grad_norm: Any
     target_kl: Any
     clip_value_loss: Any
+    params_average: Any
     exploration_initial_eps: Any
     exploration_final_eps: Any
     exploration_fraction: Any
@@ -50,6 +51,7 @@ class Hyperparameters(NamedTuple):
             max_grad_norm=config.max_grad_norm,
             target_kl=config.target_kl or 0.0,  # not read without one
             clip_value_loss=config.clip_value_loss or 0.0,  # likewise
+            params_average=config.params_average or 0.0,  # likewise
             exploration_initial_eps=config.exploration_initial_eps,
             exploration_final_eps=config.exploration_final_eps,
             exploration_fraction=config.exploration_fraction,

@@ -47,6 +47,7 @@ class TrainState(struct.PyTreeNode):
     seed: Array  # uint32[]
     update: Array  # int32[], number of updates made
     params: PyTree
+    averages: PyTree | None  # of the params, to export; None: without `params_average`
     opt_state: optax.OptState
     reward_scale: RewardScale
     feature_scale: FeatureScale | None  # None: features are not normalised
@@ -244,8 +245,12 @@ class Trainer:
         return dataclasses.replace(state, games=games, sums=self._sums_by_name(state))
 
     def network_params(self, state: TrainState) -> PyTree:
-        """The params with the feature normalisation folded in: the network reads raw features."""
-        params, scale = mesh.local((state.params, state.feature_scale))
+        """The params to export: averages, if there are, with the feature normalisation folded in.
+
+        The network then reads raw features.
+        """
+        params = state.params if state.averages is None else state.averages
+        params, scale = mesh.local((params, state.feature_scale))
         if scale is None:
             return params
         fold = FeatureScale.folded if len(self.agents) == 1 else jax.vmap(FeatureScale.folded)
@@ -280,6 +285,7 @@ class Trainer:
             seed=seed,
             update=update,
             params=params,
+            averages=None if config.params_average is None else params,
             opt_state=self.task.algorithm.optimizer(config.max_grad_norm).init(params),
             reward_scale=RewardScale.create(number_of_tasks(self.task.env)),
             feature_scale=(
@@ -341,6 +347,7 @@ class Trainer:
             seed=state.seed,
             update=state.update + 1,
             params=learned.weights.params,
+            averages=_averaged(state, learned.weights.params, hyper),
             opt_state=learned.weights.opt_state,
             reward_scale=reward_scale,
             feature_scale=self._rescaled(state.feature_scale, rollout),
@@ -424,6 +431,19 @@ def _same(games: Games) -> Games:
 
 def _network_params(state: TrainState) -> Any:
     return (lambda params: params) if state.feature_scale is None else state.feature_scale.folded
+
+
+def _averaged(state: TrainState, params: PyTree, hyper: Hyperparameters) -> PyTree | None:
+    """The averages after an update, which made `params`.
+
+    Exponential ones over a window that grows with the run, so that neither its beginning nor its
+    length matters (Polyak and Juditsky 1992; the growing window: Shamir and Zhang 2013,
+    https://arxiv.org/abs/1212.1824).
+    """
+    if state.averages is None:
+        return None
+    weight = 1 / jnp.maximum(hyper.params_average * (state.update + 1), 1)
+    return jax.tree.map(lambda mean, new: mean + weight * (new - mean), state.averages, params)
 
 
 def _specs(num_agents: int) -> Any:

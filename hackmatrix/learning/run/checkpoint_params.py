@@ -8,7 +8,8 @@ import numpy as np
 from hackmatrix.runs.checkpoints import CheckedCheckpoint
 from hackmatrix.runs.params import Exported, exported, flat
 
-_PARAMS, _SCALE = "params.", "feature_scale."  # before the names of a checkpoint's arrays
+# Before the names of a checkpoint's arrays.
+_PARAMS, _AVERAGES, _SCALE = "params.", "averages.", "feature_scale."
 
 
 def params_of(checkpoint: CheckedCheckpoint, arrays: Mapping[str, np.ndarray]) -> list[Exported]:
@@ -19,14 +20,15 @@ def params_of(checkpoint: CheckedCheckpoint, arrays: Mapping[str, np.ndarray]) -
         arrays: its arrays, see `hackmatrix.learning.run.snapshots`.
     """
     facts = checkpoint.facts
+    learned = _AVERAGES if any(name.startswith(_AVERAGES) for name in arrays) else _PARAMS
     found = []
     for k in range(facts.num_agents):
         of_agent = {
             name: array if facts.num_agents == 1 else array[k]
             for name, array in arrays.items()
-            if name.startswith((_PARAMS, _SCALE))
+            if name.startswith((learned, _SCALE))
         }
-        params = {n.removeprefix(_PARAMS): a for n, a in of_agent.items() if n.startswith(_PARAMS)}
+        params = {n.removeprefix(learned): a for n, a in of_agent.items() if n.startswith(learned)}
         if f"{_SCALE}mean" in of_agent:
             params = _folded(checkpoint.path, params, of_agent)
         about = {"format": 1, **facts.of_agent(k).as_json()}

@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
+
 from hackmatrix.agents.networks.algorithms import PPO
 from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import Network, tied
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.registry import environment_id
@@ -38,6 +43,8 @@ def changes_since(facts: Facts, config: TrainConfig, path: Path) -> Changes:
         "curriculum": None,
         "curriculum_start_level": 1,
         "algorithm": PPO,
+        "params_average": None,
+        "symmetric": False,
         "value": "return",
     }
     before = absent | facts.config  # older versions lack some
@@ -96,6 +103,17 @@ def check_shapes(
                 f"configuration wants {ours.get(name, 'none')}; see --hidden-dim, --num-layers, "
                 "--layer-norm and --observation"
             )
+
+
+def check_tied(network: Network, params: Any, path: Path) -> None:
+    """Checks that params have equal weights where the network shares them.
+
+    Raises:
+        UserError: they have not, as the network that learned them is not symmetric.
+    """
+    is_close = partial(np.allclose, rtol=1e-3, atol=1e-5)  # but for rounding
+    if not jax.tree.all(jax.tree.map(is_close, params, tied(network, params))):
+        raise UserError(f"{path}: was trained without --symmetric; leave it off")
 
 
 def _check_environment(known: str, config: EnvironmentConfig, path: Path) -> None:

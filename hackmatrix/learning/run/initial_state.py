@@ -14,6 +14,7 @@ from hackmatrix.learning.run.compatibility import (
     changes_since,
     check_exported,
     check_shapes,
+    check_tied,
 )
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.snapshots import arrays_of, state_of
@@ -65,6 +66,7 @@ def _with_params(trainer: Trainer, config: TrainConfig, path: Path, console: Con
     check_exported(exported, config)
     network = jax.eval_shape(trainer.network.init, jax.random.key(0))
     check_shapes(shapes_by_name(exported.params), shapes_by_name(network), path)
+    check_tied(trainer.network, exported.params, path)
     console.say(f"params of {path}; optimizer, normalisation, games and counters start afresh")
     new = trainer.start(trainer.agents[0])
     state = jax.tree.map(np.array, trainer.gathered(new))
@@ -73,7 +75,9 @@ def _with_params(trainer: Trainer, config: TrainConfig, path: Path, console: Con
         state.params,
         exported.params,
     )
-    return LoopState(trainer.on_devices(dataclasses.replace(state, params=params)), 0, 0)
+    averages = None if state.averages is None else params
+    state = dataclasses.replace(state, params=params, averages=averages)
+    return LoopState(trainer.on_devices(state), 0, 0)
 
 
 def _of_checkpoint(
@@ -103,6 +107,12 @@ def _of_checkpoint(
         new = arrays_of(trainer.gathered(trainer.init(trainer.agents[0], facts.update)))
         kept = {name: array for name, array in arrays.items() if name.split(".")[0] not in afresh}
         arrays = new | kept
+    if trainer.config.params_average is not None and facts.config.get("params_average") is None:
+        arrays |= {
+            name.replace("params.", "averages.", 1): array
+            for name, array in arrays.items()
+            if name.startswith("params.")
+        }
     seeds = np.array(trainer.agents, np.uint32)
     arrays["seed"] = seeds.reshape(arrays["seed"].shape)
     state = state_of(trainer.state_shape(portable=True), arrays, checkpoint.path)

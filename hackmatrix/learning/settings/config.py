@@ -22,15 +22,15 @@ LOGGING = "logging"
 
 # Where a setting stands in `--help` and in a configuration file.
 _SECTIONS = {
-    "model": "architecture hidden_dim num_layers activation dtype layer_norm value",
+    "model": "architecture hidden_dim num_layers activation dtype layer_norm symmetric value",
     "environment": "env multi_task task_list observation max_episode_steps reward win_worth "
     "num_envs normalize_observations normalize_rewards",
     "curriculum": "curriculum curriculum_start_level",
     "training": "algorithm seed num_seeds init_from total_timesteps num_steps lr lr_schedule gamma "
     "gae_lambda num_minibatches update_epochs gradient_accumulation_steps clip_eps vf_coef "
-    "ent_coef final_ent_coef max_grad_norm target_kl clip_value_loss exploration_initial_eps "
-    "exploration_final_eps exploration_fraction simulations search_weight device num_devices "
-    "on_unhealthy",
+    "ent_coef final_ent_coef max_grad_norm target_kl clip_value_loss params_average "
+    "exploration_initial_eps exploration_final_eps exploration_fraction simulations search_weight "
+    "device num_devices on_unhealthy",
     "tpu": "tpu tpu_cores distributed",
     LOGGING: "log_interval save_interval_minutes save_interval save_interval_timesteps "
     "keep_checkpoints eval_interval eval_episodes tensorboard wandb project entity artifact "
@@ -134,6 +134,10 @@ class TrainConfig:
     report: ReportConfig = field(default_factory=ReportConfig)
 
     def __post_init__(self) -> None:
+        if self.network.symmetric and self.ppo.normalize_observations:
+            raise UserError(
+                "--symmetric: --normalize-observations tells mirrored games apart; leave it off"
+            )
         is_outcome = own_code(self.environment.name) or self.environment.reward == "win"
         if self.network.value == "chance" and (self.ppo.normalize_rewards or not is_outcome):
             raise UserError(

@@ -9,7 +9,7 @@ import numpy as np
 import optax
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.network import Network
+from hackmatrix.agents.networks.network import Network, tied
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.learning.ppo.seeds import are_finite
@@ -107,7 +107,7 @@ def _epoch(
         params, state = carry
         some = jax.tree.map(lambda x: x[indices], lessons)
         gradient, parts = jax.grad(objective, has_aux=True)(params, some)
-        changes, state = adam.update(gradient, state, params)
+        changes, state = adam.update(tied(network, gradient), state, params)
         return (optax.apply_updates(params, changes), state), parts
 
     (params, state), losses = jax.lax.scan(step, (params, state), order)

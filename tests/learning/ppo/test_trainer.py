@@ -202,6 +202,29 @@ def test_the_entropy_bonus_falls_exponentially(xp: ModuleType) -> None:
     assert Hyperparameters.of(constant, course).entropy_coef(3, xp) == pytest.approx(0.16)
 
 
+def test_the_params_to_export_are_averages_over_the_last_part_of_the_updates() -> None:
+    config = dataclasses.replace(CONFIG, params_average=0.5, lr=0.1)
+    trainer = Trainer(probes.Grid(), config, NETWORK)
+    state = trainer.init(3)
+    assert_same(trainer.network_params(state), state.params)
+    expected = None
+    for update, share in enumerate([1, 1, 1 / 1.5, 1 / 2, 1 / 2.5], 1):
+        state = trainer.run(state, 1)
+        new = jax.device_get(state.params)
+        if expected is None:
+            expected = new
+        expected = jax.tree.map(lambda mean, x, w=share: (1 - w) * mean + w * x, expected, new)
+        assert int(state.update) == update
+        averages = jax.device_get(trainer.network_params(state))
+        jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6), averages, expected)
+    with pytest.raises(AssertionError):
+        assert_same(averages, state.params)
+    # What is learned does not depend on them.
+    alone = dataclasses.replace(config, params_average=None)
+    trainer = Trainer(probes.Grid(), alone, NETWORK)
+    assert_same(trainer.run(trainer.init(3), 5).params, state.params)
+
+
 class GridInIntegers(probes.Grid):
     """The same features as integers, which rollouts store."""
 

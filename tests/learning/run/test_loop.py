@@ -157,7 +157,12 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(
     ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What a kill after update 8 leaves: the checkpoint of update 5, rows and a file beyond it.
-    settings = {"total_timesteps": 12 * 64, "save_interval": 5, "normalize_observations": True}
+    settings = {
+        "total_timesteps": 12 * 64,
+        "save_interval": 5,
+        "normalize_observations": True,
+        "params_average": 0.2,
+    }
     run_of(tmp_path / "whole", **settings)
     folder = tmp_path / "killed" / "mine"
     run_of(tmp_path / "killed", **settings)
@@ -175,6 +180,22 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(
     assert updates_of(folder) == [5, 10, 12]
     assert_same_run(tmp_path / "whole" / "mine", folder, 12)
     assert not (folder / "checkpoints" / ".saving-10-1").exists()
+
+
+def test_a_resumed_run_can_begin_to_average_its_params(tmp_path: Path) -> None:
+    run_of(tmp_path)
+    folder, output = tmp_path / "mine", io.StringIO()
+    options = TrainOptions(resume=str(folder))
+    run_of(tmp_path, options, total_timesteps=9 * 64, params_average=1.0, output=output)
+    assert "changed since: params_average None -> 1.0" in output.getvalue()
+    before, _ = load_checkpoint(folder / "checkpoints" / "7")
+    after, _ = load_checkpoint(folder / "checkpoints" / "9")
+    assert not any(name.startswith("averages.") for name in before)
+    for name, exported in named_leaves(load_policy(folder / "final_params.npz").params):
+        np.testing.assert_array_equal(exported, after[f"averages.{name}"])
+        change = np.abs(exported - before[f"params.{name}"]).sum()
+        whole_change = np.abs(after[f"params.{name}"] - before[f"params.{name}"]).sum()
+        assert 0 < change < 0.3 * whole_change  # two of nine updates
 
 
 def test_more_timesteps_go_on_where_the_run_ended(tmp_path: Path) -> None:

@@ -1,0 +1,128 @@
+"""Symmetric networks: mirrored games get mirrored answers, before and after learning."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import probe_environments as probes
+import pytest
+from small_runs import run_of
+
+import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import make_network, tied
+from hackmatrix.agents.networks.policy import load_policy
+from hackmatrix.core.errors import UserError
+from hackmatrix.environments.interface.environment import Reflections
+from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.train_options import TrainOptions
+
+SHAPES: list[dict[str, Any]] = [
+    {},
+    {"layer_norm": True, "num_layers": 3, "activation": "tanh"},
+    {"value": "chance", "num_layers": 1},
+]
+
+
+class Turned(probes.Grid):
+    """A grid that says it can be turned around in one way."""
+
+    reflections = Reflections(
+        np.arange(probes.Grid.feature_size)[None, ::-1],
+        np.arange(probes.Grid.num_actions)[None, ::-1],
+    )
+
+
+def mirrored_answer(env: Any, network: Any, params: Any, features: jax.Array, axis: int) -> Any:
+    """The answer to mirrored features, mirrored back."""
+    logits, values = answer(network, params, features[:, env.reflections.features[axis]])
+    return logits[:, env.reflections.actions[axis]], values
+
+
+def answer(network: Any, params: Any, features: jax.Array) -> Any:
+    inner = getattr(network, "_network", network)  # of the one whose value is a chance
+    return inner.module.apply(params, features)
+
+
+def randomised(network: Any, params: Any) -> Any:
+    """Other params of the same network, none of them 0."""
+    leaves, structure = jax.tree.flatten(params)
+    keys = jax.random.split(jax.random.key(9), len(leaves))
+    noise = [jax.random.normal(key, x.shape) for key, x in zip(keys, leaves, strict=True)]
+    return tied(network, jax.tree.unflatten(structure, noise))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_mirrored_game_gets_the_mirrored_answer(shape: dict[str, Any]) -> None:
+    env = hackmatrix.make(layout="tactical")
+    network = make_network(env, NetworkConfig(symmetric=True, hidden_dim=16, **shape))
+    features = jax.random.normal(jax.random.key(1), (5, env.feature_size))
+    first = network.init(jax.random.key(0))
+    for params in (first, randomised(network, first)):
+        expected = answer(network, params, features)
+        for axis in range(2):
+            got = mirrored_answer(env, network, params, features, axis)
+            jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, atol=2e-4), got, expected)
+    other = make_network(env, NetworkConfig(hidden_dim=16, **shape))
+    unshared = other.init(jax.random.key(0))
+    logits, _ = mirrored_answer(env, other, unshared, features, 0)
+    assert np.abs(logits - answer(other, unshared, features)[0]).max() > 1e-3
+
+
+def test_first_weights_vary_as_much_as_those_of_any_mlp() -> None:
+    env = hackmatrix.make(layout="tactical")
+    ours, others = (
+        make_network(env, NetworkConfig(symmetric=symmetric)).init(jax.random.key(0))["params"]
+        for symmetric in (True, False)
+    )
+    for layer in ("Dense_0", "Dense_1", "Dense_2"):
+        ratio = np.std(np.array(ours[layer]["kernel"])) / np.std(np.array(others[layer]["kernel"]))
+        assert 0.95 < ratio < 1.05
+
+
+@pytest.mark.usefixtures("shared_programs")
+def test_weights_stay_equal_while_a_network_learns(tmp_path: Path) -> None:
+    run_of(tmp_path, env=Turned(), symmetric=True, params_average=0.5)
+    params = load_policy(tmp_path / "mine" / "final_params.npz").params
+    network = make_network(Turned(), NetworkConfig(symmetric=True, hidden_dim=8, num_layers=1))
+    close = partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6)
+    jax.tree.map(close, params, tied(network, params))
+    assert np.any(params["params"]["Dense_0"]["bias"])  # 0 at first
+
+
+@pytest.mark.usefixtures("shared_programs")
+def test_params_of_another_network_do_not_start_one(tmp_path: Path) -> None:
+    run_of(tmp_path, env=Turned())
+    options = TrainOptions(resume=str(tmp_path / "mine" / "final_params.npz"), run_name="ours")
+    with pytest.raises(UserError, match="was trained without --symmetric"):
+        run_of(tmp_path, options, env=Turned(), symmetric=True)
+    with pytest.raises(UserError, match="symmetric was False in the checkpoint and is True now"):
+        run_of(tmp_path, TrainOptions(resume=str(tmp_path / "mine")), env=Turned(), symmetric=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"hidden_dim": 10}, "--hidden-dim must be a multiple of 4, got 10"),
+        ({"observation": "full"}, "does not say how it is mirrored"),
+        ({"architecture": "gru"}, "--symmetric goes with --architecture mlp"),
+        ({"normalize_observations": True}, "--normalize-observations tells mirrored games apart"),
+    ],
+)
+def test_what_does_not_go_together_is_told(settings: dict[str, Any], message: str) -> None:
+    def make() -> None:
+        config = TrainConfig.of(**{"symmetric": True, "observation": "tactical"} | settings)
+        make_network(config.environment.make(), config.network)
+
+    with pytest.raises(UserError, match=message):
+        make()
+
+
+@pytest.mark.usefixtures("shared_programs")
+def test_whoever_plays_the_params_needs_to_know_of_no_mirror(tmp_path: Path) -> None:
+    run_of(tmp_path, env=Turned(), symmetric=True)
+    policy = load_policy(tmp_path / "mine" / "final_params.npz")
+    assert policy.about["config"]["symmetric"]
+    assert not policy.config.symmetric
