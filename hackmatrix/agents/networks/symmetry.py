@@ -31,12 +31,18 @@ class Symmetry:
         """Reads how the games of `env` are mirrored.
 
         Raises:
-            UserError: it does not say, or the width can't be divided among the groups.
+            UserError: it does not say, or says something else than `Reflections` does, or the
+                width can't be divided among the groups.
         """
         if (reflections := optional_members(env).reflections) is None:
             raise UserError(
                 "--symmetric: the environment does not say how it is mirrored (`reflections`); "
                 "HackMatrix does with --observation tactical"
+            )
+        if not all(map(_are_reflections, reflections)):
+            raise UserError(
+                "--symmetric: the environment's `reflections` must each be its own inverse, and "
+                "their order must not matter"
             )
         self._groups = 2 ** len(reflections.actions)
         if config.hidden_dim % self._groups:
@@ -76,6 +82,12 @@ class Symmetry:
 
             params = jax.tree_util.tree_map_with_path(mean, params)
         return params
+
+
+def _are_reflections(ways: np.ndarray) -> bool:
+    """Whether permutations, int[R, n], are their own inverses and commute."""
+    undone = all(np.array_equal(way[way], np.arange(len(way))) for way in ways)
+    return undone and all(np.array_equal(one[other], other[one]) for one in ways for other in ways)
 
 
 def _layers(

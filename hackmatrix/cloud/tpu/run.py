@@ -122,7 +122,7 @@ class Driver:
         return []
 
     def reminder(self, seen: Observed, memory: Memory) -> str:
-        """What is there, what it costs, and what is the matter."""
+        """The TPU's state, its cost so far, and trouble if there is any."""
         matter = "" if seen.trouble is None else f"; {seen.trouble}"
         told = seen.node is not Node.ABSENT  # else it may be there, and gcloud did not tell
         node = seen.node if told else memory.node

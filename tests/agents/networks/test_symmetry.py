@@ -120,6 +120,14 @@ def test_what_does_not_go_together_is_told(settings: dict[str, Any], message: st
         make()
 
 
+def test_reflections_that_are_none_are_refused() -> None:
+    env = Turned()
+    turning = np.roll(np.arange(env.feature_size), 1)[None]  # needs as many turns as features
+    env.reflections = Turned.reflections._replace(features=turning)  # type: ignore[misc]
+    with pytest.raises(UserError, match="must each be its own inverse"):
+        make_network(env, NetworkConfig(symmetric=True, hidden_dim=8))
+
+
 @pytest.mark.usefixtures("shared_programs")
 def test_whoever_plays_the_params_needs_to_know_of_no_mirror(tmp_path: Path) -> None:
     run_of(tmp_path, env=Turned(), symmetric=True)
