@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 from hackmatrix.agents.networks.sparse import SparseFeatures
-from hackmatrix.agents.networks.symmetry import Symmetry
+from hackmatrix.agents.networks.symmetry import Sums, Symmetry
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 
 Array = jax.Array
@@ -41,15 +41,24 @@ class FeatureNetwork:
         self.reads_features = reads_features
         self.module = module
         self.symmetry = symmetry
-        self.features = _features(env, sparse=reads_features)
-        self._integers = optional_members(env).feature_integers
+        self.features = (
+            _features(env, sparse=reads_features)
+            if symmetry is None
+            else _mirrored_features(env, symmetry)
+        )
+        integers = optional_members(env).feature_integers
+        self._encode: Callable[[PyTree], Any] | None = (
+            integers if integers is None or symmetry is None else symmetry.encode(integers)
+        )
         self._feature_size = env.feature_size
         self._apply: Callable[..., Any] = module.apply
 
     def init(self, key: Array) -> PyTree:
         """Freshly initialised params, `{"params": {"Dense_0": ...}}`."""
-        params = self.module.init(key, jnp.zeros((1, self._feature_size)))
-        return params if self.symmetry is None else self.symmetry.initial(params)
+        features = jnp.zeros((1, self._feature_size))
+        if self.symmetry is None:
+            return self.module.init(key, features)
+        return self.symmetry.initial(self.module.init(key, self.symmetry.features(features)))
 
     def tied(self, params: PyTree) -> PyTree:
         """The nearest params, or gradients, with equal weights where they are shared."""
@@ -61,7 +70,7 @@ class FeatureNetwork:
 
     def encode(self, observations: PyTree) -> PyTree:
         """The observations as features in small integers, where the environment offers them."""
-        return observations if self._integers is None else jax.vmap(self._integers)(observations)
+        return observations if self._encode is None else jax.vmap(self._encode)(observations)
 
     def __call__(
         self, params: PyTree, observations: PyTree, carry: PyTree = ()
@@ -77,6 +86,13 @@ def _platform() -> str:
     if device is None:
         return jax.default_backend()
     return device if isinstance(device, str) else str(device.platform)
+
+
+def _mirrored_features(env: Environment, symmetry: Symmetry) -> Callable[[PyTree], Sums]:
+    """A function from B encoded observations to what a symmetric network reads."""
+    if (integers := optional_members(env).feature_integers) is not None:
+        return lambda parts: symmetry.encoded_features(parts, integers.scales)
+    return lambda observations: symmetry.features(jax.vmap(env.features)(observations))
 
 
 def _features(env: Environment, *, sparse: bool) -> Callable[[PyTree], Array | SparseFeatures]:

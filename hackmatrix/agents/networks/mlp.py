@@ -14,14 +14,16 @@ from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.orthogonal import orthogonal
 from hackmatrix.agents.networks.products import product
 from hackmatrix.agents.networks.sparse import SparseFeatures
-from hackmatrix.agents.networks.symmetry import Symmetry
+from hackmatrix.agents.networks.symmetry import Sums, Symmetry
 from hackmatrix.environments.interface.environment import Environment
 
 Array = jax.Array
+Inputs = Array | SparseFeatures | Sums
 
 
 def make(env: Environment, config: NetworkConfig) -> Network:
     """An `ActorCritic` with the width, depth, activation and precision of `config`."""
+    symmetry = Symmetry(env, config) if config.symmetric else None
     module = ActorCritic(
         env.num_actions,
         config.hidden_dim,
@@ -29,8 +31,8 @@ def make(env: Environment, config: NetworkConfig) -> Network:
         activation=config.activation,
         dtype=jnp.dtype(config.dtype),
         layer_norm=config.layer_norm,
+        symmetry=symmetry,
     )
-    symmetry = Symmetry(env, config) if config.symmetric else None
     return FeatureNetwork(env, module, reads_features=True, symmetry=symmetry)
 
 
@@ -44,7 +46,8 @@ class ActorCritic(nn.Module):
 
     `activation` is "relu" (the original's) or "tanh". `dtype` is the precision of the inputs of
     matrix products; params and results are float32. With `layer_norm` the sums of trunk layer i are
-    normalised by `LayerNorm_i` (Ba et al. 2016, https://arxiv.org/abs/1607.06450).
+    normalised by `LayerNorm_i` (Ba et al. 2016, https://arxiv.org/abs/1607.06450). With `symmetry`
+    the features are `Sums`, and params must be such as it makes.
     """
 
     num_actions: int
@@ -53,9 +56,10 @@ class ActorCritic(nn.Module):
     dtype: DTypeLike = jnp.float32
     activation: str = "relu"
     layer_norm: bool = False
+    symmetry: Symmetry | None = None
 
     @nn.compact
-    def __call__(self, features: Array | SparseFeatures) -> tuple[Array, Array]:
+    def __call__(self, features: Inputs) -> tuple[Array, Array]:
         """float32[..., F] -> logits float32[..., num_actions], value float32[...]."""
         hidden = trunk(
             features,
@@ -64,6 +68,7 @@ class ActorCritic(nn.Module):
             dtype=self.dtype,
             activation=self.activation,
             layer_norm=self.layer_norm,
+            symmetry=self.symmetry,
         )
         logits = Dense(self.num_actions, 0.01, self.dtype)(hidden)
         value = Dense(1, 1.0, self.dtype)(hidden)
@@ -71,7 +76,7 @@ class ActorCritic(nn.Module):
 
 
 def trunk(
-    features: Array | SparseFeatures,
+    features: Inputs,
     hidden_dim: int,
     num_layers: int,
     *,
@@ -79,6 +84,7 @@ def trunk(
     activation: str,
     layer_norm: bool,
     blocks: tuple[int, ...] = (),
+    symmetry: Symmetry | None = None,
 ) -> Array:
     """float32[..., F] -> float32[..., hidden_dim], by layers of the module that calls it.
 
@@ -88,6 +94,8 @@ def trunk(
     hidden: Any = features
     for number in range(num_layers):
         of_layer = () if number else blocks
+        if symmetry is not None and number:
+            hidden = symmetry.hidden(hidden)
         hidden = Dense(hidden_dim, math.sqrt(2), dtype, of_layer)(hidden)
         hidden = act(nn.LayerNorm()(hidden) if layer_norm else hidden)
     return hidden
@@ -105,12 +113,12 @@ class Dense(nn.Module):
     blocks: tuple[int, ...] = ()
 
     @nn.compact
-    def __call__(self, features: Array | SparseFeatures) -> Array:
+    def __call__(self, features: Inputs) -> Array:
         """float32[..., F] -> float32[..., size]."""
         inputs = features.shape[-1]
         kernel = self.param("kernel", self._initial_kernel, (inputs, self.size))
         bias = self.param("bias", nn.initializers.zeros_init(), (self.size,))
-        if isinstance(features, SparseFeatures):
+        if isinstance(features, SparseFeatures | Sums):
             return features.times(kernel, self.dtype) + bias
         return product(features, kernel, self.dtype) + bias
 

@@ -1,15 +1,26 @@
 """Networks that answer a mirrored game with the mirrored answer."""
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import struct
+from jax.typing import DTypeLike
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.orbits import Orbits, signed_sum
+from hackmatrix.agents.networks.products import product
 from hackmatrix.core.errors import UserError
-from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
+from hackmatrix.environments.interface.environment import (
+    Environment,
+    FeatureIntegers,
+    PyTree,
+    optional_members,
+)
 
 Array = jax.Array
 
@@ -23,8 +34,11 @@ class Symmetry:
     that each unit has a twin in every mirrored game. A network is equivariant where all weights
     between twins are equal (Ravanbakhsh et al. 2017, https://arxiv.org/abs/1702.08389); its params
     are those of an `mlp` like any other. It starts with equal weights, and each gradient is made
-    equal, which is that with respect to the weights that are shared. Rounding alone tells twins
-    apart later.
+    equal, which is that with respect to the weights that are shared.
+
+    The trunk's products are taken in the basis of the group's characters, in which an equivariant
+    matrix is block diagonal (Cohen and Welling 2016, https://arxiv.org/abs/1612.08498, section 2):
+    with two reflections they take a quarter of the multiplications.
     """
 
     def __init__(self, env: Environment, config: NetworkConfig) -> None:
@@ -45,20 +59,52 @@ class Symmetry:
                 "their order must not matter"
             )
         self._groups = 2 ** len(reflections.actions)
+        self._width = config.hidden_dim
         if config.hidden_dim % self._groups:
             raise UserError(
                 f"--symmetric: --hidden-dim must be a multiple of {self._groups}, got "
                 f"{config.hidden_dim}"
             )
+        units = [self._twins(number) for number in range(len(reflections.actions))]
         self._layers = [
-            _layers(features, actions, self._units(number, config.hidden_dim), config.num_layers)
-            for number, (features, actions) in enumerate(zip(*reflections, strict=True))
+            _layers(*ways, config.num_layers) for ways in zip(*reflections, units, strict=True)
         ]
+        self._features = Orbits(reflections.features)
+        self._units = Orbits(np.array(units))
+        self._first, self._later = (
+            _Weights(orbits, self._groups) for orbits in (self._features, self._units)
+        )
 
-    def _units(self, reflection: int, width: int) -> np.ndarray:
+    def _twins(self, reflection: int) -> np.ndarray:
         """int[width]: the twin of each unit."""
-        units = np.arange(width).reshape(self._groups, -1)
+        units = np.arange(self._width).reshape(self._groups, -1)
         return units[np.arange(self._groups) ^ (1 << reflection)].reshape(-1)
+
+    def encode(self, integers: FeatureIntegers) -> Callable[[PyTree], tuple[Array, ...]]:
+        """A function from an observation to the sums over its orbits, for each character.
+
+        They are int8 where `integers` says that they fit.
+        """
+        orbits = self._features
+        largest = np.broadcast_to(integers.largest, orbits.order.shape)[orbits.order]
+        fits = np.max(largest * orbits.sizes) <= np.iinfo(np.int8).max
+        dtype = jnp.int8 if fits else jnp.int16
+        return lambda observation: orbits.components(
+            orbits.ordered(integers(observation)).astype(dtype)
+        )
+
+    def features(self, features: Array) -> "Sums":
+        """The input of the first layer, from float32[..., F]."""
+        return Sums(self._features.components(self._features.ordered(features)), self._first)
+
+    def encoded_features(self, parts: tuple[Array, ...], scales: np.ndarray) -> "Sums":
+        """The input of the first layer, from what `encode` returns and the scales float32[F]."""
+        scaled = replace(self._first, scales=scales[self._features.order])
+        return Sums(parts, scaled)
+
+    def hidden(self, hidden: Array) -> "Sums":
+        """The input of a later layer, from the outputs of the one before, float32[..., H]."""
+        return Sums(self._units.components(hidden), self._later)
 
     def initial(self, params: PyTree) -> PyTree:
         """Params of equal weights from random ones, with the same variance."""
@@ -82,6 +128,49 @@ class Symmetry:
 
             params = jax.tree_util.tree_map_with_path(mean, params)
         return params
+
+
+@dataclass(frozen=True, eq=False)
+class _Weights:
+    """How the weights of a layer of the trunk multiply sums over mirrored games.
+
+    Only those of the first group of units are read: the others are copies.
+    """
+
+    inputs: Orbits
+    groups: int
+    scales: np.ndarray | None = None  # float32[F], of the inputs in the order of their orbits
+
+    def parts(self, kernel: Array) -> tuple[Array, ...]:
+        """For each character what its sums are multiplied by, float32[n_s, H / groups]."""
+        scales = 1 / self.inputs.sizes
+        if self.scales is not None:
+            scales = scales * self.scales
+        weights = self.inputs.ordered(kernel[:, : kernel.shape[1] // self.groups], axis=0)
+        return self.inputs.components(weights * scales[:, None], axis=0)
+
+
+class Sums(struct.PyTreeNode):
+    """The inputs of a layer of the trunk: for each character sums over mirrored games."""
+
+    parts: tuple[Array, ...]  # [..., n_s] each
+    weights: _Weights = struct.field(pytree_node=False)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the inputs, [..., F]."""
+        return *self.parts[0].shape[:-1], len(self.weights.inputs.order)
+
+    def times(self, kernel: Array, dtype: DTypeLike) -> Array:
+        """The product of the inputs and a kernel float32[F, H]: float32[..., H]."""
+        products = [
+            product(part.astype(jnp.float32), weights, dtype)
+            for part, weights in zip(self.parts, self.weights.parts(kernel), strict=True)
+        ]
+        characters = range(self.weights.groups)
+        return jnp.concatenate(
+            [signed_sum(products, characters, group) for group in characters], axis=-1
+        )
 
 
 def _are_reflections(ways: np.ndarray) -> bool:

@@ -43,7 +43,7 @@ from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.rewards import REWARD_PARTS
 from hackmatrix.game.rules.stages import LAST_STAGE
-from hackmatrix.game.rules.tactical import SCALES, TACTICAL_SIZE
+from hackmatrix.game.rules.tactical import HIGH, LOW, SCALES, TACTICAL_SIZE
 from hackmatrix.game.rules.training_reward import TRAINING_REWARDS, WIN_WORTH
 
 _OBSERVATION = Box(0, 255, (RECORD_SIZE,), np.uint8)
@@ -332,6 +332,7 @@ class TacticalIntegers:
     """The layout `tactical` as `FeatureIntegers`."""
 
     scales = np.array(SCALES, np.float32)
+    largest = np.maximum(HIGH, np.negative(LOW))
 
     def __init__(self, engine: str) -> None:
         self._engine_name = engine

@@ -50,6 +50,7 @@ class FeatureIntegers(Protocol):
     """Features as small integers, which rollouts store so that they are worked out once."""
 
     scales: np.ndarray  # float32[F]; the features are the integers times these
+    largest: np.ndarray  # int[F], no integer's absolute value is above it
 
     def __call__(self, observation: PyTree) -> Array:
         """int8[F] of an observation."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import probe_environments as probes
 import pytest
@@ -12,7 +13,7 @@ from small_runs import run_of
 
 import hackmatrix
 from hackmatrix.agents.networks.architectures import NetworkConfig
-from hackmatrix.agents.networks.network import make_network, tied
+from hackmatrix.agents.networks.network import encoded, make_network, tied
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Reflections
@@ -43,7 +44,8 @@ def mirrored_answer(env: Any, network: Any, params: Any, features: jax.Array, ax
 
 def answer(network: Any, params: Any, features: jax.Array) -> Any:
     inner = getattr(network, "_network", network)  # of the one whose value is a chance
-    return inner.module.apply(params, features)
+    read = features if inner.symmetry is None else inner.symmetry.features(features)
+    return inner.module.apply(params, read)
 
 
 def randomised(network: Any, params: Any) -> Any:
@@ -69,6 +71,47 @@ def test_a_mirrored_game_gets_the_mirrored_answer(shape: dict[str, Any]) -> None
     unshared = other.init(jax.random.key(0))
     logits, _ = mirrored_answer(env, other, unshared, features, 0)
     assert np.abs(logits - answer(other, unshared, features)[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_answers_and_shared_gradients_are_those_of_any_mlp(shape: dict[str, Any]) -> None:
+    env = hackmatrix.make(layout="tactical")
+    ours, other = (
+        make_network(env, NetworkConfig(symmetric=symmetric, hidden_dim=16, **shape))
+        for symmetric in (True, False)
+    )
+    params = randomised(ours, ours.init(jax.random.key(0)))
+    observations, _ = jax.vmap(env.reset)(jax.random.split(jax.random.key(2), 6))
+
+    def loss(network: Any, params: Any) -> Any:
+        logits, values, _ = network(params, encoded(network, observations))
+        return (logits[:, 3] + values).sum() / 100, (logits, values)
+
+    (got, got_gradient), (expected, gradient) = (
+        (answers, tied(ours, gradient))
+        for gradient, answers in (
+            jax.grad(partial(loss, network), has_aux=True)(params) for network in (ours, other)
+        )
+    )
+    close = partial(np.testing.assert_allclose, rtol=2e-3, atol=2e-3)
+    jax.tree.map(close, (got, got_gradient), (expected, gradient))
+
+
+def test_sums_that_do_not_fit_into_a_byte_are_kept_in_two() -> None:
+    class Integers:
+        scales = np.ones(Turned.feature_size, np.float32)
+        largest = np.full(Turned.feature_size, 100)
+
+        def __call__(self, observation: Any) -> jax.Array:
+            return jnp.full(Turned.feature_size, 100, jnp.int8)
+
+    env = Turned()
+    env.feature_integers = Integers()  # type: ignore[attr-defined]
+    network = make_network(env, NetworkConfig(symmetric=True, hidden_dim=8))
+    sums, differences = encoded(network, jnp.zeros((1, 2), jnp.int32))
+    assert sums.dtype == jnp.int16
+    assert sums.max() == 200
+    assert not differences.any()
 
 
 def test_first_weights_vary_as_much_as_those_of_any_mlp() -> None:
