@@ -132,7 +132,7 @@ class Symmetry:
 
 @dataclass(frozen=True, eq=False)
 class _Weights:
-    """How the weights of a layer of the trunk multiply sums over mirrored games.
+    """The weights of a layer of the trunk, as what multiplies sums over mirrored games.
 
     Only those of the first group of units are read: the others are copies.
     """
