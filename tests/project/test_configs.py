@@ -62,7 +62,19 @@ def test_a_tpu_trains_as_best_does_in_larger_batches() -> None:
     assert replace(tpu.network, dtype="float32") == best.network
     assert tpu.environment == best.environment
     assert tpu.run.tpu_cores == 4
-    assert tpu.ppo.batch_size // tpu.ppo.num_minibatches // 4 == 4_096  # docs/scaling.md
+    assert tpu.ppo.batch_size // tpu.ppo.num_minibatches == 4_096  # docs/scaling.md
+
+
+def test_a_gpu_trains_on_as_further_does_in_larger_batches() -> None:
+    gpu, further = (
+        resolve({}, read_config(CONFIGS / f"{name}.yaml"))[0] for name in ("further_gpu", "further")
+    )
+    other = "num_envs num_steps num_minibatches total_timesteps lr lr_schedule params_average"
+    assert replace(gpu.ppo, **{name: getattr(further.ppo, name) for name in other.split()}) == (
+        further.ppo
+    )
+    assert (gpu.network, gpu.environment) == (further.network, further.environment)
+    assert gpu.ppo.batch_size // gpu.ppo.num_minibatches == 4_096
 
 
 def test_a_name_means_a_file_of_the_package(

@@ -102,7 +102,7 @@ def test_the_agent_of_the_package_is_the_one_that_is_documented(
     about = json.loads((ROOT / "hackmatrix/agents/shipped/final_params.json").read_text())
     saved = about["config"]
     text = (DOCS / "learning.md").read_text()
-    *_, line = re.findall(r"hackmatrix (train --config further) --init-from \S+( --seed .*)", text)
+    (line,) = re.findall(r"hackmatrix (train --config further_gpu) --init-from \S+( --seed .*)", text)
     line = "".join(line)  # of the last of the runs
     monkeypatch.chdir(ROOT)
     assert main([*line.split(), "--print-config"]) == 0
@@ -110,10 +110,10 @@ def test_the_agent_of_the_package_is_the_one_that_is_documented(
     printed.write_text(capsys.readouterr().out)
     settings = read_config(printed)
     differing = {name for name, value in saved.items() if value != plain(settings[name])}
-    assert differing == {"tensorboard"}
+    assert differing == {"tensorboard", "save_interval_minutes"}
     run = f"seed {saved['seed']}, {saved['total_timesteps'] // 10**6}M steps"
     verified = (DOCS / "checkpoints.md").read_text()
-    assert f"The agent of the package (`--config further`, {run}" in verified
+    assert f"The agent of the package (`--config further_gpu`, {run}" in verified
     assert f"mean_return {about['evaluation']['mean_return']:.6g} in" in verified
 
 
