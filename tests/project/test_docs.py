@@ -102,7 +102,9 @@ def test_the_agent_of_the_package_is_the_one_that_is_documented(
     about = json.loads((ROOT / "hackmatrix/agents/shipped/final_params.json").read_text())
     saved = about["config"]
     text = (DOCS / "learning.md").read_text()
-    (line,) = re.findall(r"hackmatrix (train --config further_gpu) --init-from \S+( --seed .*)", text)
+    (line,) = re.findall(
+        r"hackmatrix (train --config further_gpu) --init-from \S+( --seed .*)", text
+    )
     line = "".join(line)  # of the last of the runs
     monkeypatch.chdir(ROOT)
     assert main([*line.split(), "--print-config"]) == 0
