@@ -113,13 +113,11 @@ def ground(seen: Records) -> Cells:
 def kept(tree: _Tree, number: dict[str, jax.Array]) -> _Tree:
     """The same values.
 
-    On CPUs they are written to memory once, instead of computed anew by each of their users. On
-    GPUs too, where XLA else takes three times as long to compile them.
+    On CPUs they are written to memory once, instead of computed anew by each of their users.
     """
     made: _Tree = lax.platform_dependent(
         tree,
         cpu=lambda tree: compute_once(number["stage"] > 0, lambda: tree),
-        cuda=lax.optimization_barrier,
         default=lambda tree: tree,
     )
     return made

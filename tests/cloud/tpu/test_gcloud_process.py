@@ -2,10 +2,12 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Thread, main_thread
+from traceback import walk_stack
 
 import pytest
 
@@ -39,7 +41,7 @@ def test_what_a_command_has_started_ends_with_it(way: str, tmp_path: Path) -> No
     script = f"setsid sleep 60 & echo $! > {started}.new; mv {started}.new {started}; wait"
 
     def interrupt() -> None:
-        until(started.exists)
+        until(lambda: started.exists() and "communicate" in functions_of(main_thread()))
         os.kill(os.getpid(), signal.SIGINT)
 
     gcloud = Gcloud(lambda _: None)
@@ -51,6 +53,12 @@ def test_what_a_command_has_started_ends_with_it(way: str, tmp_path: Path) -> No
             gcloud.run(["sh", "-c", script], timeout=60.0)
     child = int(started.read_text())
     until(lambda: not is_running(child))
+
+
+def functions_of(thread: Thread) -> list[str]:
+    """The names of the functions that a thread is in."""
+    frame = sys._current_frames()[thread.ident or 0]
+    return [frame.f_code.co_name for frame, _ in walk_stack(frame)]
 
 
 def until(holds: Callable[[], bool]) -> None:

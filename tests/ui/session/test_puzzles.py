@@ -34,13 +34,15 @@ def test_a_hundred_come_with_the_package_the_easiest_first() -> None:
     assert ratings == sorted(ratings)
 
 
+def is_puzzle(puzzle: Puzzle) -> bool:
+    best, second = sorted(puzzle.worth.values(), reverse=True)[:2]
+    says_all = [*puzzle.worth] == position(puzzle).valid_actions(len(puzzle.actions))
+    return says_all and best >= 0.4 and best - second >= 0.149  # as written, in three digits
+
+
 @pytest.mark.parametrize("puzzle", PUZZLES)
 def test_one_action_alone_keeps_the_chance_of_winning(puzzle: Puzzle) -> None:
-    tree = position(puzzle)
-    assert [*puzzle.worth] == tree.valid_actions(len(puzzle.actions))
-    best, second = sorted(puzzle.worth.values(), reverse=True)[:2]
-    assert best - second >= 0.149  # as written, in three digits
-    assert best >= 0.4
+    assert is_puzzle(puzzle)
 
 
 @pytest.mark.parametrize("puzzle", random.Random(0).sample(PUZZLES, 12))
@@ -99,11 +101,12 @@ def test_the_command_finds_puzzles_and_writes_a_file_that_can_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "puzzles.json"
-    command = ["puzzles", "--games", "2", "--seed", "20261124", "-o", str(file)]
-    assert main(command) == 0
-    assert "of 2 games" in capsys.readouterr().out
-    expected = {p for p in map(str, PUZZLES) if "episode=0" in p or "episode=1)" in p}
-    assert {str(puzzle) for puzzle in load(file)} == expected
+    assert main(["puzzles", "--games", "1", "--seed", "18", "-o", str(file)]) == 0
+    found = load(file)
+    assert f"{len(found)} puzzles of 1 games" in capsys.readouterr().out
+    assert found
+    assert all(map(is_puzzle, found))
+    assert {puzzle.game for puzzle in found} == {GameId(18)}
 
 
 def test_what_is_no_file_of_puzzles_is_refused(tmp_path: Path) -> None:
