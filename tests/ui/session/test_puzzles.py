@@ -12,6 +12,7 @@ from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.foresight.imagined import imagined
+from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.ui.session.puzzles import Puzzle, load
 from hackmatrix.ui.session.review import worth
 from hackmatrix.ui.session.session import Session
@@ -103,10 +104,13 @@ def test_the_command_finds_puzzles_and_writes_a_file_that_can_be_read(
     file = tmp_path / "puzzles.json"
     assert main(["puzzles", "--games", "1", "--seed", "18", "-o", str(file)]) == 0
     found = load(file)
-    assert f"{len(found)} puzzles of 1 games" in capsys.readouterr().out
-    assert found
+    assert "2 puzzles of 1 games" in capsys.readouterr().out
     assert all(map(is_puzzle, found))
-    assert {puzzle.game for puzzle in found} == {GameId(18)}
+    assert [(puzzle.game, len(puzzle.actions)) for puzzle in found] == [
+        (GameId(18), 155),
+        (GameId(18), 194),
+    ]
+    assert {ACTION_NAMES[puzzle.solution] for puzzle in found} == {"RESET"}
 
 
 def test_what_is_no_file_of_puzzles_is_refused(tmp_path: Path) -> None:
