@@ -35,11 +35,11 @@ class EnvironmentConfig:
         at_least=1,
         at_most=2**31 - 1,
     )
-    reward: Literal["game", "progress", "stages", "win", "score"] = option(
+    reward: Literal["game", "progress", "stages", "programs", "win", "score"] = option(
         "game",
-        "reward to train with, the objective: the game's own; progress through its stages, or that "
-        "without pay for what is left over; the chance of winning, or that times win_worth + "
-        "score. Evaluations always show the game's",
+        "reward to train with, the objective: the game's own; progress through its stages; that "
+        "without pay for what is left over, or with pay for programs owned; the chance of winning, "
+        "or that times win_worth + score. Evaluations always show the game's",
         aliases=("objective",),
     )
     win_worth: float = option(

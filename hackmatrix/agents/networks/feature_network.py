@@ -41,6 +41,7 @@ class FeatureNetwork:
         self.reads_features = reads_features
         self.module = module
         self.symmetry = symmetry
+        self.sharing = None if symmetry is None else symmetry.sharing
         self.features = (
             _features(env, sparse=reads_features)
             if symmetry is None
@@ -58,11 +59,9 @@ class FeatureNetwork:
         features = jnp.zeros((1, self._feature_size))
         if self.symmetry is None:
             return self.module.init(key, features)
-        return self.symmetry.initial(self.module.init(key, self.symmetry.features(features)))
-
-    def tied(self, params: PyTree) -> PyTree:
-        """The nearest params, or gradients, with equal weights where they are shared."""
-        return params if self.symmetry is None else self.symmetry.tied(params)
+        sharing = self.symmetry.sharing
+        params = self.module.init(key, self.symmetry.features(features))
+        return sharing.whole(sharing.independent(params))
 
     def initial_carry(self, num_games: int) -> PyTree:
         """The empty tree: this network has no carry."""

@@ -1,7 +1,8 @@
 """The interface of networks for the learner and the players, and the function that makes one."""
 
 import importlib
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,17 @@ from hackmatrix.environments.user_code import told_as
 Array = jax.Array
 
 
+class Sharing(NamedTuple):
+    """How all params of a network follow from the independent ones.
+
+    Both are trees of the same structure; of some arrays the independent part is smaller.
+    """
+
+    independent: Callable[[PyTree], PyTree]  # from all params
+    whole: Callable[[PyTree], PyTree]  # from the independent ones
+    copies: Callable[[PyTree], PyTree]  # of each number of an independent array: ints
+
+
 class Network(Protocol):
     """Maps the observations of B games to logits and values.
 
@@ -24,8 +36,8 @@ class Network(Protocol):
     of the observations, and the network is called with it. A recurrent one may have a method
     `unroll(params, observations, starts, carry)`, which returns logits [T, B, A] and values [T, B]
     of sequences and is called instead of the function below, to compute for all steps at once what
-    does not depend on the carry. One that shares weights may have a method `tied(params)`, which
-    returns the nearest params in which they are equal: every gradient goes through it.
+    does not depend on the carry. One that shares weights says by `sharing` which are independent:
+    these alone are learned.
 
     Attributes:
         num_actions: that of the environment.
@@ -130,10 +142,14 @@ def encoded(network: Network, observations: PyTree) -> PyTree:
     return observations if encode is None else encode(observations)
 
 
-def tied(network: Network, params: PyTree) -> PyTree:
-    """The nearest params, or gradients, in which weights are equal that the network shares."""
-    rule = getattr(network, "tied", None)
-    return params if rule is None else rule(params)
+def sharing_of(network: Network) -> Sharing:
+    """How a network's params follow from independent ones; unless it says otherwise, all are."""
+    ours: Sharing | None = getattr(network, "sharing", None)
+    return ours or Sharing(_same, _same, lambda params: jax.tree.map(lambda _: 1, params))
+
+
+def _same(params: PyTree) -> PyTree:
+    return params
 
 
 def restarted(network: Network, carry: PyTree, starts: Array) -> PyTree:
@@ -181,12 +197,9 @@ class ChanceNetwork:
         self.num_actions = network.num_actions
         self.recurrent = network.recurrent
         self.reads_features = network.reads_features
+        self.sharing = sharing_of(network)
         self.init = network.init
         self.initial_carry = network.initial_carry
-
-    def tied(self, params: PyTree) -> PyTree:
-        """See the function `tied`."""
-        return tied(self._network, params)
 
     def encode(self, observations: PyTree) -> PyTree:
         """The observations as the network reads them."""

@@ -1,7 +1,6 @@
 """Networks that answer a mirrored game with the mirrored answer."""
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from flax import struct
 from jax.typing import DTypeLike
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
+from hackmatrix.agents.networks.network import Sharing
 from hackmatrix.agents.networks.orbits import Orbits, signed_sum
 from hackmatrix.agents.networks.products import product
 from hackmatrix.core.errors import UserError
@@ -33,8 +33,7 @@ class Symmetry:
     With R reflections, the units of a layer are 2^R groups, which a reflection swaps in pairs, so
     that each unit has a twin in every mirrored game. A network is equivariant where all weights
     between twins are equal (Ravanbakhsh et al. 2017, https://arxiv.org/abs/1702.08389); its params
-    are those of an `mlp` like any other. It starts with equal weights, and each gradient is made
-    equal, which is that with respect to the weights that are shared.
+    are those of any `mlp`. The weights of the first group of units are learned, the others follow.
 
     The trunk's products are taken in the basis of the group's characters, in which an equivariant
     matrix is block diagonal (Cohen and Welling 2016, https://arxiv.org/abs/1612.08498, section 2):
@@ -69,6 +68,7 @@ class Symmetry:
         self._layers = [
             _layers(*ways, config.num_layers) for ways in zip(*reflections, units, strict=True)
         ]
+        self._heads = _heads(config.num_layers)
         self._features = Orbits(reflections.features)
         self._units = Orbits(np.array(units))
         self._first, self._later = (
@@ -106,28 +106,46 @@ class Symmetry:
         """The input of a later layer, from the outputs of the one before, float32[..., H]."""
         return Sums(self._units.components(hidden), self._later)
 
-    def initial(self, params: PyTree) -> PyTree:
-        """Params of equal weights from random ones, with the same variance."""
-        gain = math.sqrt(self._groups)
+    @property
+    def sharing(self) -> Sharing:
+        """The weights of the first group of units are independent, and so are the heads' biases."""
+        return Sharing(self._independent, self._whole, self._copies)
 
-        def scaled(path: Any, array: Array) -> Array:
-            return gain * array if path[-1].key == "kernel" else array
+    def _independent(self, params: PyTree) -> PyTree:
+        def first(path: Any, array: Array) -> Array:
+            axis = self._axis_of_units(path)
+            size = self._width // self._groups
+            return array if axis is None else jax.lax.slice_in_dim(array, 0, size, axis=axis)
 
-        return jax.tree_util.tree_map_with_path(scaled, self.tied(params))
+        return jax.tree_util.tree_map_with_path(first, params)
 
-    def tied(self, params: PyTree) -> PyTree:
-        """The nearest params, or gradients, in which the weights of twins are equal.
-
-        They are means over all mirrored networks.
-        """
+    def _whole(self, weights: PyTree) -> PyTree:
         for layers in self._layers:
 
-            def mean(path: Any, array: Array, layers: dict[str, _Axes] = layers) -> Array:
-                axes = layers[path[-2].key][-array.ndim :]
-                return (array + _mirrored(array, axes)) / 2
+            def doubled(path: Any, array: Array, layers: dict[str, _Axes] = layers) -> Array:
+                axis = self._axis_of_units(path)
+                axes = list(layers[path[-2].key][-array.ndim :])
+                if axis is None:
+                    return (array + _mirrored(array, axes)) / 2
+                axes[axis] = None  # the twins follow
+                return jnp.concatenate([array, _mirrored(array, axes)], axis=axis)
 
-            params = jax.tree_util.tree_map_with_path(mean, params)
-        return params
+            weights = jax.tree_util.tree_map_with_path(doubled, weights)
+        return weights
+
+    def _copies(self, weights: PyTree) -> PyTree:
+        def number(path: Any, array: Array) -> int:
+            del array
+            return 1 if self._axis_of_units(path) is None else self._groups
+
+        return jax.tree_util.tree_map_with_path(number, weights)
+
+    def _axis_of_units(self, path: Any) -> int | None:
+        """The axis of an array of params that runs over units, each group of them the same."""
+        layer, name = (key.key for key in path[-2:])
+        if layer not in self._heads:
+            return -1
+        return 0 if name == "kernel" else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,14 +203,22 @@ def _layers(
     """The inputs and outputs of each layer, by its name in the params of `mlp.ActorCritic`."""
     trunk = {f"Dense_{number}": (units, units) for number in range(1, num_layers)}
     norms = {f"LayerNorm_{number}": (units,) for number in range(num_layers)}
-    heads: dict[str, _Axes] = {
-        f"Dense_{num_layers}": (units, actions),
-        f"Dense_{num_layers + 1}": (units, None),
+    logits, value = _heads(num_layers)
+    return {
+        "Dense_0": (features, units),
+        **trunk,
+        **norms,
+        logits: (units, actions),
+        value: (units, None),
     }
-    return {"Dense_0": (features, units), **trunk, **norms, **heads}
 
 
-def _mirrored(array: Array, axes: _Axes) -> Array:
+def _heads(num_layers: int) -> tuple[str, str]:
+    """The names of the layers for logits and value."""
+    return f"Dense_{num_layers}", f"Dense_{num_layers + 1}"
+
+
+def _mirrored(array: Array, axes: Sequence[np.ndarray | None]) -> Array:
     for axis, indices in enumerate(axes):
         if indices is not None:
             array = jnp.take(array, indices, axis=axis)

@@ -70,6 +70,9 @@ class Engine(Protocol):
     def stage(self, game: Any) -> Array:
         """int32, 1..8."""
 
+    def programs_owned(self, game: Any) -> Array:
+        """int32, 0..23."""
+
     def from_state(self, game: State) -> Any:
         """Games with any leading axes, from those of the JAX engine."""
 

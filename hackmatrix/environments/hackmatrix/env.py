@@ -108,7 +108,7 @@ class HackMatrixEnv:
             max_episode_steps: actions after which an episode is truncated; None for no limit.
             auto_reset: whether `step` starts the next game when one ends.
             reward: "game", or one of `training_reward.py` to train with: "progress", "stages",
-                "win" or "score".
+                "programs", "win" or "score".
             engine: "jax", "native" (on CPUs), "python" (the slow one that one reads), or "auto":
                 native on CPUs if it is there, else JAX. They differ in speed and in how they keep a
                 state, and in no result but the last bit of "progress" in Python.
@@ -198,7 +198,7 @@ class HackMatrixEnv:
             kept=self.games.IS_TRACED,
             max_episode_steps=self.max_episode_steps,
             auto_reset=self.auto_reset,
-            progress=self.reward in ("progress", "stages"),
+            progress=self.reward in ("progress", "stages", "programs"),
         )
 
     @cached_property
@@ -253,7 +253,9 @@ class HackMatrixEnv:
             raise UserError(f"step takes one integer as action, got {action.dtype}{action.shape}")
         record, after, paid, terminated, truncated, info = self._step(state, action)
         takes_it = info["episode_length"] > state.episode_length  # else it was over before
-        reward = trained_on(self.reward, paid, takes_it & terminated, info, self.win_worth)
+        programs = self.games.programs_owned(state.game)
+        ended = takes_it & terminated
+        reward = trained_on(self.reward, paid, ended, info, self.win_worth, programs)
         final = self._shown(info["final_observation"])
         info |= {"final_observation": final}
         return self._shown(record), after, reward, terminated, truncated, info

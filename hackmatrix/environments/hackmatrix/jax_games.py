@@ -125,6 +125,11 @@ def stage(game: State) -> Array:
     return game.stage
 
 
+def programs_owned(game: State) -> Array:
+    """int32, 0..23."""
+    return jax.lax.population_count(game.owned).astype(jnp.int32)
+
+
 def from_state(game: State) -> State:
     """The game as this engine has it."""
     return game

@@ -23,6 +23,7 @@ NAME = "native"
 IS_TRACED = False
 _FIELDS: Any = STATE.fields
 _STAGE = _FIELDS["stage"][1]  # its byte
+_OWNED = _FIELDS["position"][1] + _FIELDS["position"][0].fields["owned"][1]  # the first of 4
 
 
 def new_games(stream: Array, episode: Array) -> tuple[Array, EnvState]:
@@ -97,6 +98,12 @@ def with_saved(game: Games, of: Games) -> Games:
 def stage(game: Games) -> Array:
     """int32, 1..8."""
     return game.states[..., _STAGE].astype(jnp.int32)
+
+
+def programs_owned(game: Games) -> Array:
+    """int32, 0..23."""
+    bits = jax.lax.population_count(game.states[..., _OWNED : _OWNED + 4])
+    return jnp.sum(bits, axis=-1, dtype=jnp.int32)
 
 
 def from_state(game: State) -> Games:

@@ -6,6 +6,8 @@ pay; everything else is a change of a potential (Ng et al. 1999), so no cycle of
 would repeat anything that is paid for being done. But a potential that is kept at the end pays
 after all: 20 credits, 20 energy and 3 data siphons as much as 1.65 stages. In `stages` it is paid
 back with the last action, so that without a discount only stages, the win and death count.
+In `programs` programs owned have a potential too, so that a learner looks for them before it knows
+what they are for.
 
 `win` and `score` are the outcome alone: the chance of winning, or that times what a win is worth.
 A potential would change nothing there: with a value of the same return, advantages are the same
@@ -24,7 +26,9 @@ from hackmatrix.game.rules.training_reward import (
     DEATH,
     HOARD,
     HP,
+    MAX_PROGRAMS,
     MAX_SIPHONS,
+    PROGRAM,
     RESOURCE,
     SIPHON,
     STAGE,
@@ -35,19 +39,31 @@ _SCORE_GAIN = REWARD_PARTS.index("score_gain")
 
 
 def trained_on(
-    reward: str, paid: jax.Array, ended: jax.Array, info: dict[str, jax.Array], win_worth: float
+    reward: str,
+    paid: jax.Array,
+    ended: jax.Array,
+    info: dict[str, jax.Array],
+    win_worth: float,
+    programs_before: jax.Array,
 ) -> jax.Array:
     """float32[]: one of `TRAINING_REWARDS` for a step of a game.
 
     Args:
         reward: its name.
-        paid: float32[], what the engine paid: `progress` for `stages`, else that reward itself.
+        paid: float32[], what the engine paid: `progress` for `stages` and `programs`, else that
+            reward itself.
         ended: bool[], whether the game ended by this step.
         info: of the step.
         win_worth: points of score that a win alone is worth to `score`.
+        programs_before: int32[], owned before the step.
     """
     if reward == "stages":
         return paid - jnp.where(ended, potential(info["final_observation"]), 0.0)
+    if reward == "programs":
+        before, after = (
+            jnp.minimum(owned, MAX_PROGRAMS) for owned in (programs_before, info["programs_owned"])
+        )
+        return paid + PROGRAM * (after - before)
     won = (ended & info["won"]).astype(jnp.float32)
     if reward == "win":
         return won

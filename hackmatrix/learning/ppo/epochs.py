@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from hackmatrix.agents.networks.network import Network, tied, unroll
+from hackmatrix.agents.networks.network import Network, sharing_of, unroll
 from hackmatrix.core.devices import mesh
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.learning.ppo import anomalies
@@ -65,15 +65,20 @@ class Stop(NamedTuple):
     above: Any  # float32[]
 
 
-def clip_by_global_norm(max_norm: Any) -> optax.GradientTransformation:
-    """Scales gradients down to a global norm of at most `max_norm`, an input of the program.
+Norm = Callable[[PyTree], Array]  # of gradients, float32[]
+
+
+def clip_by_global_norm(
+    max_norm: Any, norm_of: Norm = optax.tree.norm
+) -> optax.GradientTransformation:
+    """Scales gradients down to a norm of at most `max_norm`, an input of the program.
 
     That of optax wants a Python number where params have several dtypes.
     """
 
     def clip(grads: PyTree, params: PyTree | None) -> PyTree:
         del params
-        norm = optax.tree.norm(grads)
+        norm = norm_of(grads)
 
         def clipped(grad: Array) -> Array:
             scaled = grad / norm.astype(grad.dtype) * jnp.asarray(max_norm, grad.dtype)
@@ -121,7 +126,7 @@ def gradient_steps(
         network_params: maps the learned params to those that the network is applied with.
         loss: of this device's share of a minibatch.
         losses: parts of the loss that are searched for NaN and infinity.
-        optimizer: makes gradients into directions.
+        optimizer: makes gradients of the independent weights into directions.
         measures_advantages: whether the loss reads `Batch.advantages`. They are measured once an
             epoch, so that devices need not wait for each other twice more in each gradient step.
         scalars_of: makes what is measured of the parts of the loss, means over all devices.
@@ -132,9 +137,10 @@ def gradient_steps(
     num_envs = batch.samples.action.size // config.num_steps
     shares = Shares.of(config, num_envs, recurrent=network.recurrent)
     first_group = mesh.first_index(shares.num_groups)
+    sharing, norm = sharing_of(network), norm_with_copies(network)
 
     def objective(params: PyTree, minibatch: _Minibatch) -> tuple[Array, Scalars]:
-        return loss(network_params(params), minibatch.of(batch))
+        return loss(network_params(sharing.whole(params)), minibatch.of(batch))
 
     def gradient(params: PyTree, minibatch: _Minibatch) -> tuple[PyTree, Scalars]:
         (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, minibatch)
@@ -142,8 +148,8 @@ def gradient_steps(
 
     def step(weights: Weights, minibatches: _Minibatch) -> tuple[Weights, tuple[Scalars, Array]]:
         grads, parts = mesh.pmean(_mean_over_minibatches(gradient, weights.params, minibatches))
-        grads = tied(network, grads)
-        scalars = scalars_of(parts) | {"grad_norm": optax.tree.norm(grads)}
+        grads = jax.tree.map(lambda grad, n: grad / n, grads, sharing.copies(grads))
+        scalars = scalars_of(parts) | {"grad_norm": norm(grads)}
         directions, opt_state = optimizer.update(grads, weights.opt_state, weights.params)
         params = jax.tree.map(
             lambda p, d: (p - rate * d).astype(p.dtype), weights.params, directions
@@ -164,6 +170,7 @@ def gradient_steps(
         weights, (scalars, found) = jax.lax.scan(step, weights, minibatches)
         return weights, (jax.tree.map(jnp.mean, scalars), found)
 
+    weights = _converted(weights, sharing.independent)
     numbers = jnp.arange(config.update_epochs)
     if stop is None:
         weights, (scalars, found) = jax.lax.scan(epoch, weights, numbers)
@@ -171,7 +178,32 @@ def gradient_steps(
     else:
         weights, scalars, found = _until(stop, epoch, weights, numbers)
     scalars |= {"explained_variance": _explained_variance(batch.samples)}
-    return Learned(weights, scalars, found.reshape(-1))
+    return Learned(_converted(weights, sharing.whole), scalars, found.reshape(-1))
+
+
+def _converted(weights: Weights, convert: Callable[[PyTree], PyTree]) -> Weights:
+    """Params converted, and with them what the optimizer keeps for each of them."""
+    structure = str(jax.tree.structure(weights.params))
+
+    def like_params(tree: PyTree) -> bool:
+        return str(jax.tree.structure(tree)) == structure
+
+    def converted(tree: PyTree) -> PyTree:
+        return convert(tree) if like_params(tree) else tree
+
+    opt_state = jax.tree.map(converted, weights.opt_state, is_leaf=like_params)
+    return Weights(convert(weights.params), opt_state)
+
+
+def norm_with_copies(network: Network) -> Norm:
+    """The norm of the gradients of all weights, from those of the independent ones."""
+    copies = sharing_of(network).copies
+
+    def norm(grads: PyTree) -> Array:
+        squares = jax.tree.map(lambda g, n: n * jnp.sum(g**2), grads, copies(grads))
+        return jnp.sqrt(optax.tree.sum(squares))
+
+    return norm
 
 
 def _until(

@@ -19,7 +19,7 @@ from hackmatrix.agents.search.rollouts import Settings, improved
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.learning.ppo.algorithm import Choice, Learned, Position, Scalars, Weights
-from hackmatrix.learning.ppo.epochs import Batch, answers, gradient_steps
+from hackmatrix.learning.ppo.epochs import Batch, answers, gradient_steps, norm_with_copies
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.setup import Task
@@ -106,5 +106,5 @@ def learn(
             ent_coef=hyper.entropy_coef(keys.update),
         ),
         losses=LOSSES,
-        optimizer=optimizer(hyper.max_grad_norm),
+        optimizer=optimizer(hyper.max_grad_norm, norm_with_copies(task.network)),
     )

@@ -24,7 +24,14 @@ from hackmatrix.agents.networks.network import Network
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
 from hackmatrix.learning.ppo.algorithm import Choice, Learned, Position, Scalars, Weights
-from hackmatrix.learning.ppo.epochs import Batch, answers, clip_by_global_norm, gradient_steps
+from hackmatrix.learning.ppo.epochs import (
+    Batch,
+    Norm,
+    answers,
+    clip_by_global_norm,
+    gradient_steps,
+    norm_with_copies,
+)
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
 from hackmatrix.learning.ppo.setup import Task
@@ -52,9 +59,9 @@ METRICS = (
 )
 
 
-def optimizer(max_grad_norm: Any) -> optax.GradientTransformation:
+def optimizer(max_grad_norm: Any, norm: Norm = optax.tree.norm) -> optax.GradientTransformation:
     """Rectified Adam after clipping by global norm; the learning rate is applied by `learn`."""
-    return optax.chain(clip_by_global_norm(max_grad_norm), optax.scale_by_radam())
+    return optax.chain(clip_by_global_norm(max_grad_norm, norm), optax.scale_by_radam())
 
 
 def choose(
@@ -117,7 +124,7 @@ def learn(
         network_params,
         loss=partial(loss, network=task.network),
         losses=LOSSES,
-        optimizer=optimizer(hyper.max_grad_norm),
+        optimizer=optimizer(hyper.max_grad_norm, norm_with_copies(task.network)),
     )
     epsilon = {"epsilon": hyper.epsilon(keys.update)}
     return learned._replace(scalars=learned.scalars | epsilon)

@@ -15,10 +15,12 @@ from hackmatrix.environments.interface.metric import Metric
 from hackmatrix.learning.ppo.algorithm import Choice, Learned, Position, Scalars, Weights
 from hackmatrix.learning.ppo.epochs import (
     Batch,
+    Norm,
     Stop,
     answers,
     clip_by_global_norm,
     gradient_steps,
+    norm_with_copies,
 )
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
@@ -38,9 +40,9 @@ _SURE = 1e-6  # chances nearer to 0 or 1 are not told apart: their logarithms ar
 _OF_RANDOM_PLAY = "entropy_of_random_play"  # one of the parts of a loss
 
 
-def optimizer(max_grad_norm: Any) -> optax.GradientTransformation:
+def optimizer(max_grad_norm: Any, norm: Norm = optax.tree.norm) -> optax.GradientTransformation:
     """Adam with eps 1e-5 after clipping by global norm; the learning rate is applied by `learn`."""
-    return optax.chain(clip_by_global_norm(max_grad_norm), optax.scale_by_adam(eps=1e-5))
+    return optax.chain(clip_by_global_norm(max_grad_norm, norm), optax.scale_by_adam(eps=1e-5))
 
 
 def choose(
@@ -143,7 +145,7 @@ def learn(
         ),
         losses=LOSSES,
         measures_advantages=True,
-        optimizer=optimizer(hyper.max_grad_norm),
+        optimizer=optimizer(hyper.max_grad_norm, norm_with_copies(task.network)),
         scalars_of=_scalars,
         stop=None if config.target_kl is None else Stop("approx_kl", hyper.target_kl),
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from hackmatrix.agents.networks.algorithms import PPO
 from hackmatrix.agents.networks.architectures import NetworkConfig
-from hackmatrix.agents.networks.network import Network, tied
+from hackmatrix.agents.networks.network import Network, sharing_of
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.config import EnvironmentConfig
 from hackmatrix.environments.registry import environment_id
@@ -105,14 +105,16 @@ def check_shapes(
             )
 
 
-def check_tied(network: Network, params: Any, path: Path) -> None:
+def check_shared(network: Network, params: Any, path: Path) -> None:
     """Checks that params have equal weights where the network shares them.
 
     Raises:
         UserError: they have not, as the network that learned them is not symmetric.
     """
-    is_close = partial(np.allclose, rtol=1e-3, atol=1e-5)  # but for rounding
-    if not jax.tree.all(jax.tree.map(is_close, params, tied(network, params))):
+    sharing = sharing_of(network)
+    shared = sharing.whole(sharing.independent(params))
+    is_close = partial(np.allclose, rtol=1e-3, atol=1e-5)  # averages may be rounded apart
+    if not jax.tree.all(jax.tree.map(is_close, params, shared)):
         raise UserError(f"{path}: was trained without --symmetric; leave it off")
 
 

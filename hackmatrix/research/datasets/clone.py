@@ -16,7 +16,7 @@ from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.keys import Purpose, key_for
-from hackmatrix.learning.run.compatibility import check_exported, check_shapes, check_tied
+from hackmatrix.learning.run.compatibility import check_exported, check_shapes, check_shared
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.datasets.folder import DataSet, known_environment
 from hackmatrix.research.datasets.jax_replay import Batch, Replayer, data_environment
@@ -102,7 +102,7 @@ def _first_params(network: Network, config: TrainConfig, seed: int) -> PyTree:
     exported = load_params(path)
     check_exported(exported, config, any_value=True)
     check_shapes(shapes_by_name(exported.params), shapes_by_name(made), path)
-    check_tied(network, exported.params, path)
+    check_shared(network, exported.params, path)
     return jax.tree.map(lambda like, x: jnp.asarray(x, like.dtype), made, exported.params)
 
 

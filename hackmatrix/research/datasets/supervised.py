@@ -9,7 +9,7 @@ import numpy as np
 import optax
 
 from hackmatrix.agents.networks import distribution
-from hackmatrix.agents.networks.network import Network, tied
+from hackmatrix.agents.networks.network import Network, sharing_of
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.learning.ppo.seeds import are_finite
@@ -63,12 +63,13 @@ def learn(
     Raises:
         UserError: the params became NaN or infinite.
     """
-    count = len(lessons.mask)
+    sharing, count = sharing_of(network), len(lessons.mask)
     steps = count // batch
     adam = optax.chain(
         optax.clip_by_global_norm(_LARGEST_NORM),
         optax.adam(optax.linear_schedule(lr, 0, epochs * steps), eps=1e-5),
     )
+    params = sharing.independent(params)
     state, rng = adam.init(params), np.random.default_rng(seed)
     losses = Loss(jnp.zeros(()), jnp.zeros(()))
     for _ in range(epochs):
@@ -76,7 +77,7 @@ def learn(
         params, state, losses = _epoch(network, adam, params, state, lessons, order)
     if not are_finite(params):
         raise UserError(f"--lr {lr:g}: the params became NaN or infinite; take a smaller one")
-    return params, losses
+    return sharing.whole(params), losses
 
 
 def loss(network: Network, params: PyTree, lessons: Lessons) -> Loss:
@@ -98,7 +99,7 @@ def _epoch(
     order: Array,
 ) -> tuple[PyTree, optax.OptState, Loss]:
     def objective(params: PyTree, some: Lessons) -> tuple[Array, Loss]:
-        parts = loss(network, params, some)
+        parts = loss(network, sharing_of(network).whole(params), some)
         return parts.divergence + parts.value, parts
 
     def step(
@@ -107,7 +108,7 @@ def _epoch(
         params, state = carry
         some = jax.tree.map(lambda x: x[indices], lessons)
         gradient, parts = jax.grad(objective, has_aux=True)(params, some)
-        changes, state = adam.update(tied(network, gradient), state, params)
+        changes, state = adam.update(gradient, state, params)
         return (optax.apply_updates(params, changes), state), parts
 
     (params, state), losses = jax.lax.scan(step, (params, state), order)

@@ -7,16 +7,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import probe_environments as probes
 import pytest
 from small_runs import run_of
 
 import hackmatrix
 from hackmatrix.agents.networks.architectures import NetworkConfig
-from hackmatrix.agents.networks.network import encoded, make_network, tied
+from hackmatrix.agents.networks.network import encoded, make_network, sharing_of
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Reflections
+from hackmatrix.learning.ppo.epochs import norm_with_copies
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
 
@@ -53,7 +55,12 @@ def randomised(network: Any, params: Any) -> Any:
     leaves, structure = jax.tree.flatten(params)
     keys = jax.random.split(jax.random.key(9), len(leaves))
     noise = [jax.random.normal(key, x.shape) for key, x in zip(keys, leaves, strict=True)]
-    return tied(network, jax.tree.unflatten(structure, noise))
+    return shared(network, jax.tree.unflatten(structure, noise))
+
+
+def shared(network: Any, params: Any) -> Any:
+    sharing = sharing_of(network)
+    return sharing.whole(sharing.independent(params))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -87,14 +94,24 @@ def test_answers_and_shared_gradients_are_those_of_any_mlp(shape: dict[str, Any]
         logits, values, _ = network(params, encoded(network, observations))
         return (logits[:, 3] + values).sum() / 100, (logits, values)
 
-    (got, got_gradient), (expected, gradient) = (
-        (answers, tied(ours, gradient))
-        for gradient, answers in (
-            jax.grad(partial(loss, network), has_aux=True)(params) for network in (ours, other)
-        )
-    )
+    sharing = sharing_of(ours)
+
+    def of(network: Any) -> Any:
+        def objective(weights: Any) -> Any:
+            return loss(network, sharing.whole(weights))
+
+        return jax.grad(objective, has_aux=True)(sharing.independent(params))
+
+    (got_gradient, got), (gradient, expected) = map(of, (ours, other))
     close = partial(np.testing.assert_allclose, rtol=2e-3, atol=2e-3)
     jax.tree.map(close, (got, got_gradient), (expected, gradient))
+
+
+def test_a_gradient_of_independent_weights_has_the_norm_of_all() -> None:
+    network = make_network(Turned(), NetworkConfig(symmetric=True, hidden_dim=8))
+    params = randomised(network, network.init(jax.random.key(0)))
+    norm = norm_with_copies(network)(sharing_of(network).independent(params))
+    np.testing.assert_allclose(norm, optax.tree.norm(params), rtol=1e-6)
 
 
 def test_sums_that_do_not_fit_into_a_byte_are_kept_in_two() -> None:
@@ -130,8 +147,7 @@ def test_weights_stay_equal_while_a_network_learns(tmp_path: Path) -> None:
     run_of(tmp_path, env=Turned(), symmetric=True, params_average=0.5)
     params = load_policy(tmp_path / "mine" / "final_params.npz").params
     network = make_network(Turned(), NetworkConfig(symmetric=True, hidden_dim=8, num_layers=1))
-    close = partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-6)
-    jax.tree.map(close, params, tied(network, params))
+    jax.tree.map(np.testing.assert_array_equal, params, shared(network, params))
     assert np.any(params["params"]["Dense_0"]["bias"])  # 0 at first
 
 

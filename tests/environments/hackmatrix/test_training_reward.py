@@ -105,7 +105,8 @@ def test_an_unknown_reward_is_refused() -> None:
     with pytest.raises(UserError, match="win_worth must be above 0, got 0"):
         hackmatrix.make(reward="score", win_worth=0)
     with pytest.raises(
-        UserError, match="reward must be one of game, progress, stages, win, score, got 'x'"
+        UserError,
+        match="reward must be one of game, progress, stages, programs, win, score, got 'x'",
     ):
         hackmatrix.make(reward="x")
 
@@ -119,6 +120,32 @@ def test_siphoning_pays_what_it_brings_less_the_siphon() -> None:
     assert float(step.reward) == pytest.approx(-0.15 + 0.03 * gained)
 
 
+BELOW_A_PROGRAM = """
+    .. .. .. .. .. X.
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    .. .. .. .. .. ..
+    P. .. .. .. .. ..
+    .@ .. .. .. .. ..
+    player credits 3 energy 1 siphons 1
+    owned {owned}
+"""
+
+
+@pytest.mark.parametrize(
+    "engine", ["native", "python", pytest.param("jax", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize(("owned", "worth"), [("UNDO", 0.3), ("UNDO WAIT ROW COL", 0.0)])
+def test_programs_up_to_the_fourth_are_worth_something(
+    engine: str, owned: str, worth: float
+) -> None:
+    env = hackmatrix.make(reward="programs", engine=engine)
+    start = env.from_text(BELOW_A_PROGRAM.format(owned=owned))
+    _, _, paid, *_, info = env.step(None, start, jnp.int32(SIPHON))
+    assert info["programs_owned"] == len(owned.split()) + 1
+    assert paid == pytest.approx(-0.15 + worth)  # less the siphon
+
+
 AT_THE_LAST_EXIT = """
     .. .. .. .. .@ X.
     .. .. .. .. .. ..
@@ -128,6 +155,7 @@ AT_THE_LAST_EXIT = """
     .. .. .. .. .. ..
     stage 8
     player credits 30 energy 1 siphons 2 score 5 hp 2
+    owned PUSH
 """
 BESIDE_DEATH = """
     .. .. .. .. .. X.
@@ -138,6 +166,7 @@ BESIDE_DEATH = """
     .@ .. .. .. .. ..
     stage 3
     player credits 4 energy 1 siphons 1 score 5 hp 1
+    owned PUSH
 """
 
 
@@ -149,6 +178,7 @@ BESIDE_DEATH = """
         ("progress", 6.3, -1.3),
         # what is held is paid back: 3 hp, 20 credits, 1 energy, 2 siphons; 4 credits, 1 energy, 1
         ("stages", 6.3 - 0.9 - 0.63 - 0.3, -1.3 - 0.15 - 0.15),
+        ("programs", 6.3, -1.3),  # as no program is won or lost
         ("win", 1, 0),
         # points are paid when they are won, and paid back by a defeat
         ("score", 1, -5 / 10),
