@@ -16,7 +16,7 @@ Array = jax.Array
 
 
 class Sharing(NamedTuple):
-    """How all params of a network follow from the independent ones.
+    """The relation of all params of a network to the independent ones.
 
     Both are trees of the same structure; of some arrays the independent part is smaller.
     """
@@ -143,7 +143,7 @@ def encoded(network: Network, observations: PyTree) -> PyTree:
 
 
 def sharing_of(network: Network) -> Sharing:
-    """How a network's params follow from independent ones; unless it says otherwise, all are."""
+    """The sharing of a network; unless it has one, all of its params are independent."""
     ours: Sharing | None = getattr(network, "sharing", None)
     return ours or Sharing(_same, _same, lambda params: jax.tree.map(lambda _: 1, params))
 
