@@ -59,9 +59,8 @@ class FeatureNetwork:
         features = jnp.zeros((1, self._feature_size))
         if self.symmetry is None:
             return self.module.init(key, features)
-        sharing = self.symmetry.sharing
         params = self.module.init(key, self.symmetry.features(features))
-        return sharing.whole(sharing.independent(params))
+        return self.symmetry.sharing.shared(params)
 
     def initial_carry(self, num_games: int) -> PyTree:
         """The empty tree: this network has no carry."""

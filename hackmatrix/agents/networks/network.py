@@ -25,6 +25,10 @@ class Sharing(NamedTuple):
     whole: Callable[[PyTree], PyTree]  # from the independent ones
     copies: Callable[[PyTree], PyTree]  # of each number of an independent array: ints
 
+    def shared(self, params: PyTree) -> PyTree:
+        """All params with the independent ones of `params`."""
+        return self.whole(self.independent(params))
+
 
 class Network(Protocol):
     """Maps the observations of B games to logits and values.

@@ -183,10 +183,10 @@ def gradient_steps(
 
 def _converted(weights: Weights, convert: Callable[[PyTree], PyTree]) -> Weights:
     """Params converted, and with them what the optimizer keeps for each of them."""
-    structure = str(jax.tree.structure(weights.params))
+    structure: Any = jax.tree.structure(weights.params)
 
     def like_params(tree: PyTree) -> bool:
-        return str(jax.tree.structure(tree)) == structure
+        return bool(structure == jax.tree.structure(tree))
 
     def converted(tree: PyTree) -> PyTree:
         return convert(tree) if like_params(tree) else tree

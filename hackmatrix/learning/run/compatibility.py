@@ -111,8 +111,7 @@ def check_shared(network: Network, params: Any, path: Path) -> None:
     Raises:
         UserError: they have not, as the network that learned them is not symmetric.
     """
-    sharing = sharing_of(network)
-    shared = sharing.whole(sharing.independent(params))
+    shared = sharing_of(network).shared(params)
     is_close = partial(np.allclose, rtol=1e-3, atol=1e-5)  # averages may be rounded apart
     if not jax.tree.all(jax.tree.map(is_close, params, shared)):
         raise UserError(f"{path}: was trained without --symmetric; leave it off")
