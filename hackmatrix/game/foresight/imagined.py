@@ -11,13 +11,13 @@ from dataclasses import replace
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.state import Enemy, Position, State
 from hackmatrix.game.engine.undo import copied
-from hackmatrix.game.foresight.cell_sets import BIT, neighbours, set_of
+from hackmatrix.game.foresight.cell_sets import ALL, BIT, CROSS, first_step, neighbours, set_of
 from hackmatrix.game.foresight.seen_state import hide
 from hackmatrix.game.rules.board import CELLS, MAX_POINTS, Content
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
 from hackmatrix.game.rules.programs import PROGRAMS
 
-_STRAYS = 2  # a hidden cryptog is at most so many steps from where it was last seen
+_STRAYS = 2  # steps from where a cryptog was last seen, if no place on its way is hidden
 
 
 def imagined(state: State, rng: random.Random) -> State:
@@ -55,14 +55,26 @@ def _choose_types(position: Position, rng: random.Random) -> None:
 
 
 def _place_cryptog(position: Position, last: int, rng: random.Random) -> None:
-    """Puts a hidden cryptog near where it was last seen, out of the player's row and column."""
+    """Puts a hidden cryptog on its way from where it was last seen, else near it, else anywhere."""
     blocks = set_of(position.blocks())
     near = BIT[last]
     for _ in range(_STRAYS):
         near |= neighbours(near) & ~blocks
     taken = blocks | set_of(position.occupied())
     free = [cell for cell in range(CELLS) if not (taken >> cell & 1 or position.in_line(cell))]
-    options = [cell for cell in free if near >> cell & 1] or free
-    if options:
-        kind = EnemyType.CRYPTOG
-        position.enemies.append(Enemy(kind, rng.choice(options), MAX_HP[kind], last=last))
+    for likely in (_way(position, last, blocks), near, ALL):
+        if options := [cell for cell in free if likely >> cell & 1]:
+            kind = EnemyType.CRYPTOG
+            position.enemies.append(Enemy(kind, rng.choice(options), MAX_HP[kind], last=last))
+            return
+
+
+def _way(position: Position, last: int, blocks: int) -> int:
+    """The cells from one on that an enemy alone passes out of the player's sight (section 5)."""
+    here, cell, way = position.player.cell, last, BIT[last]
+    while not (CROSS[here] >> cell & 1 or blocks >> here & 1):
+        step = first_step(cell, here, ALL & ~blocks)
+        if step is None or position.in_line(step):
+            break
+        cell, way = step, way | BIT[step]
+    return way

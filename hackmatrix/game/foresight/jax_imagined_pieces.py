@@ -1,6 +1,8 @@
 """Enemies and transmissions as an observation shows them, and guesses at what it hides."""
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -17,7 +19,7 @@ from hackmatrix.game.jaxgame.bitboard import (
     of_cell,
     row_of,
 )
-from hackmatrix.game.jaxgame.control_flow import for_all, repeat
+from hackmatrix.game.jaxgame.control_flow import for_all, repeat, repeat_while
 from hackmatrix.game.jaxgame.dice import Dice, draw
 from hackmatrix.game.jaxgame.planes import Coordinates, Numbers
 from hackmatrix.game.jaxgame.records import Records
@@ -28,7 +30,7 @@ from hackmatrix.game.rules.chance import Site
 Array = jax.Array
 _Tree = TypeVar("_Tree")
 
-_STRAYS = 2  # a hidden cryptog is at most so many steps from where it was last seen
+_STRAYS = 2  # steps from where a cryptog was last seen, if no place on its way is hidden
 
 
 def _cells_with_bit(axis: int, bit: int) -> CellSet:
@@ -37,6 +39,7 @@ def _cells_with_bit(axis: int, bit: int) -> CellSet:
 
 _ROWS = tuple(_cells_with_bit(0, bit) for bit in range(NUM_PLANES["row"]))
 _COLS = tuple(_cells_with_bit(1, bit) for bit in range(NUM_PLANES["col"]))
+_OPPOSITES = bitboard.down, bitboard.up, bitboard.right, bitboard.left  # of `DIRECTIONS`
 
 
 def transmissions_of(seen: Records, dice: Dice) -> Transmissions:
@@ -131,11 +134,15 @@ class _Hidden:
 
 
 def _hidden(seen: Records, dice: Dice, count: Array, seen_at: CellSet) -> _Hidden:
-    """Puts hidden cryptogs near where they were last seen, out of the player's row and column."""
+    """Puts hidden cryptogs on their way from where they were last seen, out of the player's sight.
+
+    If no place on it is free, near that place, else anywhere out of the player's row and column.
+    """
     here, last_seen = seen.number("cell"), seen.cells("last_seen")
     ground = ~planes.nonzero(seen.planes("block"))
     in_sight = bitboard.row_cells(row_of(here)) | bitboard.col_cells(col_of(here))
     free = ground & ~(seen_at | seen.cells("transmission") | in_sight)
+    steps = _steps(here, ground)
 
     def place(i: Array, carry: tuple[CellSet, _Hidden]) -> tuple[CellSet, _Hidden]:
         left, so_far = carry
@@ -143,8 +150,10 @@ def _hidden(seen: Records, dice: Dice, count: Array, seen_at: CellSet) -> _Hidde
         near = last
         for _ in range(_STRAYS):
             near = flood_step(near, ground)
-        options = free & ~so_far.taken
-        options = bitboard.select((options & near).any(), options & near, options)
+        options = anywhere = free & ~so_far.taken
+        for likely in (near, _way(last, steps, in_sight)):
+            there = anywhere & likely
+            options = bitboard.select(there.any(), there, options)
         cell = bitboard.nth(options, dice.choose(Site.SPAWN_CELL, options.size(), i))
         exists = last.any() & options.any()
         slot = EnemySet.of_slot(so_far.count).only_if(exists)
@@ -159,6 +168,38 @@ def _hidden(seen: Records, dice: Dice, count: Array, seen_at: CellSet) -> _Hidde
     none = Enemies.none()
     start = last_seen, _Hidden(count, NOBODY, none.cell, none.last, NOWHERE)
     return repeat(last_seen.size(), place, start)[1]
+
+
+def _steps(here: Array, ground: CellSet) -> tuple[CellSet, ...]:
+    """The cells from which an enemy alone goes up, down, left and right to a cell (section 5)."""
+
+    def spread(carry: _Spread) -> _Spread:
+        frontier, reached, steps = carry
+        new, found = NOWHERE, []
+        for opposite, step in zip(_OPPOSITES, steps, strict=True):
+            from_here = opposite(frontier) & ~(reached | new)
+            new |= from_here
+            found.append(step | from_here)
+        return new & ground, reached | new, tuple(found)
+
+    start = of_cell(here)
+    carry: _Spread = for_all((start & ground, start, (NOWHERE,) * 4), here)
+    return repeat_while(lambda carry: carry[0].any(), spread, carry)[2]
+
+
+_Spread = tuple[CellSet, CellSet, tuple[CellSet, ...]]  # the new cells, all of them, `_steps`
+
+
+def _way(last: CellSet, steps: tuple[CellSet, ...], in_sight: CellSet) -> CellSet:
+    """The cells from one on that an enemy passes by these steps out of the player's sight."""
+
+    def walk(carry: tuple[CellSet, CellSet]) -> tuple[CellSet, CellSet]:
+        at, way = carry
+        moved = [go(at & step) for go, step in zip(bitboard.DIRECTIONS, steps, strict=True)]
+        at = reduce(or_, moved) & ~in_sight
+        return at, way | at
+
+    return repeat_while(lambda carry: carry[0].any(), walk, (last, last))[1]
 
 
 def _places(like: Array) -> tuple[Numbers[CellSet], Numbers[CellSet]]:

@@ -1,11 +1,12 @@
 // Games that look to the player exactly as given records (`game/foresight/jax_imagined.py`).
 #pragma once
+#include "movement.hpp"
 #include "record.hpp"
 #include "undo.hpp"
 
 namespace hackmatrix {
 
-constexpr int STRAYS = 2;  // a hidden cryptog is at most so many steps from where it was last seen
+constexpr int STRAYS = 2;  // steps from where a cryptog was last seen, if no place on its way is hidden
 
 // A record's planes as sets and numbers of cells, with nothing in question blocks.
 struct Looks {
@@ -72,15 +73,28 @@ inline void list_enemies(const Looks& looks, Position& position) {
         }
 }
 
-// Puts hidden cryptogs near where they were last seen, out of the player's row and column.
+// The cells from one on that an enemy alone passes out of the player's sight (section 5).
+inline CellSet way_from(int cell, const Position& position) {
+    int here = position.player.cell;
+    CellSet way = of(cell);
+    while (!has(CROSS[here], cell)) {
+        cell = first_step(cell, here, position.cells.blocks);
+        if (cell == NOWHERE || has(position.in_line(), cell)) break;
+        way |= of(cell);
+    }
+    return way;
+}
+
+// Puts hidden cryptogs on their way from where they were last seen, else near it, else anywhere out
+// of the player's row and column.
 inline void hide_cryptogs(const Looks& looks, Position& position, const Dice& dice) {
     CellSet ground = ALL_CELLS & ~looks.blocks;
     CellSet free = ground & ~(looks.enemies[0] | looks.transmissions | position.in_line());
     int number = 0;
     for (int last : each(looks.last_seen)) {
-        CellSet near = of(last);
+        CellSet near = of(last), way = way_from(last, position);
         for (int i = 0; i < STRAYS; i++) near |= spread(near) & ground;
-        CellSet options = free & near ? free & near : free;
+        CellSet options = free & way ? free & way : free & near ? free & near : free;
         int index = number++;
         if (!options || position.enemies.count == MAX_ENEMIES) continue;
         Enemy enemy{};
