@@ -4,6 +4,7 @@ Most of the time of a tiny run goes into tracing, lowering and loading programs 
 of the same process had too.
 """
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +12,13 @@ import jax
 
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.options import options_of
+from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.learning.ppo.config import Course, PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
 
 _PROGRAMS: dict[Any, Any] = {}
+_OPTIONS = [*inspect.signature(HackMatrixEnv).parameters]
 _STRUCTURE = [name for name, each in options_of(PPOConfig).items() if each.compiled]
 
 
@@ -36,9 +39,11 @@ class SharingTrainer(Trainer):
         super().__init__(
             env, config, network, devices, course, agents=agents, detect_anomaly=detect_anomaly
         )
-        if vars(env):  # it may have been made with other options
+        is_game = isinstance(env, HackMatrixEnv)
+        options = tuple(getattr(env, name) for name in _OPTIONS) if is_game else ()
+        if vars(env) and not options:  # it may have been made with other ones
             return
         how = (*self.mesh.devices.flat, detect_anomaly)
         structure = tuple(getattr(config, name) for name in _STRUCTURE)
-        key = (type(env), structure, network, len(agents), *how)
+        key = (type(env), options, structure, network, len(agents), *how)
         self._init, self._run = _PROGRAMS.setdefault(key, (self._init, self._run))
