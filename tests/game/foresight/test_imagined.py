@@ -64,7 +64,7 @@ def test_what_is_hidden_is_drawn_by_the_rules() -> None:
     assert len(types) == 4
     assert min(types.values()) > 150
     places = {enemy.cell for game in made for enemy in game.enemies}
-    assert places == {14, 8}  # last seen on 14, it goes up until it is in the player's row
+    assert places == {14, 8}  # last seen on 14, it goes down; a step further it would be in sight
     assert len({game.dice.stream for game in made}) > 700
 
 
