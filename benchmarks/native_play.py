@@ -1,6 +1,7 @@
-"""Games of an MLP on the layout `tactical`, played by NumPy and the native engine."""
+"""Games of an MLP on the layout `tactical`, and recorded games, in the native engine."""
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.game.native import batch
 from hackmatrix.game.native.layout import Games
+from hackmatrix.research.datasets.folder import DataSet
 
 Array = np.ndarray[Any, Any]
 MOST_STEPS = 2_000  # after which a game counts as not won, as in `hackmatrix evaluate`
@@ -57,6 +59,39 @@ def play(
         if over.all():
             break
     return Ends(won, last)
+
+
+def games_of(data: DataSet) -> Games:
+    """The games of a data set at their beginning."""
+    number = data.facts.games
+    return batch.reset(np.full(number, data.facts.seed), np.arange(number))
+
+
+def replay(data: DataSet, games: Games, look: Callable[[Array, Array], None]) -> Array:
+    """Replays the games of a data set.
+
+    Args:
+        data: the data set.
+        games: its games at their beginning, which this changes.
+        look: is called before each action: numbers of the games that go on, int[R], and the
+            records of all, uint8[N, RECORD_SIZE].
+
+    Returns:
+        bool[N], whether each was won.
+    """
+    number = data.facts.games
+    actions, lengths = np.zeros((data.facts.max_steps, number), np.int32), np.zeros(number, int)
+    for shard in data.shards():
+        for game, length, start in zip(count(shard.first), shard.lengths, shard.starts):
+            actions[:length, game] = shard.actions[start : start + length]
+            lengths[game] = length
+    records, won = batch.observe(games)[0], np.zeros(number, np.bool_)
+    for time in range(lengths.max()):
+        look(np.flatnonzero(lengths > time), records)
+        made = batch.step(games, actions[time], held=lengths <= time, auto_reset=False)
+        records = made.observation
+        won |= made.won & (lengths > time)
+    return won
 
 
 def _forward(layers: Any, features: Array) -> tuple[Array, Array]:

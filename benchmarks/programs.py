@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.command import run_command
-from benchmarks.native_play import Array, play
+from benchmarks.native_play import Array, games_of, play, replay
 from hackmatrix.agents import shipped
 from hackmatrix.core.options import option
 from hackmatrix.game.engine.state import State
@@ -25,6 +25,7 @@ from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.tactical import START
 from hackmatrix.research.bench.options import Options
+from hackmatrix.research.datasets.folder import open_data_set
 
 _FIRST = 1_600_000_000  # streams of no training run
 _OWNED = slice(START["owned"], START["owned"] + len(PROGRAMS))
@@ -36,6 +37,9 @@ class ProgramsOptions(Options):
 
     agent: Path = option(shipped.PARAMS, "params of an MLP on the layout tactical")
     games: int = option(2_000, "games that it plays", at_least=1)
+    data: Path | None = option(
+        None, "recorded games to look at instead, of `hackmatrix data record`"
+    )
     positions: int = option(200, "positions from which it plays on with programs given")
     stage: int = option(3, "stage that these positions begin", at_least=2, at_most=LAST_STAGE)
 
@@ -69,12 +73,13 @@ class Worth(NamedTuple):
 
 def measure(options: ProgramsOptions) -> Worth:
     """Plays games, then some of them again with programs given."""
-    number = options.games
-    games = batch.reset(np.arange(_FIRST, _FIRST + number), np.zeros(number))
+    data = open_data_set(options.data) if options.data else None
+    number = data.facts.games if data else options.games
+    games = games_of(data) if data else batch.reset(_FIRST + np.arange(number), np.zeros(number))
     owned = np.full((LAST_STAGE + 1, number), -1)
     kept = list[State]()
 
-    def look(running: Array, records: Array, _: Array) -> None:
+    def look(running: Array, records: Array, *_: Array) -> None:
         stages = number_of(records, "stage")[running]
         new = owned[stages, running] < 0
         have = batch.tactical_numbers(records[running[new]])[:, _OWNED].sum(axis=1)
@@ -83,7 +88,7 @@ def measure(options: ProgramsOptions) -> Worth:
             if len(kept) < options.positions:
                 kept.append(state_to_engine(games, game))
 
-    won = play(options.agent, games, _FIRST, look).won
+    won = replay(data, games, look) if data else play(options.agent, games, _FIRST, look).won
     entered = {
         str(stage): [
             (int(here.sum()), int(won[here].sum()))
