@@ -61,11 +61,13 @@ class Worth(NamedTuple):
         for stage, groups in self.entered.items():
             all_of_them = sum(games for games, _ in groups)
             cells = (
-                f"{games / all_of_them:6.1%}: {won / games if games else 0:6.1%}"
+                f"{games / max(all_of_them, 1):6.1%}: {won / games if games else 0:6.1%}"
                 for games, won in groups
             )
             rows.append(f"{stage:>5}  " + "   ".join(cells))
         number, won = self.none
+        if not number:
+            return "\n".join(rows)
         rows.append(f"from {number} positions without one: {won / number:.1%} won, and with")
         best = sorted(self.given.items(), key=lambda pair: -pair[1])
         return "\n".join([*rows, *(f"  {name:6} {share:6.1%}" for name, share in best)])
@@ -96,6 +98,8 @@ def measure(options: ProgramsOptions) -> Worth:
         ]
         for stage in range(2, LAST_STAGE + 1)
     }
+    if not kept:
+        return Worth(entered, (0, 0), {})
     results = {
         program: play(options.agent, _given(kept, program), _FIRST).won
         for program in (None, *range(len(PROGRAMS)))

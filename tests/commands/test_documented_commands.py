@@ -192,6 +192,7 @@ ROWS = [
             ),
         ),
     ),
+    Row(r"python -m benchmarks.programs --data", prints="no program, one, more"),
     Row(r"python -m benchmarks.programs", "--games 20 --positions 2", prints=r"PUSH +\d"),
     Row(r"python -m benchmarks.page", "--repeats 1 --moves 10"),
     Row(r"python -m benchmarks.profile", "--num-envs 16 --num-steps 4"),

@@ -159,7 +159,7 @@ class Places:
             self._copy_run("my-run", folder / path)
         if "tuning/my" in line:
             shutil.copytree(self.made("tuning") / "tuning", folder / "tuning")
-        if re.search(r"data (?:verify|export) agent-games|clone agent-games", line):
+        if re.search(r"(?:data (?:verify|export)|clone|--data) agent-games", line):
             shutil.copytree(self.made("agent-games") / "agent-games", folder / "agent-games")
         if "--data-dir data/" in line:
             shutil.copytree(self.made("data") / "data", folder / "data")
