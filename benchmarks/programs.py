@@ -16,7 +16,9 @@ import numpy as np
 from benchmarks.command import run_command
 from benchmarks.native_play import Array, games_of, play, replay
 from hackmatrix.agents import shipped
+from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import option
+from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.native import batch
 from hackmatrix.game.native.conversion import games_from_engine, state_to_engine
@@ -74,8 +76,17 @@ class Worth(NamedTuple):
 
 
 def measure(options: ProgramsOptions) -> Worth:
-    """Plays games, then some of them again with programs given."""
+    """Plays games or looks at recorded ones, then plays from some positions with programs given.
+
+    Raises:
+        UserError: the data set is missing, or of another environment.
+        DamagedError: the data set is damaged.
+    """
     data = open_data_set(options.data) if options.data else None
+    if data and data.facts.environment != ENVIRONMENT_ID:
+        raise UserError(
+            f"{data.path}: its games are of {data.facts.environment}, not {ENVIRONMENT_ID}"
+        )
     number = data.facts.games if data else options.games
     games = games_of(data) if data else batch.reset(_FIRST + np.arange(number), np.zeros(number))
     owned = np.full((LAST_STAGE + 1, number), -1)

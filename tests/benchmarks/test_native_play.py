@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from benchmarks import programs
 from benchmarks.native_play import games_of, replay
 from hackmatrix.cli.main import main
 from hackmatrix.game.engine import Game
@@ -33,3 +35,12 @@ def test_a_replay_shows_each_observation_before_its_action(tmp_path: Path) -> No
         assert won[number] == (game.state.over is Ending.WON)
     assert [len(each) for each in seen] == shard.lengths.tolist()
     assert 0 < np.count_nonzero(won) < len(won)
+
+
+def test_programs_are_counted_in_games_of_hackmatrix_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["--env", "CartPole-v1", "--agent", "random", "--episodes", "2"]
+    assert main(["data", "record", str(tmp_path / "poles"), *argv]) == 0
+    assert programs.main(["--data", str(tmp_path / "poles")]) == 2
+    assert "its games are of CartPole-v1, not HackMatrix-v1" in capsys.readouterr().err
