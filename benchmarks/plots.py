@@ -1,5 +1,6 @@
 """Plots of the figures, with matplotlib (the extra `bench`)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -62,8 +63,8 @@ def lines_plot(
         )
     ticks = sorted({x for points in lines.values() for x, *_ in points})
     axes.set_xscale("symlog", base=2, linthresh=4)
-    # A label would cover one that is nearer than a quarter.
-    shown = [f"{x:,.0f}" if x > 1.25 * y or not x else "" for y, x in pairwise([-1, *ticks])]
+    # A label would cover the next one if that is nearer than a third.
+    shown = [f"{x:,.0f}" if 3 * y > 4 * x else "" for x, y in pairwise([*ticks, math.inf])]
     axes.set_xticks(ticks, shown)
     axes.yaxis.set_major_formatter("{x:.0%}")
     axes.grid(axis="y", alpha=0.3)
