@@ -1,10 +1,11 @@
-"""`hackmatrix tune` under the name of the original's script."""
+"""`hackmatrix tune` under the name that other documents have for it."""
 
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a clone needs no installation
 
-from hackmatrix.cli.tune import script
+from hackmatrix.cli.scripts import run
 
-sys.exit(script("hyperparameter_search"))
+if __name__ == "__main__":  # processes that it starts import this file too
+    sys.exit(run("scripts/hyperparameter_search.py"))

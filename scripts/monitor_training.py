@@ -1,10 +1,11 @@
-"""`hackmatrix monitor` under the name that other trainers' documents have for it."""
+"""`hackmatrix monitor` under the name that other documents have for it."""
 
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a clone needs no installation
 
-from hackmatrix.cli.main import main
+from hackmatrix.cli.scripts import run
 
-sys.exit(main(["monitor", *sys.argv[1:]]))
+if __name__ == "__main__":  # processes that it starts import this file too
+    sys.exit(run("scripts/monitor_training.py"))

@@ -1,11 +1,11 @@
-"""`hackmatrix sb3 train` under the name of the original's script."""
+"""`hackmatrix sb3 train` under the name that other documents have for it."""
 
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a clone needs no installation
 
-from hackmatrix.cli.sb3 import script
+from hackmatrix.cli.scripts import run
 
-if __name__ == "__main__":  # processes of games import this file too
-    sys.exit(script("train"))
+if __name__ == "__main__":  # processes that it starts import this file too
+    sys.exit(run("scripts/train.py"))

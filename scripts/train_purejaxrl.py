@@ -1,10 +1,11 @@
-"""`hackmatrix train` under the name of the original's script, with the original's settings."""
+"""`hackmatrix train` under the name that other documents have for it."""
 
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # a clone needs no installation
 
-from hackmatrix.cli.train import script
+from hackmatrix.cli.scripts import run
 
-sys.exit(script("hackmatrix train"))
+if __name__ == "__main__":  # processes that it starts import this file too
+    sys.exit(run("scripts/train_purejaxrl.py"))

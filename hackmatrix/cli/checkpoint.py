@@ -3,13 +3,12 @@
 import dataclasses
 import json
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hackmatrix.agents.networks.architectures import OWN_NETWORK
-from hackmatrix.cli.arguments import in_places, parse, run_subcommand
+from hackmatrix.cli.arguments import parse, run_subcommand
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
 from hackmatrix.core.errors import UserError
@@ -115,15 +114,15 @@ def list_(argv: list[str]) -> int:
     return 0
 
 
-def verify(argv: list[str], command: str = "hackmatrix checkpoint verify") -> int:
+def verify(argv: list[str]) -> int:
     """`hackmatrix checkpoint verify`; the exit code is 1 if a check fails."""
     options = parse(
         VerifyOptions,
         argv,
-        command=command,
+        command="hackmatrix checkpoint verify",
         purpose="Checks checkpoints and params: checksums, shapes, finite numbers, the network's "
         "answers, and the recorded evaluation, whose games are played again.",
-        example=f"  {command} checkpoints/my-run --no-evaluate",
+        example="  hackmatrix checkpoint verify checkpoints/my-run --no-evaluate",
     )
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.research.exchange.contents import found_at, runs_at
@@ -149,16 +148,16 @@ def verify(argv: list[str], command: str = "hackmatrix checkpoint verify") -> in
     return FAILED if failed else 0
 
 
-def convert(argv: list[str], command: str = "hackmatrix checkpoint convert") -> int:
+def convert(argv: list[str]) -> int:
     """`hackmatrix checkpoint convert`."""
     options = parse(
         ConvertOptions,
         argv,
-        command=command,
+        command="hackmatrix checkpoint convert",
         purpose="Writes params in another format, and a model card (.md) beside them. Pickles are "
         "read as data: nothing in them runs.",
-        example=f"  {command} checkpoints/my-run my-agent.onnx\n"
-        f"  {command} checkpoint_100.pkl my-agent.npz",
+        example="  hackmatrix checkpoint convert checkpoints/my-run my-agent.onnx\n"
+        "  hackmatrix checkpoint convert checkpoint_100.pkl my-agent.npz",
     )
     from hackmatrix.core.files import write_atomically
     from hackmatrix.research.exchange.contents import params_chosen
@@ -186,15 +185,3 @@ def _played(agent: "Exported", episodes: int, env: str | None) -> "Report":
 
     policy, limits = policy_of(agent), Limits(episodes)
     return network_report(policy, env or ENVIRONMENT_ID, limits, greedy=False, search=None)
-
-
-def script(name: str) -> int:
-    """The scripts `verify_checkpoint` and `convert_checkpoint`, which have flags for the paths."""
-    from hackmatrix.cli.main import exit_code
-
-    command, flags = {
-        "verify_checkpoint": (verify, ["--checkpoint"]),
-        "convert_checkpoint": (convert, ["--input", "--output"]),
-    }[name]
-    shown = f"{name}.py"
-    return exit_code(shown, lambda: command(in_places(sys.argv[1:], flags), shown))

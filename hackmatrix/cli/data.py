@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster import names
-from hackmatrix.cli.arguments import in_places, parse, run_subcommand
+from hackmatrix.cli.arguments import parse, run_subcommand
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
 from hackmatrix.core.extras import need
@@ -103,15 +103,15 @@ def main(argv: list[str]) -> int:
     )
 
 
-def record(argv: list[str], command: str = "hackmatrix data record") -> int:
+def record(argv: list[str]) -> int:
     """`hackmatrix data record`."""
     options = parse(
         RecordOptions,
         argv,
-        command=command,
+        command="hackmatrix data record",
         purpose="Records games of an agent, none of them used in evaluations, as a data set: their "
         "actions and rewards, from which all else can be replayed.",
-        example=f"  {command} scripted-games --agent scripted --episodes 10_000",
+        example="  hackmatrix data record scripted-games --agent scripted --episodes 10_000",
     )
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.core.version import __version__
@@ -197,15 +197,15 @@ def _say(quiet: bool, text: str) -> None:
         print(f"\r{text}", end="\r", file=below(sys.stderr), flush=True)
 
 
-def verify(argv: list[str], command: str = "hackmatrix data verify") -> int:
+def verify(argv: list[str]) -> int:
     """`hackmatrix data verify`; the exit code is 1 if a game is another one."""
     options = parse(
         VerifyOptions,
         argv,
-        command=command,
+        command="hackmatrix data verify",
         purpose="Verifies the checksums of a data set, replays its games, and names the first "
         "difference.",
-        example=f"  {command} scripted-games",
+        example="  hackmatrix data verify scripted-games",
     )
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.research.datasets.folder import known_environment, open_data_set
@@ -257,15 +257,3 @@ def export(argv: list[str]) -> int:
     )
     print(f"next        minari.load_dataset({options.name!r})")
     return 0
-
-
-def script(name: str) -> int:
-    """The scripts `prepare_data` and `verify_data`, which have flags for the folder."""
-    from hackmatrix.cli.main import exit_code
-
-    command, place = {
-        "prepare_data": (record, "--output-dir"),
-        "verify_data": (verify, "--data-dir"),
-    }[name]
-    shown = f"{name}.py"
-    return exit_code(shown, lambda: command(in_places(sys.argv[1:], [place]), shown))

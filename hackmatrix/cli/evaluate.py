@@ -16,6 +16,7 @@ from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
+from hackmatrix.game import native
 from hackmatrix.game.rules.actions import FIRST_PROGRAM
 from hackmatrix.game.rules.programs import NUMBER
 from hackmatrix.learning.settings.config import MAX_SEED
@@ -165,6 +166,8 @@ def _evaluate(
         from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 
         enable_compilation_cache()
+    if not options.json and (note := native.missing_note()) is not None:
+        print(note, file=sys.stderr, flush=True)
     limits = Limits(options.episodes, options.seed, options.max_steps)
     run, alone = agents[0].params, len(agents) == 1 and agents[0].simulations is None
     as_one = options.forbid or options.report or options.games

@@ -1,7 +1,5 @@
 """`hackmatrix sb3`: train with Stable-Baselines3, and watch what was trained."""
 
-import sys
-
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.errors import UserError
 
@@ -31,23 +29,23 @@ def main(argv: list[str]) -> int:
     raise UserError(f"expected train or watch, got {name!r}: see `hackmatrix sb3 --help`")
 
 
-def train(argv: list[str], command: str = "hackmatrix sb3 train") -> int:
+def train(argv: list[str]) -> int:
     """`hackmatrix sb3 train`."""
     from hackmatrix.integrations.sb3.options import Sb3TrainOptions
 
     options = parse(
         Sb3TrainOptions,
         argv,
-        command=command,
+        command="hackmatrix sb3 train",
         purpose="Trains MaskablePPO of Stable-Baselines3; writes models, logs and a history.",
-        example=f"  {command} --preset tactical --timesteps 500000 --eval-freq 50000 --no-wandb",
+        example="  hackmatrix sb3 train --preset tactical --timesteps 500000 --no-wandb",
     )
     from hackmatrix.integrations.sb3 import train as work
 
     return work.train(options)
 
 
-def watch(argv: list[str], command: str = "hackmatrix sb3 watch") -> int:
+def watch(argv: list[str]) -> int:
     """`hackmatrix sb3 watch`; the model may be given without its flag."""
     from hackmatrix.integrations.sb3.options import WatchOptions
 
@@ -56,19 +54,10 @@ def watch(argv: list[str], command: str = "hackmatrix sb3 watch") -> int:
     options = parse(
         WatchOptions,
         argv,
-        command=command,
+        command="hackmatrix sb3 watch",
         purpose="Plays games with a saved model, without sampling, and shows them on a terminal.",
-        example=f"  {command} models/hackmatrix-nov22-26-1/best_model.zip --episodes 3",
+        example="  hackmatrix sb3 watch models/hackmatrix-nov22-26-1/best_model.zip --episodes 3",
     )
     from hackmatrix.integrations.sb3 import watch as work
 
     return work.watch(options)
-
-
-def script(name: str) -> int:
-    """The scripts of the original: `train` and `watch_trained_agent`."""
-    from hackmatrix.cli.main import exit_code
-
-    command = {"train": train, "watch_trained_agent": watch}[name]
-    shown = f"{name}.py"
-    return exit_code(shown, lambda: command(sys.argv[1:], shown))

@@ -14,7 +14,7 @@ class TpuOptions:
     """Options of every subcommand."""
 
     file: Path = option(dataclasses.MISSING, "description of the TPU and of the training on it")
-    dry_run: bool = option(False, "print the gcloud lines and run nothing")
+    dry_run: bool = option(False, "print the gcloud lines; run and write nothing")
 
     def __post_init__(self) -> None:
         check(self)

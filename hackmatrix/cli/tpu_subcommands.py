@@ -64,7 +64,7 @@ def run_on_hosts(
 
 def _create(tpu: Description, options: CreateOptions) -> Lines:
     near = check_end_date(tpu, _now().date())
-    lines = preparation.create(tpu, directly=options.direct)
+    lines = preparation.create(tpu, directly=options.direct, dry_run=options.dry_run)
     _warn(tpu)
     if near:
         _say(f"warning: {near}")
@@ -90,12 +90,12 @@ def _init(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
     return 0
 
 
-def _set_up(tpu: Description, _: TpuOptions) -> Lines:
-    return preparation.set_up(tpu)
+def _set_up(tpu: Description, options: TpuOptions) -> Lines:
+    return preparation.set_up(tpu, dry_run=options.dry_run)
 
 
-def _update(tpu: Description, _: TpuOptions) -> Lines:
-    return preparation.set_up(tpu, update=True)
+def _update(tpu: Description, options: TpuOptions) -> Lines:
+    return preparation.set_up(tpu, update=True, dry_run=options.dry_run)
 
 
 def _quota(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:

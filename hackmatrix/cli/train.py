@@ -1,5 +1,7 @@
 """`hackmatrix train`: trains an agent."""
 
+import os
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -7,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.cli.arguments import parse_given
+from hackmatrix.cli.environment_variables import add_variables
 from hackmatrix.cli.main import FAILED, SIGNALLED
 from hackmatrix.cli.train_bucket import (
     Given,
@@ -19,15 +22,16 @@ from hackmatrix.cli.train_bucket import (
     places_of,
     resumed_if_there,
 )
-from hackmatrix.core.configs import CONFIGS, listed
+from hackmatrix.core.configs import CONFIGS, config_file, listed
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
-from hackmatrix.core.options import options_of
+from hackmatrix.core.options import flag, options_of
 from hackmatrix.core.processes.supervisor import RESTART_ME, watched
 from hackmatrix.core.processes.typed_command import typed_command
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import check_code, environment_id
 from hackmatrix.environments.task_list import TaskList
+from hackmatrix.game import native
 from hackmatrix.learning.ppo.config import Course
 from hackmatrix.learning.reporting.config import ReportConfig
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
@@ -86,6 +90,7 @@ class Asked(NamedTuple):
     in_file: Given  # likewise, of the file of --config
     given: Given  # fields of `TrainOptions`
     places: Places
+    notes: list[str]  # on variables of the environment that stand for flags
 
     @property
     def options(self) -> TrainOptions:
@@ -121,9 +126,10 @@ def parsed(argv: list[str]) -> Asked:
         common=_COMMON,
     )
     in_file = _in_file(given)
+    notes = add_variables(os.environ, flags, given, in_file)
     places = places_of({**in_file, **flags}, given)
     flags, given = localised(places, flags, given)
-    return Asked(flags, in_file, given, places)
+    return Asked(flags, in_file, given, places, notes)
 
 
 def is_distributed(asked: Asked) -> bool:
@@ -194,10 +200,16 @@ def prepared(asked: Asked, options: TrainOptions) -> tuple[TrainConfig, "Start",
     Raises:
         UserError: a setting is not valid, or names code that no flag does.
     """
+    from hackmatrix.learning.run.run_folder import check_run_folder
+
     config, start, notes = _settle(asked.flags, asked.in_file, options)
     _check_code(config, asked, options)
+    check_run_folder(config, options, start)
+    if _is_hackmatrix(config):
+        notes += [note for note in (native.missing_note(),) if note is not None]
     beside = [_BESIDE] if start.is_beginning and _is_hackmatrix(config) else []
-    return config, start, [*notes, _plan(config, start.course(config.ppo)), *beside]
+    plan = _plan(config, start.course(config.ppo))
+    return config, start, [*asked.notes, *notes, plan, *beside]
 
 
 def _folder_of_runs(asked: Asked) -> Path:
@@ -234,8 +246,29 @@ def _settle(
         in_file = default_settings(flags)
         if in_file:
             by_default = [f"settings of --config {DEFAULT}; --list-configs names others"]
-    config, notes = resolve(flags, in_file, start.settings, auto_tune=options.auto_tune)
+    try:
+        config, notes = resolve(
+            flags, in_file, start.settings, auto_tune=options.auto_tune, params=start.params
+        )
+    except UserError as error:
+        raise UserError(f"{error}{_from_file(str(error), flags, options)}") from None
     return config, start, by_default + notes
+
+
+def _from_file(error: str, flags: Given, options: TrainOptions) -> str:
+    """Where the flags that an error names stand, if they were not typed but are in the file."""
+    if options.config is None:
+        return ""
+    from hackmatrix.learning.settings.config_file import entries, names_of
+
+    keys = {
+        flag(name): key
+        for key, value in entries(config_file(options.config))
+        for name in names_of(key)
+    }
+    typed = {flag(name) for name in flags}
+    named = [f for f in dict.fromkeys(re.findall(r"--[a-z-]+", error)) if f in keys.keys() - typed]
+    return "".join(f"; {f} is {keys[f]} in {options.config}" for f in named)
 
 
 def _check_code(config: TrainConfig, asked: Asked, options: TrainOptions) -> None:
@@ -321,13 +354,13 @@ def summary(outcome: "Outcome", course: Course, config: TrainConfig) -> list[str
     if outcome.params is not None:
         env = ["--env", config.environment.name] if config.environment.code_flags else []
         code = [*env, *config.network.code_flags]
-        following.append(shlex.join([typed_command(), "evaluate", str(outcome.params), *code]))
+        following.append(shlex.join(["evaluate", str(outcome.params), *code]))
     goes_on = outcome.end.value in ("signal", "anomaly") and outcome.updates < course.num_updates
     if goes_on and outcome.checkpoint is not None and not outcome.collapsed:
         words = ["--resume", str(outcome.run), *config.code_flags]
-        following.append(shlex.join([typed_command(), "train", *words]))
+        following.append(shlex.join(["train", *words]))
     for label, command in zip(("next", ""), following, strict=False):
-        lines.append(f"{label:<12}{command}")
+        lines.append(f"{label:<12}{typed_command()} {command}")
     return lines
 
 
@@ -341,16 +374,3 @@ def code_of(outcome: "Outcome") -> int:
     if outcome.signal is not None and outcome.end.value == "signal":
         return SIGNALLED + outcome.signal
     return 0 if outcome.end.value == "finished" and outcome.saved else FAILED
-
-
-def script(name: str) -> int:
-    """The script of the original, with its settings unless others are named."""
-    from hackmatrix.cli.main import exit_code
-
-    argv = sys.argv[1:]
-    # A run that is resumed keeps its settings; params of a file start a run with the original's.
-    resumes = any(word.startswith("--resume") for word in argv)
-    keeps = resumes and not any(word.endswith(".npz") for word in argv)
-    if not keeps and not any(word.startswith("--config") for word in argv):
-        argv = ["--config", "original", *argv]
-    return exit_code(name, lambda: main(argv))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.config import DEFAULT_FOLDER
+from hackmatrix.runs.names import PICKLES, is_checkpoint_name, update_of_name
 from hackmatrix.runs.storage.address import Address, is_address
 from hackmatrix.runs.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing
 
@@ -217,12 +218,12 @@ def _here(address: Address) -> Path:
 
 
 def _is_params(path: str) -> bool:
-    return path.endswith(".npz")
+    return path.endswith((".npz", *PICKLES)) and not is_checkpoint_name(Path(path).name)
 
 
 def _run_of(named: Address) -> Address:
     """The run that an address of a run, of its checkpoints or of one of them means."""
-    if named.name == "checkpoints":
+    if named.name == "checkpoints" or is_checkpoint_name(named.name):
         return named.parent
     return named.parent.parent if named.parent.name == "checkpoints" else named
 
@@ -230,14 +231,17 @@ def _run_of(named: Address) -> Address:
 def _update_in(resume: str | None) -> int | None:
     """The update of the checkpoint that `--resume` names; None if it names a run."""
     folder, _, name = (resume or "").rstrip("/").rpartition("/")
-    return int(name) if folder.endswith("checkpoints") and name.isdecimal() else None
+    if folder.endswith("checkpoints") and name.isdecimal():
+        return int(name)
+    return update_of_name(name)
 
 
 def _home(resume: Path) -> tuple[Address | None, Path | None]:
     """The bucket that a run here goes to, and its folder."""
     from hackmatrix.runs.buckets.bucket_file import home_of
 
-    run = resume.parent if resume.name == "checkpoints" else resume
+    is_name = is_checkpoint_name(resume.name) and not resume.exists()
+    run = resume.parent if is_name or resume.name == "checkpoints" else resume
     run = run.parent.parent if run.parent.name == "checkpoints" else run
     home = home_of(run)
     return home, None if home is None else run

@@ -19,12 +19,12 @@ _EXAMPLE = """\
       adds a random search, in the same folder and the same report"""
 
 
-def main(argv: list[str], command: str = "hackmatrix tune") -> int:
+def main(argv: list[str]) -> int:
     """Runs the command."""
     options = parse(
         TuneOptions,
         argv,
-        command=command,
+        command="hackmatrix tune",
         purpose="Searches for training settings, retrains the winner with fresh seeds, and "
         "writes the best settings as a file for `hackmatrix train --config`.",
         example=_EXAMPLE,
@@ -61,7 +61,9 @@ def main(argv: list[str], command: str = "hackmatrix tune") -> int:
     else:
         print(f"{report.text()}\nwritten {', '.join(files)}")
     if not winners:
-        print(f"{command}: error: no trial has finished within the constraints", file=sys.stderr)
+        print(
+            "hackmatrix tune: error: no trial has finished within the constraints", file=sys.stderr
+        )
         return FAILED
     return 0
 
@@ -74,18 +76,3 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def script(name: str) -> int:
-    """The scripts of the original: `hyperparameter_search` (a grid) and `optuna_search`.
-
-    They search around the original's settings unless others are named.
-    """
-    from hackmatrix.cli.main import exit_code
-
-    sampler = {"hyperparameter_search": "grid", "optuna_search": "tpe"}[name]
-    shown = f"{name}.py"
-    argv = ["--sampler", sampler, *sys.argv[1:]]
-    if not any(word.startswith("--config") for word in argv):
-        argv = ["--config", "original", *argv]
-    return exit_code(shown, lambda: main(argv, shown))

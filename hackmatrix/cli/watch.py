@@ -6,12 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hackmatrix.agents.networks.architectures import OWN_NETWORK
-from hackmatrix.agents.roster.names import AN_AGENT, MAX_SIMULATIONS, SHIPPED, resolve
+from hackmatrix.agents.roster.names import (
+    AN_AGENT,
+    MAX_SIMULATIONS,
+    SHIPPED,
+    AgentName,
+    resolve,
+)
 from hackmatrix.cli.arguments import in_places, parse
 from hackmatrix.cli.buckets import local, local_newest
 from hackmatrix.cli.play import PageOptions, show_page
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.options import option
+from hackmatrix.core.options import flag, option
 from hackmatrix.runs.storage.address import is_address
 
 _AFTER_PAINT = 1.0  # seconds from a tab's connection until JAX may take the processor
@@ -30,6 +36,12 @@ class WatchOptions(PageOptions):
     latest: bool = option(False, "watch the newest run in --checkpoint-dir")
     checkpoint_dir: Path = option(Path("checkpoints"), "folder of runs")
     architecture: str | None = option(None, OWN_NETWORK, names_code=True)
+    hidden_dim: int | None = option(
+        None, "width of the agent's network; found from its arrays", at_least=1
+    )
+    num_layers: int | None = option(
+        None, "hidden layers of the agent's network; found from its arrays", at_least=1
+    )
     seed: str = option(
         "e0.0", "the first game, such as 7; e0.3 is game 3 that `evaluate --seed 0` plays"
     )
@@ -71,6 +83,7 @@ def main(argv: list[str]) -> int:
         folder = options.checkpoint_dir
         agent = str(local_newest(folder) if is_address(folder) else newest_run((folder,)))
     named = resolve(agent, options.search, local)
+    check_network(named, options.hidden_dim, options.num_layers)
     agents = cast(named, search_first=options.search is None)
     first = next(iter(agents.values()))
     if isinstance(first, Searching):
@@ -97,3 +110,21 @@ def main(argv: list[str]) -> int:
             make.stop()
 
     return show_page(options, session, at_end)
+
+
+def check_network(agent: AgentName, hidden_dim: int | None, num_layers: int | None) -> None:
+    """Raises `UserError` if an agent's network has another width or depth than the user says."""
+    wanted = {"hidden_dim": hidden_dim, "num_layers": num_layers}
+    wanted = {name: number for name, number in wanted.items() if number is not None}
+    if wanted and agent.params is None:
+        raise UserError(f"{flag(min(wanted))}: {agent} has no network")
+    if agent.params is None or not wanted:
+        return
+    from hackmatrix.agents.networks.policy import load_policy
+
+    policy = load_policy(agent.params)
+    for name, number in wanted.items():
+        if (actual := getattr(policy.config, name)) != number:
+            raise UserError(
+                f"{policy.path}: by its arrays it has {flag(name)} {actual}: leave it out"
+            )

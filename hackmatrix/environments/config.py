@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Literal
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
+from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.curriculum.levels import Curriculum
-from hackmatrix.environments.registry import make_environment, own_code
+from hackmatrix.environments.registry import environment_id, make_environment, own_code
 from hackmatrix.environments.task_list import TaskList
 from hackmatrix.game.rules.training_reward import WIN_WORTH
 
@@ -60,6 +61,9 @@ class EnvironmentConfig:
             )
         if self.multi_task and self.env != EnvironmentConfig.env:
             raise UserError(f"--env {self.env}: with --multi-task, --task-list names them all")
+        is_hackmatrix = environment_id(self.name) == ENVIRONMENT_ID
+        if self.curriculum is not None and not (is_hackmatrix or own_code(self.name)):
+            raise UserError(f"--curriculum has levels of HackMatrix, and --env is {self.name}")
         num_levels = 1 if self.curriculum is None else len(self.curriculum.levels)
         if self.curriculum_start_level > num_levels:
             raise UserError(

@@ -1,4 +1,7 @@
-"""The folder of a run: config.yaml, metrics.jsonl, log.txt, checkpoints/, params."""
+"""The folder of a run: config.yaml, metrics.jsonl, log.txt, events/, checkpoints/, params.
+
+In a run of `--output-dir` the log and the events are in `logs/`, where other trainers have them.
+"""
 
 import contextlib
 import errno
@@ -21,6 +24,7 @@ from hackmatrix.runs.names import next_name
 from hackmatrix.runs.params import agent_folders
 
 CONFIG, LOG, PROFILES = "config.yaml", "log.txt", "profiles"
+LOGS = "logs"
 TRIALS = "trials"  # the runs of a search, in its folder (`hackmatrix tune`)
 STARTS = "starts.jsonl"
 _LOCK = ".lock"
@@ -68,7 +72,7 @@ class RunFolder:
             UserError: another process is training this run, or the folder can't be written to, or
                 a file of it is a link.
         """
-        for name in (_LOCK, CONFIG, METRICS, LOG, STARTS):
+        for name in (_LOCK, CONFIG, METRICS, LOG, LOGS, STARTS):
             if (path / name).is_symlink():
                 raise UserError(
                     f"{path / name} is a link: a run writes to its own files alone; remove the link"
@@ -125,9 +129,7 @@ class RunFolder:
             OSError: the disk is full.
         """
         path = _new_folder(parent, name, f"-{suffix}" if suffix else "")
-        return cls._take(
-            path, f"the run {path} exists: choose another --run-name, or --resume {path}"
-        )
+        return cls._take(path, _refusal_of_name(path))
 
     @classmethod
     def create_at(cls, path: Path) -> "RunFolder":
@@ -138,13 +140,11 @@ class RunFolder:
             OSError: the disk is full.
         """
         made = not path.exists()
-        what = "is a run" if (path / CONFIG).exists() else "is not empty"
-        refusal = f"--output-dir {path} {what}: choose another folder, or --resume {path}"
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _refused(error, f"--output-dir {path}") from error
-        run = cls._take(path, refusal)
+        run = cls._take(path, _refusal_of_output(path))
         run._made = made
         return run
 
@@ -195,6 +195,11 @@ class RunFolder:
         self.check()
         write_atomically(self.path / CONFIG, text.encode())
 
+    def make_logs(self) -> None:
+        """Makes the folder in which the log and the events will be."""
+        self.check()
+        (self.path / LOGS).mkdir(exist_ok=True)
+
     def add_start(self, facts: Mapping[str, Any]) -> None:
         """Appends a line to starts.jsonl: one for each process that trained this run."""
         self.check()
@@ -244,6 +249,33 @@ class RunFolder:
         self._metrics.replace(rows)
 
 
+def check_free(parent: Path, name: str | None, suffix: str | None, output: Path | None) -> None:
+    """Raises `UserError` where `RunFolder.create` or `create_at` would, without making anything.
+
+    Args:
+        parent: folder of runs.
+        name: name of the run, if it was chosen.
+        suffix: added to the name after a dash.
+        output: the run's folder, instead of a name.
+    """
+    if output is not None and output.exists() and not _is_unused(output):
+        raise UserError(_refusal_of_output(output))
+    if output is None and name is not None:
+        path = parent / (f"{name}-{suffix}" if suffix else name)
+        if path.exists() and not _is_unused(path):
+            raise UserError(_refusal_of_name(path))
+
+
+def log_of(run: Path) -> Path:
+    """The file of a run's log."""
+    return run / LOGS / "training.log" if (run / LOGS).is_dir() else run / LOG
+
+
+def events_of(run: Path) -> Path:
+    """The folder of a run's events for TensorBoard."""
+    return run / LOGS if (run / LOGS).is_dir() else run / "events"
+
+
 def starts_in(content: bytes) -> list[dict[str, Any]]:
     """The lines in the content of a starts.jsonl, without those that were truncated."""
     found = []
@@ -266,6 +298,15 @@ def lacks_row(run: Path, logged: int) -> bool:
     first = min((start["update"] for start in starts), default=0)
     begun = bool(starts) or (run / CONFIG).exists()
     return begun and logged > first and all(row["update"] != logged for row in read_metrics(run))
+
+
+def _refusal_of_name(path: Path) -> str:
+    return f"the run {path} exists: choose another --run-name, or --resume {path}"
+
+
+def _refusal_of_output(path: Path) -> str:
+    what = "is a run" if (path / CONFIG).exists() else "is not empty"
+    return f"--output-dir {path} {what}: choose another folder, or --resume {path}"
 
 
 def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:

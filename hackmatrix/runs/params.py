@@ -17,6 +17,8 @@ import numpy as np
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import write_pair
+from hackmatrix.runs.names import PICKLES
+from hackmatrix.runs.pickled_params import read_pickled_params
 
 FORMAT = 1  # of the JSON file
 FINAL = "final_params"
@@ -54,7 +56,7 @@ def save_params(path: Path, params: Mapping[str, Any], about: Mapping[str, Any])
 
 
 def load_params(path: Path) -> Exported:
-    """Reads the files of `save_params`, or arrays without facts.
+    """Reads the files of `save_params`, arrays without facts, or a pickle of another trainer.
 
     Args:
         path: a file, or the folder of a run, from which the newest file is read.
@@ -65,10 +67,9 @@ def load_params(path: Path) -> Exported:
     if path.is_dir() and (folders := agent_folders(path)):
         raise UserError(f"{path}: has {len(folders)} agents: choose one, such as {folders[0]}")
     if path.is_dir():
-        beside = path.parent.parent / f"params_{path.name}.npz"
-        if newest_params(path) is None and beside.exists():
-            raise UserError(f"{path}: is a checkpoint; the params to play with are {beside}")
         path = newest_params(path) or path / f"{FINAL}.npz"
+    if path.suffix in PICKLES:
+        return exported(path, dict(flat(read_pickled_params(path))), {})
     return exported(path, _read_arrays(path), _read_facts(path.with_suffix(".json")))
 
 

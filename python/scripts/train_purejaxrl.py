@@ -1,6 +1,11 @@
-"""The script of the same name in `scripts/`, where the original's commands look for it."""
+"""`hackmatrix train` under the name that other documents have for it."""
 
-import runpy
+import sys
 from pathlib import Path
 
-runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "train_purejaxrl.py"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a clone needs no installation
+
+from hackmatrix.cli.scripts import run
+
+if __name__ == "__main__":  # processes that it starts import this file too
+    sys.exit(run("scripts/train_purejaxrl.py"))

@@ -294,6 +294,8 @@ def test_agents_play_the_same_games(tmp_path: Path, capsys: pytest.CaptureFixtur
     for each in (scripted, fresh):
         assert each["stages"][0]["games"] == 30
         assert sum(row["deaths"] for row in each["deaths"]) + each["truncated"] == 30
+        for kind, count in each["death_causes"].items():
+            assert count == sum(row[kind] for row in each["deaths"])
     assert "deaths by kind" in page.read_text()
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import probe_environments as probes
 import pytest
 import yaml
@@ -15,11 +16,14 @@ import yaml
 from hackmatrix import ENVIRONMENT_ID
 from hackmatrix.cli.main import main
 from hackmatrix.cli.train import main as train
-from hackmatrix.cli.train import script
 from hackmatrix.core.processes.typed_command import typed_command
+from hackmatrix.core.version import __version__
 from hackmatrix.environments.registry import MAKERS
 from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.settings.config import TrainConfig
+from hackmatrix.learning.settings.config_file import dump_config
+from hackmatrix.runs.checkpoints import save_checkpoint
+from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.metrics_file import read_metrics
 
 pytestmark = pytest.mark.usefixtures("shared_programs")
@@ -184,6 +188,59 @@ def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 TINY = ["--num-envs=8", "--num-steps=8", "--hidden-dim=8", "--log-interval=2", "--no-wandb"]
 
 
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ("--resume mine/checkpoint_3.pkl", "mine has newer checkpoints than 3 (6): --resume mine"),
+        (
+            "--output-dir mine",
+            "--output-dir mine is a run: choose another folder, or --resume mine",
+        ),
+        ("--checkpoint-dir . --run-name mine", "the run mine exists: choose another --run-name"),
+        (
+            "--config my.yaml --curriculum curriculum --env CartPole-v1",
+            "--curriculum has levels of HackMatrix, and --env is CartPole-v1",
+        ),
+        (
+            "--config bad.yaml",
+            "--num-minibatches 5 must divide num_envs x num_steps = 8 x 128 = 1024; "
+            "--num-minibatches is training.num_minibatches in bad.yaml",
+        ),
+    ],
+)
+def test_what_can_not_begin_is_refused_before_jax_is_loaded(
+    argv: str, message: str, tmp_path: Path
+) -> None:
+    for update in (3, 6):
+        save_checkpoint(_folder(tmp_path / "mine"), {"x": np.zeros(1)}, _facts(update))
+    (tmp_path / "my.yaml").write_text("environment: {name: Acrobot-v1}\n")
+    (tmp_path / "bad.yaml").write_text(
+        "environment: {num_envs: 8}\ntraining: {num_minibatches: 5}\n"
+    )
+    code = (
+        "import sys\nfrom hackmatrix.cli.main import main\n"
+        f"code = main({['train', *argv.split(), '--no-wandb']!r})\n"
+        "assert 'jax' not in sys.modules\nsys.exit(code)"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith("hackmatrix train: error: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def _folder(run: Path) -> Path:
+    run.mkdir(exist_ok=True)
+    (run / "config.yaml").write_text(dump_config(TrainConfig()))
+    return run
+
+
+def _facts(update: int) -> Facts:
+    config = TrainConfig().as_dict()
+    return Facts(update, update * 32_768, 0, ENVIRONMENT_ID, __version__, config)
+
+
 def test_a_run_tells_what_it_does(grid: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = [*TINY, "--config", "original", "--total-timesteps", "2e2", "--run-suffix", "tiny"]
     assert train(argv) == 0
@@ -209,18 +266,18 @@ def printed(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
 
 
 def test_the_best_settings_are_taken_where_none_are_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     best = printed(capsys)
     assert best == printed(capsys, "--config", "best")
     assert (best["observation"], best["lr"]) == ("tactical", 1e-3)
     assert printed(capsys, "--lr", "0.1") == best | {"lr": 0.1}
     original = printed(capsys, "--config", "original")
-    assert (original["observation"], original["lr"]) == ("full", 2.5e-4)
+    assert (original["observation"], original["normalize_rewards"]) == ("classic", False)
+    for setting, value in TrainConfig().flat().items():
+        if setting not in ("observation", "normalize_rewards", "checkpoint_dir"):
+            assert original[setting] == value
     assert printed(capsys, "--env", "CartPole-v1")["lr"] == 2.5e-4
-    monkeypatch.setattr(sys, "argv", ["train_purejaxrl.py", "--print-config"])
-    assert script("hackmatrix train") == 0
-    assert "  lr: 0.00025\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("grid")

@@ -20,7 +20,6 @@ from made_training import made_training, peak
 from paths import HELPERS, ROOT
 from small_runs import assert_same_run
 
-from hackmatrix.cli import tune
 from hackmatrix.cli.main import main
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
@@ -363,24 +362,8 @@ def test_the_scripts_of_the_original_have_their_flags(line: str, tmp_path: Path)
     command += ["--config", "config/my_experiment.yaml"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 2  # the flags are understood, the file is missing
-    assert result.stderr.startswith(f"{script}: error: --config config/my_experiment.yaml: No such")
-
-
-def test_the_scripts_of_the_original_search_around_its_settings(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[list[str]] = []
-
-    def told(argv: list[str], _: str) -> int:
-        asked.append(argv)
-        return 0
-
-    monkeypatch.setattr(tune, "main", told)
-    for flags in (["--pruning"], ["--pruning", "--config=best"]):
-        monkeypatch.setattr(sys, "argv", ["optuna_search.py", *flags])
-        assert tune.script("optuna_search") == 0
-    by_sampler = ["--sampler", "tpe", "--pruning"]
-    assert asked == [["--config", "original", *by_sampler], [*by_sampler, "--config=best"]]
+    error = "hackmatrix tune: error: --config config/my_experiment.yaml: No such"
+    assert result.stderr.startswith(error)
 
 
 PROCESS = f"""\

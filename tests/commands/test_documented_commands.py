@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from browser import find_browser
-from documented import covers, documented
+from documented import covers, documented, made_small
 from fake_bucket import FakeBucket, served
 from made_places import Places, copy_of_the_repository, fake_gcloud
 from paths import ROOT
@@ -282,14 +282,6 @@ FILLED = {
     "python scripts/hyperparameter_search.py --config my.yaml --search-space space.yaml",
 }
 UNDOCUMENTED = ["make help", "make clean", "make lock", "make sb3"]
-
-
-def made_small(line: str, small: str) -> str:
-    """The line with flags in the place of its own."""
-    for name in re.findall(r"--[\w-]+", small):
-        line = re.sub(rf" {name}(?: +(?!-)(?:\"[^\"]*\"|\S+)|=\S+)?(?= |$)", "", line)
-    end = re.compile(r"(?= -- | [<>&]|$)")
-    return end.sub(f" {small}" if small else "", line, count=1 + line.count(" & hackmatrix"))
 
 
 def targets() -> list[str]:

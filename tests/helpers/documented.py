@@ -46,6 +46,14 @@ def covers(line: str, mention: str) -> bool:
     return is_part and (not values or bool(_GAP.search(mention)))
 
 
+def made_small(line: str, small: str) -> str:
+    """The line with flags in the place of its own."""
+    for name in re.findall(r"--[\w-]+", small):
+        line = re.sub(rf" {name}(?: +(?!-)(?:\"[^\"]*\"|\S+)|=\S+)?(?= |$)", "", line)
+    end = re.compile(r"(?= -- | [<>&]|$)")
+    return end.sub(f" {small}" if small else "", line, count=1 + line.count(" & hackmatrix"))
+
+
 def _parts(line: str) -> tuple[list[str], set[str], list[str]]:
     """The words with which a line begins, its flags, and what else there is but gaps."""
     line = _GAP.sub("gap", line)

@@ -127,6 +127,10 @@ class Places:
             "ten": f"hackmatrix train {TINY} --env CartPole-v1 --num-seeds 4 --run-name ten",
             "three": f"hackmatrix train {TINY} --multi-task --task-list "
             "\"['CartPole-v1', 'Acrobot-v1', 'MountainCar-v0']\" --run-name three",
+            "run-name": f"python {ROOT}/scripts/train_purejaxrl.py {TINY} --run-name run-name "
+            "--total-timesteps 1600",
+            "experiment": f"python {ROOT}/train.py --config my.yaml --seed 42 --no-wandb "
+            "--output-dir experiments/my_experiment --profile --profile-step 2",
             "uv": "python -m pip install -q --target . uv",
             "pyodide": "npm install --silent --no-save pyodide",
             "frog": f"hackmatrix train {TINY} --env frog:Frog --run-name frog",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from paths import CONFIGS
+from paths import CONFIGS, ROOT
 
 from hackmatrix.core.configs import CURRICULA, config_file, listed
 from hackmatrix.core.errors import UserError
@@ -37,8 +37,22 @@ def test_every_curriculum_is_known_by_its_name(path: Path) -> None:
     assert Curriculum.of(path.stem) == Curriculum.of(path)
 
 
-def test_the_original_is_the_default_of_every_flag() -> None:
-    assert resolve({}, read_config(CONFIGS / "original.yaml"))[0] == TrainConfig()
+def test_the_original_has_its_features_and_rewards_and_all_defaults_of_the_flags() -> None:
+    original = TrainConfig.of(observation="classic", normalize_rewards=False)
+    assert resolve({}, read_config(CONFIGS / "original.yaml"))[0] == original
+
+
+@pytest.mark.parametrize(
+    ("name", "packaged"),
+    [
+        ("train_config", CONFIGS / "train_config.yaml"),
+        ("train_config.template", CONFIGS / "train_config.yaml"),
+        ("curriculum", CONFIGS / "curricula" / "curriculum.yaml"),
+    ],
+)
+def test_the_folder_config_has_examples_of_the_package(name: str, packaged: Path) -> None:
+    """Copies, as a checkout on Windows may have no links."""
+    assert (ROOT / "config" / f"{name}.yaml").read_bytes() == packaged.read_bytes()
 
 
 def test_a_run_without_a_file_has_the_best_settings_where_they_are_for_its_environment() -> None:

@@ -70,10 +70,12 @@ def test_a_process_that_the_package_starts_finds_it(foreign: Path) -> None:
 def test_no_other_file_starts_python_with_a_module() -> None:
     package = ROOT / "hackmatrix"
     starting = {p for p in package.rglob("*.py") if "sys.executable" in p.read_text()}
-    # The worker on a TPU starts the clone in which it starts it; `serve` opens a browser, isolated.
+    # The worker on a TPU starts the clone in which it starts it; `serve` opens a browser, isolated;
+    # `typed_command` prints a line and starts nothing.
     assert starting == {
         package / "cli/serve.py",
         package / "core/processes/python_module.py",
+        package / "core/processes/typed_command.py",
         package / "cloud/tpu/worker.py",
     }
 

@@ -18,11 +18,14 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import check_code, make, make_environment
 from hackmatrix.game.rules.observation import FEATURE_SIZE
+from hackmatrix.runs.other_names import params_of_name
 from hackmatrix.runs.params import Exported, load_params
 
 if TYPE_CHECKING:
     from hackmatrix.agents.networks.network import Network
     from hackmatrix.environments.interface.environment import Environment
+
+_DICTATED = ("architecture", "hidden_dim", "num_layers", "activation", "layer_norm")
 
 
 @dataclass(frozen=True, eq=False)  # `jax.jit` tells functions apart by identity
@@ -114,12 +117,25 @@ def _network_of_one(environment: str, observation: str, config: NetworkConfig) -
 
 
 def load_policy(path: Path) -> Policy:
-    """Loads params (a file, or a run's folder) and the settings of their network.
+    """Loads params (a file, a run's folder, or another name of them) and their network's settings.
 
     Raises:
         UserError: the file is missing, damaged, or holds something else.
     """
-    return policy_of(load_params(path))
+    return policy_of(load_params(params_of_name(path)))
+
+
+def settings_of_params(path: Path) -> dict[str, Any]:
+    """The settings of a training that the params in a file dictate: its network's, and its layout.
+
+    Raises:
+        UserError: see `load_policy`.
+    """
+    policy = load_policy(path)
+    settings = {name: getattr(policy.config, name) for name in _DICTATED}
+    if policy.environment == ENVIRONMENT_ID:
+        settings["observation"] = policy.observation
+    return settings
 
 
 def policy_of(exported: Exported) -> Policy:

@@ -23,8 +23,8 @@ NAMES = (*BUILT_IN, *PACKAGED)
 MAX_SIMULATIONS = 10_000  # of a search before an action; those of 256 games fill gigabytes
 
 A_NETWORK = (
-    "a file of params or a run's folder, local or gs://..., or an agent of this package: `shipped` "
-    "wins most, `score` with most points"
+    "a file of params, a checkpoint or a run's folder, local or gs://..., or an agent of this "
+    "package: `shipped` wins most, `score` with most points"
 )
 AN_AGENT = (
     f"{A_NETWORK}; or a built-in player: `random` takes random valid actions, `exit` walks to the "
@@ -72,9 +72,7 @@ def resolve(text: str, search: int | None = None, fetched: Callable[[str], str] 
         if simulations is not None:
             raise UserError(f"{name} has no network to search with")
         return AgentName(name, None, None)
-    params = PACKAGED.get(name) or Path(fetched(name))
-    if not os.path.exists(params):
-        raise UserError(f"{name}: no such file; built-in agents are {', '.join(NAMES)}")
+    params = PACKAGED.get(name) or _file_of(name, fetched)
     return AgentName(name, params, simulations)
 
 
@@ -88,6 +86,16 @@ def params_of(text: str, fetched: Callable[[str], str] = str) -> Path:
     if agent.params is None or agent.simulations is not None:
         raise UserError(f"{text}: is no network: name {A_NETWORK}")
     return agent.params
+
+
+def _file_of(name: str, fetched: Callable[[str], str]) -> Path:
+    """The file of params or the run's folder of this name."""
+    from hackmatrix.runs.other_names import params_of_name  # which needs NumPy
+
+    params = params_of_name(Path(fetched(name)))
+    if not os.path.exists(params):
+        raise UserError(f"{name}: no such file; built-in agents are {', '.join(NAMES)}")
+    return params
 
 
 def _split(text: str) -> tuple[str, int | None]:

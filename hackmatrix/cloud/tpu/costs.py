@@ -16,9 +16,9 @@ def dollars_per_hour(tpu: Description) -> float:
 
 
 def price_in_words(tpu: Description) -> str:
-    """The price and where it comes from."""
+    """The price and where it comes from, after "it will cost"."""
     if tpu.price == 0:
-        return "free"
+        return "nothing"
     rate = dollars_per_hour(tpu)
     if tpu.price is not None:
         return f"${rate:.2f} an hour"

@@ -18,42 +18,49 @@ def folder_of(tpu: Description) -> Path:
     return Path.home() / ".hackmatrix" / "tpu" / tpu.name
 
 
-def create(tpu: Description, *, directly: bool = False) -> list[commands.Argv]:
-    """The lines that ask for a TPU, or with `directly` make it.
+def create(
+    tpu: Description, *, directly: bool = False, dry_run: bool = False
+) -> list[commands.Argv]:
+    """The lines that ask for a TPU, or with `directly` make it; their files unless `dry_run`.
 
     Raises:
         UserError: only the queue has TPUs for a limited time.
     """
     if directly and tpu.flex_hours is not None:
         raise UserError("flex_hours: such TPUs come from the queue alone: leave --direct out")
-    code, script = _written(tpu)
+    code, script = _written(tpu, dry_run=dry_run)
     make = commands.create_directly if directly else commands.create
     return [*code, make(tpu, script)]
 
 
-def set_up(tpu: Description, *, update: bool = False) -> list[commands.Argv]:
-    """The lines that set the hosts up; with `update` with the newest code."""
-    code, script = _written(tpu)
+def set_up(tpu: Description, *, update: bool = False, dry_run: bool = False) -> list[commands.Argv]:
+    """The lines that set the hosts up, with `update` with the newest code; their files likewise."""
+    code, script = _written(tpu, dry_run=dry_run)
     return [*code, *commands.set_up(tpu, script, update=update)]
 
 
-def _written(tpu: Description) -> tuple[list[commands.Argv], Path]:
+def _written(tpu: Description, *, dry_run: bool) -> tuple[list[commands.Argv], Path]:
     """The lines that upload the code, if it is a folder here, and the set-up script's file.
+
+    With `dry_run` the files have their names, and are not written.
 
     Raises:
         UserError: the folder is no git repository.
     """
     folder = folder_of(tpu)
-    folder.mkdir(parents=True, exist_ok=True)
+    if not dry_run:
+        folder.mkdir(parents=True, exist_ok=True)
     script, commit, lines = folder / "setup.sh", "", []
     if tpu.is_local:
         repo = Path(tpu.repo).expanduser()
         commit = _git(repo, "rev-parse", "HEAD").strip()
         archive = folder / f"{commit}.tar.gz"
-        _git(repo, "archive", "--format=tar.gz", f"--output={archive}", "HEAD")
+        if not dry_run:
+            _git(repo, "archive", "--format=tar.gz", f"--output={archive}", "HEAD")
         lines = [commands.upload_code(tpu, archive)]
-    text = setup_script(tpu, commit, _end(tpu), time.time())
-    script.write_text(text, encoding="utf-8")
+    if not dry_run:
+        text = setup_script(tpu, commit, _end(tpu), time.time())
+        script.write_text(text, encoding="utf-8")
     return lines, script
 
 

@@ -102,15 +102,16 @@ class Driver:
         tpu = self.tpu
         match step.action:
             case Action.CREATE:
-                return preparation.create(tpu)
+                return preparation.create(tpu, dry_run=self.gcloud.dry_run)
             case Action.START:
                 return [commands.start(tpu)]
             case Action.SET_UP:
-                return preparation.set_up(tpu)
+                return preparation.set_up(tpu, dry_run=self.gcloud.dry_run)
             case Action.TRAIN:
                 return train(tpu, again=seen.hosts is not Hosts.IDLE)
             case Action.RETRY:
-                return [*preparation.set_up(tpu, update=True), *train(tpu, again=True)]
+                set_up = preparation.set_up(tpu, update=True, dry_run=self.gcloud.dry_run)
+                return [*set_up, *train(tpu, again=True)]
             case Action.FETCH:
                 if not self.gcloud.dry_run:
                     (self.folder / tpu.name).mkdir(parents=True, exist_ok=True)

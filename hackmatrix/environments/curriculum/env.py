@@ -28,7 +28,7 @@ def with_curriculum(env: Environment, curriculum: Curriculum, start_level: int =
         UserError: it is not HackMatrix.
     """
     if not isinstance(env, HackMatrixEnv):
-        raise UserError("--curriculum: its levels are starts of HackMatrix; leave --env out")
+        raise UserError("--curriculum has levels of HackMatrix, and --env is another")
     return CurriculumEnv(env, curriculum.levels, start_level - 1)
 
 

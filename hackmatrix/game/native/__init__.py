@@ -21,4 +21,13 @@ def _processor_will_do() -> bool:
     return set(flags.split()) >= _NEEDED
 
 
+def missing_note() -> str | None:
+    """A line for users where the module is missing; None if it is there."""
+    if available:
+        return None
+    in_clone = (Path(__file__).parents[3] / "hatch_build.py").exists()
+    how = "`make setup` builds it" if in_clone else "docs/native-engine.md says how to get it"
+    return f"the native engine is missing, so games run some ten times slower: {how}"
+
+
 available = find_spec("hackmatrix.game.native._native") is not None and _processor_will_do()

@@ -21,6 +21,7 @@ from hackmatrix.learning.run.snapshots import arrays_of, state_of
 from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.runs.checkpoints import CheckedCheckpoint
+from hackmatrix.runs.other_names import params_of_name
 from hackmatrix.runs.params import load_params
 
 
@@ -62,7 +63,7 @@ def _with_params(trainer: Trainer, config: TrainConfig, path: Path, console: Con
     Raises:
         UserError: they can't be read, or belong to another network or environment.
     """
-    exported = load_params(path)
+    exported = load_params(params_of_name(path))
     check_exported(exported, config)
     network = jax.eval_shape(trainer.network.init, jax.random.key(0))
     check_shapes(shapes_by_name(exported.params), shapes_by_name(network), path)

@@ -34,9 +34,10 @@ from hackmatrix.learning.run.keeper import Keeper
 from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.multi_process import SAME_SIGNAL, LeadingTrainer, tell_trainer
 from hackmatrix.learning.run.reporter import Reporter
-from hackmatrix.learning.run.run_folder import open_run_folder, prepare_run_folder, start_facts
+from hackmatrix.learning.run.run_folder import open_run_folder, prepare_run_folder
 from hackmatrix.learning.run.schedule import Schedule
 from hackmatrix.learning.run.start import BEGINNING, Start
+from hackmatrix.learning.run.start_facts import start_facts
 from hackmatrix.learning.run.stop import StopRequest
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.devices import choose_devices
@@ -44,7 +45,7 @@ from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import best_checkpoint
 from hackmatrix.runs.exports import newest_exported
 from hackmatrix.runs.facts import SCORE, Evaluation
-from hackmatrix.runs.folder import LOG, PROFILES, RunFolder
+from hackmatrix.runs.folder import PROFILES, RunFolder, log_of
 from hackmatrix.runs.trackers import TrackedRun, Trackers
 
 Evaluate = Callable[[PyTree], dict[str, float]]  # highest `mean_return` is best
@@ -184,9 +185,9 @@ def training(
     trainer = _trainer(trained, config, devices, course, options, team, is_ours, programs)
     with open_run_folder(config, options, start) as run, stopping as stop:
         first = _compiled(trainer, config, start, options, console)
-        prepare_run_folder(run, config, start, console)
+        prepare_run_folder(run, config, options, start, console)
         run.add_start(start_facts(first.update, devices))
-        console.keep_log(run.path / LOG)
+        console.keep_log(log_of(run.path))
         console.say(f"run {run.path}")
         evaluate = _evaluate(env, trainer, config, make_evaluate, console)
         schedule = Schedule.of(config, course, options, first.update)

@@ -1,15 +1,12 @@
-"""Creates or finds the folder of a run, locks it, and rewinds it to the run's first update."""
+"""Creates or finds the folder of a run, locks it, and rewinds it to the run's first update.
+
+Imports no JAX.
+"""
 
 import contextlib
-import datetime
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import jax
-
-from hackmatrix.core import machine
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.start import Start
@@ -22,8 +19,17 @@ from hackmatrix.runs.checkpoints import (
     remove_checkpoint,
 )
 from hackmatrix.runs.exports import exported_after, remove_exported_after
-from hackmatrix.runs.folder import RunFolder, lacks_row
+from hackmatrix.runs.folder import RunFolder, check_free, lacks_row
 from hackmatrix.runs.metrics_file import METRICS, read_metrics
+
+
+def check_run_folder(config: TrainConfig, options: TrainOptions, start: Start) -> None:
+    """Raises `UserError` where `open_run_folder` would, as far as can be seen without a lock."""
+    if (own := _own_folder(config, options, start)) is not None:
+        _check_may_drop(own, start, options)
+    else:
+        names = options.run_name, options.run_suffix
+        check_free(config.run.checkpoint_dir, *names, options.output_dir)
 
 
 @contextlib.contextmanager
@@ -48,7 +54,9 @@ def open_run_folder(
         run.remove_if_unused()
 
 
-def prepare_run_folder(run: RunFolder, config: TrainConfig, start: Start, console: Console) -> None:
+def prepare_run_folder(
+    run: RunFolder, config: TrainConfig, options: TrainOptions, start: Start, console: Console
+) -> None:
     """Writes the configuration, and rewinds the folder to the update where the run starts.
 
     Metrics of later updates are removed, as they will be made again; so are later checkpoints and
@@ -56,6 +64,8 @@ def prepare_run_folder(run: RunFolder, config: TrainConfig, start: Start, consol
     continues in another folder, the metrics are copied there.
     """
     run.write_config(dump_config(config))
+    if options.output_dir is not None and not start.is_in(run.path):
+        run.make_logs()
     if start.is_in(run.path):
         # Params first: while their checkpoint is there, they can be made again.
         remove_exported_after(run.path, start.update)
@@ -72,19 +82,6 @@ def prepare_run_folder(run: RunFolder, config: TrainConfig, start: Start, consol
 def checkpoints_after(update: int, run: Path) -> list[Checkpoint]:
     """The checkpoints of a run after an update."""
     return [checkpoint for checkpoint in checkpoints_of(run) if checkpoint.update > update]
-
-
-def start_facts(update: int, devices: list[jax.Device]) -> dict[str, Any]:
-    """The facts that the folder records for each process of the run, see `RunFolder.add_start`."""
-    return {
-        "update": update,
-        "time": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": sys.argv,
-        "devices": len(devices),
-        **machine.machine(),
-        "versions": machine.versions("jaxlib", "numpy", "flax", "optax", "orbax-checkpoint"),
-        "commit": machine.commit(),
-    }
 
 
 def _locked(config: TrainConfig, options: TrainOptions, start: Start) -> RunFolder:

@@ -1,6 +1,5 @@
 """The start of a run: its beginning, the params of a file, or what `--resume` names."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -22,10 +21,9 @@ from hackmatrix.runs.checkpoints import (
 )
 from hackmatrix.runs.facts import Facts
 from hackmatrix.runs.folder import CONFIG
+from hackmatrix.runs.names import PICKLES
+from hackmatrix.runs.other_names import checkpoint_of_name, params_of_name
 from hackmatrix.runs.params import newest_params
-
-# Names of checkpoints in the original; `.pt` is that of other trainers.
-ORIGINAL = re.compile(r"checkpoint(?:_(?P<update>\d+))?\.(pkl|pt)")
 
 
 class Start(NamedTuple):
@@ -89,10 +87,18 @@ def find_start(
     if options.resume is None:
         return BEGINNING
     path = Path(options.resume)
-    if path.suffix == ".npz":
-        if not path.is_file():
-            raise UserError(f"--resume {path}: there is no such file")
-        return Start(params=path)
+    try:
+        return _named(path)
+    except UserError as error:
+        raise UserError(f"--resume {error}") from None
+
+
+def _named(path: Path) -> Start:
+    if path.suffix == ".npz" or (path.suffix in PICKLES and path.is_file()):
+        params = params_of_name(path)
+        if not params.is_file():
+            raise UserError(f"{path}: there is no such file")
+        return Start(params=params)
     return _in_run(path, _checkpoint(path))
 
 
@@ -133,18 +139,12 @@ def _checkpoint(path: Path) -> Checkpoint | None:
         return _newest(path.parent if path.name == FOLDER else path, path)
     if path.is_file():
         raise UserError(
-            f"--resume {path}: is neither a run's folder, nor a checkpoint, nor exported params "
-            "(.npz); `hackmatrix checkpoint convert` makes params of a pickle"
+            f"{path}: is neither a run's folder, nor a checkpoint, nor a file of params "
+            f"(.npz, {', '.join(PICKLES)})"
         )
-    if match := ORIGINAL.fullmatch(path.name):
-        run = path.parent.parent if path.parent.name == FOLDER else path.parent
-        if match["update"] is None:
-            return _newest(run, path)
-        update = int(match["update"])
-        if (run / FOLDER / str(update)).is_dir():
-            return Checkpoint(run / FOLDER / str(update), update)
-        raise UserError(f"--resume {path}: {_none_there(run, f'no checkpoint {update}')}")
-    raise UserError(f"--resume {path}: there is no such file or folder")
+    if (named := checkpoint_of_name(path)) is not None:
+        return named
+    raise UserError(f"{path}: there is no such file or folder")
 
 
 def _newest(run: Path, named: Path) -> Checkpoint | None:
@@ -153,16 +153,10 @@ def _newest(run: Path, named: Path) -> Checkpoint | None:
     if not checkpoints and begun:
         return None
     if not checkpoints:
-        raise UserError(f"--resume {named}: {_none_there(run, 'no checkpoint')}")
+        params = newest_params(run)
+        hint = f"; a new run can start from its params: --resume {params}" if params else ""
+        raise UserError(f"{named}: {run} has no checkpoint{hint}")
     return checkpoints[-1]
-
-
-def _none_there(run: Path, what: str) -> str:
-    there = [str(checkpoint.update) for checkpoint in checkpoints_of(run)]
-    hint = f"there are {', '.join(there)}" if there else ""
-    if not there and (params := newest_params(run)) is not None:
-        hint = f"a new run can start from its params: --resume {params}"
-    return f"{run} has {what}" + (f"; {hint}" if hint else "")
 
 
 def _way_out(damaged: Checkpoint) -> str:

@@ -1,16 +1,20 @@
 """Resolves the configuration of a run. Imports JAX only to auto-tune.
 
-A setting is taken from the first of these that gives it: flags, the file of --config, the resumed
-run, --auto-tune, the scaling for large batches, the defaults.
+A setting is taken from the first of these that gives it: flags, the params from which a new run
+starts, the file of --config, the resumed run, --auto-tune, the scaling for large batches, the
+defaults.
 """
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hackmatrix.agents.networks.algorithms import ALGORITHMS, PPO
 from hackmatrix.agents.networks.architectures import MULTI_TASK
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.version import ENVIRONMENT_ID
+from hackmatrix.environments.registry import environment_id
 from hackmatrix.learning.settings.batch_scaling import auto_scale_for_batch_size
 from hackmatrix.learning.settings.config import OPTIONS, RunConfig, TrainConfig
 from hackmatrix.learning.settings.config_file import (
@@ -28,6 +32,7 @@ def resolve(
     resumed: Mapping[str, Any] | None = None,
     *,
     auto_tune: bool = False,
+    params: Path | None = None,
 ) -> tuple[TrainConfig, list[str]]:
     """The configuration, and a line of text for each setting that was chosen automatically.
 
@@ -37,18 +42,25 @@ def resolve(
         resumed: the configuration of the resumed run; fields that this version does not have are
             ignored.
         auto_tune: whether to choose settings for the device.
+        params: a file from which a new run starts, as from the one of `init_from`.
 
     Raises:
-        UserError: a setting is not valid.
+        UserError: a setting is not valid, or the params can't be read.
     """
-    given = {**(in_file or {}), **flags}
+    in_file, notes = _without_replaced(in_file or {}, flags)
+    given = {**in_file, **flags}
     if resumed is not None:
         given = _of_resumed(resumed, given) | given
-    notes = []
+    params = params or given.get("init_from")
+    if params is not None and resumed is None:
+        dictated, changed = _dictated(params, given, flags)
+        given |= dictated
+        notes += [f"as in {params}: {name} {value}" for name, value in changed.items()]
     if auto_tune:
         tuned = {name: value for name, value in _tuned(given).items() if name not in given}
-        notes = [f"tuned for this device: {name} {value}" for name, value in tuned.items()]
-        notes = notes or ["nothing to tune for this device: all of it is given"]
+        notes += [f"tuned for this device: {name} {value}" for name, value in tuned.items()] or [
+            "nothing to tune for this device: all of it is given"
+        ]
         given = tuned | given
     if given.get("multi_task") and "architecture" not in given:
         notes.append(f"for --multi-task: architecture {MULTI_TASK}")
@@ -66,6 +78,42 @@ def resolve(
     ppo, scaled = auto_scale_for_batch_size(config.ppo, given, accumulation)
     notes += [f"scaled for the batch of {ppo.batch_size:,}: {each}" for each in scaled]
     return dataclasses.replace(config, ppo=ppo), notes
+
+
+def _without_replaced(
+    in_file: Mapping[str, Any], flags: Mapping[str, Any]
+) -> tuple[Settings, list[str]]:
+    """The settings of a file without those that flags of other names replace."""
+    replaced = {}
+    if flags.get("multi_task"):
+        replaced["env"] = "--multi-task"
+    elif "env" in flags:
+        replaced |= dict.fromkeys(("multi_task", "task_list"), "--env")
+        if environment_id(flags["env"]) != ENVIRONMENT_ID:
+            replaced |= dict.fromkeys(("curriculum", "curriculum_start_level"), "--env")
+    elif flags.get("curriculum") is not None:  # its levels are starts of HackMatrix
+        replaced["env"] = "--curriculum"
+    notes = [
+        f"{flag} replaces {name} {in_file[name]} of the file"
+        for name, flag in replaced.items()
+        if in_file.get(name, OPTIONS[name].default) != OPTIONS[name].default
+    ]
+    return {name: value for name, value in in_file.items() if name not in replaced}, notes
+
+
+def _dictated(
+    params: Path, given: Mapping[str, Any], flags: Mapping[str, Any]
+) -> tuple[Settings, Settings]:
+    """The settings of the network in a file that no flag gives, and those of them that differ."""
+    from hackmatrix.agents.networks.policy import settings_of_params
+
+    dictated = {n: value for n, value in settings_of_params(params).items() if n not in flags}
+    changed = {
+        name: value
+        for name, value in dictated.items()
+        if value != given.get(name, OPTIONS[name].default)
+    }
+    return dictated, changed
 
 
 def _of_resumed(resumed: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:

@@ -16,7 +16,7 @@ from hackmatrix.learning.reporting.alarms import ROW_KEY, SPEED, THROUGHPUT_FALL
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.reporting.joined_rows import AGENTS, SEED
 from hackmatrix.learning.run.loop import Outcome, train
-from hackmatrix.learning.run.run_folder import start_facts
+from hackmatrix.learning.run.start_facts import start_facts
 from hackmatrix.learning.settings.config import LOGGING, OPTIONS, TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.devices import choose_devices

@@ -21,6 +21,7 @@ from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.datasets.folder import DataSet, known_environment
 from hackmatrix.research.datasets.jax_replay import Batch, Replayer, data_environment
 from hackmatrix.research.datasets.supervised import Lessons, learn, loss
+from hackmatrix.runs.other_names import params_of_name
 from hackmatrix.runs.params import load_params
 
 Array = jax.Array
@@ -99,7 +100,7 @@ def _first_params(network: Network, config: TrainConfig, seed: int) -> PyTree:
     made = jax.jit(network.init)(key_for(seed, Purpose.PARAMS))
     if (path := config.run.init_from) is None:
         return made
-    exported = load_params(path)
+    exported = load_params(params_of_name(path))
     check_exported(exported, config, any_value=True)
     check_shapes(shapes_by_name(exported.params), shapes_by_name(made), path)
     check_shared(network, exported.params, path)

@@ -28,7 +28,8 @@ class Findings(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """The part of `--json`."""
-        return self._asdict()
+        kinds = {kind: sum(row[kind] for row in self.deaths) for kind in KINDS}
+        return {**self._asdict(), "death_causes": kinds}
 
     def tables(self) -> list[Table]:
         """The findings for people."""

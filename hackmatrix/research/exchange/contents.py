@@ -4,10 +4,10 @@ from pathlib import Path
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.run.checkpoint_params import params_of
-from hackmatrix.learning.run.start import ORIGINAL
 from hackmatrix.research.exchange.formats import FORMATS
 from hackmatrix.runs.checkpoints import FACTS, FOLDER, check_checkpoint, checkpoints_of
 from hackmatrix.runs.folder import CONFIG, TRIALS
+from hackmatrix.runs.other_names import checkpoint_of_name, params_of_name
 from hackmatrix.runs.params import Exported, agent_folders, newest_params
 
 
@@ -21,8 +21,7 @@ def runs_at(path: Path) -> list[Path]:
 def found_at(path: Path) -> list[Path]:
     """The checkpoints and files of params that a path means: itself, or all of a run.
 
-    `checkpoint_40.pkl`, if there is no such file, is the checkpoint 40 of the run in whose folder
-    it would lie.
+    Names of other trainers are understood (`runs/other_names.py`).
 
     Raises:
         UserError: there is nothing.
@@ -33,10 +32,10 @@ def found_at(path: Path) -> list[Path]:
         if found := _of_run(path):
             return found
         raise UserError(f"{path}: holds neither checkpoints nor files of params")
-    match = ORIGINAL.fullmatch(path.name)
-    run = path.parent.parent if path.parent.name == FOLDER else path.parent
-    if match and match["update"] and (named := run / FOLDER / match["update"]).is_dir():
-        return [named]
+    if (named := checkpoint_of_name(path)) is not None:
+        return [named.path]
+    if (params := params_of_name(path)).is_file():
+        return [params]
     raise UserError(f"{path}: there is no such file or folder")
 
 

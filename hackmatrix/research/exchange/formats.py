@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.exchange.onnx_file import read_onnx, write_onnx
-from hackmatrix.research.exchange.pickled_params import read_pickled_params
 from hackmatrix.research.exchange.safetensors_file import read_safetensors, write_safetensors
-from hackmatrix.runs.params import FORMAT, Exported, exported, flat, load_params, save_params
+from hackmatrix.runs.names import PICKLES
+from hackmatrix.runs.params import FORMAT, Exported, load_params, save_params
 
 Write = Callable[[Path, dict[str, Any], dict[str, Any]], None]
 
@@ -21,16 +21,11 @@ class Format(NamedTuple):
     write: Write | None
 
 
-def _read_pickle(path: Path) -> Exported:
-    return exported(path, dict(flat(read_pickled_params(path))), {})
-
-
 FORMATS = {
     ".npz": Format(load_params, save_params),
     ".safetensors": Format(read_safetensors, write_safetensors),
     ".onnx": Format(read_onnx, write_onnx),
-    ".pkl": Format(_read_pickle, None),
-    ".pickle": Format(_read_pickle, None),
+    **dict.fromkeys(PICKLES, Format(load_params, None)),
 }
 WRITTEN = [ending for ending, each in FORMATS.items() if each.write is not None]
 

@@ -21,6 +21,7 @@ from hackmatrix.runs.buckets.plan import checkpoint_of, half_checkpoints, is_mir
 from hackmatrix.runs.facts import plays_hackmatrix
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.metrics_file import METRICS
+from hackmatrix.runs.names import is_checkpoint_name
 from hackmatrix.runs.storage.address import Address
 from hackmatrix.runs.storage.bucket import FIRST_PATIENCE, PATIENCE, Bucket, Missing, Object
 
@@ -59,7 +60,7 @@ def fetched(address: Address, *, checkpoints: bool = False) -> Path:
     """
     bucket, objects = _contact(address)
     if not objects and address.path:
-        return _fetched_file(address)
+        return _fetched_file(address, checkpoints=checkpoints)
     half = set(half_checkpoints(objects))
 
     def is_wanted(name: str) -> bool:
@@ -148,9 +149,11 @@ def _contact(address: Address) -> tuple[Bucket, Objects]:
     return bucket, objects
 
 
-def _fetched_file(address: Address) -> Path:
+def _fetched_file(address: Address, *, checkpoints: bool) -> Path:
     folder = Bucket(address.parent, FIRST_PATIENCE)
     there = folder.find(address.name)
+    if there is None and is_checkpoint_name(address.name) and folder.find(CONFIG) is not None:
+        return fetched(address.parent, checkpoints=checkpoints) / address.name
     if there is None:
         raise UserError(f"{address}: there is neither a file nor a folder")
     wanted = {address.name: there}

@@ -1,4 +1,4 @@
-"""TensorBoard: event files in `{run}/events/`. A step is an update.
+"""TensorBoard: event files in `{run}/events/`, or `logs/`. A step is an update.
 
 `tensorboardX.SummaryWriter` is not used on purpose: it renames metrics (`SIPH+` to `SIPH_`), names
 its files by the second, and its thread dies when the disk is full, after which every call blocks.
@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hackmatrix.runs.folder import events_of
 from hackmatrix.runs.trackers.tracker import Say, TrackedRun
-
-FOLDER = "events"
 
 
 class TensorBoard:
@@ -32,7 +31,7 @@ class TensorBoard:
         from tensorboardX.summary import text  # type: ignore[import-untyped]
 
         self._event, self._summary, self._text_of = event_pb2.Event, summary_pb2.Summary, text
-        folder = self._run.folder / FOLDER
+        folder = events_of(self._run.folder)
         folder.mkdir(exist_ok=True)
         # TensorBoard reads files in the order of their names, which begin with the second.
         self._writer = EventsWriter(str(folder / "events"), f".{time.time_ns() % 10**9:09}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hackmatrix.core.errors import UserError, in_words
-from hackmatrix.runs.folder import CONFIG, TRIALS
+from hackmatrix.runs.folder import CONFIG, LOGS, TRIALS
 from hackmatrix.runs.metrics_file import METRICS
 from hackmatrix.ui.monitor.run import Run
 
@@ -34,8 +34,8 @@ def find_runs(words: Sequence[str], log_dir: Path) -> list[Path]:
         UserError: there is no such run.
     """
     if not words:
-        if log_dir.name == "logs" and not log_dir.exists() and _is_run(log_dir.parent):
-            return [log_dir.parent]  # other trainers have a folder of logs in a run's
+        if log_dir.name == LOGS and _is_run(log_dir.parent):
+            return [log_dir.parent]
         return [log_dir] if _is_run(log_dir) else runs_in(log_dir)[:1]
     found = [run for word in words for run in _meant(word, log_dir)]
     return list(dict.fromkeys(found))

@@ -142,12 +142,22 @@ def test_without_gcloud_it_says_what_to_install(
     assert "gcloud is not installed" in out
 
 
-def test_dry_runs_run_nothing(gcloud: FakeGcloud, file: Callable[..., str], called: Called) -> None:
-    for name in SUBCOMMANDS:
-        code, out, err = called(name, file(), "--dry-run")
+def test_dry_runs_run_and_write_nothing(
+    gcloud: FakeGcloud, file: Callable[..., str], called: Called, tmp_path: Path
+) -> None:
+    path = file()
+    before = sorted(tmp_path.rglob("*"))
+    for name in (*SUBCOMMANDS, "run"):
+        code, out, err = called(name, path, "--dry-run")
         assert (code, err) == (0, "")
         assert "$ gcloud " in out
     assert gcloud.calls == []
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("gcloud")
+def test_a_tpu_without_a_price_costs_nothing(file: Callable[..., str], called: Called) -> None:
+    assert "it will cost nothing; " in called("create", file(price=0), "--dry-run")[1]
 
 
 @pytest.mark.usefixtures("gcloud")

@@ -572,9 +572,9 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_offered(tmp_path:
         ("nowhere", "--resume .*nowhere: there is no such file or folder"),
         ("mine/checkpoint_4.pkl", "has no checkpoint 4; there are 7"),
         ("mine/checkpoints/4", "there is no such file or folder"),
-        ("mine/config.yaml", "is neither a run's folder, nor a checkpoint, nor exported params"),
+        ("mine/config.yaml", "is neither a run's folder, nor a checkpoint, nor a file of params"),
         ("empty", "empty has no checkpoint"),
-        ("mine/params_9.npz", "params_9.npz: there is no such file"),
+        ("mine/params_9.npz", "mine has no params of update 9; there are 7"),
     ],
 )
 def test_what_can_not_be_resumed_is_said(tmp_path: Path, path: str, message: str) -> None:
@@ -861,6 +861,23 @@ def test_an_existing_run_is_refused_and_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="exists: choose another --run-name"):
         run_of(tmp_path)
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["config.yaml"]
+
+
+def test_a_run_of_a_folder_has_its_events_and_its_log_in_logs(tmp_path: Path) -> None:
+    options = TrainOptions(output_dir=tmp_path / "mine")
+    config = config_in(tmp_path, tensorboard=True)
+    for total in (4, 7):  # also when it goes on
+        start = find_start(options, tmp_path)
+        with Console(io.StringIO()) as console:
+            run = config.but(total_timesteps=total * 64)
+            train(run, options, console, start=start, env=probes.Grid())
+        options = TrainOptions(resume=str(tmp_path / "mine"))
+    logs = tmp_path / "mine" / "logs"
+    assert "update 7/7" in (logs / "training.log").read_text()
+    events = EventAccumulator(str(logs), {"scalars": 0}).Reload()
+    steps = [point.step for point in events.Scalars("train/entropy")]
+    assert steps == [row["update"] for row in rows_of(tmp_path / "mine")]
+    assert not {"events", "log.txt"} & {path.name for path in (tmp_path / "mine").iterdir()}
 
 
 def test_trackers_are_told_metrics_alarms_and_evaluations(tmp_path: Path) -> None:

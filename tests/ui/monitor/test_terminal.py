@@ -137,9 +137,12 @@ def test_a_pipe_gets_all_runs(run: Path) -> None:
     assert [alarm["name"] for alarm in one["alarms"]] == ["not_finite"]
 
 
+@pytest.mark.parametrize("has_logs", [False, True])
 def test_the_script_of_other_trainers_is_understood(
-    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    has_logs: bool, run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if has_logs:  # as a run of --output-dir
+        (run / "logs").mkdir()
     monkeypatch.setattr(sys, "path", list(sys.path))
     words = ["monitor_training.py", "--log-dir", str(run / "logs"), "--refresh-interval", "5"]
     monkeypatch.setattr(sys, "argv", words)

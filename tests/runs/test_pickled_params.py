@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.exchange.formats import read_params
-from hackmatrix.research.exchange.pickled import UnreadableError
-from hackmatrix.research.exchange.pickled_params import params_in, read_pickled_params
+from hackmatrix.runs.pickled import UnreadableError
+from hackmatrix.runs.pickled_params import params_in, read_pickled_params
 
 RNG = np.random.default_rng(0)
 

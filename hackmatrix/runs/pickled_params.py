@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.research.exchange.pickled import (
+from hackmatrix.runs.pickled import (
     MOST_BYTES,
     Global,
     Made,
