@@ -125,6 +125,4 @@ def check_network(agent: AgentName, hidden_dim: int | None, num_layers: int | No
     policy = load_policy(agent.params)
     for name, number in wanted.items():
         if (actual := getattr(policy.config, name)) != number:
-            raise UserError(
-                f"{policy.path}: by its arrays it has {flag(name)} {actual}: leave it out"
-            )
+            raise UserError(f"{policy.path}: by its arrays, {flag(name)} is {actual}: leave it out")
