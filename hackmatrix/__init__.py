@@ -67,10 +67,12 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
             or JAX is not installed.
     """
     from hackmatrix.core.extras import need
+    from hackmatrix.core.jax_defaults import jax_defaults
     from hackmatrix.environments import registry
 
     need("jax")
-    return registry.make(id, **options)
+    with jax_defaults():
+        return registry.make(id, **options)
 
 
 def registered() -> tuple[str, ...]:
@@ -210,17 +212,27 @@ def read_run(path: "str | Path", *, frame: "Kind | None" = None) -> "RunRecord":
 
 
 def train(
-    env: str | None = None, /, *, config: "str | Path | None" = None, **settings: Any
+    env: str | None = None,
+    /,
+    *,
+    config: "str | Path | None" = None,
+    run_name: str | None = None,
+    output_dir: "str | Path | None" = None,
+    **settings: Any,
 ) -> "Outcome":
     """Trains an agent, as `hackmatrix train` does, from the beginning.
 
     `load_agent(outcome.run)` is the agent then, and `evaluate(outcome.run)` measures it; both want
-    `architecture` again if the network is your own.
+    `architecture` again if the network is your own. In the main thread Ctrl+C and SIGTERM end the
+    run with a checkpoint; in another one it goes on to its end.
 
     Args:
         env: the environment, "HackMatrix" unless given, or `module:function` for one of your own.
         config: a name of `hackmatrix train --list-configs`, such as "quick", or a YAML file of
             settings; those given here win.
+        run_name: name of the run, whose folder is in `checkpoint_dir`; a date and a number unless
+            given.
+        output_dir: the run's folder, instead of a name.
         settings: those of `hackmatrix.learning.settings.config.TrainConfig`, such as
             `total_timesteps`, `num_envs`, `hidden_dim`, `seed` and `checkpoint_dir`. Without
             `config` the others are those of "best" for HackMatrix, else the defaults.
@@ -237,12 +249,18 @@ def train(
 
     need("jax", "flax")
     from hackmatrix.core import named_code
+    from hackmatrix.core.jax_defaults import jax_defaults
     from hackmatrix.environments.registry import check_code
     from hackmatrix.learning.run.loop import train
     from hackmatrix.learning.settings.config_file import default_settings, read_config
     from hackmatrix.learning.settings.resolve import resolve
+    from hackmatrix.learning.settings.train_options import TrainOptions
     from hackmatrix.research.evaluation.selection import make_evaluate
 
+    folder = None if output_dir is None else Path(output_dir)
+    options = TrainOptions(run_name=run_name, output_dir=folder)
+    if "checkpoint_dir" in settings:
+        settings["checkpoint_dir"] = Path(settings["checkpoint_dir"])
     given = settings if env is None else {"env": env, **settings}
     in_file = default_settings(given) if config is None else read_config(Path(config))
     resolved, _ = resolve(given, in_file)
@@ -252,4 +270,5 @@ def train(
     if config is not None:
         named = resolved.environment.name
         check_code(named, env, f"{config}: trains on", f"train({named!r}, ...)")
-    return train(resolved, make_evaluate=make_evaluate)
+    with jax_defaults():
+        return train(resolved, options, make_evaluate=make_evaluate)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hackmatrix.core.errors import UserError, in_words, linked
 from hackmatrix.core.extras import missing
+from hackmatrix.core.jax_defaults import drop_from_environment
 from hackmatrix.core.streams import clean_output, discard_output, open_closed_streams
 from hackmatrix.core.version import __version__
 
@@ -66,6 +67,7 @@ def exit_code(command: str, work: Callable[[], int]) -> int:
     stderr; Ctrl+C and a closed pipe end the command quietly. No control characters are printed but
     by what draws.
     """
+    drop_from_environment()
     open_closed_streams()
     with clean_output():
         return _exit_code(command, work)

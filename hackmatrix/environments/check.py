@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.environment import (
     MAX_ACTIONS,
@@ -26,6 +27,7 @@ _STEP = (*_GAME, "reward", "terminated", "truncated", "info")
 _MEASURED = (Over.STEPS, Over.EPISODES, Over.HIGHEST, Over.CHANCES)
 
 
+@with_jax_defaults
 def check_environment(env: Any) -> None:
     """Raises an error if an environment can't be trained on.
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.core.extras import need
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import PyTree, Step
 from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec, traced_spec
 from hackmatrix.environments.seen_games import SeenGames
@@ -26,6 +27,7 @@ _STATE_OF: dict[str, Callable[[Array], dict[str, Array]]] = {
 }
 
 
+@with_jax_defaults
 class ClassicControl:
     """A classic control environment, with the dynamics, rewards and limits of Gymnasium.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.wrappers import NoAutoReset, OneEpisode
 
@@ -12,6 +13,7 @@ Array = jax.Array
 State = tuple[OneEpisode, Array]  # of the environment, and the key of its next step
 
 
+@with_jax_defaults
 class SeenGames:
     """Games as one observation shows them, with their own dice; see `Imagination`."""
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.core.version import TOGETHER
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.games_of_a_task import Stepping, stepping_some
@@ -51,6 +52,7 @@ class TaskState(NamedTuple):
     episode_length: Array  # int32, number of its steps so far
 
 
+@with_jax_defaults
 class MultiTask:
     """The environments with these ids, as tasks of one agent.
 

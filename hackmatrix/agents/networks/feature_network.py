@@ -9,11 +9,13 @@ from flax import linen as nn
 
 from hackmatrix.agents.networks.sparse import SparseFeatures
 from hackmatrix.agents.networks.symmetry import Sums, Symmetry
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 
 Array = jax.Array
 
 
+@with_jax_defaults
 class FeatureNetwork:
     """Applies a flax module to `Environment.features`; implements `Network`."""
 

@@ -23,6 +23,7 @@ from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.networks.orthogonal import orthogonal
 from hackmatrix.agents.networks.products import product
 from hackmatrix.agents.networks.sparse import SparseFeatures
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree
 
 Array = jax.Array
@@ -35,6 +36,7 @@ def make(env: Environment, config: NetworkConfig) -> Network:
     return GruNetwork(env, config)
 
 
+@with_jax_defaults
 class GruNetwork(FeatureNetwork):
     """Reads features, and has a carry float32[B, hidden_dim] that is 0 where an episode starts."""
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from hackmatrix.agents.networks.architectures import ARCHITECTURES, NetworkConfig
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.user_code import told_as
 
@@ -70,6 +71,7 @@ class Network(Protocol):
 _MEMBERS = ("num_actions", "recurrent", "reads_features", "init", "initial_carry", "__call__")
 
 
+@with_jax_defaults
 def make_network(env: Environment, config: NetworkConfig) -> Network:
     """Makes the network that `config` describes for this environment.
 
@@ -98,6 +100,7 @@ def _own_network(env: Environment, config: NetworkConfig) -> Network:
     return network
 
 
+@with_jax_defaults
 def check_network(env: Environment, network: Any) -> None:
     """Traces a network for its shapes; nothing is run.
 
@@ -193,6 +196,7 @@ def unroll(
     return outputs
 
 
+@with_jax_defaults
 class ChanceNetwork:
     """Another network with the sigmoid of its value: the chance of an outcome, 0..1."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from hackmatrix.agents.networks.algorithms import plays_greedily
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import check_code, make, make_environment
 from hackmatrix.game.rules.observation import FEATURE_SIZE
@@ -44,6 +45,7 @@ class Policy:
         """Whether it is evaluated by its most probable actions, as its learner means it to be."""
         return plays_greedily(self.about.get("config"))
 
+    @with_jax_defaults
     def make(self, given: str | None = None) -> "tuple[Environment, Network]":
         """Makes the environment it was trained on, with its default time limit, and the network.
 
@@ -64,6 +66,7 @@ class Policy:
         self.check_shapes(shapes_by_name(jax.eval_shape(network.init, jax.random.key(0))))
         return env, network
 
+    @with_jax_defaults
     def __call__(self, params: Any, observation: Any, mask: Any, key: Any) -> Any:
         """An action of one game, sampled, in the form that `hackmatrix.evaluate` plays with.
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.curriculum import starts
 from hackmatrix.environments.curriculum.levels import Advance, Curriculum, Level
 from hackmatrix.environments.curriculum.metric_table import METRICS
@@ -42,6 +43,7 @@ class CurriculumState(NamedTuple):
     level: Array  # int32, the level of the next start, from 0
 
 
+@with_jax_defaults
 class CurriculumEnv(Wrapper):
     """HackMatrix whose games begin as the level in the state says.
 

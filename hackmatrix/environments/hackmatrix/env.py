@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.engines import ENGINES, Engine, engine_of
 from hackmatrix.environments.hackmatrix.env_state import EnvState
@@ -68,6 +69,7 @@ _INFO = {
 }
 
 
+@with_jax_defaults
 class HackMatrixEnv:
     """HackMatrix as an environment of one game; `jax.vmap` of its functions is the fast path.
 
@@ -330,6 +332,7 @@ def _converted(tree: Any, kind: type, convert: Callable[[Any], Any]) -> Any:
     return jax.tree.map(lambda x: convert(x) if is_game(x) else x, tree, is_leaf=is_game)
 
 
+@with_jax_defaults
 class TacticalIntegers:
     """The layout `tactical` as `FeatureIntegers`."""
 

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.game.drawing import draw
 from hackmatrix.game.engine import state as engine
 from hackmatrix.game.engine import text
@@ -46,6 +47,7 @@ class EnvState:
         sums = f"return {one.episode_return * UNIT:g} after {one.episode_length} actions"
         return f"EnvState{which}: {sums}\n{text.summary(one.to_engine())}"
 
+    @with_jax_defaults
     def to_engine(self) -> engine.State:
         """Converts the game to a state of the Python engine.
 

@@ -5,12 +5,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.hackmatrix.undo_history import Memory
 
 Array = jax.Array
 
 
+@with_jax_defaults
 class ImaginedGames:
     """Games that fit the compact records seen so far; see `Imagination`."""
 

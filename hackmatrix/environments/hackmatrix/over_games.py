@@ -11,6 +11,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
 from hackmatrix.core.compiled.kept_programs import kept_program
+from hackmatrix.core.jax_defaults import with_jax_defaults
 
 
 def over_games(
@@ -92,6 +93,7 @@ def _name(
     return f"{rule.__module__}.{rule.__qualname__}{settings}{tree}"
 
 
+@with_jax_defaults
 def _lower(context: mlir.LoweringRuleContext, *leaves: Any, **params: Any) -> Any:
     """The lowering rule of the primitive: the kept program, or the rule traced here and now."""
     play: Callable[..., Any] = partial(_play, **params)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.state import Ending, State
@@ -154,6 +155,7 @@ class ProcessBackend:
         raise UserError("a game in another process can't be pickled or copied: make another one")
 
 
+@with_jax_defaults
 class JaxBackend:
     """The JAX engine, for one game; many games are faster in `gymnasium.make_vec`."""
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.devices.mesh import SHARDED, on_devices
 from hackmatrix.core.devices.shares import devices_for, use_all_cores
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
 from hackmatrix.environments.hackmatrix.observations import COMPACT, PLANES, layout_of, planes
 from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
@@ -26,6 +27,7 @@ class _Games(NamedTuple):
     waiting: Array  # bool[N], the game is over, and the next step begins another
 
 
+@with_jax_defaults
 class JaxBatch:
     """Plays N games; see `batches.Batch`. The first call of each program compiles or loads it."""
 

@@ -21,6 +21,7 @@ from hackmatrix.agents.networks.normalisation import FeatureScale, dense_feature
 from hackmatrix.core.compiled.kept_executables import KeptExecutables
 from hackmatrix.core.devices import mesh
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.interface.environment import Environment, PyTree, optional_members
 from hackmatrix.learning.ppo import anomalies, measures, seeds
 from hackmatrix.learning.ppo.algorithm import Learned, Weights
@@ -57,6 +58,7 @@ class TrainState(struct.PyTreeNode):
     anomaly: Array  # int32[3], the first one found
 
 
+@with_jax_defaults
 class Trainer:
     """Learning on an environment: `init` makes a state, `run` advances it by some updates.
 

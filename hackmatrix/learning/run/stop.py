@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
@@ -18,7 +19,8 @@ class StopRequest:
     SIGHUPs are requests, unless the process was told to ignore them (`nohup`); none of them is a
     second signal, as service managers send one right after SIGTERM.
 
-    Python allows signal handlers in the main thread only: enter it there.
+    Python allows signal handlers in the main thread only. In another thread nothing is requested,
+    and signals do what the program wants.
 
     Args:
         on_request: called when the first signal arrives.
@@ -47,6 +49,8 @@ class StopRequest:
         return self.signal is not None
 
     def __enter__(self) -> Self:
+        if threading.current_thread() is not threading.main_thread():
+            return self
         self._on_terminal = _has_terminal()
         self._before = {number: signal.signal(number, self._request) for number in _AT_ONCE}
         if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:

@@ -20,6 +20,7 @@ from flax import struct
 
 from hackmatrix.agents.roster.batch_players import Player
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.environments.interface.report import PlayedGames
@@ -181,6 +182,7 @@ class Games:
             count = self.limits.episodes
             return jax.tree.map(lambda *arrays: np.concatenate(arrays)[:count], *played)
 
+    @with_jax_defaults
     def _play_part(self, part: tuple[Any, ...]) -> tuple[PlayedGames, _History | None]:
         play = self._begin(*part[-2:])
         while play.places.running.any():

@@ -8,6 +8,7 @@ from hackmatrix.agents.roster.batch_players import Seated, function_player, play
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.environment import optional_members
@@ -18,6 +19,7 @@ from hackmatrix.research.evaluation.plain_games import Replay, replays
 from hackmatrix.research.evaluation.report import Play, Report, report_on
 
 
+@with_jax_defaults
 def jax_player(agent: AgentName, env: str, limits: Limits, *, greedy: bool, forbids: bool) -> Play:
     """A function that plays the games of an agent without some actions.
 
@@ -40,6 +42,7 @@ def jax_player(agent: AgentName, env: str, limits: Limits, *, greedy: bool, forb
     return _play(seated, limits)
 
 
+@with_jax_defaults
 def network_report(
     policy: Policy, env: str, limits: Limits, *, greedy: bool, search: int | None
 ) -> Report:
@@ -48,6 +51,7 @@ def network_report(
     return _play(seat_of(policy, env, str(policy.path), search, greedy=greedy), limits)(())
 
 
+@with_jax_defaults
 def jax_report(
     policy: Callable[..., Any], params: Any, observation: str, env: str, limits: Limits
 ) -> Report:
@@ -74,6 +78,7 @@ def _play(seated: Seated, limits: Limits) -> Play:
     is_ours = optional_members(env).id == ENVIRONMENT_ID
     games = Games(env, player, limits, record=is_ours)
 
+    @with_jax_defaults
     def play(forbidden: Collection[int] = (), first: int | None = None) -> Report:
         which = limits if first is None else limits._replace(first=first)
         if not is_ours:
