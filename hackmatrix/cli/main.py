@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from hackmatrix.core.devices.failed_backend import explained
 from hackmatrix.core.errors import UserError, in_words, linked
 from hackmatrix.core.extras import missing
 from hackmatrix.core.jax_defaults import drop_from_environment
@@ -63,9 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def exit_code(command: str, work: Callable[[], int]) -> int:
     """Runs a command and returns its exit code.
 
-    A `UserError`, a missing package of an extra and an error of the file system become one line on
-    stderr; Ctrl+C and a closed pipe end the command quietly. No control characters are printed but
-    by what draws.
+    A `UserError`, a missing package of an extra, a backend of JAX that does not start and an error
+    of the file system become one line on stderr; Ctrl+C and a closed pipe end the command quietly.
+    No control characters are printed but by what draws.
     """
     drop_from_environment()
     open_closed_streams()
@@ -85,6 +86,11 @@ def _exit_code(command: str, work: Callable[[], int]) -> int:
         if (how := missing(error.name)) is None:
             raise
         _complain(command, how)
+        return USAGE_ERROR
+    except (RuntimeError, AssertionError) as error:
+        if (why := explained(error)) is None:
+            raise
+        _complain(command, why)
         return USAGE_ERROR
     except KeyboardInterrupt:
         return INTERRUPTED
