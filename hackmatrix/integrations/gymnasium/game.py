@@ -23,6 +23,7 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.training_reward import REWARDS
 from hackmatrix.integrations.gymnasium.backends import Mask, Taken, make_backend
 from hackmatrix.integrations.gymnasium.observation_spaces import arranged, space_of
+from hackmatrix.integrations.gymnasium.seeds import stream_of
 from hackmatrix.integrations.process.client import START_TIMEOUT, TIMEOUT
 
 _CLEAR = "\x1b[H\x1b[J"  # of a terminal
@@ -34,7 +35,8 @@ class GameEnv(gymnasium.Env[Any, Any]):
     Actions: 28, `rules.actions.ACTION_NAMES`; an invalid one ends the game. The valid ones are in
     `info["action_mask"]`, bool[28], and `action_masks()` returns them; after the end of the game,
     where no action counts, all are True, so that a masked policy always finds one. A seed below
-    2**31 is the game's stream, so the same seed is the same game in every part of this project.
+    2**31 is the game's stream, so the same seed is the same game in every part of this project;
+    see `stream_of` for larger ones.
 
     Info of a step: `invalid_action`, `stage_complete` and `death` are True or not there;
     `reward_breakdown` has 14 parts, which with the step penalty of -0.01 sum to the reward;
@@ -110,9 +112,11 @@ class GameEnv(gymnasium.Env[Any, Any]):
         if options:
             raise UserError(f"reset has no options, got {', '.join(map(str, options))}")
         super().reset(seed=seed)
-        known = seed is not None and seed < EVALUATION_STREAM
-        stream = seed if known else int(self.np_random.integers(EVALUATION_STREAM))
-        self._backend.reset(stream)  # type: ignore[arg-type]
+        if seed is None:
+            stream = int(self.np_random.integers(EVALUATION_STREAM))
+        else:
+            stream = stream_of(seed)
+        self._backend.reset(stream)
         self._running = True
         self._mask = self._backend.mask()
         self._stats = _Stats()

@@ -21,6 +21,7 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.training_reward import REWARDS
 from hackmatrix.integrations.gymnasium.batches import Batch, Settings
 from hackmatrix.integrations.gymnasium.observation_spaces import space_of, split
+from hackmatrix.integrations.gymnasium.seeds import stream_of
 
 Masks = NDArray[np.bool_]
 
@@ -237,13 +238,13 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         wrong = [each for each in numbers if not isinstance(each, int | np.integer) or each < 0]
         if not given.shape and seed is not None and not wrong:
             self._np_random, self._np_random_seed = np_random(int(numbers[0]))
-            seeds = [numbers[0] + i for i in range(self.num_envs)]
+            seeds = [int(numbers[0]) + i for i in range(self.num_envs)]
         elif seed is None:
             seeds *= self.num_envs
         if wrong or len(seeds) != self.num_envs:
             raise UserError(f"seed must be one number or {self.num_envs}, each at least 0 or None")
         drawn = iter(self.np_random.integers(EVALUATION_STREAM, size=seeds.count(None)))
-        streams = [next(drawn) if each is None else each % EVALUATION_STREAM for each in seeds]
+        streams = [next(drawn) if each is None else stream_of(int(each)) for each in seeds]
         return np.array(streams, np.uint32)
 
     def _arranged(self, observations: Any) -> Any:

@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from functools import cache
 from typing import Any
 
 import gymnasium
@@ -19,6 +20,8 @@ from gymnasium.wrappers.vector import (
     NormalizeReward,
     RecordEpisodeStatistics,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hackmatrix.integrations.gymnasium
 from hackmatrix.core.errors import UserError
@@ -361,8 +364,28 @@ def test_seeds_of_each_game() -> None:
     drawn = env._streams(None).tolist()
     assert env._streams(5).tolist() == [5, 6, 7, 8]
     assert env._streams([7, None, np.int64(9), None]).tolist() == [7, drawn[0], 9, drawn[1]]
-    assert env._streams(np.array([1, 2, 3, 2**31 + 4])).tolist() == [1, 2, 3, 4]
     assert max(env._streams(None)) < 2**31
+
+
+@needs_native
+@given(st.integers(0, 2**70) | st.integers(2**31 - 3, 2**31 + 3))
+def test_a_seed_is_the_same_game_alone_and_among_many(seed: int) -> None:
+    """And never one of an evaluation, whose streams begin at 2**31."""
+    many, one = _two_faces()
+    records, _ = many.reset(seed=seed)
+    streams = set()
+    for number, record in enumerate(records):
+        assert np.array_equal(one.reset(seed=seed + number)[0], record)
+        streams.add(one.unwrapped.state().dice.stream)
+    assert len(streams) == GAMES
+    assert max(streams) < 2**31
+    assert np.array_equal(many.reset(seed=[0, 2**31, seed, 1])[0][2], records[0])
+    assert not np.array_equal(*many.reset(seed=[0, 2**31, 2, 3])[0][:2])
+
+
+@cache
+def _two_faces() -> tuple[Any, Any]:
+    return make(observation="compact"), gymnasium.make(ID, observation="compact")
 
 
 @needs_native
