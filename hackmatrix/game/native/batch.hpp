@@ -3,10 +3,12 @@
 #include <atomic>
 #include <cstddef>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "game.hpp"
+#include "legality.hpp"
 #include "observation.hpp"
 #include "training_reward.hpp"
 
@@ -68,8 +70,8 @@ inline void step_game(const Games& games, int action, const Settings& settings, 
     observe(game, final_observation);
     std::transform(parts, parts + NUM_PARTS, to.reward_parts + i * NUM_PARTS,
                    [](int32_t part) { return static_cast<float>(part) * UNIT; });
-    episode_return += gained;
-    episode_length += was_running;
+    episode_return = static_cast<int32_t>(uint32_t(episode_return) + uint32_t(gained));
+    episode_length = static_cast<int32_t>(uint32_t(episode_length) + was_running);
     bool terminated = game.over != RUNNING;
     bool truncated = !terminated && episode_length >= settings.max_episode_steps;
     to.reward[i] = settings.progress ? progress(before, game.player, completed,
@@ -115,6 +117,26 @@ template <class Work>
 void for_each_game(size_t games, int threads, Work work) {
     for_each_block(games, threads, [&](size_t i, size_t end) {
         for (; i < end; i++) work(i);
+    });
+}
+
+constexpr const char *STATE = "a legal state", *OBSERVATION = "an observation";
+
+// A part that is not legal in one of some games, by any thread; null if there is none.
+using Fault = std::atomic<const char*>;
+
+inline std::string text_of(const Fault& fault, const char* whole) {
+    return std::string("not ") + whole + " of HackMatrix (" + fault.load() + ")";
+}
+
+// Works on each game but those in which a check names a part that is not legal.
+template <class Check, class Work>
+void for_each_legal(size_t games, int threads, Fault& fault, Check check, Work work) {
+    for_each_game(games, threads, [&](size_t i) {
+        if (const char* part = check(i))
+            fault = part;
+        else
+            work(i);
     });
 }
 

@@ -93,5 +93,10 @@ def step(
     return out
 
 
+def check(games: Games, *, threads: int = 1) -> None:
+    """Raises `ValueError` if a game is not legal, or a position that UNDO can restore."""
+    _native.check(_bytes(games.states), _bytes(games.saved), threads)
+
+
 def _bytes(structs: Array) -> Array:
-    return structs.view(np.uint8).reshape(len(structs), -1)
+    return structs.view(np.uint8).reshape(len(structs), structs.dtype.itemsize)

@@ -7,6 +7,7 @@ import numpy as np
 
 from hackmatrix.game.engine import state as engine
 from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.native.batch import check
 from hackmatrix.game.native.layout import (
     CELL_NUMBERS,
     CELL_SETS,
@@ -95,7 +96,11 @@ def _cells_to_engine(cells: Any, exit: int) -> list[engine.Cell]:
 
 
 def games_from_engine(states: list[engine.State]) -> Games:
-    """Games from states of the Python engine; return and length of their episodes are 0."""
+    """Games from states of the Python engine; return and length of their episodes are 0.
+
+    Raises:
+        ValueError: a state is not legal.
+    """
     games = empty_games(len(states))
     for place, state in enumerate(states):
         made = games.states[place]
@@ -107,6 +112,7 @@ def games_from_engine(states: list[engine.State]) -> Games:
         made["newest_saved"] = (len(state.saved) - 1) % MAX_SAVED_STATES
         for i, position in enumerate(state.saved):
             _write_position(games.saved[place]["positions"][i], position)
+    check(games)
     return games
 
 

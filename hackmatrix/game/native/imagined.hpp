@@ -1,8 +1,7 @@
 // Games that look to the player exactly as given records (`game/foresight/jax_imagined.py`).
 #pragma once
 #include "movement.hpp"
-#include "record.hpp"
-#include "undo.hpp"
+#include "legality.hpp"
 
 namespace hackmatrix {
 
@@ -37,6 +36,17 @@ struct Looks {
         blocks = cells.blocks;
     }
 };
+
+// The part of a record that no game shows, or null; its question blocks need programs to hold.
+inline const char* imaginable(const uint8_t* bytes) {
+    if (const char* part = record_fault(bytes)) return part;
+    Cells cells;
+    Looks looks(bytes, cells);
+    uint32_t shown = 0;
+    for (int cell : each(cells.blocks & ~cells.data & ~cells.questions))
+        shown |= 1u << cells.value[cell];
+    return size(shown) + size(cells.questions) > NUM_PROGRAMS ? "the cells" : nullptr;
+}
 
 // Fills question blocks, as `place_blocks` fills a block that it has drawn.
 inline void fill_question_blocks(Cells& cells, const Dice& dice) {
@@ -154,10 +164,14 @@ inline CellSet imagined_position(const uint8_t* bytes, const Dice& dice, Positio
 
 // A running game that looks as a record. The positions saved for UNDO look as `remembered`, four
 // records of which the last `count` mean something. What the records leave open the dice decide:
-// their clock should be 0, at which no action is ever taken.
-inline void imagine(const uint8_t* seen, const uint8_t* remembered, int count, const Dice& dice,
-                    State& state, SavedPositions& saved) {
+// their clock should be 0, at which no action is ever taken. Returns what no game shows, or null.
+inline const char* imagine(const uint8_t* seen, const uint8_t* remembered, int count,
+                           const Dice& dice, State& state, SavedPositions& saved) {
     state = {};
+    if (count < 0 || count > MAX_SAVED_STATES) return "the number of positions for UNDO";
+    for (int place = MAX_SAVED_STATES - count; place < MAX_SAVED_STATES; place++)
+        if (const char* part = imaginable(remembered + place * RECORD_SIZE)) return part;
+    if (const char* part = imaginable(seen)) return part;
     CellSet exit = imagined_position(seen, dice, state);
     Record record{seen};
     state.dice = dice;
@@ -168,10 +182,11 @@ inline void imagine(const uint8_t* seen, const uint8_t* remembered, int count, c
     state.pending = record.number(NumberAt::pending);
     state.step = record.byte(NumberAt::flags) & 4;
     state.over = RUNNING;
-    state.saved = std::min(count, MAX_SAVED_STATES);
+    state.saved = count;
     state.newest_saved = MAX_SAVED_STATES - 1;
     for (int place = MAX_SAVED_STATES - state.saved; place < MAX_SAVED_STATES; place++)
         imagined_position(remembered + place * RECORD_SIZE, dice, saved.positions[place]);
+    return fault(state, saved);
 }
 
 }  // namespace hackmatrix

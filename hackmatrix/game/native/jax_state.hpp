@@ -1,23 +1,34 @@
 // A game as the words of the JAX engine's `State`, in the order of its leaves, and back.
 #pragma once
-#include "undo.hpp"
+#include "legality.hpp"
 
 namespace hackmatrix {
 
 constexpr int SET32 = 1, SET36 = 2;  // words of a set: 32 places in one, 18 places in each of two
 
-// Takes a game from words; `number`, `cells` and `planes` are those of `ToWords`.
+// Takes a game from words; the functions are those of `ToWords`.
 struct FromWords {
     const uint32_t* next;
+    bool fits = true;  // whether each word so far was in the range of what it stands for
+
+    void expect(bool holds) { fits &= holds; }
 
     template <class Number>
     void number(Number& to) {
-        to = static_cast<Number>(*next++);
+        to = static_cast<Number>(*next);
+        expect(static_cast<uint32_t>(to) == *next++);
+    }
+    void count(uint8_t& to, int most) {
+        expect(*next <= static_cast<uint32_t>(most));
+        to = static_cast<uint8_t>(fits ? *next : 0);
+        next++;
     }
     template <int WORDS = SET36>
     void cells(CellSet& to) {
         to = *next++;
-        if (WORDS == SET36) to |= CellSet{*next++} << CELLS / 2;
+        if (WORDS == SET32) return;
+        expect(to < of(CELLS / 2) && *next < of(CELLS / 2));
+        to |= CellSet{*next++} << CELLS / 2;
     }
     template <int WORDS, class At>
     void planes(int bits, int places, At at) {
@@ -36,10 +47,13 @@ struct FromWords {
 struct ToWords {
     uint32_t* next;
 
+    void expect(bool) {}
+
     template <class Number>
     void number(const Number& from) {
         *next++ = static_cast<uint32_t>(from);
     }
+    void count(uint8_t from, int) { number(from); }
     template <int WORDS = SET36>
     void cells(CellSet from) {
         constexpr CellSet low = WORDS == SET36 ? of(CELLS / 2) - 1 : ~uint32_t{0};
@@ -64,7 +78,10 @@ void coordinates(Words& words, int places, At at) {
     for (int i = 0; i < places; i++) rows[i] = row(at(i)), cols[i] = col(at(i));
     words.template planes<WORDS>(3, places, [&](int i) -> uint8_t& { return rows[i]; });
     words.template planes<WORDS>(3, places, [&](int i) -> uint8_t& { return cols[i]; });
-    for (int i = 0; i < places; i++) at(i) = rows[i] * SIZE + cols[i];
+    for (int i = 0; i < places; i++) {
+        words.expect(on_board(rows[i], cols[i]));
+        at(i) = rows[i] * SIZE + cols[i];
+    }
 }
 
 // One fact of all pieces of a list.
@@ -89,7 +106,7 @@ void exchange(Words& words, Position& position) {
     of_cells(cells.energy, 2);
     of_cells(cells.value, 5);
     of_cells(cells.spawn, 7);
-    words.number(position.enemies.count);
+    words.count(position.enemies.count, MAX_ENEMIES);
     int enemies = position.enemies.count;
     coordinates<SET32>(words, enemies, EACH(enemies, cell));
     words.template planes<SET32>(2, enemies, EACH(enemies, type));
@@ -99,7 +116,7 @@ void exchange(Words& words, Position& position) {
     words.template planes<SET32>(1, enemies, EACH(enemies, from_schedule));
     words.template planes<SET32>(1, enemies, EACH(enemies, from_siphon));
     coordinates<SET32>(words, enemies, EACH(enemies, last));
-    words.number(position.transmissions.count);
+    words.count(position.transmissions.count, MAX_TRANSMISSIONS);
     int coming = position.transmissions.count;
     coordinates<SET36>(words, coming, EACH(transmissions, cell));
     words.template planes<SET36>(15, coming, EACH(transmissions, turns));
@@ -107,7 +124,8 @@ void exchange(Words& words, Position& position) {
     words.template planes<SET36>(1, coming, EACH(transmissions, from_schedule));
     words.template planes<SET36>(1, coming, EACH(transmissions, from_siphon));
     words.number(position.owned);
-    words.template planes<SET32>(5, size(position.owned),
+    words.expect(!(position.owned >> NUM_PROGRAMS));
+    words.template planes<SET32>(5, std::min(size(position.owned), NUM_PROGRAMS),
                                  [&](int i) -> uint8_t& { return position.acquired[i]; });
     words.number(position.turn);
     words.number(position.show);
@@ -130,9 +148,64 @@ void exchange(Words& words, State& state) {
     CellSet enemies_at = state.enemies.cells(), transmissions_at = state.transmissions.cells();
     words.cells(enemies_at);
     words.cells(transmissions_at);
+    words.expect(enemies_at == state.enemies.cells());
+    words.expect(transmissions_at == state.transmissions.cells());
     words.number(state.saved);
     words.number(state.newest_saved);
     words.number(state.over);
+}
+
+// Counts words.
+struct WordCount {
+    size_t words = 0;
+
+    void expect(bool) {}
+    template <class Number>
+    void number(const Number&) { words++; }
+    void count(uint8_t, int) { words++; }
+    template <int WORDS = SET36>
+    void cells(CellSet) { words += WORDS; }
+    template <int WORDS, class At>
+    void planes(int bits, int, At) { words += WORDS * bits; }
+};
+
+template <class Struct>
+size_t num_words() {
+    Struct empty{};
+    WordCount count;
+    exchange(count, empty);
+    return count.words;
+}
+
+const size_t STATE_WORDS = num_words<State>(), POSITION_WORDS = num_words<Position>();
+
+// A position from its words, if all of them are in range.
+template <class Struct>
+bool read(const uint32_t* words, Struct& to) {
+    FromWords from{words};
+    to = {};
+    exchange(from, to);
+    return from.fits;
+}
+
+// Takes a game from its words; returns the part that is not legal, or null.
+inline const char* take_words(const uint32_t* words, State& to) {
+    const char* part = read(words, to) ? fault(to) : "a number out of range";
+    if (part) to = {};
+    return part;
+}
+
+// Takes the saved positions of a legal game from its rows; returns the part that is not legal, or
+// null. A row that is not in use may hold anything.
+inline const char* take_rows(const uint32_t* rows, const State& state, SavedPositions& to) {
+    const char* part = nullptr;
+    for (int place = 0; place < MAX_SAVED_STATES; place++) {
+        Position& position = to.positions[place];
+        if (read(rows + place * POSITION_WORDS, position) && !fault(position)) continue;
+        position = {};
+        if (is_in_use(state, place)) part = "the positions for UNDO";
+    }
+    return part ? part : fault(state, to);
 }
 
 }  // namespace hackmatrix

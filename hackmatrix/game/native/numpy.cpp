@@ -33,6 +33,17 @@ Struct* structs(nb::handle array, size_t games) {
     return reinterpret_cast<Struct*>(bytes);
 }
 
+// Works on each game, and raises an error if a check names a part of one that is not legal.
+template <class Check, class Work>
+void for_each_checked(const char* whole, size_t games, int threads, Check check, Work work) {
+    Fault fault{};
+    {
+        nb::gil_scoped_release released;
+        for_each_legal(games, threads, fault, check, work);
+    }
+    if (fault) throw nb::value_error(text_of(fault, whole).c_str());
+}
+
 void reset_games(nb::object states, nb::object streams, nb::object episodes, int threads) {
     size_t games = nb::len(states);
     State* state = structs<State>(states, games);
@@ -47,20 +58,29 @@ void observe_games(nb::object states, nb::object observations, nb::object masks,
     const State* state = structs<State>(states, games);
     uint8_t* observation = rows<uint8_t, RECORD_SIZE>(observations, games);
     uint32_t* mask = rows<uint32_t>(masks, games);
-    nb::gil_scoped_release released;
-    for_each_game(games, threads, [=](size_t i) {
+    auto check = [=](size_t i) { return fault(state[i]); };
+    for_each_checked(STATE, games, threads, check, [=](size_t i) {
         observe(state[i], observation + i * RECORD_SIZE);
         mask[i] = valid_actions(state[i]);
     });
+}
+
+// Raises an error if a game is not legal, or a position that UNDO can restore.
+void check_games(nb::object states, nb::object positions, int threads) {
+    size_t games = nb::len(states);
+    const State* state = structs<State>(states, games);
+    const SavedPositions* saved = structs<SavedPositions>(positions, games);
+    auto check = [=](size_t i) { return fault(state[i], saved[i]); };
+    for_each_checked(STATE, games, threads, check, [](size_t) {});
 }
 
 void tactical_games(nb::object records, nb::object numbers, int threads) {
     size_t games = nb::len(records);
     auto* record = rows<const uint8_t, RECORD_SIZE>(records, games);
     auto* to = reinterpret_cast<Tactical*>(rows<int8_t, TACTICAL_SIZE>(numbers, games));
-    nb::gil_scoped_release released;
-    for_each_game(games, threads,
-                  [=](size_t i) { to[i] = tactical_numbers(record + i * RECORD_SIZE); });
+    auto check = [=](size_t i) { return record_fault(record + i * RECORD_SIZE); };
+    for_each_checked(OBSERVATION, games, threads, check,
+                   [=](size_t i) { to[i] = tactical_numbers(record + i * RECORD_SIZE); });
 }
 
 void features_of(nb::object records, nb::object made, bool full, int threads) {
@@ -68,14 +88,15 @@ void features_of(nb::object records, nb::object made, bool full, int threads) {
     auto* record = rows<const uint8_t, RECORD_SIZE>(records, games);
     int size = full ? FULL_SIZE : CLASSIC_SIZE;
     float* to = full ? rows<float, FULL_SIZE>(made, games) : rows<float, CLASSIC_SIZE>(made, games);
-    nb::gil_scoped_release released;
-    for_each_game(games, threads,
-                  [=](size_t i) { features(record + i * RECORD_SIZE, full, to + i * size); });
+    auto check = [=](size_t i) { return record_fault(record + i * RECORD_SIZE); };
+    for_each_checked(OBSERVATION, games, threads, check,
+                   [=](size_t i) { features(record + i * RECORD_SIZE, full, to + i * size); });
 }
 
 void step_of(nb::object states, nb::object saved, nb::object returns, nb::object lengths,
              nb::object held, nb::object actions, int max_episode_steps, bool auto_reset, bool progress, int threads,
              nb::args results) {
+    if (results.size() != 14) throw nb::type_error("step needs 14 arrays for its results");
     size_t games = nb::len(states);
     Games played{structs<State>(states, games), structs<SavedPositions>(saved, games),
                  rows<int32_t>(returns, games), rows<int32_t>(lengths, games),
@@ -120,6 +141,7 @@ nb::dict rules() {
 #define ADD(name) made[#name] = plain(name);
 #define ADD4(a, b, c, d) ADD(a) ADD(b) ADD(c) ADD(d)
     ADD4(SIZE, CELLS, CORNERS, LIMIT)
+    ADD(MAX_RESOURCE) ADD(MAX_SPAWN) ADD(MAX_DISABLED)
     ADD4(NUM_DIRECTIONS, ROWS, COLS, EXIT)
     ADD4(ENEMY_TYPES, MAX_ENEMIES, ENEMY_HP, STEPS_PER_TURN)
     ADD4(SIPHON, FIRST_PROGRAM, NUM_ACTIONS, PROGRAMS)
@@ -158,6 +180,7 @@ NB_MODULE(_native, module) {
 #endif
     module.def("reset", reset_games);
     module.def("observe", observe_games);
+    module.def("check", check_games);
     module.def("step", step_of);
     module.def("tactical", tactical_games);
     module.def("features", features_of);

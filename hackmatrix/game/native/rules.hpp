@@ -9,6 +9,7 @@ namespace hackmatrix {
 constexpr int SIZE = 6, CELLS = SIZE * SIZE;
 constexpr int CORNERS[] = {0, 5, 30, 35};
 constexpr int LIMIT = 32767;  // maximum at which unbounded numbers saturate
+constexpr int MAX_RESOURCE = 3, MAX_SPAWN = 99;
 constexpr int NUM_DIRECTIONS = 4;
 constexpr int ROWS[NUM_DIRECTIONS] = {1, -1, 0, 0};  // up, down, left, right: tried in this order
 constexpr int COLS[NUM_DIRECTIONS] = {0, 0, -1, 1};
@@ -17,6 +18,7 @@ enum Content { EMPTY, DATA, PROGRAM, QUESTION, DATA_SIPHON, EXIT };
 // Section 2: enemies.
 enum EnemyType { VIRUS, DAEMON, GLITCH, CRYPTOG };
 constexpr int ENEMY_TYPES = 4, MAX_ENEMIES = 32, MAX_TRANSMISSIONS = CELLS;
+constexpr int MAX_DISABLED = 99;
 constexpr int ENEMY_HP[ENEMY_TYPES] = {2, 3, 2, 2};
 constexpr int STEPS_PER_TURN[ENEMY_TYPES] = {2, 1, 1, 1}, MOST_STEPS = 2;
 

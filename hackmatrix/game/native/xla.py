@@ -115,17 +115,21 @@ def state_of(games: Games) -> State:
     if isinstance(games.saved, tuple):
         return state
     rows = _rows(number, MAX_SAVED_STATES, _WORDS_SAVED, dtype=jnp.uint32)
-    return undo.with_rows(state, _call("saved_words", rows)(games.saved))
+    return undo.with_rows(state, _call("saved_words", rows)(games.saved, games.states))
 
 
 def games_of(state: State) -> Games:
-    """Games of the JAX engine; without saved ones, if the state is without rows."""
+    """Games of the JAX engine; without saved ones, if the state is without rows.
+
+    Raises:
+        jax.errors.JaxRuntimeError: a state is not legal, nor a row that UNDO can restore.
+    """
     rows: Any = state.saved.rows
     of_states, of_saved, _ = _games(state.over.size)
     leaves = jax.tree.leaves(undo.without_rows(state))
     words = jnp.stack([leaf.astype(jnp.uint32) for leaf in leaves], axis=1)
     states = _call("states", of_states)(words)
-    saved = () if isinstance(rows, tuple) else _call("saved", of_saved)(rows)
+    saved = () if isinstance(rows, tuple) else _call("saved", of_saved)(rows, states)
     return with_masks(states, saved)
 
 

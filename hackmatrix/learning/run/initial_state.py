@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from hackmatrix.agents.networks.policy import shapes_by_name
+from hackmatrix.core.manifest import DamagedError
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.run.compatibility import (
@@ -93,6 +94,7 @@ def _of_checkpoint(
 
     Raises:
         UserError: its params don't fit the configuration's network or environment.
+        DamagedError: its games are not legal.
     """
     facts = checkpoint.facts
     changes = changes_since(facts, config, checkpoint.path)
@@ -117,7 +119,14 @@ def _of_checkpoint(
     seeds = np.array(trainer.agents, np.uint32)
     arrays["seed"] = seeds.reshape(arrays["seed"].shape)
     state = state_of(trainer.state_shape(portable=True), arrays, checkpoint.path)
-    return LoopState(trainer.on_devices(state), facts.update, facts.last_logged)
+    try:
+        state = jax.block_until_ready(trainer.on_devices(state))
+    except jax.errors.JaxRuntimeError as error:
+        _, is_illegal, reason = str(error).partition("INVALID_ARGUMENT: ")
+        if not is_illegal:
+            raise
+        raise DamagedError(f"{checkpoint.path} is damaged: {reason}") from None
+    return LoopState(state, facts.update, facts.last_logged)
 
 
 def _tell(

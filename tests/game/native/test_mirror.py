@@ -25,6 +25,7 @@ NATIVE_FILES = {
     "features": "of `foresight/`: the layouts `classic` and `full`",
     "imagined": "of `foresight/`: games as the player can imagine them",
     "jax_state": "to and from the words of the JAX engine",
+    "legality": "of the engine's `saving.py`: what comes as bytes or words",
     "record": "reads what `observation.hpp` makes",
     "rules": "of `rules/`: the numbers",
     "tactical": "of `foresight/`: the layout `tactical`",
