@@ -32,6 +32,9 @@ commands: $(READY)  ## each command of the documents once, as a user runs it, in
 slow: $(READY)  ## the full, long test suites
 	$(BIN)/pytest -m slow --override-ini "norecursedirs=.*"  # tests/commands too
 
+fuzz: $(READY)  ## a minute of damaged states and records for the native engine, under sanitizers
+	$(BIN)/python tests/helpers/native_fuzz.py --seconds 60 $(FLAGS)
+
 format: $(READY)  ## put style and format right
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -94,4 +97,4 @@ $(TARGETS)/.ready: $(READY)
 	@chmod +x $(TARGETS)/bin/hackmatrix
 	@touch $@
 
-.PHONY: help setup train test commands slow format lint docs bench classic targets sb3 lock clean
+.PHONY: help setup train test commands slow fuzz format lint docs bench classic targets sb3 lock clean

@@ -122,7 +122,7 @@ def games_of(state: State) -> Games:
     """Games of the JAX engine; without saved ones, if the state is without rows.
 
     Raises:
-        jax.errors.JaxRuntimeError: a state is not legal, nor a row that UNDO can restore.
+        JaxRuntimeError or ValueError: a state, or a row that UNDO can restore, is not legal.
     """
     rows: Any = state.saved.rows
     of_states, of_saved, _ = _games(state.over.size)

@@ -121,7 +121,7 @@ def _of_checkpoint(
     state = state_of(trainer.state_shape(portable=True), arrays, checkpoint.path)
     try:
         state = jax.block_until_ready(trainer.on_devices(state))
-    except jax.errors.JaxRuntimeError as error:
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
         _, is_illegal, reason = str(error).partition("INVALID_ARGUMENT: ")
         if not is_illegal:
             raise

@@ -1,17 +1,23 @@
-// Plays games from positions full of pieces, with actions valid or not, for the sanitizers to watch.
+// Plays games for the sanitizers to watch: from positions full of pieces, with actions valid or not,
+// and from states, saved positions, words and records that a stranger changed, unless refused.
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 
 #include "batch.hpp"
+#include "features.hpp"
 #include "imagined.hpp"
+#include "jax_state.hpp"
+#include "tactical.hpp"
 
 using namespace hackmatrix;
 
 namespace {
 
-uint32_t number = 0;
+uint32_t seed, number = 0;
+unsigned long long steps = 0, wins = 0, sum = 0, accepted = 0, refused = 0;
 
-int below(int n) { return bounded(draw(1, 2, number++, 0, 0), n); }
+int below(int n) { return bounded(draw(1, seed, number++, 0, 0), n); }
 
 bool flip() { return below(2) == 0; }
 
@@ -36,32 +42,107 @@ void fill(State& state) {
     state.stage = uint8_t(1 + below(LAST_STAGE));
 }
 
-// Plays on for some actions in a game imagined by a record, with other records to go back to.
-uint64_t play_imagined(const uint8_t* record) {
-    uint8_t remembered[MAX_SAVED_STATES * RECORD_SIZE], seen[RECORD_SIZE];
-    for (int place = 0; place < MAX_SAVED_STATES; place++)
-        std::memcpy(remembered + place * RECORD_SIZE, record, RECORD_SIZE);
-    State state;
-    SavedPositions saved{};
-    imagine(record, remembered, below(MAX_SAVED_STATES + 1), {number, 3, 0}, state, saved);
-    uint64_t sum = 0;
-    for (int left = below(4); left > 0 && valid_actions(state); left--) {
+// Takes some random actions; a game stays legal in it.
+void play(State& state, SavedPositions& saved, int most) {
+    uint8_t seen[RECORD_SIZE];
+    for (int left = most; left > 0 && valid_actions(state); left--) {
         int32_t parts[NUM_PARTS];
         uint32_t mask = valid_actions(state);
         step(state, saved, nth(mask, below(size(mask))), parts);
         observe(state, seen);
         for (int byte : seen) sum += uint64_t(byte);
+        const char* part = fault(state, saved);
+        if (!part) part = record_fault(seen);
+        if (!part) continue;
+        std::fprintf(stderr, "seed %u: a legal game became illegal: %s\n", seed, part);
+        std::exit(1);
     }
-    return sum;
+}
+
+// Plays on for some actions in a game imagined by a record, with other records to go back to.
+void play_imagined(const uint8_t* record) {
+    uint8_t remembered[MAX_SAVED_STATES * RECORD_SIZE];
+    for (int place = 0; place < MAX_SAVED_STATES; place++)
+        std::memcpy(remembered + place * RECORD_SIZE, record, RECORD_SIZE);
+    State state;
+    SavedPositions saved{};
+    if (imagine(record, remembered, below(MAX_SAVED_STATES + 1), {number, 3, 0}, state, saved)) {
+        std::fprintf(stderr, "a true observation was refused\n");
+        std::exit(1);
+    }
+    play(state, saved, below(4));
+}
+
+// Changes some bytes: single bits, whole numbers to wild ones, and stretches to one byte.
+void damage_bytes(void* bytes, int size) {
+    auto* byte = static_cast<uint8_t*>(bytes);
+    for (int left = 1 + below(1 << below(6)); left > 0; left--) {
+        const uint32_t wild[] = {0, 1, 31, 32, 36, 127, 128, 250, 255, 32767, 65535, ~0u,
+                                 draw(7, seed, number++, 0, 0)};
+        uint32_t word = wild[below(std::size(wild))];
+        int at = below(size), width = 1 << below(3), way = below(20);
+        if (way == 0)
+            std::memset(byte + at, below(flip() ? 4 : 256), std::min(below(50), size - at));
+        else if (way < 10)
+            byte[at] ^= 1 << below(8);
+        else
+            std::memcpy(byte + std::min(at / width * width, size - width), &word, width);
+    }
+}
+
+// Plays on from what the check let through.
+void play_unless(const char* part, State& state, SavedPositions& saved) {
+    part ? refused++ : accepted++;
+    if (!part) play(state, saved, below(30));
+}
+
+void play_damaged_bytes(State state, SavedPositions saved) {
+    if (flip()) damage_bytes(&state, sizeof state);
+    if (flip()) damage_bytes(&saved, sizeof saved);
+    play_unless(fault(state, saved), state, saved);
+}
+
+void play_damaged_words(State state, SavedPositions saved) {
+    std::vector<uint32_t> words(STATE_WORDS), rows(MAX_SAVED_STATES * POSITION_WORDS);
+    ToWords to{words.data()};
+    exchange(to, state);
+    for (int place = 0; place < MAX_SAVED_STATES; place++) {
+        Position copy = fault(saved.positions[place]) ? Position{} : saved.positions[place];
+        ToWords to_row{rows.data() + place * POSITION_WORDS};
+        exchange(to_row, copy);
+    }
+    if (flip()) damage_bytes(words.data(), int(4 * words.size()));
+    if (flip()) damage_bytes(rows.data(), int(4 * rows.size()));
+    const char* part = take_words(words.data(), state);
+    if (!part) part = take_rows(rows.data(), state, saved);
+    play_unless(part, state, saved);
+}
+
+void read_damaged_records(const uint8_t* record) {
+    std::vector<uint8_t> seen(record, record + RECORD_SIZE), old(MAX_SAVED_STATES * RECORD_SIZE);
+    for (int place = 0; place < MAX_SAVED_STATES; place++)
+        std::copy(seen.begin(), seen.end(), old.begin() + place * RECORD_SIZE);
+    if (flip()) damage_bytes(seen.data(), RECORD_SIZE);
+    if (flip()) damage_bytes(old.data(), int(old.size()));
+    std::vector<float> made(FULL_SIZE);
+    if (!record_fault(seen.data())) {
+        features(seen.data(), true, made.data());
+        Tactical numbers = tactical_numbers(seen.data());
+        sum += uint64_t(numbers.fewest_hits) + uint64_t(made[0]);
+    }
+    State state;
+    SavedPositions saved{};
+    int count = below(20) ? below(MAX_SAVED_STATES + 1) : below(1000) - 500;
+    play_unless(imagine(seen.data(), old.data(), count, {number, 3, 0}, state, saved), state, saved);
 }
 
 }  // namespace
 
 int main(int, char** argv) {
-    int games = std::atoi(argv[1]);
-    uint64_t steps = 0, wins = 0, sum = 0;
-    for (int game = 0; game < games; game++) {
-        State state = new_game(uint32_t(game), 0);
+    std::time_t end = std::time(nullptr) + std::atoi(argv[1]);
+    seed = uint32_t(std::strtoul(argv[2], nullptr, 10));
+    for (uint32_t game = 0; std::time(nullptr) < end; game++) {
+        State state = new_game(seed + game, 0);
         SavedPositions saved{};
         state.transmissions.count = 0;
         if (game % 4) fill(state);
@@ -74,12 +155,17 @@ int main(int, char** argv) {
             observe(state, record);
             for (int part : parts) sum += uint64_t(part);
             for (int byte : record) sum += uint64_t(byte);
-            if (below(4) == 0 && state.over == RUNNING) sum += play_imagined(record);
+            if (below(4) == 0 && state.over == RUNNING) play_imagined(record);
+            switch (below(8)) {
+                case 0: play_damaged_bytes(state, saved); break;
+                case 1: play_damaged_words(state, saved); break;
+                case 2: read_damaged_records(record);
+            }
             steps++;
             if (state.player.hp && below(3)) state.player.hp = PLAYER_HP;
         }
         wins += state.over == WON;
     }
-    std::printf("%llu steps, %llu wins, sum %llu\n", (unsigned long long)steps,
-                (unsigned long long)wins, (unsigned long long)sum);
+    std::printf("%llu steps, %llu wins, %llu damaged games accepted, %llu refused, sum %llu\n",
+                steps, wins, accepted, refused, sum);
 }
