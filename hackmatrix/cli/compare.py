@@ -8,6 +8,7 @@ from pathlib import Path
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local_runs
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.files import check_writable
 from hackmatrix.core.options import check, option
 
 _EXAMPLE = """\
@@ -49,10 +50,10 @@ class CompareOptions:
         check(self)
         if self.plot is not None and self.plot.suffix != ".svg":
             raise UserError(f"--plot {self.plot}: must end in .svg")
-        if self.plot is not None and not self.plot.parent.is_dir():
-            raise UserError(f"--plot {self.plot}: there is no folder {self.plot.parent}")
         if self.plot is not None and self.games:
             raise UserError("--plot draws curves of runs: give it without --games")
+        if self.plot is not None:
+            check_writable(self.plot, f"--plot {self.plot}")
 
 
 def main(argv: list[str]) -> int:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.buckets import local
 from hackmatrix.cli.main import FAILED
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.files import check_writable
 from hackmatrix.core.options import check, option
 from hackmatrix.game import native
 from hackmatrix.game.rules.actions import FIRST_PROGRAM
@@ -91,10 +91,7 @@ def _check_file(flag: str, file: Path | None, suffix: str) -> None:
         return
     if file.suffix != suffix:
         raise UserError(f"{flag} {file}: must end in {suffix}")
-    if not file.parent.is_dir():
-        raise UserError(f"{flag} {file}: there is no folder {file.parent}")
-    if file.is_dir() or not os.access(file.parent, os.W_OK):
-        raise UserError(f"{flag} {file}: can't be written there")
+    check_writable(file, f"{flag} {file}")
 
 
 def forbidden_programs(listed: str | None) -> list[str]:

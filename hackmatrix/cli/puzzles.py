@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.files import write_atomically
+from hackmatrix.core.files import check_writable, write_atomically
 from hackmatrix.core.options import check, option
 
 
@@ -37,6 +37,7 @@ def main(argv: list[str]) -> int:
     )
     if options.out is None:
         raise UserError("give -o FILE")
+    check_writable(options.out, f"-o {options.out}")
     from hackmatrix.agents.roster.judge import judge
     from hackmatrix.game.engine.replay import GameId
     from hackmatrix.ui.session.puzzles import FORMAT, Puzzle, mined

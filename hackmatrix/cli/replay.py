@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hackmatrix.cli.arguments import parse
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
+from hackmatrix.core.files import check_writable
 from hackmatrix.core.options import check, option
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class ReplayOptions:
             raise UserError(f"{self.file}: a run's folder goes with --gif and --mp4 alone")
         if self.seed is not None and not self.file.is_dir():
             raise UserError("--seed goes with a run's folder; a saved game has its own")
+        for flag in ("gif", "mp4", "svg"):
+            if (path := getattr(self, flag)) is not None:
+                check_writable(path, f"--{flag} {path}")
 
 
 def main(argv: list[str]) -> int:

@@ -3,8 +3,11 @@
 import contextlib
 import errno
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from hackmatrix.core.errors import UserError
 
 PARTIAL = ".saving-"  # before the names of files that are not complete; a kill may leave them
 
@@ -23,6 +26,29 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     with _staged(path, content, mode) as partial:
         partial.replace(path)
     sync(path.parent)
+
+
+def check_writable(path: Path, name: str) -> None:
+    """Checks that a file can be written, before the work whose results it will hold.
+
+    Args:
+        path: the file.
+        name: begins the message, such as "--plot a.svg".
+
+    Raises:
+        UserError: it can't be written.
+    """
+    if not path.parent.is_dir():
+        raise UserError(f"{name}: there is no folder {path.parent}")
+    try:
+        with tempfile.TemporaryFile(prefix=PARTIAL, dir=path.parent):
+            pass
+    except OSError:
+        can_write = False
+    else:
+        can_write = not path.is_dir()
+    if not can_write:
+        raise UserError(f"{name}: can't be written there")
 
 
 def write_pair(data: Path, content: bytes, facts: Path, about: bytes) -> None:

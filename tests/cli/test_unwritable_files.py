@@ -1,0 +1,60 @@
+"""Commands that work for long say first if the file of their results can't be written."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hackmatrix.core.errors import UserError
+from hackmatrix.core.files import check_writable
+
+COMMANDS = [  # each without the file
+    ("puzzles", "-o", ".json"),
+    ("evaluate random", "--report", ".html"),
+    ("evaluate random", "--games", ".csv"),
+    ("compare a b", "--plot", ".svg"),
+    ("replay game.json", "--gif", ".gif"),
+    ("replay game.json", "--svg", ".svg"),
+]
+
+
+@pytest.mark.parametrize(("command", "flag", "suffix"), COMMANDS)
+def test_a_file_in_no_folder_is_refused_at_once(
+    command: str, flag: str, suffix: str, tmp_path: Path
+) -> None:
+    done = hackmatrix(tmp_path, *command.split(), flag, f"nowhere/it{suffix}")
+    assert done.returncode == 2
+    name = command.split()[0]
+    assert done.stderr == (
+        f"hackmatrix {name}: error: {flag} nowhere/it{suffix}: there is no folder nowhere\n"
+    )
+
+
+@pytest.mark.parametrize("file", ["/", "."])
+def test_puzzles_are_not_searched_for_a_folder(file: str, tmp_path: Path) -> None:
+    done = hackmatrix(tmp_path, "puzzles", "-o", file)
+    assert done.returncode == 2
+    assert done.stderr == f"hackmatrix puzzles: error: -o {file}: can't be written there\n"
+
+
+def test_what_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.write_text("old")
+    for path in (old, tmp_path / "new", Path("new")):
+        check_writable(path, "it")
+    assert old.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [old]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that takes no files")
+def test_a_folder_that_takes_no_files() -> None:
+    with pytest.raises(UserError, match="it: can't be written there"):
+        check_writable(Path("/proc/file"), "it")
+
+
+def hackmatrix(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hackmatrix", *args]
+    env = os.environ | {"XDG_CACHE_HOME": str(folder)}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60)
