@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
     stop = threading.Event()
     shared = trainings(options.jobs, options.together, plan.folder / TRIALS)
     with _ended_by_sigterm(), shared as start:
-        search(options, plan, stop, start, say)
+        missing = search(options, plan, stop, start, say)
         found = dict(studies(options, plan))
         winners = {name: best for name, study in found.items() if (best := best_of(study, plan))}
         fresh = {}
@@ -60,12 +60,13 @@ def main(argv: list[str]) -> int:
         print(json.dumps(report.as_dict()))
     else:
         print(f"{report.text()}\nwritten {', '.join(files)}")
+    for each in missing:
+        print(f"hackmatrix tune: error: {each}; the same command makes it again", file=sys.stderr)
     if not winners:
         print(
             "hackmatrix tune: error: no trial has finished within the constraints", file=sys.stderr
         )
-        return FAILED
-    return 0
+    return 0 if winners and not missing else FAILED
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 from xml.etree import ElementTree
 
@@ -377,11 +378,11 @@ sys.exit(main(["tune", *sys.argv[1:]]))
 """
 
 
-def start(*argv: str) -> "subprocess.Popen[bytes]":
+def start(*argv: str, **streams: Any) -> "subprocess.Popen[Any]":
     """A search in a process of its own, whose trainings are processes too."""
     command = [sys.executable, "-c", PROCESS, "--config", "base.yaml", "--num-seeds", "2"]
     command += ["--search-space", "space.yaml", "--fresh-seeds", "0", *argv]
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, **streams)
 
 
 def trials() -> list[optuna.trial.FrozenTrial]:
@@ -426,6 +427,29 @@ def test_a_search_that_is_ended_goes_on_with_the_same_settings(
     ended, again = found[:2], found[2:]
     settings = [sorted(map(str, (trial.params for trial in some))) for some in (ended, again)]
     assert settings[0] == settings[1]
+
+
+@pytest.mark.usefixtures("made")
+def test_a_training_that_is_killed_is_made_again_and_a_grid_with_a_gap_is_no_success() -> None:
+    kills = Path("tuning/base/trials/kills")
+    kills.parent.mkdir(parents=True)
+    kills.write_text("5")  # of the two points with two epochs: one three times, the other twice
+
+    def searched() -> tuple[int, str, str]:
+        process = start("--sampler", "grid", "--no-pruning", stdout=PIPE, stderr=PIPE, text=True)
+        out, errors = process.communicate(timeout=120)
+        return process.returncode, out, errors
+
+    code, out, errors = searched()
+    assert code == 1
+    assert out.count(": killed by SIGKILL (out of memory?); is made again\n") == 4
+    assert out.count("; is made again by the next command\n") == 1
+    assert "grid    5 trials (5 complete)" in out
+    assert errors.startswith("hackmatrix tune: error: grid ")
+    assert "was killed by SIGKILL (out of memory?), 3 times; the same command" in errors
+    code, out, errors = searched()
+    assert (code, errors) == (0, "")
+    assert "grid    6 trials (6 complete)" in out
 
 
 @pytest.mark.slow

@@ -22,7 +22,15 @@ from hackmatrix.research.evaluation.statistics import Estimate
 from hackmatrix.research.tuning import worker
 from hackmatrix.research.tuning.plan import Plan
 from hackmatrix.research.tuning.study import STOPPED
-from hackmatrix.research.tuning.training import Result, Start, is_finished, last_words, result_of
+from hackmatrix.research.tuning.training import (
+    TRIES,
+    Result,
+    Start,
+    cause_of,
+    is_finished,
+    result_of,
+    was_killed,
+)
 
 DEFAULT = "default"
 
@@ -95,27 +103,32 @@ def retrain(
         ]
         try:
             wait(trainings, return_when=FIRST_EXCEPTION)
-            are_trained = [each.result() for each in trainings]
+            causes = [each.result() for each in trainings]
         except BaseException:
             stop.set()
             raise
-    for (name, (called, _)), is_trained in zip(wanted.items(), are_trained, strict=True):
-        if is_trained:
+    for (name, (called, _)), cause in zip(wanted.items(), causes, strict=True):
+        if cause is None:
             results[name] = result_of(folder / called, plan.metric)
         else:
-            say(f"{called} with fresh seeds failed: {last_words(folder / called)}")
+            say(f"{called} with fresh seeds failed: {cause}")
     base = results.get(DEFAULT)
     return {name: _fresh(result, base, name) for name, result in results.items()}
 
 
-def _trained(config: TrainConfig, run: Path, stop: threading.Event, start: Start) -> bool:
-    if is_finished(run):
-        return True
-    with start(config, run) as process:
-        while process.poll() is None:
-            if stop.wait(worker.POLL):
-                raise KeyboardInterrupt
-    return is_finished(run)
+def _trained(config: TrainConfig, run: Path, stop: threading.Event, start: Start) -> str | None:
+    """Trains to the end, again if a signal ends it; returns why that failed, or None."""
+    code: int | None = None
+    for _ in range(TRIES):
+        if is_finished(run):
+            return None
+        with start(config, run) as process:
+            while (code := process.poll()) is None:
+                if stop.wait(worker.POLL):
+                    raise KeyboardInterrupt
+        if not was_killed(code):
+            break
+    return None if is_finished(run) else cause_of(code, run)
 
 
 def _fresh(result: Result, base: Result | None, name: str) -> Fresh:

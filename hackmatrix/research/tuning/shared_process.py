@@ -13,7 +13,7 @@ from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.tuning.training import GRACE, Start, arguments, training
 
 COMMAND = python_module("hackmatrix.cli.together")
-_DIED = 1  # exit code of a training whose process has died
+_DIED = 1  # exit code of a training whose process has ended before it
 
 
 @contextmanager
@@ -134,7 +134,7 @@ class SharedProcess:
             for each in under_way.values():
                 with open(each.run.with_suffix(".log"), "a", opener=open_no_link) as log:
                     log.write(f"its process ended with exit code {code}\n")
-                each.end(_DIED)
+                each.end(min(code, 0) or _DIED)
             under_way.clear()
 
     def _send(self, process: "subprocess.Popen[str]", order: dict[str, object]) -> None:

@@ -75,11 +75,13 @@ def _name(plan: Plan, sampler: str) -> str:
     return f"{plan.folder.absolute().name}-{sampler}"
 
 
-def ask(study: optuna.Study, plan: Plan, sampler: str, num_trials: int) -> Trial | None:
-    """The next trial; None if there are enough."""
+def ask(
+    study: optuna.Study, plan: Plan, sampler: str, num_trials: int, missing: int = 0
+) -> Trial | None:
+    """The next trial; None if there are enough, with those that are missing for good."""
     with _asking:
         trials = study.get_trials(deepcopy=False)
-        is_over = sum(counts(trial) for trial in trials) >= num_trials
+        is_over = sum(counts(trial) for trial in trials) + missing >= num_trials
         if sampler == "grid":
             is_over |= all(trial.state != TrialState.WAITING for trial in trials)
         if is_over:
@@ -123,10 +125,13 @@ def lock_of(plan: Plan, sampler: str, number: int) -> FileLock:
     return FileLock(run.with_suffix(".lock"), blocking=False)
 
 
-def give_up(study: optuna.Study, number: int, params: dict[str, Any]) -> None:
-    """Ends a trial whose search was ended; one with the same settings is made later."""
+def give_up(
+    study: optuna.Study, number: int, params: dict[str, Any], *, again: bool = True
+) -> None:
+    """Ends a trial that came to no end; one with the same settings is made later."""
     study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
-    study.enqueue_trial(params)
+    if again:
+        study.enqueue_trial(params)
 
 
 def take_over(study: optuna.Study, plan: Plan, sampler: str) -> int:

@@ -1,6 +1,7 @@
 """A training as a process of its own, and what its metrics say while it runs."""
 
 import contextlib
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -23,6 +24,8 @@ from hackmatrix.runs.params import FINAL, agent_folders
 
 COMMAND = python_module("hackmatrix", "train")
 GRACE = 30.0  # seconds to end after SIGTERM
+TRIES = 3  # of a training that a signal ends
+SIGNALLED = 128  # plus the signal's number: the exit code of a command that a signal has ended
 _LAST = 0.9  # share of the steps after which values count as those of the end
 
 
@@ -98,6 +101,23 @@ def is_finished(run: Path) -> bool:
     return newest_exported(run) is not None and all(
         (folder / f"{FINAL}.npz").exists() for folder in folders
     )
+
+
+def was_killed(code: int | None) -> bool:
+    """Whether an exit code is that of a process which a signal has ended."""
+    return code is not None and (code < 0 or code > SIGNALLED)
+
+
+def cause_of(code: int | None, run: Path) -> str:
+    """The cause of a run's failure: the signal that ended its process, or its last line."""
+    if code is None or not was_killed(code):
+        return last_words(run)
+    number = -code if code < 0 else code - SIGNALLED
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    return f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
 
 
 def last_words(run: Path) -> str:

@@ -2,9 +2,11 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -15,13 +17,47 @@ from hackmatrix.research.comparison.estimates import interquartile_mean
 from hackmatrix.research.tuning import study as studies
 from hackmatrix.research.tuning.options import TuneOptions
 from hackmatrix.research.tuning.plan import Plan
-from hackmatrix.research.tuning.training import Moment, Start, last_words, moments, result_of
+from hackmatrix.research.tuning.training import (
+    TRIES,
+    Moment,
+    Start,
+    cause_of,
+    last_words,
+    moments,
+    result_of,
+    was_killed,
+)
 
 POLL = 0.3  # seconds between two looks at a run
 _STEP = 5  # percent of a run between two reports to the pruner
 _PATIENCE = 2.0  # see `_is_hopeless`
 
 Say = Callable[[str], None]
+
+
+class Kills:
+    """The trials of a search that signals ended; its workers share them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._times: Counter[str] = Counter()  # by settings
+        self.missing: dict[
+            str, dict[str, Any]
+        ] = {}  # settings that were killed too often, by cause
+
+    def note(self, name: str, cause: str, params: dict[str, Any]) -> bool:
+        """Notes that a trial was killed; returns whether it is to be made again at once."""
+        key = repr(sorted(params.items()))
+        with self._lock:
+            self._times[key] += 1
+            if self._times[key] < TRIES:
+                return True
+            self.missing[f"{name} was {cause}, {TRIES} times"] = params
+            return False
+
+
+class Killed(Exception):
+    """A signal has ended a training; the message names it."""
 
 
 class Worker:
@@ -34,6 +70,7 @@ class Worker:
         stop: set when the search is to end.
         start: begins a training.
         say: prints a line.
+        kills: those of the search.
     """
 
     def __init__(
@@ -44,22 +81,28 @@ class Worker:
         stop: threading.Event,
         start: Start,
         say: Say,
+        kills: Kills,
     ) -> None:
         self._options, self._plan, self._stop, self._say = options, plan, stop, say
-        self._start = start
+        self._start, self._kills = start, kills
         self._study = studies.open_study(options, plan, options.sampler, number)
 
     def work(self) -> None:
         """Makes trials until there are enough or the search is to end."""
         sampler = self._options.sampler
         while not self._stop.is_set():
-            trial = studies.ask(self._study, self._plan, sampler, self._options.num_trials)
+            missing = len(self._kills.missing)
+            trial = studies.ask(self._study, self._plan, sampler, self._options.num_trials, missing)
             if trial is None:
                 return
             with studies.lock_of(self._plan, sampler, trial.number):
                 trial.set_user_attr(studies.PLACE, studies.place_of(self._plan))
                 began = time.monotonic()
-                result = self._make(trial)
+                try:
+                    result = self._make(trial)
+                except Killed as error:
+                    self._make_again(trial, str(error))
+                    continue
                 trial_seconds = time.monotonic() - began
                 if result is None:
                     studies.give_up(self._study, trial.number, trial.params)
@@ -69,11 +112,20 @@ class Worker:
                 finished = self._study.tell(trial, values, state)
             self._say(_line(sampler, finished))
 
+    def _make_again(self, trial: Trial, cause: str) -> None:
+        """Gives up a trial that was killed, and makes it again now or with the next command."""
+        name = f"{self._options.sampler} {trial.number}"
+        again = self._kills.note(name, cause, trial.params)
+        studies.give_up(self._study, trial.number, trial.params, again=again)
+        when = "is made again" if again else "is made again by the next command"
+        self._say(f"{name}: {cause}; {when}")
+
     def _make(self, trial: Trial) -> tuple[TrialState, list[float] | None] | None:
         """Trains a trial; returns its state and values, or None if the search is to end.
 
         Raises:
             NoMetricError: no run has the score that is searched for.
+            Killed: a signal has ended the training.
         """
         run = studies.run_of(self._plan, self._options.sampler, trial.number)
         try:
@@ -113,6 +165,8 @@ class Worker:
                         reported = percent
                 if reported and trial.should_prune():
                     return TrialState.PRUNED
+        if was_killed(process.returncode):
+            raise Killed(cause_of(process.returncode, run))
         return TrialState.COMPLETE if process.returncode == 0 else TrialState.FAIL
 
     def _is_hopeless(self, now: Moment) -> bool:
@@ -139,8 +193,13 @@ def _short(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def search(options: TuneOptions, plan: Plan, stop: threading.Event, start: Start, say: Say) -> None:
+def search(
+    options: TuneOptions, plan: Plan, stop: threading.Event, start: Start, say: Say
+) -> list[str]:
     """Makes the trials of a search, those of killed workers first.
+
+    Returns:
+        The trials that are missing because signals ended them again and again, each with the cause.
 
     Raises:
         Exception: whatever ended a worker.
@@ -150,11 +209,12 @@ def search(options: TuneOptions, plan: Plan, stop: threading.Event, start: Start
         say(f"{again} trials that were ended are made again")
     if options.sampler == "grid":
         studies.enqueue_grid(study, plan, options.num_trials)
-    count = options.jobs * options.together
+    count, kills = options.jobs * options.together, Kills()
     with ThreadPoolExecutor(count) as pool:
         workers = [
             pool.submit(
-                lambda number: Worker(options, plan, number, stop, start, say).work(), number
+                lambda number: Worker(options, plan, number, stop, start, say, kills).work(),
+                number,
             )
             for number in range(count)
         ]
@@ -164,3 +224,8 @@ def search(options: TuneOptions, plan: Plan, stop: threading.Event, start: Start
         except BaseException:
             stop.set()
             raise
+        finally:
+            pool.shutdown()
+            for params in kills.missing.values():
+                study.enqueue_trial(params)
+    return list(kills.missing)
