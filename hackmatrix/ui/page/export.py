@@ -1,9 +1,11 @@
 """The page as static files, which any web server gives: the session runs in the browser."""
 
+import glob
 import gzip
 import hashlib
 import io
 import json
+import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -14,6 +16,7 @@ from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.agents.roster.position_policies import network_of
 from hackmatrix.agents.shipped import PARAMS
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.files import PARTIAL
 from hackmatrix.ui.page.assets import page_files
 from hackmatrix.ui.page.in_browser import PAGES, SETTINGS, WEIGHTS, opened
 from hackmatrix.ui.session.puzzles import PACKAGED
@@ -55,7 +58,8 @@ _LINKS = {
 def export(folder: Path, agent: AgentName, pyodide: Path) -> tuple[int, int]:
     """Writes the page: `index.html` to play, `watch.html` with an agent at the controls.
 
-    Beside each file lies the same compressed, `.gz`, for web servers that look for it.
+    Beside each file lies the same compressed, `.gz`, for web servers that look for it. The folder
+    gets its name when it is whole: a kill leaves nothing in it.
 
     Args:
         folder: a new or an empty one.
@@ -76,11 +80,40 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> tuple[int, int]:
             "into node_modules/pyodide, --pyodide names the folder of its npm package"
         )
     settings, weights = _agent(agent)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    whole = folder.resolve()
+    there = list(whole.iterdir()) if whole.is_dir() else []
+    is_free = all(path.name.startswith(PARTIAL) for path in there)
+    if whole.exists() and not (whole.is_dir() and is_free):
         raise UserError(f"{folder}: holds something already: name a new or an empty folder")
-    (folder / "pyodide").mkdir(parents=True)
-    for file in _PYODIDE:
-        shutil.copyfile(pyodide / file, folder / "pyodide" / file)
+    for abandoned in (*there, *whole.parent.glob(f"{PARTIAL}{glob.escape(whole.name)}-*")):
+        shutil.rmtree(abandoned, ignore_errors=True)
+    partial = (whole.parent if _is_replaceable(whole) else whole) / (
+        f"{PARTIAL}{whole.name}-{os.getpid()}"
+    )
+    try:
+        size = _write(partial, _files(settings, weights), pyodide)
+        if partial.parent == whole:
+            for path in sorted(partial.iterdir(), key=lambda path: path.name == "index.html"):
+                path.rename(whole / path.name)
+        else:
+            if whole.exists():
+                whole.rmdir()
+            partial.rename(whole)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return size
+
+
+def _is_replaceable(folder: Path) -> bool:
+    """Whether another folder can get this name: not if it is mounted or a shell stands in it."""
+    if not folder.exists():
+        return True
+    stands = folder.samefile(Path.cwd())
+    return not (stands or folder.is_mount()) and os.access(folder.parent, os.W_OK)
+
+
+def _files(settings: dict[str, Any], weights: bytes) -> dict[str, bytes]:
+    """The files of the page but for Pyodide's, by name."""
     files = page_files() | page_files("exported")
     files["python.zip"] = _python(settings, weights)
     html = files.pop("index.html").decode()
@@ -88,6 +121,14 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> tuple[int, int]:
         files[f"{page}.json"] = opened(page, settings, weights)('{"do":"hello"}').encode()
         files["index.html" if page == "play" else f"{page}.html"] = _html(html, page).encode()
     files[_OFFLINE] = _offline(files)
+    return files
+
+
+def _write(folder: Path, files: dict[str, bytes], pyodide: Path) -> tuple[int, int]:
+    """Writes a new folder; returns the bytes of all files, as they are and compressed."""
+    (folder / "pyodide").mkdir(parents=True)
+    for file in _PYODIDE:
+        shutil.copyfile(pyodide / file, folder / "pyodide" / file)
     for file, content in files.items():
         (folder / file).write_bytes(content)
     size = packed_size = 0

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +31,7 @@ from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.rules.actions import SIPHON
-from hackmatrix.ui.page.export import _PYODIDE, _agent
+from hackmatrix.ui.page.export import _PYODIDE, _agent, export
 from hackmatrix.ui.page.in_browser import PAGES
 from hackmatrix.ui.session.session import Session
 
@@ -196,6 +197,53 @@ def test_it_opens_without_a_network_once_it_was_opened_and_can_be_installed(
         page.goto(f"{address}watch.html")
         page.wait_for_selector("body[data-ready]")
         context.close()
+
+
+@pytest.fixture
+def pyodide(tmp_path: Path) -> Path:
+    """A folder with the names of Pyodide's files."""
+    folder = tmp_path / "pyodide"
+    folder.mkdir()
+    for file in _PYODIDE:
+        (folder / file).write_bytes(b"x" * 5_000_000)
+    return folder
+
+
+def exporting(site: Path, pyodide: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "hackmatrix", "page", "--export", str(site)]
+    return subprocess.Popen([*command, "--pyodide", str(pyodide)])
+
+
+def test_a_kill_leaves_no_half_site_and_the_next_run_a_whole_one(
+    tmp_path: Path, pyodide: Path
+) -> None:
+    folder = tmp_path / "sites"
+    folder.mkdir()
+    process = exporting(folder / "site", pyodide)
+    deadline = time.monotonic() + SECONDS
+    while not any(folder.rglob("pyodide")) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    assert any(folder.iterdir())  # it was under way
+    assert not (folder / "site").exists()
+    assert exporting(folder / "site", pyodide).wait() == 0
+    assert [path.name for path in folder.iterdir()] == ["site"]
+    assert {"index.html", "index.html.gz", "python.zip", "pyodide"} <= {
+        path.name for path in (folder / "site").iterdir()
+    }
+
+
+def test_an_empty_folder_is_filled_also_if_it_is_the_current_one(
+    tmp_path: Path, pyodide: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for site in (tmp_path / "empty", tmp_path / "here"):
+        site.mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for named in (tmp_path / "empty", Path()):
+        export(named, resolve("scripted"), pyodide)
+        assert (named / "index.html").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "here", "pyodide"]
 
 
 @pytest.mark.parametrize(
