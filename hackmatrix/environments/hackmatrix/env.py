@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.integers import as_integer
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.engines import ENGINES, Engine, engine_of
@@ -38,7 +39,7 @@ from hackmatrix.game.jaxgame.feature_rows import FeatureRows
 from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.board import LIMIT
-from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.game.rules.chance import EVALUATION_STREAM, MAX_WORD
 from hackmatrix.game.rules.mirror import AXES, mirrored_actions, mirrored_features
 from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -224,11 +225,15 @@ class HackMatrixEnv:
         return self.reset_game(stream, jnp.uint32(0))
 
     def reset_game(self, stream: jax.Array, episode: jax.Array) -> tuple[jax.Array, EnvState]:
-        """Starts the game of this stream and episode (uint32).
+        """Starts the game of this stream and episode, 0..2^32-1, of any integer type.
 
-        The stream's top bit is for evaluation.
+        The stream's top bit is for evaluation. Arrays of JAX wrap to uint32.
+
+        Raises:
+            TypeError: one of them is not one integer.
+            ValueError: one of them is a number out of range.
         """
-        stream, episode = jnp.asarray(stream, jnp.uint32), jnp.asarray(episode, jnp.uint32)
+        stream, episode = _word("stream", stream), _word("episode", episode)
         record, state = self._new_games(stream, episode)
         return self._shown(record), state
 
@@ -359,6 +364,15 @@ def _space(observation: str) -> Box:
         return _OBSERVATION
     low, high = (tuple(bound.tolist()) for bound in bounds_of(observation))
     return Box(low, high, SHAPES[observation])
+
+
+def _word(name: str, value: Any) -> jax.Array:
+    """The argument `name` as uint32; only the type of an array of JAX is known while tracing."""
+    if not isinstance(value, jax.Array):
+        return jnp.uint32(as_integer(name, value, MAX_WORD))
+    if value.ndim or not jnp.issubdtype(value.dtype, jnp.integer):
+        raise TypeError(f"{name} must be an integer, got {value.dtype}{list(value.shape)}")
+    return value.astype(jnp.uint32)
 
 
 def _check_one_game(function: str, state: Any) -> None:

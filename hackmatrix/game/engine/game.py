@@ -1,8 +1,9 @@
 """Section 10: a whole game, from the start to its end."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
 
+from hackmatrix.core.integers import as_integer
 from hackmatrix.game.engine.actions import go, is_valid, valid_actions
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.enemy_turn import enemy_turn
@@ -66,37 +67,36 @@ class Game:
         self.state = state
 
     @classmethod
-    def new(cls, stream: int, episode: int = 0) -> Self:
+    def new(cls, stream: SupportsIndex, episode: SupportsIndex = 0) -> Self:
         """Starts a new game; the same stream, episode and actions give the same game.
 
         Args:
-            stream: uint32; the top bit marks games for evaluation.
-            episode: uint32, the number of the game in its stream.
+            stream: 0..2^32-1, of any integer type; the top bit marks games for evaluation.
+            episode: likewise, the number of the game in its stream.
 
         Raises:
-            ValueError: one of them is not a uint32.
+            TypeError: one of them is no integer.
+            ValueError: one of them is out of range.
         """
-        for name, value in (("stream", stream), ("episode", episode)):
-            if not 0 <= value <= MAX_WORD:
-                raise ValueError(f"{name} must be 0..{MAX_WORD}, got {value}")
-        return cls(new_game(Dice(stream, episode)))
+        words = (as_integer("stream", stream, MAX_WORD), as_integer("episode", episode, MAX_WORD))
+        return cls(new_game(Dice(*words)))
 
     def valid_actions(self) -> list[int]:
         """The valid actions, ascending; none after the end of the game."""
         return [] if self.state.over else valid_actions(self.state)
 
-    def step(self, action: int) -> Outcome:
-        """Take an action; an invalid one ends the game.
+    def step(self, action: SupportsIndex) -> Outcome:
+        """Take an action, of any integer type; an invalid one ends the game.
 
         Raises:
+            TypeError: the action is no integer.
             ValueError: the action is not in 0..27.
             GameOverError: the game has ended.
         """
-        if not 0 <= action < NUM_ACTIONS:
-            raise ValueError(f"action must be 0..{NUM_ACTIONS - 1}, got {action}")
+        number = as_integer("action", action, NUM_ACTIONS - 1)
         if self.state.over:
             raise GameOverError(f"the game has ended ({self.state.over}); start a new one")
-        return step(self.state, action)
+        return step(self.state, number)
 
     def observation(self) -> bytes:
         """The compact record of what the player can see (`rules.observation`)."""

@@ -214,6 +214,25 @@ def test_jit_vmap_nested_vmap_and_scan_play_the_same_games(
     jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b[7]), single, started)
 
 
+@pytest.mark.parametrize("kind", [int, np.int8, np.uint32, np.int64, np.array, jnp.int32])
+def test_every_integer_type_names_the_same_game(env: HackMatrixEnv, kind: Any) -> None:
+    game = Game.new(7, 5).to_text()
+    assert env.to_text(env.reset_game(kind(7), kind(5))[1]) == game
+
+
+@pytest.mark.parametrize("word", [5.7, np.float32(5), jnp.float32(5), np.array([5]), jnp.arange(2)])
+def test_what_is_no_integer_names_no_game(env: HackMatrixEnv, word: Any) -> None:
+    for argument, game in (("stream", (word, 0)), ("episode", (7, word))):
+        with pytest.raises(TypeError, match=rf"^{argument} must be an integer, got .*$"):
+            env.reset_game(*game)
+
+
+@pytest.mark.parametrize("word", [-1, np.int32(-1), 2**32, np.int64(2**32 + 5)])
+def test_a_number_beyond_a_word_names_no_game(env: HackMatrixEnv, word: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^episode must be 0\.\.4294967295, got {word}$"):
+        env.reset_game(7, word)
+
+
 def test_a_step_keeps_shapes_and_dtypes_so_that_it_is_compiled_once(
     env: HackMatrixEnv, started: Any
 ) -> None:
