@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Literal
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
@@ -15,6 +16,7 @@ from hackmatrix.environments.interface.environment import (
     Environment,
     PyTree,
     StepRecord,
+    optional_members,
 )
 from hackmatrix.environments.interface.metric import Metric, Over
 from hackmatrix.environments.interface.report import PlayedGames
@@ -65,6 +67,11 @@ def check_environment(env: Any) -> None:
         for state in _with_and_without_weak_types(game["state"]):
             step = _returned(env.step, _STEP, key, state, _array(jnp.int32))
             _check_step(step, game)
+        if optional_members(env).max_episode_steps is None and _may_truncate(env, key, state):
+            raise UserError(
+                "truncated may be true, but max_episode_steps is None; make it the limit, or 0 if "
+                "there is no fixed one, so that values of final observations are computed"
+            )
     _check_spaces(env, game["observation"])
     _check_report(env, step["info"])
     with told_as("metrics"):
@@ -99,6 +106,24 @@ def _check_step(step: dict[str, PyTree], game: dict[str, PyTree]) -> None:
     observation = {"observation": game["observation"]}
     final = {"observation": info["final_observation"]}
     _check_same(observation, final, 'in info["final_observation"]')
+
+
+def _may_truncate(env: Any, key: Any, state: PyTree) -> bool:
+    """Whether `truncated` depends on the game, other than by what an unlimited HackMatrix says."""
+    step = jax.make_jaxpr(lambda *arguments: env.step(*arguments)[4])
+    traced = step(key, state, _array(jnp.int32)).jaxpr
+    varying, passed_on = set(traced.invars), set[Any]()
+    for equation in traced.eqns:
+        inputs = {x for x in equation.invars if not isinstance(x, Literal)}
+        if not varying & inputs:
+            continue
+        varying.update(equation.outvars)
+        if equation.primitive.name == "over_games" or (
+            equation.primitive.name == "squeeze" and inputs <= passed_on
+        ):
+            passed_on.update(equation.outvars)
+    (truncated,) = traced.outvars
+    return not isinstance(truncated, Literal) and truncated in varying - passed_on
 
 
 def _check_spaces(env: Any, observation: PyTree) -> None:

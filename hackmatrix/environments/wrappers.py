@@ -42,6 +42,8 @@ class Wrapper:
     """Base class of wrappers: changes nothing. Subclasses override what they change."""
 
     hides: ClassVar[frozenset[str]] = frozenset()  # members that would be wrong after wrapping
+    # Whether a `step` of its own may truncate where the wrapped environment does not.
+    adds_truncation: ClassVar[bool] = True
     num_actions: int
     feature_size: int
 
@@ -51,7 +53,13 @@ class Wrapper:
     def __getattr__(self, name: str) -> Any:
         if name == "env" or name.startswith("_") or name in self.hides:
             raise AttributeError(f"{type(self).__name__} has no {name}", name=name, obj=self)
-        return getattr(self.env, name)
+        value = getattr(self.env, name)
+        if name == "max_episode_steps" and value is None and self._may_truncate():
+            return 0
+        return value
+
+    def _may_truncate(self) -> bool:
+        return self.adds_truncation and type(self).step is not Wrapper.step
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
@@ -95,6 +103,7 @@ class Wrapper:
 class FloatObservations(Wrapper):
     """Observations are the features of the compact observation, float32[feature_size]."""
 
+    adds_truncation = False
     # These read compact observations.
     hides = frozenset({"feature_rows", "imagination", "observe", "report"})
 
@@ -136,6 +145,7 @@ class LogEpisodes(Wrapper):
     `returned_episode_returns` and `returned_episode_lengths` (of the last finished episode).
     """
 
+    adds_truncation = False
     hides = _OF_STATES
 
     def started(self, observation: PyTree, state: PyTree) -> tuple[PyTree, LogState]:
@@ -234,6 +244,8 @@ class GymnaxSignature(Wrapper):
     Programs written for gymnax use observations as network input, so make HackMatrix with float
     ones, such as `observation="full"`.
     """
+
+    adds_truncation = False
 
     @property
     def name(self) -> str:

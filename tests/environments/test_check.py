@@ -18,6 +18,7 @@ from hackmatrix.environments.wrappers import FloatObservations, LogEpisodes, NoA
 FROG = (ROOT / "examples" / "frog.py").read_text()
 
 ACTIONS = "num_actions = len(HOPS)"
+LIMIT = "max_episode_steps = None"
 SIZE = "feature_size = 2 * PADS.size"
 START = "pond = Pond(PADS.at[frog].set(False), frog)"
 RESET = "return pond, pond\n\n"
@@ -109,6 +110,11 @@ WRONG: list[tuple[dict[str, str], str]] = [
     (
         {STEP: STEP.replace("bool_(False)", "zeros(())")},
         "step: truncated must be bool[], is float32[]; jnp.bool(...) makes it one",
+    ),
+    (
+        {STEP: STEP.replace("jnp.bool_(False)", "after.pads.sum() < 9")},
+        "step: truncated may be true, but max_episode_steps is None; make it the limit, or 0 if "
+        "there is no fixed one, so that values of final observations are computed",
     ),
     ({STEP: STEP.replace("pond, pond", "PADS, pond")}, "step: observation.pads is bool[36] from r"),
     (
@@ -274,6 +280,10 @@ def test_what_is_no_environment_at_all() -> None:
             MEASURED: '{"pond/won": step.info["won"] & step.ended}',
         },
         {METRICS: "others = (", MEASURE: "def measures("},
+        {
+            LIMIT: "max_episode_steps = 0",
+            STEP: STEP.replace("jnp.bool_(False)", "after.pads.sum() < 9"),
+        },
         {FEATURES: f"{NAMED} self.reset(jax.random.key(episode))\n\n{FEATURES}"},
     ],
 )
@@ -286,6 +296,7 @@ def test_what_is_right_passes(changes: dict[str, str]) -> None:
     [
         *(partial(hackmatrix.make, name) for name in hackmatrix.registered()),
         lambda: FloatObservations(hackmatrix.make()),
+        lambda: LogEpisodes(hackmatrix.make(engine="jax")),
         lambda: LogEpisodes(NoAutoReset(hackmatrix.make())),
         lambda: NoAutoReset(LogEpisodes(hackmatrix.make("CartPole-v1"))),
         probes.Grid,
@@ -294,6 +305,16 @@ def test_what_is_right_passes(changes: dict[str, str]) -> None:
 )
 def test_the_environments_that_are_here_pass(make: Any) -> None:
     check_environment(make())
+
+
+def test_truncation_of_a_game_without_limit_is_noticed() -> None:
+    class Cut(LogEpisodes):  # says of itself that it passes truncation on
+        def step(self, key: Any, state: Any, action: Any) -> Any:
+            *step, truncated, info = super().step(key, state, action)
+            return *step, truncated | (info["episode_length"] >= 20), info
+
+    assert refusal(Cut(hackmatrix.make())).startswith("step: truncated may be true, but max_")
+    check_environment(Cut(hackmatrix.make(max_episode_steps=100)))
 
 
 def test_nothing_is_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import runpy
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,7 +14,10 @@ import pytest
 from paths import FROG
 
 import hackmatrix
+from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.core.errors import UserError
+from hackmatrix.environments.check import check_environment
+from hackmatrix.environments.interface.environment import optional_members
 from hackmatrix.environments.interface.spaces import Box, Discrete
 from hackmatrix.environments.wrappers import (
     EnvParams,
@@ -23,6 +27,10 @@ from hackmatrix.environments.wrappers import (
     NoAutoReset,
     Wrapper,
 )
+from hackmatrix.learning.ppo import rollout
+from hackmatrix.learning.ppo.config import PPOConfig
+from hackmatrix.learning.ppo.keys import UpdateKeys
+from hackmatrix.learning.ppo.trainer import Trainer
 
 Frog = runpy.run_path(str(FROG))["Frog"]
 GAMES, STEPS = 8, 30
@@ -239,3 +247,48 @@ def test_a_game_is_started_by_its_name_where_it_has_one(wrap: Any) -> None:
     word = jax.ShapeDtypeStruct((), jnp.uint32)
     by_key, by_name = jax.eval_shape(env.reset, KEYS[0]), jax.eval_shape(env.reset_game, word, word)
     assert by_key == by_name
+
+
+class TimeLimit(Wrapper):
+    """HackMatrix cut off after three actions, as a user writes it."""
+
+    def step(self, key: Any, state: Any, action: Any) -> Any:
+        observation, state, reward, terminated, _, info = self.env.step(key, state, action)
+        truncated = info["episode_length"] >= 3
+        state = jax.tree.map(
+            partial(jnp.where, truncated), self.env.reset(jax.random.key(1))[1], state
+        )
+        return observation, state, reward, terminated, truncated, info
+
+
+def test_a_wrapper_that_truncates_bootstraps_from_the_final_observation() -> None:
+    env = TimeLimit(hackmatrix.make(engine="jax", layout="tactical"))
+    check_environment(env)
+    config = PPOConfig(num_envs=4, num_steps=6)
+    trainer = Trainer(env, config, NetworkConfig(hidden_dim=8, num_layers=1))
+    params, numbers = trainer.init(0).params, jnp.arange(4)
+    keys = UpdateKeys(jnp.uint32(0), jnp.int32(0))
+    games = rollout.new_games(trainer.task, keys, numbers)
+    _, played = rollout.play(trainer.task, params, games, keys, numbers, trainer.hyper)
+    cut_off = played.steps.truncated & ~played.steps.terminated
+    assert cut_off.any()
+    np.testing.assert_array_equal(played.steps.final_value != 0, cut_off)
+
+
+def test_a_wrapper_that_passes_truncation_on_keeps_the_limit() -> None:
+    class Renamed(Wrapper):
+        id = "Renamed-v0"
+
+    class Doubled(Wrapper):
+        def step(self, key: Any, state: Any, action: Any) -> Any:
+            observation, state, reward, *others = self.env.step(key, state, action)
+            return observation, state, 2 * reward, *others
+
+    class NeverCut(Doubled):
+        max_episode_steps = None
+
+    bare, limited = hackmatrix.make(), hackmatrix.make(max_episode_steps=7)
+    for wrap in (Renamed, FloatObservations, LogEpisodes, GymnaxSignature, NeverCut):
+        assert optional_members(wrap(bare)).max_episode_steps is None
+    assert optional_members(Doubled(bare)).max_episode_steps == 0  # unknown: it might truncate
+    assert optional_members(Doubled(limited)).max_episode_steps == 7

@@ -52,6 +52,7 @@ class CurriculumEnv(Wrapper):
     """
 
     env: HackMatrixEnv
+    adds_truncation = False
     hides = frozenset({"action_bits", "from_text", "observe", "to_text"})  # of the game's states
 
     def __init__(self, env: HackMatrixEnv, levels: tuple[Level, ...], first: int) -> None:

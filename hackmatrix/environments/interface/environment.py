@@ -116,7 +116,8 @@ class OptionalMembers(NamedTuple):
     """The members that an environment may have besides; a default stands for one that it lacks."""
 
     id: str = ""  # the name with its version; the name of its class if it lacks one
-    max_episode_steps: int | None = 0  # None: it never truncates, and no final value is computed
+    # 0: no fixed limit; None: it never truncates, and no final value is computed.
+    max_episode_steps: int | None = 0
     observation_space: Any = None  # a `Space`, as is that of the actions
     action_space: Any = None
 
