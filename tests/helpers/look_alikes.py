@@ -6,6 +6,7 @@ from dataclasses import fields
 from lockstep_starts import rich
 
 from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.state import Position, State
 from hackmatrix.game.engine.undo import copied
 from hackmatrix.game.rules.board import CELLS, MAX_POINTS, Content
@@ -23,6 +24,22 @@ def rich_game(rng: random.Random) -> State:
     before = {field.name: getattr(copied(state), field.name) for field in fields(Position)}
     state.saved = [Position(**before)]
     return state
+
+
+def beside_a_hidden_cryptog() -> Game:
+    """CRASH is valid for the cryptog alone, which left the way from where it was last seen."""
+    return Game.from_text("""
+        .. .. .. .. .. X.
+        .. .. .. .. .. ..
+        .. .. .. .c .. ..
+        .. .. .@ .. .. ..
+        .. .. .. .. .. ..
+        .. .. .. .. .. ..
+        stage 3
+        player hp 3 credits 9 energy 9 siphons 1
+        owned CRASH
+        enemy cryptog 3,3 last 5,5
+    """)
 
 
 def other_secrets(state: State, rng: random.Random) -> State:

@@ -204,7 +204,7 @@ def _with_trials(found: Found, trials: _Trials, model: Model, settings: Settings
         left = jnp.maximum(trials.left[game], 1)
         action = trials.order[game, place % left]
         world = (trials.worlds[game] + place // left).astype(jnp.uint32)
-        returns, lines = _rollouts(model, settings, game, action, world)
+        returns, lines = _rollouts(model, settings, found.values, game, action, world)
         return found._replace(
             visits=found.visits.at[due, action].add(1, mode="drop"),
             totals=found.totals.at[due, action].add(returns, mode="drop"),
@@ -215,9 +215,18 @@ def _with_trials(found: Found, trials: _Trials, model: Model, settings: Settings
 
 
 def _rollouts(
-    model: Model, settings: Settings, which: Array, action: Array, worlds: Array
+    model: Model,
+    settings: Settings,
+    values: Array,
+    which: Array,
+    action: Array,
+    worlds: Array,
 ) -> tuple[Array, Array]:
-    """The returns float32[L] and lines int8[L, 1 + moves] of L simulations."""
+    """The returns float32[L] and lines int8[L, 1 + moves] of L simulations.
+
+    A made-up game may lack what makes an action valid in the true one: then it tells nothing of the
+    action, and the network's value of the position is returned.
+    """
 
     def move(i: Array, walk: _Walk) -> _Walk:
         line = jnp.where(walk.ended, NONE, walk.action).astype(jnp.int8)
@@ -234,9 +243,11 @@ def _rollouts(
 
     nothing = jnp.zeros(action.size)
     lines = jnp.full((action.size, 1 + settings.moves), NONE, jnp.int8)
-    start = _Walk(model.imagine(which, worlds), action, nothing > 0, nothing, nothing, lines)
+    states = model.imagine(which, worlds)
+    allowed = jnp.take_along_axis(model.valid(states), action[:, None], axis=1)[:, 0]
+    start = _Walk(states, action, nothing > 0, nothing, nothing, lines)
     end = jax.lax.fori_loop(0, 1 + settings.moves, move, start)
-    return end.returns, end.lines
+    return jnp.where(allowed, end.returns, values[which]), end.lines
 
 
 class _Walk(NamedTuple):

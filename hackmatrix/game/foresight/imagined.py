@@ -9,19 +9,24 @@ import random
 from dataclasses import replace
 
 from hackmatrix.game.engine.dice import Dice
+from hackmatrix.game.engine.movement import manhattan
+from hackmatrix.game.engine.programs import can_run
 from hackmatrix.game.engine.state import Enemy, Position, State
 from hackmatrix.game.engine.undo import copied
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, CROSS, first_step, neighbours, set_of
 from hackmatrix.game.foresight.seen_state import hide
-from hackmatrix.game.rules.board import CELLS, MAX_POINTS, Content
+from hackmatrix.game.rules.board import AROUND, CELLS, MAX_POINTS, Content
 from hackmatrix.game.rules.enemies import MAX_HP, EnemyType
-from hackmatrix.game.rules.programs import PROGRAMS
+from hackmatrix.game.rules.programs import PROGRAMS, ProgramId
 
 _STRAYS = 2  # steps from where a cryptog was last seen, if no place on its way is hidden
 
 
 def imagined(state: State, rng: random.Random) -> State:
-    """A game that looks like this one; it depends on what the player sees and `rng` alone."""
+    """A game that looks like this one; it depends on what the player sees and `rng` alone.
+
+    What the player sees includes whether CRASH is valid, which tells of a hidden cryptog.
+    """
     made = copied(replace(state, dice=Dice(rng.getrandbits(31), rng.getrandbits(32))))
     for position in (made, *made.saved):
         last_seen = sorted({e.last for e in position.enemies if not position.sees(e)})
@@ -30,7 +35,17 @@ def imagined(state: State, rng: random.Random) -> State:
         _choose_types(position, rng)
         for last in last_seen:
             _place_cryptog(position, last, rng)
+    if can_run(state, ProgramId.CRASH) and not can_run(made, ProgramId.CRASH):
+        _move_beside(made, rng)
     return made
+
+
+def _move_beside(state: State, rng: random.Random) -> None:
+    """Moves a hidden cryptog beside the player, where only one can be that CRASH would strike."""
+    here = state.player.cell
+    hidden = [enemy for enemy in state.enemies if not state.sees(enemy)]
+    nearest = min(hidden, key=lambda enemy: manhattan(enemy.last, here))
+    nearest.cell = rng.choice([cell for cell in AROUND[here] if not state.in_line(cell)])
 
 
 def _fill_question_blocks(position: Position, rng: random.Random) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hackmatrix.agents.roster.judge import Judge, Odds
 from hackmatrix.agents.roster.opinion import Opinion, opinion
-from hackmatrix.game.engine.actions import valid_actions
+from hackmatrix.game.engine.actions import is_valid, valid_actions
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.game import new_game, step
 from hackmatrix.game.engine.observation import observe
@@ -60,9 +60,15 @@ def worth(judge: Judge, games: Sequence[State], action: int) -> float:
     """The mean chance of winning after an action; the dice are the same for every action."""
     total = 0.0
     for game in map(copied, games):
-        step(game, action)
+        _take(game, action)
         total += odds_at(judge, game).win
     return total / len(games)
+
+
+def _take(game: State, action: int) -> None:
+    """Takes an action that is valid in the true game; a made-up one may lack what it needs."""
+    if is_valid(game, action):
+        step(game, action)
 
 
 def future(judge: Judge, state: State, action: int, seed: str) -> Future:
@@ -97,7 +103,7 @@ def _played(
         if action is None:
             probabilities = view_of(judge, game).probabilities
             action = rng.choices(range(NUM_ACTIONS), probabilities)[0]
-        step(game, action)
+        _take(game, action)
         action = None
         yield game
 

@@ -10,11 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lockstep_starts import rich
-from look_alikes import other_secrets, rich_game
+from look_alikes import beside_a_hidden_cryptog, other_secrets, rich_game
 
+from hackmatrix.agents import shipped
 from hackmatrix.agents.networks.architectures import NetworkConfig
 from hackmatrix.agents.networks.network import make_network
-from hackmatrix.agents.networks.policy import Policy
+from hackmatrix.agents.networks.policy import Policy, load_policy
 from hackmatrix.agents.roster.batch_players import search_player
 from hackmatrix.agents.search.analysis import Analyst
 from hackmatrix.agents.search.model import Searcher, weight_of_returns
@@ -102,6 +103,15 @@ def test_what_a_player_can_not_see_changes_nothing_that_is_found() -> None:
                 assert analyst.analyse(game, seed=5) == analyst.analyse(other, seed=5)
                 compared += 1
     assert compared > 40
+
+
+def test_crash_beside_a_hidden_cryptog_is_no_lost_game() -> None:
+    game = beside_a_hidden_cryptog()
+    crash = FIRST_PROGRAM + ProgramId.CRASH
+    analysis = Analyst(load_policy(shipped.PARAMS), 32).analyse(game)
+    worth = {choice.action: choice.value for choice in analysis.choices}
+    assert worth[crash] is not None
+    assert worth[crash] > analysis.value - 0.5
 
 
 GAMES = 8

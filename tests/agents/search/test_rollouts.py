@@ -1,7 +1,8 @@
 """The search, on small games of chance that are solved by enumeration."""
 
+from collections.abc import Callable
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -113,6 +114,28 @@ def walked() -> Walked:
     return Walked(*_searched(_walk(), SETTINGS, valid), valid)
 
 
+def test_an_action_that_a_made_up_game_does_not_allow_returns_the_value_of_the_position() -> None:
+    def step(walker: Walker, actions: Array) -> tuple[Array, Walker, Array, Array]:
+        cell, after, pay, ended = _step(walker, actions)
+        lost = (actions == 2) & (walker.world % 2 == 0)
+        return cell, after, jnp.where(lost, -100.0, pay), lost | ended
+
+    def valid(walker: Walker) -> Array:  # every second world forbids the last action
+        return (jnp.arange(ACTIONS) < 2) | (walker.world[:, None] % 2 == 1)
+
+    def searched(valid: Callable[[Walker], Array], step: Any) -> np.ndarray:
+        judge = lambda seen: (jnp.zeros((seen.size, ACTIONS)), jnp.full(seen.size, 7.0))
+        model = _walk()._replace(step=step, valid=valid, judge=judge)
+        found, _ = _searched(
+            model, Settings(60, DISCOUNT, moves=4), np.ones((GAMES, ACTIONS), bool)
+        )
+        return np.asarray(found.q())
+
+    q = searched(valid, step)
+    assert q.min() > -10  # no such game is lost
+    np.testing.assert_allclose(q[:, :2], searched(valid, _step)[:, :2])
+
+
 def test_it_finds_the_best_action_of_a_game_of_chance(walked: Walked) -> None:
     worth = np.where(walked.valid, _solved(), -np.inf)
     lost = worth.max(axis=1) - worth[np.arange(GAMES), walked.answer]
@@ -176,15 +199,17 @@ def test_actions_are_compared_in_the_same_worlds_by_the_same_chance() -> None:
         return _step(walker, jnp.where(actions == ACTIONS, 0, actions))
 
     def judge(observations: Array) -> tuple[Array, Array]:
-        return jnp.zeros((observations.size, ACTIONS + 1)), jnp.zeros(observations.size)
+        logits = jnp.where(jnp.arange(ACTIONS + 1) < ACTIONS, 0.0, -1e9)  # it never goes on so
+        values = jnp.zeros(observations.size)
+        return jnp.broadcast_to(logits, (observations.size, ACTIONS + 1)), values
 
     def valid(walker: Walker) -> Array:
-        return jnp.arange(ACTIONS + 1) < jnp.full((walker.cell.size, 1), ACTIONS)
+        return jnp.ones((walker.cell.size, ACTIONS + 1), bool)
 
     model = _walk()._replace(step=step, judge=judge, valid=valid)
     two = np.zeros((GAMES, ACTIONS + 1), bool)
     two[:, [0, ACTIONS]] = True
-    found, _ = _searched(model, Settings(20, DISCOUNT, moves=4), two)
+    found, _ = _searched(model, Settings(20, DISCOUNT, moves=4, sure=1.0), two)
     assert (found.visits[:, 0] == 10).all()
     np.testing.assert_array_equal(found.totals[:, 0], found.totals[:, ACTIONS])
     assert np.std(found.totals[:, 0]) > 0

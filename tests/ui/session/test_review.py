@@ -4,14 +4,18 @@ import random
 from typing import Any
 
 import pytest
-from look_alikes import other_secrets, rich_game
+from look_alikes import beside_a_hidden_cryptog, other_secrets, rich_game
 
 from hackmatrix.agents.roster.judge import judge
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.game.engine.actions import valid_actions
+from hackmatrix.game.engine.game import Game, step
 from hackmatrix.game.engine.replay import GameId, Replay
-from hackmatrix.ui.session.review import finished, future, reviewed
+from hackmatrix.game.engine.undo import copied
+from hackmatrix.game.rules.actions import FIRST_PROGRAM
+from hackmatrix.game.rules.programs import ProgramId
+from hackmatrix.ui.session.review import finished, future, odds_at, reviewed
 from hackmatrix.ui.session.session import Session
 
 
@@ -89,10 +93,42 @@ def test_nothing_hidden_goes_into_a_cost_a_future_or_a_game_from_here(seed: int)
     rng = random.Random(seed)
     state = rich_game(rng)
     other = other_secrets(state, rng)
+    if valid_actions(state) != valid_actions(other):
+        pytest.skip("CRASH tells of a hidden cryptog beside the player")
     for action in rng.sample(valid_actions(state), 2):
         assert reviewed(judge(), state, action, "a") == reviewed(judge(), other, action, "a")
         assert future(judge(), state, action, "a") == future(judge(), other, action, "a")
     assert finished(judge(), state, "a") == finished(judge(), other, "a")
+
+
+def test_crash_beside_a_hidden_cryptog_is_no_lost_game() -> None:
+    state = beside_a_hidden_cryptog().state
+    crash = FIRST_PROGRAM + ProgramId.CRASH
+    after = copied(state)
+    step(after, crash)
+    true_loss = odds_at(judge(), state).win - odds_at(judge(), after).win
+    assert reviewed(judge(), state, crash, "a").cost < max(true_loss, 0) + 0.1
+    assert future(judge(), state, crash, "a").end != "invalid_action"
+
+
+def test_an_action_that_a_made_up_game_does_not_allow_loses_none() -> None:
+    state = Game.from_text("""
+        .. .. .. .. Dc X.
+        .. .. .. .. .. ..
+        .. .. .. .. .. ..
+        .. .. .@ .. .. ..
+        .. .. .. .. .. ..
+        .. .. .. .. .. ..
+        stage 3
+        player hp 3 credits 9 energy 9 siphons 1
+        owned DEBUG
+        cell 5,4 points 3 spawn 3
+        enemy cryptog 5,4 last 5,4
+    """).state
+    debug = FIRST_PROGRAM + ProgramId.DEBUG  # valid, as PULL has put the cryptog onto a block
+    assert debug in valid_actions(state)
+    assert reviewed(judge(), state, debug, "a").cost < 0.1
+    assert future(judge(), state, debug, "a").end != "invalid_action"
 
 
 def test_games_from_here_are_counted_on_and_tell_how_they_ended() -> None:
