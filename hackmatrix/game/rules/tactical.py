@@ -168,7 +168,7 @@ GROUPS = (
         -LARGEST_WORTH,
         LARGEST_WORTH,
     ),
-    Group("best_distance", 1, FAR, "steps to it"),
+    Group("best_distance", 1, FAR, "steps to it, of equally good places the first by cell"),
     Group("best_here", 1, 1, "it is here"),
     Group("credits_left", 1, 40, "credits on cells not siphoned", largest=CELLS * MAX_RESOURCE),
     Group("energy_left", 1, 40, "energy on cells not siphoned", largest=CELLS * MAX_RESOURCE),

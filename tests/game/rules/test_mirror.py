@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 from lockstep_starts import full, new, quiet, rich
+from paths import ROOT
 
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.foresight.python_layout import tactical_numbers
@@ -12,10 +13,14 @@ from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.game.rules.board import CELLS, SIZE
 from hackmatrix.game.rules.mirror import AXES, COLUMNS, ROWS, mirrored_actions, mirrored_features
 from hackmatrix.game.rules.observation import PLANE
-from hackmatrix.game.rules.tactical import START, TACTICAL_SIZE
+from hackmatrix.game.rules.tactical import GROUPS, START, TACTICAL_SIZE
 
 BOARD = np.arange(CELLS).reshape(SIZE, SIZE)
 PLAYER = len(PLANE) * CELLS  # the byte of a record that holds its cell
+# Of cells that are equally good, the first one counts: for siphoning, as the daemon of D_BOM, as
+# the block of a program.
+BY_TIES = {"go_to_best", "best_distance", "best_here", "program_near"}
+BY_TIES |= {"struck", "killed", "hits_after", "fewest_after"}
 
 
 def mirrored_record(record: bytes, axis: int) -> bytes:
@@ -55,4 +60,12 @@ def test_the_layout_tactical_of_a_mirrored_board_is_mirrored(axis: int) -> None:
     mirrored = np.array([tactical_numbers(mirrored_record(record, axis)) for record in records])
     differs = mirrored != seen[:, mirrored_features(axis)]
     assert differs.shape == (200, TACTICAL_SIZE)
-    assert differs.mean() < 0.001  # where two cells or ways are as good, the first one counts
+    assert differs.mean() < 0.001
+    groups = {group.name: differs[:, START[group.name] :][:, : group.size] for group in GROUPS}
+    assert {name for name, of_group in groups.items() if of_group.any()} <= BY_TIES
+
+
+def test_documents_say_which_features_are_not_mirrored() -> None:
+    text = (ROOT / "docs" / "networks.md").read_text()
+    symmetric = text.partition("With `--symmetric`")[2].partition("\n## ")[0]
+    assert all(f"`{name}`" in symmetric for name in BY_TIES)
