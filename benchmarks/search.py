@@ -33,7 +33,7 @@ class SearchOptions(Options):
     simulations: str = option("", "numbers of simulations, with commas; 0 is the network alone")
     episodes: int = option(300, "games for each", at_least=1)
     seed: int = option(3, "seed of the games", at_least=0)
-    max_steps: int = option(1_000, "actions after which a game is truncated", at_least=1)
+    max_steps: int = option(2_000, "actions after which a game is truncated", at_least=1)
     out: Path = option(RESULTS, "folder of search.json, which keeps the others, and search.svg")
 
 

@@ -1,6 +1,6 @@
 """PPO on HackMatrix in one file, a training of your own: `python examples/own_ppo.py`."""
 
-import sys
+import argparse
 from typing import Any
 
 import jax
@@ -82,6 +82,11 @@ def train(steps: int, num_games: int = 256, seed: int = 0) -> Any:
 
 
 if __name__ == "__main__":
-    steps, num_games, episodes = map(int, sys.argv[1:] or (2_000_000, 256, 1_000))
-    told: dict[str, Any] = {"observation": "tactical", "episodes": episodes}
-    print(hackmatrix.evaluate(policy, params=train(steps, num_games)[0], **told).table())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("steps", type=int, nargs="?", default=2_000_000)
+    parser.add_argument("num_games", type=int, nargs="?", default=256, help="played at once")
+    parser.add_argument("episodes", type=int, nargs="?", default=1_000, help="of the evaluation")
+    given = parser.parse_args()
+    told: dict[str, Any] = {"observation": "tactical", "episodes": given.episodes}
+    params, _ = train(given.steps, given.num_games)
+    print(hackmatrix.evaluate(policy, params=params, **told).table())

@@ -29,6 +29,16 @@ def test_the_training_in_one_file_runs() -> None:
     assert re.search(r"^games +4$", said, re.M)
 
 
+def test_the_training_in_one_file_says_how_it_is_called() -> None:
+    command = [sys.executable, str(PPO)]
+    shown = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert all(name in shown.stdout for name in ("steps", "num_games", "episodes"))
+    wrong = subprocess.run([*command, "many"], capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 2
+    assert "Traceback" not in wrong.stderr
+
+
 @pytest.mark.slow  # 130,000 steps
 def test_it_learns() -> None:
     reached = stages(run(200_000, 256, 10))

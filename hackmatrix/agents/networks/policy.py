@@ -40,6 +40,12 @@ class Policy:
     observation: str  # observation layout that it reads; used for HackMatrix only
     about: dict[str, Any]  # the JSON facts saved beside the file; empty without them
 
+    def __repr__(self) -> str:
+        return (
+            f"Policy({str(self.path)!r}, architecture={self.config.architecture!r}, "
+            f"environment={self.environment!r}, observation={self.observation!r})"
+        )
+
     @property
     def greedy(self) -> bool:
         """Whether it is evaluated by its most probable actions, as its learner means it to be."""

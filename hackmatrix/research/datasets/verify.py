@@ -60,10 +60,12 @@ def verify(data: DataSet, environment: str, *, oracle: bool) -> Iterator[Verdict
     """
     facts, env = data.facts, data_environment(environment)
     replayer = Replayer(env, facts.seed, min(_PLACES, facts.games))
-    every = 1 if oracle else -(-facts.games // _SAMPLE)
+    sample = facts.games if oracle else min(_SAMPLE, facts.games)
+    sampled = np.arange(sample) * facts.games // sample  # evenly spread
     for shard in data.shards():
         found = {each.game: each for each in _differences(shard, facts, replayer, env.num_actions)}
-        chosen = np.arange(-shard.first % every, len(shard.lengths), every)
+        chosen = sampled - shard.first
+        chosen = chosen[(chosen >= 0) & (chosen < len(shard.lengths))]
         if environment != ENVIRONMENT_ID:
             chosen = chosen[:0]
         for difference in on_all_cores(first_difference, _oracle_games(shard, facts, chosen)):

@@ -101,7 +101,12 @@ def test_a_network_alone_is_a_network() -> None:
     for text in ("scripted", "shipped@4"):
         with pytest.raises(UserError, match=f"{text}: is no network"):
             params_of(text)
-    assert hackmatrix.load_agent("shipped").observation == "tactical"
+    agent = hackmatrix.load_agent("shipped")
+    assert agent.observation == "tactical"
+    assert repr(agent).startswith("Policy(")
+    assert "environment='HackMatrix-v1', observation='tactical'" in repr(agent)
+    assert len(repr(agent)) < 300
+    assert "\n" not in repr(agent)
     assert hackmatrix.load_agent(Path("run")).path == Path("run/final_params.npz")
 
 

@@ -84,6 +84,17 @@ def test_the_scripted_player_is_recorded(tmp_path: Path) -> None:
     assert (shard.finals[2], shard.terminated[2]) == (played.final, played.terminated)
 
 
+@pytest.mark.parametrize(("games", "sampled"), [(100, 64), (65, 64), (20, 20)])
+def test_64_games_are_played_in_both_engines(
+    games: int, sampled: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "it")
+    argv = ["--agent", "exit", "--episodes", str(games), "--max-steps", "3"]
+    assert main(["data", "record", path, *argv]) == 0
+    assert main(["data", "verify", path]) == 0
+    assert f"{sampled} of them in both engines: as recorded" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("agent", ["random", "scripted"])
