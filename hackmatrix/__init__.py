@@ -170,7 +170,7 @@ def evaluate(
     from hackmatrix.agents.roster.names import check_environment, resolve
     from hackmatrix.core import named_code
     from hackmatrix.core.errors import UserError
-    from hackmatrix.research.evaluation.agents import agent_player
+    from hackmatrix.research.evaluation.agents import SLOWER, agent_player, plays_on_numpy
     from hackmatrix.research.evaluation.limits import Limits
 
     if episodes < 1 or max_steps < 1 or not 0 <= seed < 2**31:
@@ -187,7 +187,10 @@ def evaluate(
     if params is not None:
         raise UserError(f"{agent}: params go with a function of four arguments")
     check_environment([str(agent)], env)
-    return agent_player(resolve(str(agent), search), env, limits, greedy=greedy)(())
+    name = resolve(str(agent), search)
+    if plays_on_numpy(name, env):
+        print(f"{name}: {SLOWER}", file=sys.stderr)
+    return agent_player(name, env, limits, greedy=greedy)(())
 
 
 def read_run(path: "str | Path", *, frame: "Kind | None" = None) -> "RunRecord":

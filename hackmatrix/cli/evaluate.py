@@ -153,13 +153,17 @@ def _evaluate(
     agents: Sequence[names.AgentName], options: EvaluateOptions
 ) -> "Report | Ranking | Contest":
     """The report on the agents' games."""
+    from hackmatrix.research.evaluation.agents import SLOWER, plays_on_numpy
     from hackmatrix.research.evaluation.contest import Contest
     from hackmatrix.research.evaluation.game_rows import write_rows
     from hackmatrix.research.evaluation.html_report import write_page
     from hackmatrix.research.evaluation.limits import Limits
     from hackmatrix.runs.params import agent_folders
 
-    if not all(agent.plays_by_rule(options.env) for agent in agents):
+    on_numpy = [agent for agent in agents if plays_on_numpy(agent, options.env)]
+    if on_numpy and not options.json:
+        print(f"{', '.join(map(str, on_numpy))}: {SLOWER}", file=sys.stderr)
+    if not all(agent in on_numpy or agent.plays_by_rule(options.env) for agent in agents):
         from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
 
         enable_compilation_cache()

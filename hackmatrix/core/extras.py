@@ -45,8 +45,13 @@ def missing(module: str | None) -> str | None:
     return f"needs {name}: pip install 'hackmatrix[{extra}]'{_NOTES.get(extra, '')}"
 
 
+def installed(*modules: str) -> bool:
+    """Whether all of these modules are installed."""
+    return all(find_spec(module) is not None for module in modules)
+
+
 def need(*modules: str) -> None:
     """Raises `UserError` if one of these modules of extras is not installed."""
     for module in modules:
-        if find_spec(module) is None:
+        if not installed(module):
             raise UserError(missing(module) or f"needs {module}")

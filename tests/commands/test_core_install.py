@@ -115,6 +115,14 @@ def test_built_in_players_are_evaluated(player: str, places: Places, here: Path)
     assert re.search(rf"^win rate +{told['win_rate']:.3f} ", said(places, here, *command), re.M)
 
 
+def test_the_packaged_agent_is_evaluated(places: Places, here: Path) -> None:
+    command = ("hackmatrix", "evaluate", "--episodes", "4")
+    assert json.loads(said(places, here, *command, "--json"))["episodes"] == 4
+    done = run(places, here, *command)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert "NumPy plays, slower" in done.stderr
+
+
 def test_the_game_is_served_as_a_process(places: Places, here: Path) -> None:
     asked = '{"action": "reset", "seed": 7}\n'
     for command in (("hackmatrix", "serve"), ("hackmatrix-game",)):

@@ -104,12 +104,21 @@ def opinion(agent: Agent, record: bytes, mask: Sequence[bool], memory: Any = Non
         logits, value, branches = agent.policy.search(record, mask, memory)
     else:
         logits, value = agent.policy(record, mask)
+    return weigh(agent.name, logits, value, mask)._replace(memory=memory, branches=branches)
+
+
+def weigh(name: str, logits: Sequence[float], value: float | None, mask: Sequence[bool]) -> Opinion:
+    """The opinion of an agent of this name that answers with these logits and value.
+
+    Raises:
+        UserError: they are not finite.
+    """
     if not all(map(math.isfinite, [*logits, value or 0.0])):
-        raise UserError(f"{agent.name}: its network's answer is not finite")
+        raise UserError(f"{name}: its network's answer is not finite")
     top = max(float(x) for x, valid in zip(logits, mask, strict=True) if valid)
     weights = [
         math.exp(float(x) - top) if valid else 0.0 for x, valid in zip(logits, mask, strict=True)
     ]
     total = sum(weights)
     probabilities = tuple(weight / total for weight in weights)
-    return Opinion(probabilities, None if value is None else float(value), memory, branches)
+    return Opinion(probabilities, None if value is None else float(value))

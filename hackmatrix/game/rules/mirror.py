@@ -1,8 +1,8 @@
 """The board mirrored: what becomes of the actions and of the layout `tactical`.
 
 A game whose rows or columns are turned around is played the same way turned around, as corners,
-blocks and dice favor no side. Only ties are broken by the order of directions and cells; so are those
-of the layout, between equally good places for siphoning and equally near daemons.
+blocks and dice favor no side. Only ties are broken by the order of directions and cells; so are
+those of the layout, between equally good places for siphoning and equally near daemons.
 """
 
 from collections.abc import Iterator

@@ -108,7 +108,7 @@ _PROCESSES = {
     "hackmatrix --help": _to_first_output("hackmatrix", "--help"),
     "environment step": _to_first_output("hackmatrix.research.bench.compile", "step"),
     "hackmatrix evaluate, one game": _to_first_output(
-        "hackmatrix", "evaluate", "exit", "--episodes", "1"
+        "hackmatrix", "evaluate", "shipped", "--episodes", "1"
     ),
     "training update": _to_first_output("hackmatrix.research.bench.compile", "update"),
     "hackmatrix train, first update": _to_first_update,

@@ -7,8 +7,11 @@ import numpy as np
 
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import installed, need
+from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.report_columns import report
 from hackmatrix.environments.interface.report import PlayedGames
+from hackmatrix.environments.registry import environment_id
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.research.evaluation.accounts import Account
@@ -16,11 +19,15 @@ from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, played
 from hackmatrix.research.evaluation.report import Play, Report, report_on
 
+SLOWER = "JAX is not installed, so NumPy plays, slower: pip install 'hackmatrix[train]'"
+
 
 def agent_player(
     agent: AgentName, env: str, limits: Limits, *, greedy: bool, forbids: bool = False
 ) -> Play:
     """A function that plays an agent's games; networks are compiled once, whatever is forbidden.
+
+    Without JAX, networks that have a forward pass there play on NumPy.
 
     Args:
         agent: its name.
@@ -36,9 +43,21 @@ def agent_player(
         return _in_python(agent, limits)
     if forbids and agent.simulations is not None:
         raise UserError(f"{agent}: a search goes without --forbid")
+    if plays_on_numpy(agent, env):
+        from hackmatrix.research.evaluation.numpy_networks import numpy_player
+
+        assert agent.params is not None
+        return numpy_player(agent.params, limits, greedy=greedy)
+    need("jax", "flax")
     from hackmatrix.research.evaluation.jax_agents import jax_player
 
     return jax_player(agent, env, limits, greedy=greedy, forbids=forbids)
+
+
+def plays_on_numpy(agent: AgentName, env: str) -> bool:
+    """Whether an agent is a network that plays HackMatrix on NumPy, as JAX is not installed."""
+    searches, ours = agent.simulations is not None, environment_id(env) == ENVIRONMENT_ID
+    return agent.params is not None and ours and not searches and not installed("jax", "flax")
 
 
 def _in_python(agent: AgentName, limits: Limits) -> Play:

@@ -1,6 +1,7 @@
 """Games of a policy that is a function: in NumPy without JAX, or in JAX."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,25 +10,20 @@ import numpy as np
 
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
+from hackmatrix.core.extras import installed, need
 from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.observations import check_observation, observations_of
 from hackmatrix.environments.registry import environment_id
-from hackmatrix.game import native
-from hackmatrix.game.engine.actions import valid_actions
-from hackmatrix.game.engine.observation import observe
-from hackmatrix.game.engine.state import State
 from hackmatrix.game.rules.actions import NUM_ACTIONS
-from hackmatrix.game.rules.chance import EVALUATION_STREAM
-from hackmatrix.research.evaluation.accounts import Account, account
-from hackmatrix.research.evaluation.agents import report_of_accounts
+from hackmatrix.research.evaluation.agents import SLOWER, report_of_accounts
 from hackmatrix.research.evaluation.limits import Limits
+from hackmatrix.research.evaluation.lockstep_games import Positions, lockstep_accounts
+from hackmatrix.research.evaluation.numpy_networks import numpy_player
 from hackmatrix.research.evaluation.report import Report
 
 Array = np.ndarray[Any, Any]
 NumpyPolicy = Callable[[Array, Array], Any]
-_AT_ONCE = 1024  # games, so that their observations fit in memory
 
 
 def takes_arrays(policy: Any) -> bool:
@@ -65,15 +61,18 @@ def function_report(
             kind of policy, or it doesn't return actions.
     """
     if isinstance(policy, Policy):
-        need("jax", "flax")
-        from hackmatrix.research.evaluation.jax_agents import network_report
-
         if observation not in ("compact", policy.observation):
             raise UserError(
                 f"observation goes with functions; {policy.path} reads {policy.observation}"
             )
         if params is not None:
             policy = replace(policy, params=params)
+        if search is None and not installed("jax", "flax"):
+            print(f"{policy.path}: {SLOWER}", file=sys.stderr)
+            return numpy_player(policy, limits, greedy=greedy)(())
+        need("jax", "flax")
+        from hackmatrix.research.evaluation.jax_agents import network_report
+
         return network_report(policy, env, limits, greedy=greedy, search=search)
     in_numpy = takes_arrays(policy)
     if greedy or search is not None:
@@ -103,18 +102,11 @@ def numpy_report(policy: NumpyPolicy, observation: str, limits: Limits) -> Repor
     """
     check_observation(observation)
 
-    def ask(records: Array, masks: Array) -> Array:
-        threads = num_cores()
-        return _actions(
-            policy(observations_of(records, observation, threads=threads), masks), len(masks)
-        )
+    def ask(positions: Positions) -> Array:
+        seen = observations_of(positions.records, observation, threads=num_cores())
+        return _actions(policy(seen, positions.masks), len(positions.masks))
 
-    play = _native if native.available else _in_python
-    accounts = list[Account]()
-    for first in range(0, limits.episodes, _AT_ONCE):
-        number = min(_AT_ONCE, limits.episodes - first)
-        accounts += play(ask, limits._replace(episodes=number, first=limits.first + first))
-    return report_of_accounts(accounts, limits)
+    return report_of_accounts(lockstep_accounts(ask, limits), limits)
 
 
 def _actions(answer: Any, games: int) -> Array:
@@ -126,30 +118,3 @@ def _actions(answer: Any, games: int) -> Array:
         got = f"{actions.min()}..{actions.max()}"
         raise UserError(f"actions must be 0..{NUM_ACTIONS - 1}, the policy returned {got}")
     return actions
-
-
-def _native(ask: NumpyPolicy, limits: Limits) -> list[Account]:
-    from hackmatrix.game.native.batch import flags, observe
-    from hackmatrix.game.native.layout import Games
-    from hackmatrix.research.evaluation.native_replays import native_accounts
-
-    def choose(time: int, due: Array, games: Games) -> Any:
-        del time
-        records, masks = observe(games)
-        return ask(records[due], flags(masks[due]))
-
-    count, streams = limits.episodes, EVALUATION_STREAM + limits.seed
-    numbers = range(limits.first, limits.first + count)
-    return native_accounts([streams] * count, numbers, [limits.max_steps] * count, choose)
-
-
-def _in_python(ask: NumpyPolicy, limits: Limits) -> list[Account]:
-    """Game by game, in the Python engine."""
-
-    def choose(state: State) -> int:
-        mask = np.zeros((1, NUM_ACTIONS), np.bool_)
-        mask[0, valid_actions(state)] = True
-        return int(ask(np.frombuffer(observe(state), np.uint8)[None].copy(), mask)[0])
-
-    stream, end = EVALUATION_STREAM + limits.seed, limits.first + limits.episodes
-    return [account(stream, n, choose, limits.max_steps) for n in range(limits.first, end)]

@@ -124,11 +124,8 @@ def test_an_action_that_a_made_up_game_does_not_allow_returns_the_value_of_the_p
         return (jnp.arange(ACTIONS) < 2) | (walker.world[:, None] % 2 == 1)
 
     def searched(valid: Callable[[Walker], Array], step: Any) -> np.ndarray:
-        judge = lambda seen: (jnp.zeros((seen.size, ACTIONS)), jnp.full(seen.size, 7.0))
-        model = _walk()._replace(step=step, valid=valid, judge=judge)
-        found, _ = _searched(
-            model, Settings(60, DISCOUNT, moves=4), np.ones((GAMES, ACTIONS), bool)
-        )
+        model, settings = _walk()._replace(step=step, valid=valid), Settings(60, DISCOUNT, moves=4)
+        found, _ = _searched(model, settings, np.ones((GAMES, ACTIONS), bool))
         return np.asarray(found.q())
 
     q = searched(valid, step)

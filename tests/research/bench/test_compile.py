@@ -41,3 +41,8 @@ def test_compile_times_processes(
     monkeypatch.setattr(compile_, "_PROCESSES", {"it": compile_._to_first_output("broken")})
     assert main(["bench", "compile"]) == 2
     assert capsys.readouterr().err.endswith("`broken` failed: no luck\n")
+
+
+def test_the_evaluation_is_one_of_a_network(tmp_path: Path) -> None:
+    assert compile_._PROCESSES["hackmatrix evaluate, one game"](tmp_path) > 0
+    assert any((tmp_path / "cache").rglob("*"))  # a player by rule compiles nothing

@@ -63,7 +63,7 @@ def test_it_sees_the_games_under_way(
 
 @pytest.mark.skipif(not native.available, reason="left out")
 def test_games_that_ended_are_not_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hackmatrix.research.evaluation.policies._AT_ONCE", 8)
+    monkeypatch.setattr("hackmatrix.research.evaluation.lockstep_games._AT_ONCE", 8)
     games = []
 
     def count(seen: Any, masks: Any) -> Any:
