@@ -29,13 +29,19 @@ Array = jax.Array
 
 STORED = ("policy", "gain")  # the improved policy, and its return beyond the network's value
 LOSSES = ("divergence", "vf_loss", "entropy", "total_loss")
-SCALARS = (*LOSSES, "search_gain", "explained_variance", "grad_norm")
+SCALARS = (*LOSSES, "search_information", "search_gain", "explained_variance", "grad_norm")
 METRICS = (
     Metric(
         "train/divergence",
         Over.UPDATES,
         "KL divergence of the network's policy from the search's, nats, last epoch",
         shown=Shown("LEARNING", "divergence", ".4f", in_summary=True),
+    ),
+    Metric(
+        "train/search_information",
+        Over.UPDATES,
+        "KL divergence of random play from the search's policy, nats: `train/divergence` of a "
+        "network that has learned nothing",
     ),
     Metric(
         "train/search_gain",
@@ -70,7 +76,9 @@ def loss(
     logits, value = answers(network, params, batch)
     mask = distribution.unpack_mask(samples.mask, network.num_actions)
     log_probs = distribution.log_probabilities(logits, mask)
-    divergence = jnp.mean(distribution.divergence(samples.stored["policy"], log_probs, mask))
+    found = samples.stored["policy"]
+    divergence = jnp.mean(distribution.divergence(found, log_probs, mask))
+    random = distribution.log_probabilities(jnp.zeros_like(log_probs), mask)
     vf_loss = value_loss(network, value, samples.returns)
     entropy = jnp.mean(distribution.entropy(log_probs))
     total = divergence + vf_coef * vf_loss - ent_coef * entropy
@@ -79,6 +87,7 @@ def loss(
         "divergence": divergence,
         "vf_loss": vf_loss,
         "entropy": entropy,
+        "search_information": jnp.mean(distribution.divergence(found, random, mask)),
         "search_gain": jnp.mean(samples.stored["gain"]),
     }
 

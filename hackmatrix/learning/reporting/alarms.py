@@ -18,9 +18,12 @@ from hackmatrix.learning.reporting.joined_rows import AGENTS, SEED
 
 RETURN = "train/mean_episode_return"
 SPEED = "train/steps_per_second"
+DIVERGENCE, INFORMATION = "train/divergence", "train/search_information"
 
 WINDOW = 30  # number of rows over which the trend of the return is judged
 SWING = 3.0  # ratio of a window's variance to its noise's, above which the return swings
+LEAST_LEARNED = 0.2  # of the search's information, else the network has not learned it
+LEAST_INFORMATION = 0.05  # nats; a search that finds less has nothing to teach
 SLOW = 0.7  # fraction of the median so far
 SLOW_ROWS = 3
 MIN_EARLIER = 5  # minimum number of earlier rows for a median of the speed
@@ -74,6 +77,15 @@ RETURN_OSCILLATING = Rule(
     f"its variance is more than {SWING:g} times that of its noise",
     "the return swings or falls; a sign of a --lr that is too high: halve it",
 )
+SEARCH_NOT_LEARNED = Rule(
+    "search_not_learned",
+    Severity.WARNING,
+    f"`{DIVERGENCE}` is more than {1 - LEAST_LEARNED:.0%} of `{INFORMATION}` in {WINDOW} rows, one "
+    "after the other",
+    "the network has not learned what the search finds, and plays at random without it: the "
+    "returns are the search's; try more --simulations, a lower --search-weight or another --seed, "
+    "and evaluate the network",
+)
 THROUGHPUT_FALLING = Rule(
     "throughput_falling",
     Severity.WARNING,
@@ -87,7 +99,8 @@ ROW_KEY = "alarms"  # of a line of `metrics.jsonl`: names of the alarms that fir
 def alarms_of(metrics: Sequence[Metric]) -> tuple[Rule, ...]:
     """All rules that apply to a run with these metrics."""
     limits = (_of_limit(metric, limit) for metric in metrics for limit in metric.limits)
-    return (*limits, NOT_FINITE, RETURN_FLAT, RETURN_OSCILLATING, THROUGHPUT_FALLING)
+    trends = RETURN_FLAT, RETURN_OSCILLATING, SEARCH_NOT_LEARNED
+    return (*limits, NOT_FINITE, *trends, THROUGHPUT_FALLING)
 
 
 def recorded(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,6 +128,7 @@ class Health:
         self._returns = {name: deque[float](maxlen=WINDOW) for name in _judged(metrics)}
         self._speeds: list[float] = []
         self._slow_rows = 0
+        self._unlearned_rows = 0
         self.worst: Severity | None = None
         self.holding: set[str] = set()  # names of the alarms that hold for the last row
 
@@ -134,6 +148,8 @@ class Health:
                 returns.append(finite[name])
                 if len(returns) == WINDOW:
                     findings += trend(list(returns), name)
+        if {DIVERGENCE, INFORMATION} <= finite.keys():
+            findings += self._search(finite[DIVERGENCE], finite[INFORMATION])
         if SPEED in finite:
             findings += self._throughput(finite[SPEED])
         alarms = [
@@ -158,6 +174,17 @@ class Health:
                 # old news later.
                 self._told.update(limit.alarm for limit in crossed[:-1])
                 yield _of_limit(metric, crossed[-1]), f"{metric.name} {value:.4g} is {crossed[-1]}"
+
+    def _search(self, divergence: float, information: float) -> Iterator[Finding]:
+        learned = 1 - divergence / max(information, LEAST_INFORMATION)
+        unlearned = learned < LEAST_LEARNED and information >= LEAST_INFORMATION
+        self._unlearned_rows = self._unlearned_rows + 1 if unlearned else 0
+        if self._unlearned_rows >= WINDOW:
+            yield (
+                SEARCH_NOT_LEARNED,
+                f"{DIVERGENCE} {divergence:.3g} is {divergence / information:.0%} of {INFORMATION} "
+                f"{information:.3g}, and was in {WINDOW} rows",
+            )
 
     def _throughput(self, speed: float) -> Iterator[Finding]:
         usual = median(self._speeds) if len(self._speeds) >= MIN_EARLIER else 0.0

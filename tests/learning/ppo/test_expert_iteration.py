@@ -124,6 +124,8 @@ def test_the_loss_is_the_divergence_from_the_policy_of_the_search_and_that_of_th
     )
     divergence = 0.25 * np.log(0.25 / 0.5) + 0.75 * np.log(0.75 / 0.5)
     assert parts["divergence"] == pytest.approx(divergence)
+    surprise = 0.25 * np.log(0.25 / 0.5) + 0.75 * np.log(0.75 / 0.5)
+    assert parts["search_information"] == pytest.approx(surprise)
     assert parts["vf_loss"] == pytest.approx(0.5)
     assert parts["entropy"] == pytest.approx(np.log(2))
     assert parts["search_gain"] == 0.5
@@ -142,6 +144,7 @@ def test_a_search_finds_the_right_action_before_anything_is_learned() -> None:
     row = summarise(jax.device_get(sums), trainer.metrics)
     assert row["train/mean_reward"] > 0.9
     assert row["train/divergence"] > 0.1
+    assert row["train/search_information"] > 0.1
     assert row["train/search_gain"] == pytest.approx(0.5, abs=0.05)
 
 

@@ -25,6 +25,7 @@ from hackmatrix.runs.metrics_file import read_metrics
 
 Row = dict[str, float | None]
 
+DIVERGENCE, INFORMATION = "train/divergence", "train/search_information"
 ENTROPY, KL, CLIP = "train/entropy_frac", "train/approx_kl", "train/clip_frac"
 CRITICAL = {"entropy_collapse", "kl_too_high", "clip_too_high", "not_finite"}
 
@@ -217,6 +218,26 @@ def test_a_plateau_is_told_after_the_rise() -> None:
         assert 60 + WINDOW // 2 < row < 60 + 2 * WINDOW
 
 
+def searched(learned: Iterable[float], information: float = 0.4) -> list[Row]:
+    """Rows of a run whose network has learned these parts of what its search found."""
+    rows = [((1 - part) * information, information) for part in learned]
+    return [{DIVERGENCE: left, INFORMATION: all_} for left, all_ in rows]
+
+
+def test_a_policy_that_never_learns_what_its_search_finds_is_told() -> None:
+    chance = random.Random(0)
+    never = [chance.uniform(-0.2, 0.15) for _ in range(2 * WINDOW)]
+    assert fired(searched(never)) == [("search_not_learned", WINDOW)]
+
+
+def test_a_policy_that_learns_what_its_search_finds_raises_nothing() -> None:
+    late = [0.0] * (WINDOW - 1) + [0.5] * WINDOW
+    assert fired(searched(late)) == []
+    again = [*late, *[0.1] * WINDOW]  # a network that has forgotten it all is told again
+    assert fired(searched(again)) == [("search_not_learned", len(again))]
+    assert fired(searched([0.0] * 100, information=0.01)) == []  # it finds nothing
+
+
 def test_a_trend_needs_a_full_window_of_measured_returns() -> None:
     short = series(RETURN, [1.0] * (WINDOW - 1))
     assert fired(short + series(RETURN, [None, math.nan])) == [("not_finite", WINDOW + 1)]
@@ -265,6 +286,7 @@ def sick_rows() -> list[Row]:
             row[RETURN] = swings(20, 4.0)(number)
         if number > 90:
             row[RETURN] = random.Random(number).gauss(0, 1)
+            row |= {DIVERGENCE: 0.35, INFORMATION: 0.4}
     for name, number, value in [
         (ENTROPY, 10, 0.04),
         (ENTROPY, 20, 0.01),
