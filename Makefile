@@ -3,6 +3,7 @@
 
 BIN := .venv/bin
 BENCH := .venv-bench
+PLAY := .venv-play
 TARGETS := .venv-targets
 READY := .venv/.ready
 LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
@@ -17,8 +18,12 @@ help:  ## list the targets
 
 setup: $(READY)  ## make .venv with everything needed to run, test and develop
 
+play:  ## the game in your browser, from .venv or a small environment of its own
+	@if [ -e $(READY) ]; then $(BIN)/hackmatrix play $(FLAGS); else \
+	    $(MAKE) --no-print-directory $(PLAY)/.ready && $(PLAY)/bin/hackmatrix play $(FLAGS); fi
+
 train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
-	$(BIN)/hackmatrix train --config quick --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
+	$(BIN)/hackmatrix train --config quick --num-devices 2 --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
 	$(BIN)/hackmatrix evaluate random runs/$(RUN)
 	@echo "see it play: $(BIN)/hackmatrix watch runs/$(RUN)"
 
@@ -70,7 +75,7 @@ lock:  ## write both locks anew (needs uv; LOCK_FLAGS=--upgrade takes the newest
 	    --output-file requirements-bench.lock $(LOCK_FLAGS)
 
 clean:  ## remove .venv and caches; runs stay
-	rm -rf .venv .venv-bench .venv-targets .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-bench .venv-play .venv-targets .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	rm -f hackmatrix/game/native/*.so
 	find benchmarks hackmatrix tests -name __pycache__ -exec rm -rf {} +
 
@@ -78,6 +83,12 @@ clean:  ## remove .venv and caches; runs stay
 $(READY): pyproject.toml requirements.lock hatch_build.py $(wildcard hackmatrix/game/native/*.?pp)
 	@rm -f $@
 	@.ci/setup $(PYTHON)
+	@touch $@
+
+# Apart and small, because playing needs neither JAX nor the tools.
+$(PLAY)/.ready: pyproject.toml hatch_build.py $(wildcard hackmatrix/game/native/*.?pp)
+	@rm -f $@
+	@SETUP_VENV=$(PLAY) SETUP_LOCK= .ci/setup $(PYTHON)
 	@touch $@
 
 # Apart, because the tests need none of it, and it is as large again.
@@ -97,4 +108,4 @@ $(TARGETS)/.ready: $(READY)
 	@chmod +x $(TARGETS)/bin/hackmatrix
 	@touch $@
 
-.PHONY: help setup train test commands slow fuzz format lint docs bench classic targets sb3 lock clean
+.PHONY: help setup play train test commands slow fuzz format lint docs bench classic targets sb3 lock clean
