@@ -20,6 +20,8 @@ from hackmatrix.learning.settings.config_file import (
 )
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.metrics_file import read_metrics
+from hackmatrix.runs.names import is_checkpoint_name
+from hackmatrix.runs.other_names import run_of_name
 
 EVALUATED = "eval/"  # before the names of metrics of evaluations
 
@@ -67,9 +69,14 @@ class Curve(NamedTuple):
 def read_run(path: Path) -> Run:
     """Reads a run's settings and metrics. Settings that its file lacks have their defaults.
 
+    Args:
+        path: its folder, or another trainer's name of one of its checkpoints.
+
     Raises:
         UserError: the folder is no run, or has no metrics yet.
     """
+    if is_checkpoint_name(path.name):
+        path = run_of_name(path)
     if not (path / CONFIG).is_file():
         raise UserError(f"{path}: is no folder of a run, it holds no {CONFIG}")
     rows = [row for row in read_metrics(path) if type(row.get("timesteps")) is int]

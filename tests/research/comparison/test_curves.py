@@ -82,3 +82,8 @@ def test_a_run_without_rows_has_no_metrics_yet(
 ) -> None:
     with pytest.raises(UserError, match="has no metrics yet"):
         read_run(run_with(tmp_path / "run", rows))
+
+
+def test_a_checkpoint_by_another_trainer_s_name_means_its_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "mine", lambda steps: steps)
+    assert read_run(run / "checkpoint_40.pkl").path == run
