@@ -4,7 +4,8 @@ A game's state holds a state of each task, of which one is under way. `jax.vmap`
 each task in its own games only (`games_of_a_task.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
@@ -68,7 +69,6 @@ class MultiTask:
             UserError: two have the same id.
         """
         self.envs = tuple(envs)
-        self._steps = [stepping_some(_reading(env), len(self.envs)) for env in envs]
         self._members = [optional_members(env) for env in envs]
         self.tasks = tuple(members.id for members in self._members)
         if len(set(self.tasks)) < len(self.tasks):
@@ -88,6 +88,13 @@ class MultiTask:
             for name, members in zip(self.tasks, self._members, strict=True)
             for metric in (*metrics_of_task(name), *further_metrics(members.metrics, name))
         )
+
+    @cached_property
+    def _steps(self) -> list[Callable[..., Any]]:
+        return [stepping_some(_reading(env), len(self.envs)) for env in self.envs]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_steps"}
 
     def __repr__(self) -> str:
         return f"MultiTask({list(self.envs)!r})"

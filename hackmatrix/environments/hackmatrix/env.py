@@ -69,6 +69,8 @@ _INFO = {
     "won": _FLAG,
 }
 
+_OF_THE_ENGINE = {"games", "_new_games", "_step", "_observe"}  # chosen anew in another process
+
 
 @with_jax_defaults
 class HackMatrixEnv:
@@ -170,6 +172,9 @@ class HackMatrixEnv:
                 win_worth=self.win_worth,
             )
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in _OF_THE_ENGINE}
 
     def __repr__(self) -> str:
         layout = f", layout={self.layout!r}" if self.observation == COMPACT else ""
@@ -346,6 +351,9 @@ class TacticalIntegers:
 
     def __init__(self, engine: str) -> None:
         self._engine_name = engine
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_engine_name": self._engine_name}
 
     @cached_property
     def _numbers(self) -> Any:

@@ -26,6 +26,7 @@ def over_games(
     Mapped twice, both axes become one batch. Because it is a primitive, the rule is traced only for
     the batch that is really played; `jax.custom_vmap` would trace it for a single game first. And
     it is traced only where no earlier process has kept its program on disk (`kept_programs.py`).
+    The result can be pickled if `rule`, `results` and `settings` can.
 
     Args:
         rule: a function of a module, so that its name says which it is; it takes and returns trees
@@ -35,23 +36,20 @@ def over_games(
         kept: whether its program is worth keeping.
         settings: keyword arguments of the rule, whose text says all that they hold.
     """
+    return partial(_one_game, rule, results, tuple(settings.items()), kept)
 
-    def one(*args: Any) -> Any:
-        leaves, tree = jax.tree.flatten(jax.tree.map(jnp.asarray, args))
-        shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
-        made, made_tree = jax.tree.flatten(results(*jax.tree.unflatten(tree, shapes)))
-        batch = [x[None] for x in leaves]
-        out = _over_games.bind(
-            *batch,
-            rule=rule,
-            settings=tuple(settings.items()),
-            tree=tree,
-            results=tuple(made),
-            kept=kept,
-        )
-        return jax.tree.unflatten(made_tree, [x[0] for x in out])
 
-    return one
+def _one_game(
+    rule: Callable[..., Any], results: Callable[..., Any], settings: Any, kept: bool, *args: Any
+) -> Any:
+    leaves, tree = jax.tree.flatten(jax.tree.map(jnp.asarray, args))
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves]
+    made, made_tree = jax.tree.flatten(results(*jax.tree.unflatten(tree, shapes)))
+    batch = [x[None] for x in leaves]
+    out = _over_games.bind(
+        *batch, rule=rule, settings=settings, tree=tree, results=tuple(made), kept=kept
+    )
+    return jax.tree.unflatten(made_tree, [x[0] for x in out])
 
 
 _over_games = Primitive("over_games")
