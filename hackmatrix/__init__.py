@@ -3,11 +3,10 @@
 Importing this package imports no JAX; `make` does.
 """
 
-import importlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from hackmatrix.core.import_order import import_after
 from hackmatrix.core.version import ENVIRONMENT_ID, __version__
 
 if TYPE_CHECKING:
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from hackmatrix.research.evaluation.report import Report
     from hackmatrix.research.exchange.run_record import Kind, RunRecord
 
-if "gymnasium" in sys.modules:  # else `import hackmatrix.integrations.gymnasium` does it
-    importlib.import_module("hackmatrix.integrations.gymnasium")
+import_after("gymnasium", "hackmatrix.integrations.gymnasium")
 
 __all__ = [
     "ENVIRONMENT_ID",

@@ -1,7 +1,7 @@
 """The game in Gymnasium: `gymnasium.make("HackMatrix-v1")` and `gymnasium.make_vec`.
 
-Importing this module makes the environment known to Gymnasium; `import hackmatrix` does it too,
-after `import gymnasium`. The environments themselves are imported when they are made.
+Importing this module makes the environment known to Gymnasium; so does `import hackmatrix`, before
+or after `import gymnasium`. The environments themselves are imported when they are made.
 """
 
 from gymnasium.envs.registration import register as _register

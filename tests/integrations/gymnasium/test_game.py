@@ -325,6 +325,8 @@ def test_wrong_options_are_told(options: dict[str, Any], message: str) -> None:
     "imports",
     [
         "import gymnasium, hackmatrix",
+        "import hackmatrix, gymnasium",
+        "import hackmatrix, importlib.util as u; u.find_spec('gymnasium'); import gymnasium.spaces",
         "import hackmatrix, gymnasium, hackmatrix.integrations.gymnasium",
     ],
 )
