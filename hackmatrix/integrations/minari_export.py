@@ -49,7 +49,8 @@ def export(data: DataSet, environment: str, name: str, layout: str, limits: Limi
     """Writes games as a new data set of Minari, where Minari keeps its own.
 
     Episode i is game i. Its infos have `action_mask`, int8[T + 1, A]: the valid actions before each
-    action, and none after the last.
+    action, and none after the last. Its metadata have `seed`, the stream, and `options`, the
+    episode of the stream: `reset` of HackMatrix in Gymnasium takes both, and starts the same game.
 
     Args:
         data: the data set.
@@ -134,10 +135,12 @@ def _episodes(
     for shard in data.first(limits.episodes, limits.steps):
         for batch in replayer.playable_batches(shard, data.path):
             for column in range(len(batch.games)):
-                yield _episode(shard, batch, column, arrange)
+                yield _episode(shard, batch, column, arrange, data.facts.seed)
 
 
-def _episode(shard: Shard, batch: Batch, column: int, arrange: Arrange) -> EpisodeBuffer:
+def _episode(
+    shard: Shard, batch: Batch, column: int, arrange: Arrange, stream: int
+) -> EpisodeBuffer:
     length = int(batch.lengths[column])
     seen, masks = jax.tree.map(lambda x: x[:length, column], batch.seen)
     observations = jax.tree.map(
@@ -149,8 +152,11 @@ def _episode(shard: Shard, batch: Batch, column: int, arrange: Arrange) -> Episo
     terminated, truncated = ends.copy(), ends.copy()
     (terminated if shard.terminated[batch.games[column]] else truncated)[-1] = True
     masks = np.concatenate([masks, np.zeros_like(masks[:1])]).astype(np.int8)
+    number = shard.first + int(batch.games[column])
     return EpisodeBuffer(
-        id=shard.first + int(batch.games[column]),
+        id=number,
+        seed=stream,
+        options={"episode": number},
         observations=arrange(observations),
         actions=batch.actions[:length, column].astype(np.int64),
         rewards=batch.rewards[:length, column],

@@ -42,6 +42,8 @@ def test_episodes_are_the_games(tmp_path: Path) -> None:
     (shard,) = open_data_set(path).shards()
     loaded = exported(path)
     assert (loaded.total_episodes, loaded.total_steps) == (80, len(shard.actions))
+    for game, known in enumerate(loaded.storage.get_episode_metadata(range(80))):
+        assert (known["seed"], known["options"]) == (3, {"episode": game})
     first, _ = DATA.begin(SpaciousGrid(), jnp.uint32(3), jnp.arange(80))
     for game, episode in enumerate(loaded.iterate_episodes()):
         steps = slice(shard.starts[game], shard.starts[game] + shard.lengths[game])
@@ -100,8 +102,13 @@ def test_episodes_of_hackmatrix_are_the_games_of_the_python_engine(
     argv = ["--agent", "scripted", "--seed", "9", "--episodes", "3", "--max-steps", "60"]
     assert main(["data", "record", str(path), *argv]) == 0
     loaded = exported(path, "--observation", layout, name=f"hackmatrix/{layout}-v0")
-    assert loaded.recover_environment().observation_space == loaded.observation_space
-    for episode in loaded.iterate_episodes():
+    env = loaded.recover_environment()
+    assert env.observation_space == loaded.observation_space
+    known = loaded.storage.get_episode_metadata(range(loaded.total_episodes))
+    for episode, start in zip(loaded.iterate_episodes(), known, strict=True):
+        replayed, _ = env.reset(seed=start["seed"], options=start["options"])
+        first = jax.tree.map(lambda x: x[0], episode.observations)
+        jax.tree.map(np.testing.assert_array_equal, replayed, first)
         game = Game.new(9, int(episode.id))
         for time, action in enumerate([*episode.actions, None]):
             expected = arranged(game.observation(), layout)

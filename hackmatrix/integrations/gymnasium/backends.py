@@ -35,8 +35,8 @@ class Backend(Protocol):
 
     layouts: tuple[str, ...]  # of observations that it can give
 
-    def reset(self, stream: int) -> None:
-        """Starts the first game of a stream."""
+    def reset(self, stream: int, episode: int = 0) -> None:
+        """Starts a game of a stream."""
 
     def step(self, action: int) -> Taken:
         """Takes an action in a game that has not ended."""
@@ -83,9 +83,9 @@ class PythonBackend:
     def __init__(self) -> None:
         self._game = Game.new(0)
 
-    def reset(self, stream: int) -> None:
+    def reset(self, stream: int, episode: int = 0) -> None:
         """See `Backend`."""
-        self._game = Game.new(stream)
+        self._game = Game.new(stream, episode)
 
     def step(self, action: int) -> Taken:
         """See `Backend`."""
@@ -120,8 +120,10 @@ class ProcessBackend:
         self._seen: dict[str, Any] = {}  # the last observation
         self._done = False
 
-    def reset(self, stream: int) -> None:
+    def reset(self, stream: int, episode: int = 0) -> None:
         """See `Backend`."""
+        if episode:
+            raise UserError(f"backend process starts episode 0 of a stream alone, not {episode}")
         self._seen = self._process.ask("reset", seed=stream)["observation"]
         self._done = False
 
@@ -187,9 +189,9 @@ class JaxBackend:
         self._state, self._observation, self._done = state
         self._make_programs()
 
-    def reset(self, stream: int) -> None:
+    def reset(self, stream: int, episode: int = 0) -> None:
         """See `Backend`."""
-        self._observation, self._state = self._reset(np.uint32(stream), np.uint32(0))
+        self._observation, self._state = self._reset(np.uint32(stream), np.uint32(episode))
         self._done = False
 
     def step(self, action: int) -> Taken:

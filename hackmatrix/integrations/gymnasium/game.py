@@ -19,7 +19,7 @@ from hackmatrix.game.engine.game import GameOverError
 from hackmatrix.game.engine.state import Player, State
 from hackmatrix.game.engine.training_reward import progress
 from hackmatrix.game.rules.actions import FIRST_PROGRAM, NUM_ACTIONS, SIPHON
-from hackmatrix.game.rules.chance import EVALUATION_STREAM
+from hackmatrix.game.rules.chance import EVALUATION_STREAM, MAX_WORD
 from hackmatrix.game.rules.training_reward import REWARDS
 from hackmatrix.integrations.gymnasium.backends import Mask, Taken, make_backend
 from hackmatrix.integrations.gymnasium.observation_spaces import arranged, space_of
@@ -106,17 +106,24 @@ class GameEnv(gymnasium.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts a game; see `gymnasium.Env.reset`.
 
+        Args:
+            seed: see `stream_of`; None for a random stream.
+            options: only `episode`, the number of the game in its stream; 0 unless given.
+
         Raises:
-            UserError: there are options, of which it has none.
+            UserError: there is another option, or `episode` is not 0..2**32 - 1.
         """
-        if options:
-            raise UserError(f"reset has no options, got {', '.join(map(str, options))}")
+        if unknown := [str(name) for name in options or {} if name != "episode"]:
+            raise UserError(f"reset has the option episode alone, got {', '.join(unknown)}")
+        episode = (options or {}).get("episode", 0)
+        if not isinstance(episode, int | np.integer) or not 0 <= episode <= MAX_WORD:
+            raise UserError(f"episode must be a number, 0..{MAX_WORD}, got {episode!r:.60}")
         super().reset(seed=seed)
         if seed is None:
             stream = int(self.np_random.integers(EVALUATION_STREAM))
         else:
             stream = stream_of(seed)
-        self._backend.reset(stream)
+        self._backend.reset(stream, int(episode))
         self._running = True
         self._mask = self._backend.mask()
         self._stats = _Stats()

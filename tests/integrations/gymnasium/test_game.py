@@ -226,7 +226,7 @@ def test_other_actions_are_told_and_change_nothing(action: Any, got: str) -> Non
 def test_there_are_no_options_of_reset() -> None:
     env = make()
     env.reset(options={})
-    with pytest.raises(UserError, match="reset has no options, got stage"):
+    with pytest.raises(UserError, match="reset has the option episode alone, got stage"):
         env.reset(options={"stage": 3})
 
 
@@ -257,6 +257,15 @@ def test_a_seed_is_the_stream_of_the_game() -> None:
     env.reset(seed=123)
     env.reset()
     assert env.state().dice.stream == following != 123
+    env.reset(seed=123, options={"episode": np.int64(4)})
+    assert env.state() == Game.new(123, 4).state
+    for episode in (-1, "4"):
+        with pytest.raises(
+            UserError, match=f"episode must be a number, 0..4294967295, got .?{episode}"
+        ):
+            env.reset(options={"episode": episode})
+    with pytest.raises(UserError, match="backend process starts episode 0 of a stream alone"):
+        make(backend="process").reset(seed=123, options={"episode": 4})
     env.reset(seed=2**31 + 5)
     assert 5 != (first := env.state().dice.stream) < 2**31
     env.reset()

@@ -59,7 +59,8 @@ class NextEpisode(PythonBackend):
 
     episode, stream = -1, -1
 
-    def reset(self, stream: int) -> None:
+    def reset(self, stream: int, episode: int = 0) -> None:
+        del episode
         self.episode = self.episode + 1 if stream == self.stream else 0
         self.stream = stream
         self._game = Game.new(stream, self.episode)
