@@ -1,5 +1,7 @@
 """Section 12: the float features of a compact record in each layout, in plain Python."""
 
+from array import array
+
 from hackmatrix.game.engine.observation import (
     cell_features,
     extra_cell_features,
@@ -13,6 +15,7 @@ from hackmatrix.game.rules.observation import PLANE, CellBytes
 from hackmatrix.game.rules.tactical import SCALES
 
 _PLANES_END = len(PLANE) * CELLS
+_SCALES = array("f", SCALES)  # rounded before the product, as in the other engines
 
 
 def features(record: bytes, layout: str) -> list[float]:
@@ -20,11 +23,11 @@ def features(record: bytes, layout: str) -> list[float]:
 
     Args:
         record: a compact record.
-        layout: "classic" (1545 numbers), "full" (1946) or "tactical" (432).
+        layout: "classic" (1545 numbers), "full" (1946) or "tactical" (432), these in 32 bits.
     """
     if layout == "tactical":
-        numbers = tactical_numbers(record)
-        return [number * scale for number, scale in zip(numbers, SCALES, strict=True)]
+        numbers = zip(tactical_numbers(record), _SCALES, strict=True)
+        return array("f", (number * scale for number, scale in numbers)).tolist()
     cells = [CellBytes(*record[cell:_PLANES_END:CELLS]) for cell in range(CELLS)]
     classic = [
         *player_features(record),

@@ -15,6 +15,7 @@ from platforms import as_accelerators
 from strategies import legal_states
 
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
+from hackmatrix.environments.hackmatrix.observations import observations_of
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.dice import Dice
 from hackmatrix.game.engine.observation import observe
@@ -175,8 +176,13 @@ def test_transmissions_of_one_block_are_counted_up_to_15(spawn: int, counted: in
 
 
 def test_the_features_are_the_integers_over_their_scales() -> None:
+    """To the last bit, in each engine."""
+    records = [observe(rich(random.Random(seed))) for seed in range(24)]
+    numbers = np.array([tactical_numbers(record) for record in records], np.float32)
+    expected = numbers * np.array(SCALES, np.float32)
+    in_python = np.array([features(record, "tactical") for record in records], np.float32)
+    np.testing.assert_array_equal(in_python, expected)
+    rows = np.array([np.frombuffer(record, np.uint8) for record in records])
+    np.testing.assert_array_equal(observations_of(rows, "tactical"), expected)
     env = HackMatrixEnv(layout="tactical")
-    record = observe(rich(random.Random(2)))
-    expected = np.array(tactical_numbers(record)) * np.array(SCALES)
-    np.testing.assert_allclose(env.features(jnp.frombuffer(record, jnp.uint8)), expected, rtol=1e-6)
-    np.testing.assert_allclose(features(record, "tactical"), expected, rtol=1e-6)
+    np.testing.assert_array_equal(jax.vmap(env.features)(jnp.asarray(rows)), expected)
