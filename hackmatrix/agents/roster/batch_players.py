@@ -95,7 +95,11 @@ def function_player(policy: Callable[..., Any], params: PyTree) -> Player:
     ) -> tuple[Array, PyTree]:
         of_games = jax.vmap(policy, in_axes=(None, 0, 0, 0))
         masks |= ~jnp.any(masks, axis=1, keepdims=True)  # a function may rely on a valid action
-        actions = jnp.asarray(of_games(params, observations, masks, keys))
+        made = of_games(params, observations, masks, keys)
+        if not isinstance(made, Array):
+            got = type(made).__name__
+            raise UserError(f"the policy must return the action of one game, int[], got a {got}")
+        actions = jnp.asarray(made)
         if actions.ndim != 1 or not jnp.issubdtype(actions.dtype, jnp.integer):
             got = f"{actions.dtype}{list(actions.shape[1:])}"
             raise UserError(f"the policy must return the action of one game, int[], got {got}")

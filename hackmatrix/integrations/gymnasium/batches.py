@@ -6,6 +6,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from hackmatrix.game.engine.state import State
+
 Array = NDArray[Any]
 
 
@@ -50,6 +52,9 @@ class Batch(Protocol):
 
     def play(self, games: Any, actions: NDArray[np.int32]) -> tuple[Any, Step]:
         """Takes an action in each game; `games` is used up."""
+
+    def state(self, games: Any, number: int) -> State:
+        """One of the games, in the Python engine."""
 
     def stored(self, games: Any) -> Any:
         """The games in arrays that can be pickled, and that no step changes."""

@@ -12,9 +12,8 @@ import numpy as np
 from gymnasium import spaces
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import need
 from hackmatrix.core.streams import below
-from hackmatrix.game.drawing import draw, in_words
+from hackmatrix.game.drawing import in_words
 from hackmatrix.game.engine.game import GameOverError
 from hackmatrix.game.engine.state import Player, State
 from hackmatrix.game.engine.training_reward import progress
@@ -23,10 +22,13 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM, MAX_WORD
 from hackmatrix.game.rules.training_reward import REWARDS
 from hackmatrix.integrations.gymnasium.backends import Mask, Taken, make_backend
 from hackmatrix.integrations.gymnasium.observation_spaces import arranged, space_of
+from hackmatrix.integrations.gymnasium.pictures import PICTURES, check_render_mode, picture
 from hackmatrix.integrations.gymnasium.seeds import stream_of
 from hackmatrix.integrations.process.client import START_TIMEOUT, TIMEOUT
+from hackmatrix.ui.session.descriptions import PROGRAM_KEYS
 
 _CLEAR = "\x1b[H\x1b[J"  # of a terminal
+_ARROWS = (0x40000052, 0x40000051, 0x40000050, 0x4000004F)  # pygame's: up, down, left, right
 
 
 class GameEnv(gymnasium.Env[Any, Any]):
@@ -45,7 +47,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium's name and kind
-        "render_modes": ["human", "ansi", "rgb_array", "svg"],
+        "render_modes": ["human", *PICTURES],
         "render_fps": 4,
     }
 
@@ -79,11 +81,7 @@ class GameEnv(gymnasium.Env[Any, Any]):
         Raises:
             UserError: one of these is unknown, or does not go with another.
         """
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            known = ", ".join(self.metadata["render_modes"])
-            raise UserError(f"render_mode must be one of {known}, got {render_mode!r}")
-        if render_mode == "rgb_array":
-            need("PIL")
+        check_render_mode(render_mode, self.metadata["render_modes"])
         if reward not in REWARDS:
             raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
         self.observation_space = space_of(observation)
@@ -175,13 +173,12 @@ class GameEnv(gymnasium.Env[Any, Any]):
 
     def render(self) -> Any:
         """The game in the mode that the environment was made with."""
-        if self.render_mode == "rgb_array":
-            from hackmatrix.game.drawing.pixels import pixels
+        return picture(self.state(), self.render_mode)
 
-            return pixels(self.state())
-        if self.render_mode == "svg":
-            return draw(self.state())
-        return in_words(self.state()) if self.render_mode == "ansi" else None
+    def get_keys_to_action(self) -> dict[tuple[str | int, ...], int]:
+        """The keys of `gymnasium.utils.play`: arrows, S for the siphon, the page's for programs."""
+        keys: tuple[str | int, ...] = (*_ARROWS, "s", *PROGRAM_KEYS.values())
+        return {(key,): action for action, key in enumerate(keys)}
 
     def close(self) -> None:
         """Ends the game process, if there is one."""

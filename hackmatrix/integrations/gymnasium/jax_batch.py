@@ -14,6 +14,7 @@ from hackmatrix.core.devices.shares import devices_for, use_all_cores
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
 from hackmatrix.environments.hackmatrix.observations import COMPACT, PLANES, layout_of, planes
+from hackmatrix.game.engine.state import State
 from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
 
 Array = jax.Array
@@ -68,6 +69,11 @@ class JaxBatch:
         if self._tells_final and (step.terminated | step.truncated).any():
             step = step._replace(final_observation=np.array(taken.final_observation))
         return after, step
+
+    def state(self, games: _Games, number: int) -> State:
+        """One of the games, in the Python engine."""
+        state: State = jax.tree.map(lambda x: x[number], games.state).to_engine()
+        return state
 
     def stored(self, games: _Games) -> _Games:
         """The games in arrays that can be pickled, and that no step changes."""

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from hackmatrix.core.processes.cores import num_cores
 from hackmatrix.environments.hackmatrix.observations import observations_of
+from hackmatrix.game.engine.state import State
 from hackmatrix.game.native import batch
+from hackmatrix.game.native.conversion import state_to_engine
 from hackmatrix.game.native.layout import Array, Games
 from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
 
@@ -84,6 +86,10 @@ class NativeBatch:
             truncated=made.truncated,
             facts={name: getattr(made, name) for name in _FACTS},
         )
+
+    def state(self, games: _Played, number: int) -> State:
+        """One of the games, in the Python engine."""
+        return state_to_engine(games.games, number)
 
     def stored(self, games: _Played) -> _Played:
         """The games in arrays that can be pickled, and that no step changes."""

@@ -21,6 +21,7 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.training_reward import REWARDS
 from hackmatrix.integrations.gymnasium.batches import Batch, Settings
 from hackmatrix.integrations.gymnasium.observation_spaces import space_of, split
+from hackmatrix.integrations.gymnasium.pictures import PICTURES, check_render_mode, picture
 from hackmatrix.integrations.gymnasium.seeds import stream_of
 
 Masks = NDArray[np.bool_]
@@ -54,7 +55,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     metadata = {  # noqa: RUF012 - Gymnasium's name and kind
         "autoreset_mode": AutoresetMode.NEXT_STEP,
-        "render_modes": [],
+        "render_modes": list(PICTURES),
     }
 
     def __init__(
@@ -64,6 +65,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         reward: str = "game",
+        render_mode: str | None = None,
     ) -> None:
         """Makes the environment; the first reset and step compile or load what they need.
 
@@ -78,6 +80,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             reward: "game", or "progress", with which agents learn
                 (`environments/hackmatrix/training_reward.py`)
                 better.
+            render_mode: "ansi", "svg" or "rgb_array": `render` returns a picture of each game.
 
         Raises:
             UserError: there is no such layout, mode or reward, or a number is below 1.
@@ -96,6 +99,8 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise UserError(f"max_episode_steps must be at least 1, got {max_episode_steps}")
         if reward not in REWARDS:
             raise UserError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
+        check_render_mode(render_mode, PICTURES)
+        self.render_mode = render_mode
         self.single_observation_space = space_of(observation)
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -190,6 +195,19 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         observations = self._arranged(step.observation)
         return observations, step.reward, step.terminated, step.truncated, infos
 
+    def render(self) -> tuple[Any, ...] | None:
+        """A picture of each game, in the mode that the environment was made with; None without one.
+
+        Raises:
+            UserError: before the first reset.
+        """
+        if self.render_mode is None:
+            return None
+        if self._games is None:
+            raise UserError("there are no games yet: call reset first")
+        states = (self._batch.state(self._games, number) for number in range(self.num_envs))
+        return tuple(picture(state, self.render_mode) for state in states)
+
     def action_masks(self) -> Masks:
         """bool[N, 28], the `action_mask` of the last infos. For sb3-contrib."""
         return self._masks.copy()
@@ -254,13 +272,12 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 class _OneGame:
     """One of the games, for `call`, `get_attr` and `set_attr`."""
 
-    render_mode = None
-
     def __init__(self, games: GameVectorEnv, number: int) -> None:
         """Shows game `number` of `games`."""
         self.observation_space = games.single_observation_space
         self.action_space = games.single_action_space
         self.metadata = games.metadata
+        self.render_mode = games.render_mode
         self._games, self._number = games, number
 
     @property

@@ -156,7 +156,7 @@ def _as_game_process_error() -> Iterator[None]:
 
 
 class JaxVecEnv(VecEnv):
-    """Many games on the JAX engine, for algorithms of Stable-Baselines3.
+    """Many games on the native or the JAX engine, for algorithms of Stable-Baselines3.
 
     Episodes have the infos that `single` gives: `episode`, `episode_stats`, the last observation
     and whether it was truncated. Other steps have none.

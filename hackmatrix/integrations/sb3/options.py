@@ -7,10 +7,12 @@ from typing import Any, Literal, NamedTuple
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option
+from hackmatrix.game import native
 from hackmatrix.game.rules.training_reward import REWARDS
 from hackmatrix.integrations.process.client import START_TIMEOUT, TIMEOUT, VARIABLE
 
-Backend = Literal["python", "process", "jax"]
+Backend = Literal["python", "process", "jax", "native"]
+OF_MANY = ("jax", "native")  # these play all games in this process
 Layout = Literal["dict", "classic", "full", "tactical"]
 
 
@@ -89,7 +91,8 @@ class _Player:
 
     def of_player(self, *, evaluation: bool = False) -> dict[str, Any]:
         """The options of a single game that say who plays it."""
-        player = "python" if evaluation and self.player == "jax" else self.player
+        alone = self.player == "native" or (evaluation and self.player == "jax")
+        player = "python" if alone else self.player
         if player != "process":
             return {"backend": player}
         flags = {"--debug": self.debug, "--info": self.info}
@@ -105,6 +108,8 @@ class _Player:
     def _check_player(self) -> None:
         if self.game_binary is not None and self.backend not in (None, "process"):
             raise UserError(f"--game-binary goes with --backend process, not with {self.backend}")
+        if self.backend == "native" and not native.available:
+            raise UserError("--backend native: it was left out at the installation; jax plays too")
 
 
 @dataclass(frozen=True)
@@ -147,8 +152,9 @@ class Sb3TrainOptions(_Player):
     )
     backend: Backend | None = option(
         None,
-        "engine: in this process (python), a game process, or the JAX engine; by default the "
-        "preset's, else process if HACKMATRIX_BINARY names one, else python",
+        "engine: in this process (python), a game process, or all games at once (native, or jax, "
+        "which is native where that is there); by default the preset's, else process if "
+        "HACKMATRIX_BINARY names one, else python",
     )
     game_binary: str | None = option(
         None,

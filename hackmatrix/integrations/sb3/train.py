@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hackmatrix.core.errors import UserError, in_words
 from hackmatrix.core.extras import need
-from hackmatrix.integrations.sb3.options import Sb3TrainOptions
+from hackmatrix.integrations.sb3.options import OF_MANY, Sb3TrainOptions
 from hackmatrix.learning.settings.config import MAX_SEED
 from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.names import check_word, next_name
@@ -119,7 +119,7 @@ def _environment(options: Sb3TrainOptions) -> Iterator[Any]:
     games, most, seen = options.games, options.max_episode_steps, options.of_game()
     env = (
         JaxVecEnv(games, most, **seen)
-        if options.player == "jax"
+        if options.player in OF_MANY
         else singles(games, most, **seen, **options.of_player())
     )
     try:

@@ -110,7 +110,14 @@ def numpy_report(policy: NumpyPolicy, observation: str, limits: Limits) -> Repor
 
 
 def _actions(answer: Any, games: int) -> Array:
-    actions = np.asarray(answer)
+    if isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[0]) == 1:
+        answer, _ = answer  # (actions, state), as Stable-Baselines3's `predict` returns them
+    try:
+        actions = np.asarray(answer)
+    except ValueError:
+        raise UserError(
+            f"the policy must return one action a game, int[{games}], got {answer!r:.80}"
+        ) from None
     if actions.shape != (games,) or actions.dtype.kind not in "iu":
         got = f"{actions.dtype}{list(actions.shape)}"
         raise UserError(f"the policy must return one action a game, int[{games}], got {got}")

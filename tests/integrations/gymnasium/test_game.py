@@ -21,11 +21,13 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.game import GameOverError
 from hackmatrix.game.foresight.features import features
+from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.game.rules.observation import CELL_FEATURES
 from hackmatrix.game.rules.tactical import GROUPS, START
 from hackmatrix.integrations.gymnasium.game import GameEnv
 from hackmatrix.integrations.gymnasium.observation_spaces import LAYOUTS, arranged, space_of
 from hackmatrix.integrations.process.client import GameProcessError
+from hackmatrix.ui.session.descriptions import PROGRAM_KEYS
 
 ID = hackmatrix.ENVIRONMENT_ID
 
@@ -270,6 +272,14 @@ def test_a_seed_is_the_stream_of_the_game() -> None:
     assert 5 != (first := env.state().dice.stream) < 2**31
     env.reset()
     assert env.state().dice.stream != first
+
+
+def test_keys_for_playing_name_each_action_once() -> None:
+    """As `gymnasium.utils.play` wants them: tuples of characters or of pygame's numbers."""
+    keys = gymnasium.make(ID).get_wrapper_attr("get_keys_to_action")()
+    assert sorted(keys.values()) == list(range(28))
+    assert keys[("s",)] == ACTION_NAMES.index("siphon")
+    assert keys[(PROGRAM_KEYS["PUSH"],)] == ACTION_NAMES.index("PUSH")
 
 
 def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:

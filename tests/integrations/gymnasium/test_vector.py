@@ -358,6 +358,26 @@ def test_attributes_of_each_game() -> None:
         env.get_attr("colour")
 
 
+@pytest.mark.parametrize("batch", [pytest.param("native", marks=needs_native), "jax"])
+def test_pictures_of_each_game(batch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hackmatrix.integrations.gymnasium.vector._batch_of", _OF[batch])
+    env = make(render_mode="ansi", observation="compact")
+    with pytest.raises(UserError, match="call reset first"):
+        env.render()
+    env.reset(seed=70)
+    one = single(render_mode="ansi")
+    for number, text in enumerate(env.render()):
+        one.reset(seed=70 + number)
+        assert text == one.render()
+    assert env.get_attr("render_mode") == ("ansi",) * GAMES
+    assert make().render() is None
+    with pytest.raises(UserError, match="must be one of ansi, rgb_array, svg, got 'human'"):
+        make(render_mode="human")
+
+
+_OF: dict[str, Any] = {"native": lambda settings: NativeBatch(settings), "jax": JaxBatch}
+
+
 def test_seeds_of_each_game() -> None:
     """A list may leave games to chance; without them, the seed decides what chance brings."""
     env = make()

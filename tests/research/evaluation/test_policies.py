@@ -42,6 +42,14 @@ def test_a_function_in_numpy_plays_the_games_of_the_agents_by_name(
     assert found.as_dict() == expected.as_dict()
 
 
+@pytest.mark.parametrize("episodes", [1, 2, 5])
+def test_one_may_return_its_state_too_as_predict_of_stable_baselines3(episodes: int) -> None:
+    how: dict[str, Any] = {"episodes": episodes, "max_steps": 12}
+    report = hackmatrix.evaluate(lambda *seen: (np.array(walk(*seen)), None), **how)
+    assert report.games == hackmatrix.evaluate(walk, **how).games
+    assert hackmatrix.evaluate(lambda *seen: tuple(walk(*seen)), **how).games == report.games
+
+
 @engines
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_it_sees_the_games_under_way(
@@ -171,6 +179,10 @@ def test_wrong_ones_are_told() -> None:
         hackmatrix.evaluate(lambda _0, _1, mask, _2: mask * 1.0, episodes=2, max_steps=2)
     with pytest.raises(UserError, match=r"actions must be 0..27, the policy took others"):
         hackmatrix.evaluate(lambda _0, _1, mask, _2: 28 + mask[0], episodes=2, max_steps=2)
+    with pytest.raises(UserError, match=r"one action a game, int\[5\], got \(3, array\(\[0"):
+        hackmatrix.evaluate(lambda *_: (3, np.zeros(5, int)), episodes=5)
+    with pytest.raises(UserError, match=r"the action of one game, int\[\], got a tuple"):
+        hackmatrix.evaluate(lambda _0, _1, mask, _2: (mask.argmax(), mask), episodes=2, max_steps=2)
     for agent in (len, 7, None):
         with pytest.raises(UserError, match="an agent is a name, or a function of"):
             hackmatrix.evaluate(agent)
