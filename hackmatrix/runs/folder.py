@@ -27,6 +27,7 @@ CONFIG, LOG, PROFILES = "config.yaml", "log.txt", "profiles"
 LOGS = "logs"
 TRIALS = "trials"  # the runs of a search, in its folder (`hackmatrix tune`)
 STARTS = "starts.jsonl"
+HOME = "bucket.json"  # names the bucket that the run goes to, see `buckets/bucket_file.py`
 _LOCK = ".lock"
 _LEAST_SPACE = 2**20  # bytes; a run that has less can't save anything
 
@@ -329,7 +330,7 @@ def _new_folder(parent: Path, name: str | None, suffix: str) -> Path:
 def _is_unused(path: Path) -> bool:
     """Whether a folder holds nothing but what a process leaves that is killed while it compiles."""
     return path.is_dir() and all(
-        each.name == _LOCK or each.name.startswith(PARTIAL) for each in path.iterdir()
+        each.name in (_LOCK, HOME) or each.name.startswith(PARTIAL) for each in path.iterdir()
     )
 
 

@@ -59,7 +59,7 @@ def add_rows(run: Path, *updates: int) -> None:
 
 def make_run(run: Path, *updates: int) -> Path:
     """A run with checkpoints and params of these updates."""
-    run.mkdir(parents=True)
+    run.mkdir(parents=True, exist_ok=True)  # its mirror may have made it
     (run / ".lock").touch()
     (run / "config.yaml").write_text("training: {seed: 0}\n")
     (run / "log.txt").write_text("it began\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hackmatrix.core.files import write_atomically
-from hackmatrix.runs.buckets.plan import HOME
+from hackmatrix.runs.folder import HOME
 from hackmatrix.runs.storage.address import Address
 
 Generations = dict[str, int]  # of objects, by name

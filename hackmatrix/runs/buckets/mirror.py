@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.manifest import NAME as MANIFEST
 from hackmatrix.core.manifest import names_in
-from hackmatrix.runs.buckets.bucket_file import Generations, own_objects, write_home
+from hackmatrix.runs.buckets.bucket_file import Generations, home_of, own_objects, write_home
 from hackmatrix.runs.buckets.lease import Lease, LeaseLost
 from hackmatrix.runs.buckets.plan import (
     Step,
@@ -28,7 +28,7 @@ from hackmatrix.runs.buckets.plan import (
     whole_checkpoints,
 )
 from hackmatrix.runs.checkpoints import FOLDER, checkpoints_of, read_facts
-from hackmatrix.runs.folder import CONFIG, Identity, LostFolderError, lacks_row
+from hackmatrix.runs.folder import CONFIG, HOME, Identity, LostFolderError, lacks_row
 from hackmatrix.runs.metrics_file import METRICS, last_update, length_until
 from hackmatrix.runs.storage.bucket import Bucket, Changed, Object, checksum
 
@@ -90,12 +90,19 @@ class Mirror:
         self._written: dict[str, float] = {}  # when growing files were uploaded
         self._unseen: set[str] = set()  # objects whose files were not there at the last look
         self._left: list[Step] = []
+        self._made = False  # whether the folder was made here
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._work, name="mirror", daemon=True)
         self.is_complete = False  # whether all is in the bucket; valid after the context
         self.is_over = False  # whether the run was taken over, or its folder or rows are gone
 
     def __enter__(self) -> Self:
+        # Before the run starts: whoever resumes what a kill left of it has to find its bucket.
+        self._made = not self._run.exists()
+        with contextlib.suppress(OSError):  # whoever trains there says so
+            self._run.mkdir(parents=True, exist_ok=True)
+            if home_of(self._run) != self._bucket.address:
+                write_home(self._run, self._bucket.address)
         self._thread.start()
         return self
 
@@ -105,6 +112,11 @@ class Mirror:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._identity is None and not (self._run / CONFIG).exists():  # it did not start
+            with contextlib.suppress(OSError):
+                (self._run / HOME).unlink()
+                if self._made:
+                    self._run.rmdir()
         if kind is KeyboardInterrupt:  # a second Ctrl+C waits for nothing
             self._leave()
             return

@@ -13,10 +13,9 @@ from typing import NamedTuple
 from hackmatrix.core.manifest import NAME as MANIFEST
 from hackmatrix.runs.buckets import lease
 from hackmatrix.runs.checkpoints import FOLDER
-from hackmatrix.runs.folder import CONFIG, STARTS
+from hackmatrix.runs.folder import CONFIG, HOME, STARTS
 from hackmatrix.runs.metrics_file import METRICS
 
-HOME = "bucket.json"  # names the bucket in the local folder
 _OF_WANDB = "wandb"  # folder of what Weights & Biases uploads itself
 _CHECKPOINT = re.compile(rf"{FOLDER}/(\d+)/.+")
 _PARAMS = re.compile(r"(?:seed_\d+/)?params_(\d+)\.(?:npz|json)")

@@ -1,5 +1,6 @@
 """A bucket follows a run's folder, whatever fails on the way."""
 
+import contextlib
 import shutil
 import threading
 import time
@@ -28,6 +29,7 @@ from hackmatrix.runs.buckets import mirror as mirrors
 from hackmatrix.runs.buckets.bucket_file import home_of
 from hackmatrix.runs.buckets.lease import LeaseLost
 from hackmatrix.runs.buckets.mirror import Mirror
+from hackmatrix.runs.folder import RunFolder
 from hackmatrix.runs.storage.bucket import Bucket, Unreachable
 
 pytestmark = pytest.mark.filterwarnings(LEFT_SOCKETS)
@@ -69,6 +71,16 @@ def test_a_run_that_never_started_leaves_nothing(fake: FakeBucket, tmp_path: Pat
     (tmp_path / "empty").mkdir()
     assert follow(tmp_path / "empty") == []
     assert fake.calls == []
+    assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_folder_names_its_bucket_before_the_run_starts(tmp_path: Path) -> None:
+    with mirrored(tmp_path / "mine", Held(), []):
+        assert home_of(tmp_path / "mine") == RUN
+        with contextlib.closing(RunFolder.create(tmp_path, "mine", None)) as run:
+            run.write_config("")
+    assert home_of(tmp_path / "mine") == RUN
 
 
 def test_what_is_new_follows_while_the_run_goes_on(fake: FakeBucket, tmp_path: Path) -> None:

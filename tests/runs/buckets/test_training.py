@@ -69,6 +69,19 @@ def test_a_killed_run_goes_on_from_the_bucket_on_an_empty_machine(
     assert_same_run(run, fetched(RUN, checkpoints=True), 4 * EVERY)
 
 
+def test_a_run_that_is_killed_as_it_begins_goes_on_in_its_bucket(
+    fake: FakeBucket, tmp_path: Path
+) -> None:
+    local = Path("checkpoints", "my-bucket", "runs", "mine")
+    with training(tmp_path, *ALL, *BUCKET, "--run-name=mine", stall=1) as process:
+        until(lambda: (tmp_path / local / "config.yaml").exists(), 120)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    output = finish(tmp_path, "--resume", str(local))
+    assert f"is mirrored to {RUN}" in output
+    assert without_log(stored(fake)) == without_log(contents(tmp_path / local))
+
+
 def test_a_run_whose_bucket_is_down_at_times_ends_with_all_in_it(
     fake: FakeBucket, tmp_path: Path
 ) -> None:
