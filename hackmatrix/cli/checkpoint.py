@@ -159,7 +159,7 @@ def convert(argv: list[str]) -> int:
         example="  hackmatrix checkpoint convert checkpoints/my-run my-agent.onnx\n"
         "  hackmatrix checkpoint convert checkpoint_100.pkl my-agent.npz",
     )
-    from hackmatrix.core.files import write_atomically
+    from hackmatrix.core.files import check_writable, write_atomically
     from hackmatrix.research.exchange.contents import params_chosen
     from hackmatrix.research.exchange.formats import check_new, write_params
     from hackmatrix.research.exchange.model_card import model_card
@@ -168,10 +168,19 @@ def convert(argv: list[str]) -> int:
     card = options.target.with_name(f"{options.target.name}.md")
     if os.path.lexists(card):
         raise UserError(f"{card}: exists already: choose another name")
+    for file in (options.target, card):
+        check_writable(file, str(file))
     agent = params_chosen(local(options.source, checkpoints=True), options.agent)
     report = None if options.evaluate is None else _played(agent, options.evaluate, options.env)
+    text = model_card(options.target.name, agent, report).encode()
     write_params(options.target, agent.params, agent.about)
-    write_atomically(card, model_card(options.target.name, agent, report).encode())
+    try:
+        write_atomically(card, text)
+    except OSError:  # so that the same command can be given again
+        options.target.unlink()
+        if options.target.suffix == ".npz":
+            options.target.with_suffix(".json").unlink()
+        raise
     print(f"{options.target}: the params of {agent.path}\n{card}: their model card")
     return 0
 

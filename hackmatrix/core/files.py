@@ -2,13 +2,16 @@
 
 import contextlib
 import errno
+import glob
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from hackmatrix.core.errors import UserError
 
+_ABANDONED = 600.0  # seconds after which nobody is writing a partial file any more
 PARTIAL = ".saving-"  # before the names of files that are not complete; a kill may leave them
 
 
@@ -31,6 +34,8 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
 def check_writable(path: Path, name: str) -> None:
     """Checks that a file can be written, before the work whose results it will hold.
 
+    What a kill left of an earlier try is removed, if it is so old that nobody writes it any more.
+
     Args:
         path: the file.
         name: begins the message, such as "--plot a.svg".
@@ -49,6 +54,10 @@ def check_writable(path: Path, name: str) -> None:
         can_write = not path.is_dir()
     if not can_write:
         raise UserError(f"{name}: can't be written there")
+    for partial in path.parent.glob(f"{PARTIAL}{glob.escape(path.name)}-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - partial.stat().st_mtime > _ABANDONED:
+                partial.unlink()
 
 
 def write_pair(data: Path, content: bytes, facts: Path, about: bytes) -> None:

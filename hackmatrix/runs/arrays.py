@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 Arrays = dict[str, np.ndarray]
+Shapes = dict[str, list[Any]]  # by name: [dtype, *shape]
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
@@ -31,16 +32,26 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
         raise _cause(error) from error
 
 
-def read_arrays(path: Path, target: Arrays) -> Arrays:
+def read_arrays(path: Path, shapes: Shapes) -> Arrays:
     """Reads arrays.
 
     Args:
         path: folder of `write_arrays`.
-        target: arrays of the wanted names, shapes and dtypes.
+        shapes: of all of them.
+
+    Raises:
+        ValueError: the folder holds others; found before room is made for them.
     """
     import orbax.checkpoint as ocp
 
     with _checkpointer() as checkpointer:
+        stored = checkpointer.metadata(path.absolute()).item_metadata.tree
+        for name in dict.fromkeys([*shapes, *stored]):
+            here = stored.get(name)
+            there = None if here is None else [str(np.dtype(here.dtype)), *here.shape]
+            if there != shapes.get(name):
+                raise ValueError(f"{name} is {there}, not {shapes.get(name)}")
+        target = {name: np.zeros(shape, dtype) for name, (dtype, *shape) in shapes.items()}
         restored = checkpointer.restore(path.absolute(), args=ocp.args.StandardRestore(target))
     return {name: np.asarray(array) for name, array in restored.items()}
 

@@ -21,14 +21,12 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.files import PARTIAL, sync
 from hackmatrix.core.manifest import NAME as MANIFEST
 from hackmatrix.core.manifest import DamagedError, check_manifest, write_manifest
-from hackmatrix.runs.arrays import Arrays, read_arrays, write_arrays
+from hackmatrix.runs.arrays import Arrays, Shapes, read_arrays, write_arrays
 from hackmatrix.runs.facts import Facts
 
 FORMAT = 1
 FOLDER = "checkpoints"
 FACTS = "facts.json"
-
-Shapes = dict[str, list[Any]]  # by name: [dtype, *shape]
 
 
 class Checkpoint(NamedTuple):
@@ -52,8 +50,9 @@ class CheckedCheckpoint:
         Raises:
             DamagedError: they are not what the facts say.
         """
-        arrays = {name: np.zeros(shape, dtype) for name, (dtype, *shape) in self._shapes.items()}
-        filled = {name: array for name, array in arrays.items() if array.size}
+        empty = {name: shape for name, shape in self._shapes.items() if 0 in shape[1:]}
+        filled = {name: shape for name, shape in self._shapes.items() if name not in empty}
+        arrays = {name: np.zeros(shape, dtype) for name, (dtype, *shape) in empty.items()}
         try:
             return arrays | read_arrays(self.path / "arrays", filled)
         except Exception as error:  # Orbax and TensorStore have no exception of their own

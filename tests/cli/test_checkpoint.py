@@ -1,6 +1,7 @@
 """The command `hackmatrix checkpoint` on a run of a tiny environment."""
 
 import json
+import os
 import pickle
 import shutil
 import subprocess
@@ -217,6 +218,18 @@ def test_the_params_of_a_checkpoint_are_those_that_its_run_exported(
         ):
             assert name == other
             np.testing.assert_allclose(ours, array, rtol=1e-6)
+
+
+def test_params_whose_card_can_not_be_written_do_not_stay(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ending = ".safetensors"
+    longest = 255 - len(f".saving-{ending}-{os.getpid()}")  # without the .md of the card
+    target = tmp_path / ("a" * longest + ending)
+    argv = ["checkpoint", "convert", str(run / "checkpoints" / "7"), str(target), "--agent", "0"]
+    assert main(argv) == 1
+    assert "File name too long" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_scripts_of_the_original_have_their_flags(run: Path, tmp_path: Path) -> None:

@@ -48,6 +48,16 @@ def test_what_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [old]
 
 
+def test_what_a_kill_left_long_ago_is_removed(tmp_path: Path) -> None:
+    old, young, other = (tmp_path / f".saving-{name}" for name in ("a.csv-1", "a.csv-2", "b.csv-1"))
+    for path in (old, young, other):
+        path.touch()
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    check_writable(tmp_path / "a.csv", "it")
+    assert sorted(tmp_path.iterdir()) == [young, other]
+
+
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that takes no files")
 def test_a_folder_that_takes_no_files() -> None:
     with pytest.raises(UserError, match="it: can't be written there"):

@@ -11,7 +11,7 @@ import orbax.checkpoint as ocp
 import pytest
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.manifest import DamagedError
+from hackmatrix.core.manifest import DamagedError, write_manifest
 from hackmatrix.runs import checkpoints
 from hackmatrix.runs.checkpoints import (
     best_checkpoint,
@@ -87,6 +87,19 @@ def test_every_damaged_file_is_found_and_named(tmp_path: Path) -> None:
         load_checkpoint(path)
     (path / "arrays" / "foreign").unlink()
     load_checkpoint(path)
+
+
+@pytest.mark.parametrize("shape", [(100_000, 100_000), (30_000, 30_000), (2, 2), (4,)])
+def test_arrays_of_other_shapes_than_the_facts_say_are_damaged(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    path = save_checkpoint(tmp_path, {"a": np.ones(3, np.float32)}, facts_of(7))
+    facts = json.loads((path / "facts.json").read_text())
+    facts["arrays"]["a"] = ["float32", *shape]
+    (path / "facts.json").write_text(json.dumps(facts))
+    write_manifest(path)
+    with pytest.raises(DamagedError, match="a is \\['float32', 3\\], not"):
+        load_checkpoint(path)
 
 
 def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

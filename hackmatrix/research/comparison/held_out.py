@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hackmatrix.core import student_t
 from hackmatrix.core.errors import UserError, in_words
+from hackmatrix.research.evaluation.game_rows import name_in
 from hackmatrix.research.evaluation.statistics import CONFIDENCE, Estimate
 from hackmatrix.research.evaluation.text_table import aligned
 
@@ -154,9 +155,10 @@ def _read(files: Sequence[Path]) -> Rows:
         for row in read:
             if not row.keys() >= {"agent", "game", "seed"} or None in row.values():
                 raise UserError(f"--games {path}: is no file of `hackmatrix evaluate --games`")
-            games, game = found.setdefault(row["agent"], {}), (row["seed"], row["game"])
+            name = name_in(row["agent"])
+            games, game = found.setdefault(name, {}), (row["seed"], row["game"])
             if game in games:
-                raise UserError(f"--games {path}: {row['agent']} has game {row['game']} twice")
+                raise UserError(f"--games {path}: {name} has game {row['game']} twice")
             games[game] = row
     if not found:
         raise UserError(f"--games {', '.join(map(str, files))}: no game is in it")

@@ -139,8 +139,11 @@ def compare(recorded: Recorded, again: Path) -> Reproduction:
         name: _params_difference(each, _counterpart(each, again / name))
         for name, each in recorded.params.items()
     }
+    until = recorded.update or 0  # which no run has without the rows before it
+    lost = [row["update"] for row in made[len(recorded.rows) :] if row["update"] <= until]
+    unequal += [f"update {update:,}: there is no row" for update in lost]
     found = [each for each in unequal if each is not None]
-    return Reproduction(len(recorded.rows), found, params, recorded.differences)
+    return Reproduction(len(recorded.rows) + len(lost), found, params, recorded.differences)
 
 
 def _params_of(run: Path) -> Iterator[tuple[str, Exported]]:

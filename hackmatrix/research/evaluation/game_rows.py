@@ -70,8 +70,18 @@ def _of_all_games(column: Column) -> list[Any]:
     return [next(left) if chosen else None for chosen in np.asarray(column.chosen).tolist()]
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # beginnings of what a spreadsheet runs
+
+
+def name_in(cell: str) -> str:
+    """The agent's name in a cell that `write_rows` wrote."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
 def write_rows(path: Path, agents: Sequence[tuple[str, Rows]]) -> None:
     """Writes the games of agents, by name, as CSV, or leaves what was there; flags are 0 or 1.
+
+    A name that a spreadsheet would take for a formula gets an apostrophe, see `name_in`.
 
     Raises:
         UserError: the file can't be written.
@@ -82,7 +92,8 @@ def write_rows(path: Path, agents: Sequence[tuple[str, Rows]]) -> None:
     for name, rows in agents:
         for row in rows:
             plain = {key: int(x) if isinstance(x, bool) else x for key, x in row.items()}
-            writer.writerow({"agent": name, **plain})
+            shown = f"'{name}" if name.startswith(_FORMULA) else name
+            writer.writerow({"agent": shown, **plain})
     try:
         write_atomically(path, text.getvalue().encode())
     except OSError as error:

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ from stat import S_ISREG
 from typing import Any, NamedTuple
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.streams import clean
 from hackmatrix.core.yaml_file import read_yaml
 from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.reporting.alarms import NOT_FINITE, RETURN, ROW_KEY, SPEED, alarms_of
@@ -66,7 +68,7 @@ class Run:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.name = path.name or path.resolve().name
+        self.name = re.sub("[\n\t]", "?", clean(path.name or path.resolve().name))
         self.version = 0  # counts the changes of what was read
         self.unread = 0  # bytes of metrics
         self._follower = Follower(path / METRICS)

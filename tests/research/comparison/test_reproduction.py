@@ -116,6 +116,21 @@ def test_a_bit_of_a_param_is_found(runs: tuple[Path, Path, dict[str, Any]], tmp_
     assert "NOT reproduced" in found.text()
 
 
+def test_a_recorded_row_that_is_gone_is_found(
+    runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    run, again, _ = runs
+
+    def cut(copy: Path) -> None:
+        lines = (copy / "metrics.jsonl").read_text().splitlines()
+        (copy / "metrics.jsonl").write_text("\n".join(lines[:-1]))
+
+    found = compare(changed(run, cut, tmp_path), again)
+    assert len(found.unequal_rows) == 1
+    assert found.unequal_rows[0].endswith(": there is no row")
+    assert not found.is_equal
+
+
 def test_a_run_that_made_fewer_rows_is_not_equal(
     runs: tuple[Path, Path, dict[str, Any]], tmp_path: Path
 ) -> None:

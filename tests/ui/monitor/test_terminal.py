@@ -194,6 +194,14 @@ MARKS = "\x1b\x07\x9b\u202e"
 HOSTILE = "\x1b]0;mine\x07\x9b31m\u202e"
 
 
+def test_a_name_of_several_lines_is_one_line(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, [row_of(1)]) for name in ("a\nb\tc", "other run")]
+    command = [sys.executable, "-m", "hackmatrix", "monitor", *map(str, runs), "--once"]
+    seen = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "a?b?c" in seen
+    assert "other run" in seen
+
+
 def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
     rows = [row_of(1, **{f"odd{HOSTILE}/key{HOSTILE}": 1.0, "entropy": 0.5})]
     rows[0]["alarms"] = [f"alarm{HOSTILE}"]
