@@ -37,9 +37,11 @@ def _options(seen: Seen, inside: int, w: Weights) -> Iterator[tuple[float, int]]
     if seen.siphons:
         gains, spawns = _gains(seen, w), _spawns(seen)
         for cell in members(inside):
-            cross = CROSS[cell]
-            crowd = sum(spawns[c] for c in cross)
-            yield sum(gains[c] for c in cross) - w.crowd * crowd * crowd - w.siphon, cell
+            crowd, gain = 0, 0.0
+            for c in CROSS[cell]:
+                crowd += spawns[c]
+                gain += gains[c]
+            yield gain - w.crowd * crowd * crowd - w.siphon, cell
 
 
 def _gains(seen: Seen, w: Weights) -> list[float]:

@@ -15,6 +15,10 @@ def holdings(seen: Seen, w: Weights) -> float:
     """The worth of all that lasts: hp, resources, programs, less what the pieces will cost."""
     transmissions = seen.transmissions.bit_count()
     crowd = len(seen.enemies) + transmissions + seen.pending
+    # Added one by one, as `sum` rounds differently in newer Pythons and `native/scripted.hpp`.
+    enemies = 0.0
+    for enemy in seen.enemies:
+        enemies += w.enemy + w.enemy_hp * enemy.hp
     return (
         hp_worth(seen.hp, w)
         + w.credit * _hoard(seen.credits, w.enough)
@@ -24,7 +28,7 @@ def holdings(seen: Seen, w: Weights) -> float:
         + w.calm * seen.calm
         + w.show * seen.show
         + _programs_worth(seen.owned, w) * future(seen.stage, w)
-        - sum(w.enemy + w.enemy_hp * enemy.hp for enemy in seen.enemies)
+        - enemies
         - w.transmission * transmissions
         - w.landing * seen.landing.bit_count()
         - w.spawn * seen.pending
@@ -55,7 +59,10 @@ def _hoard(held: int, enough: float) -> float:
 
 @lru_cache(1 << 12)
 def _programs_worth(owned: int, w: Weights) -> float:
-    return sum(w.programs[program] for program in members(owned))
+    worth = 0.0
+    for program in members(owned):
+        worth += w.programs[program]
+    return worth
 
 
 def standing(seen: Seen, w: Weights) -> float:

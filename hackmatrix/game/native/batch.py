@@ -53,6 +53,22 @@ def features(records: Array, layout: str, *, threads: int = 1) -> Array:
     return made
 
 
+def scripted_actions(
+    records: Array, weights: Array, forbidden: int = 0, *, threads: int = 1
+) -> Array:
+    """int32[N]: the actions of the scripted player on observations.
+
+    Args:
+        records: uint8[N, RECORD_SIZE].
+        weights: float64[54], those of `agents/scripted/weights.py` in their order.
+        forbidden: bits of the actions that it takes only if it knows no other.
+        threads: how many share the work.
+    """
+    actions = np.zeros(len(records), np.int32)
+    _native.scripted(np.ascontiguousarray(records), weights, forbidden, actions, threads)
+    return actions
+
+
 def step(
     games: Games,
     actions: Array,

@@ -4,6 +4,7 @@
 
 #include "batch.hpp"
 #include "features.hpp"
+#include "scripted.hpp"
 #include "tactical.hpp"
 #include "xla.hpp"
 
@@ -91,6 +92,19 @@ void features_of(nb::object records, nb::object made, bool full, int threads) {
     auto check = [=](size_t i) { return record_fault(record + i * RECORD_SIZE); };
     for_each_checked(OBSERVATION, games, threads, check,
                    [=](size_t i) { features(record + i * RECORD_SIZE, full, to + i * size); });
+}
+
+void scripted_actions(nb::object records, nb::object weights, uint32_t forbidden,
+                      nb::object actions, int threads) {
+    size_t games = nb::len(records);
+    auto* record = rows<const uint8_t, RECORD_SIZE>(records, games);
+    auto* w = reinterpret_cast<const scripted::Weights*>(
+        rows<const double>(weights, scripted::NUM_WEIGHTS));
+    int32_t* to = rows<int32_t>(actions, games);
+    nb::gil_scoped_release released;
+    for_each_game(games, threads, [=](size_t i) {
+        to[i] = scripted::choose(record + i * RECORD_SIZE, *w, forbidden);
+    });
 }
 
 void step_of(nb::object states, nb::object saved, nb::object returns, nb::object lengths,
@@ -184,4 +198,5 @@ NB_MODULE(_native, module) {
     module.def("step", step_of);
     module.def("tactical", tactical_games);
     module.def("features", features_of);
+    module.def("scripted", scripted_actions);
 }

@@ -12,6 +12,7 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.report_columns import report
 from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.environments.registry import environment_id
+from hackmatrix.game import native
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.research.evaluation.accounts import Account
@@ -40,7 +41,7 @@ def agent_player(
         UserError: its params are damaged, or they do not fit.
     """
     if agent.plays_by_rule(env):
-        return _in_python(agent, limits)
+        return _by_rule(agent, limits)
     if forbids and agent.simulations is not None:
         raise UserError(f"{agent}: a search goes without --forbid")
     if plays_on_numpy(agent, env):
@@ -60,17 +61,23 @@ def plays_on_numpy(agent: AgentName, env: str) -> bool:
     return agent.params is not None and ours and not searches and not installed("jax", "flax")
 
 
-def _in_python(agent: AgentName, limits: Limits) -> Play:
+def _by_rule(agent: AgentName, limits: Limits) -> Play:
     def play(forbidden: Collection[int] = (), first: int | None = None) -> Report:
         games = limits if first is None else limits._replace(first=first)
-        numbers = range(games.first, games.first + games.episodes)
-        masked = frozenset(forbidden)
-        accounts = played(
-            [PlainGame(agent.name, games.seed, n, games.max_steps, masked) for n in numbers]
-        )
-        return report_of_accounts(accounts, games)
+        return report_of_accounts(_accounts(agent, games, frozenset(forbidden)), games)
 
     return play
+
+
+def _accounts(agent: AgentName, games: Limits, forbidden: frozenset[int]) -> list[Account]:
+    if agent.name == "scripted" and native.available:
+        from hackmatrix.research.evaluation.native_scripted import scripted_accounts
+
+        return scripted_accounts(games, forbidden)
+    numbers = range(games.first, games.first + games.episodes)
+    return played(
+        [PlainGame(agent.name, games.seed, n, games.max_steps, forbidden) for n in numbers]
+    )
 
 
 def report_of_accounts(accounts: Sequence[Account], limits: Limits) -> Report:

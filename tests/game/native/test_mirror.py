@@ -28,6 +28,7 @@ NATIVE_FILES = {
     "legality": "of the engine's `saving.py`: what comes as bytes or words",
     "record": "reads what `observation.hpp` makes",
     "rules": "of `rules/`: the numbers",
+    "scripted": "of `agents/scripted/`: the scripted player, a hundred times as fast",
     "tactical": "of `foresight/`: the layout `tactical`",
     "xla": "the handlers that `xla.cpp` gives to the module",
 }
