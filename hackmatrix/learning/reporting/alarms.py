@@ -23,6 +23,7 @@ DIVERGENCE, INFORMATION = "train/divergence", "train/search_information"
 WINDOW = 30  # number of rows over which the trend of the return is judged
 SWING = 3.0  # ratio of a window's variance to its noise's, above which the return swings
 LEAST_LEARNED = 0.2  # of the search's information, else the network has not learned it
+UNLEARNED_ROWS = 15  # a network that learns does so within a few
 LEAST_INFORMATION = 0.05  # nats; a search that finds less has nothing to teach
 SLOW = 0.7  # fraction of the median so far
 SLOW_ROWS = 3
@@ -80,8 +81,8 @@ RETURN_OSCILLATING = Rule(
 SEARCH_NOT_LEARNED = Rule(
     "search_not_learned",
     Severity.WARNING,
-    f"`{DIVERGENCE}` is more than {1 - LEAST_LEARNED:.0%} of `{INFORMATION}` in {WINDOW} rows, one "
-    "after the other",
+    f"`{DIVERGENCE}` is more than {1 - LEAST_LEARNED:.0%} of `{INFORMATION}` in {UNLEARNED_ROWS} "
+    "rows, one after the other",
     "the network has not learned what the search finds, and plays at random without it: the "
     "returns are the search's; try more --simulations, a lower --search-weight or another --seed, "
     "and evaluate the network",
@@ -179,11 +180,11 @@ class Health:
         learned = 1 - divergence / max(information, LEAST_INFORMATION)
         unlearned = learned < LEAST_LEARNED and information >= LEAST_INFORMATION
         self._unlearned_rows = self._unlearned_rows + 1 if unlearned else 0
-        if self._unlearned_rows >= WINDOW:
+        if self._unlearned_rows >= UNLEARNED_ROWS:
             yield (
                 SEARCH_NOT_LEARNED,
                 f"{DIVERGENCE} {divergence:.3g} is {divergence / information:.0%} of {INFORMATION} "
-                f"{information:.3g}, and was in {WINDOW} rows",
+                f"{information:.3g}, and was in {UNLEARNED_ROWS} rows",
             )
 
     def _throughput(self, speed: float) -> Iterator[Finding]:

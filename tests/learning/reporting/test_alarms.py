@@ -13,6 +13,7 @@ from hackmatrix.environments.task_metrics import metrics_of_task
 from hackmatrix.learning.reporting.alarms import (
     RETURN,
     SPEED,
+    UNLEARNED_ROWS,
     WINDOW,
     Alarm,
     Health,
@@ -226,14 +227,14 @@ def searched(learned: Iterable[float], information: float = 0.4) -> list[Row]:
 
 def test_a_policy_that_never_learns_what_its_search_finds_is_told() -> None:
     chance = random.Random(0)
-    never = [chance.uniform(-0.2, 0.15) for _ in range(2 * WINDOW)]
-    assert fired(searched(never)) == [("search_not_learned", WINDOW)]
+    never = [chance.uniform(-0.2, 0.15) for _ in range(2 * UNLEARNED_ROWS)]
+    assert fired(searched(never)) == [("search_not_learned", UNLEARNED_ROWS)]
 
 
 def test_a_policy_that_learns_what_its_search_finds_raises_nothing() -> None:
-    late = [0.0] * (WINDOW - 1) + [0.5] * WINDOW
+    late = [0.0] * (UNLEARNED_ROWS - 1) + [0.5] * UNLEARNED_ROWS
     assert fired(searched(late)) == []
-    again = [*late, *[0.1] * WINDOW]  # a network that has forgotten it all is told again
+    again = [*late, *[0.1] * UNLEARNED_ROWS]  # a network that has forgotten it all is told again
     assert fired(searched(again)) == [("search_not_learned", len(again))]
     assert fired(searched([0.0] * 100, information=0.01)) == []  # it finds nothing
 
