@@ -3,6 +3,7 @@
 Importing this package imports no JAX; `make` does.
 """
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
