@@ -35,7 +35,7 @@ from hackmatrix.learning.run.loop_state import LoopState
 from hackmatrix.learning.run.multi_process import SAME_SIGNAL, LeadingTrainer, tell_trainer
 from hackmatrix.learning.run.reporter import Reporter
 from hackmatrix.learning.run.run_folder import open_run_folder, prepare_run_folder
-from hackmatrix.learning.run.schedule import Schedule
+from hackmatrix.learning.run.schedule import Schedule, note_on_learning_rate
 from hackmatrix.learning.run.start import BEGINNING, Start
 from hackmatrix.learning.run.start_facts import start_facts
 from hackmatrix.learning.run.stop import StopRequest
@@ -193,6 +193,8 @@ def training(
         schedule = Schedule.of(config, course, options, first.update)
         for note in schedule.notes(config):
             console.say(note)
+        if (jump := note_on_learning_rate(config.ppo, start)) is not None:
+            console.warn(jump)
         with _trackers(config, options, run, first, console) as trackers:
             keeper = Keeper(run, config, trainer, course, console, trackers)
             reporter = Reporter(run, config, trainer, course, console, trackers)

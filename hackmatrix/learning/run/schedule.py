@@ -1,9 +1,13 @@
 """Tells what is due after which update. Independent of trainer and files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
-from hackmatrix.learning.ppo.config import Course
+import numpy as np
+
+from hackmatrix.learning.ppo.config import Course, PPOConfig
+from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
+from hackmatrix.learning.run.start import Start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
 
@@ -92,3 +96,25 @@ class Schedule:
         if self.save_interval is not None:
             return update % self.save_interval == 0
         return seconds >= self.save_seconds
+
+
+def note_on_learning_rate(config: PPOConfig, start: Start) -> str | None:
+    """A line of text where another length of a resumed run makes its learning rate jump."""
+    if start.checkpoint is None:
+        return None
+    settings = start.checkpoint.facts.config
+    known = {each.name: settings[each.name] for each in fields(config) if each.name in settings}
+    earlier = replace(config, **known)
+    same = (earlier.lr, earlier.lr_schedule) == (config.lr, config.lr_schedule)
+    length = earlier.total_timesteps
+    if config.lr_schedule == "constant" or not same or length == config.total_timesteps:
+        return None
+    made, due = (
+        float(Hyperparameters.of(each, start.course(each)).learning_rate(update, np))
+        for each, update in ((earlier, start.update - 1), (config, start.update))
+    )
+    return (
+        f"learning rate: {made:.3g} before, {due:.3g} from here on, as the schedule "
+        f"{config.lr_schedule} now spans {config.total_timesteps:,} steps, not {length:,}; "
+        f"--lr-schedule constant --lr {made:.3g} keeps it"
+    )

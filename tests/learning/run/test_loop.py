@@ -312,11 +312,29 @@ def test_another_length_of_rollouts_counts_on_from_the_timesteps_that_were_made(
 
 def test_the_learning_rate_of_a_resumed_run_goes_by_its_timesteps(tmp_path: Path) -> None:
     run_of(tmp_path, **LINEAR)
-    options = TrainOptions(resume=str(tmp_path / "mine"))
-    run_of(tmp_path, options, num_steps=16, total_timesteps=11 * 64)
+    options, output = TrainOptions(resume=str(tmp_path / "mine")), io.StringIO()
+    run_of(tmp_path, options, output=output, num_steps=16, total_timesteps=11 * 64)
+    said = (
+        "learning rate: 0.0143 before, 0.0364 from here on, as the schedule linear now spans 704 "
+        "steps, not 448; --lr-schedule constant --lr 0.0143 keeps it"
+    )
+    assert said in " ".join(output.getvalue().split())
     rates = [row["train/learning_rate"] for row in rows_of(tmp_path / "mine")]
     assert rates[:7] == pytest.approx([0.1 * (1 - update / 7) for update in range(7)])
     assert rates[7:] == pytest.approx([0.1 * (1 - made / 704) for made in (448, 576)])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"total_timesteps": 704, "lr": 0.2}, {"total_timesteps": 704, "lr_schedule": "constant"}],
+)
+def test_a_learning_rate_that_does_not_jump_by_itself_is_not_mentioned(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    run_of(tmp_path, **LINEAR)
+    output = io.StringIO()
+    run_of(tmp_path, TrainOptions(resume=str(tmp_path / "mine")), output=output, **changes)
+    assert "before" not in output.getvalue()
 
 
 def test_games_of_a_resumed_run_are_not_those_of_its_beginning(tmp_path: Path) -> None:
