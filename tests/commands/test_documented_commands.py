@@ -252,6 +252,7 @@ ROWS = [
         writes=("peers.md", "peers.svg"),
     ),
     Row(r"make slow", env={"PYTEST_ADDOPTS": "tests/agents/networks"}, prints="passed"),
+    Row(r"make fuzz", 'FLAGS="--seconds 2"', prints="damaged games accepted"),
     Row(r"make targets", writes=(".venv-targets/bin/hackmatrix",), prints=""),
     Row(r"make docs", writes=("build/site/index.html",)),
     Row(r"make clean", prints="rm -rf"),
