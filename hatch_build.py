@@ -2,7 +2,7 @@
 
 Hatchling calls it; `python hatch_build.py` does the same by hand. Where no C++ compiler is there,
 or it fails, the engine is left out and everything else works. It also makes the description of the
-package, which is the README with absolute links.
+package, which is the README without relative links.
 """
 
 import os
@@ -51,11 +51,18 @@ class Description(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         """Hatchling's call before it writes the metadata."""
         text = (ROOT / "README.md").read_text(encoding="utf-8")
-        home, tag = metadata["urls"]["Homepage"], f"v{metadata['version']}"
-        # Pictures before links: both end alike, and what is absolute by then is left alone.
-        text = re.sub(r'(!\[[^]]*]\(|src=")(?!https?:)', rf"\1{home}/raw/{tag}/", text)
-        text = re.sub(r"(]\()(?!https?:|#)", rf"\1{home}/blob/{tag}/", text)
+        text = without_relative_links(text, metadata["urls"]["Repository"], metadata["version"])
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def without_relative_links(text: str, repository: str, version: str) -> str:
+    """The text with links into the repository, or with their words alone if it is on no host."""
+    if ".invalid/" in repository:  # the top-level domain of names that do not exist
+        text = re.sub(r'!\[[^]]*]\((?!https?:)[^)]*\)|<img src="(?!https?:)[^>]*>', "", text)
+        return re.sub(r"\[([^]]*)]\((?!https?:|#)[^)]*\)", r"\1", text)
+    # Pictures before links: both end alike, and what is absolute by then is left alone.
+    text = re.sub(r'(!\[[^]]*]\(|src=")(?!https?:)', rf"\1{repository}/raw/v{version}/", text)
+    return re.sub(r"(]\()(?!https?:|#)", rf"\1{repository}/blob/v{version}/", text)
 
 
 def built() -> bool:

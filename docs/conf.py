@@ -2,6 +2,7 @@
 
 import os
 import re
+import tomllib
 from pathlib import Path
 
 from pygments.lexers.special import TextLexer
@@ -14,7 +15,7 @@ from hackmatrix.learning.reporting import metric_tables
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 TABLES = layout_tables.TABLES | metric_tables.TABLES
-REPOSITORY = "https://github.com/hackmatrix/hackmatrix"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PAGES = {"index": "README.md", "contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}
 
 project = "HackMatrix"
@@ -46,21 +47,27 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
     source[0] = re.sub(r"<!-- table: (\w+) -->", lambda found: TABLES[found[1]](), source[0])
     text = re.sub(r'<img src="(\S+)".*?alt="(.*?)">', r"![\2](\1)", source[0])
     source[0] = re.sub(
-        r"\]\(([^():#\s]+)(#[^)\s]*)?\)",
-        lambda found: f"]({_target(folder, found[1], (DOCS / name).parent)}{found[2] or ''})",
+        r"\[([^]]*)\]\(([^():#\s]+)(#[^)\s]*)?\)",
+        lambda found: _link(*found.groups(default=""), folder, (DOCS / name).parent),
         text,
     )
 
 
+def _link(words: str, file: str, place: str, folder: Path, page: Path) -> str:
+    """A link in a file of a folder, as a page of the site has it: its words if it leads nowhere."""
+    target = _target(folder, file, page)
+    return words if ".invalid/" in target else f"[{words}]({target}{place})"
+
+
 def _target(folder: Path, link: str, page: Path) -> str:
-    """A link in a file of a folder, as a page of the site links there."""
+    """The address of a file in a folder, from a page of the site."""
     path = Path(os.path.normpath(folder / link))
     for name, file in PAGES.items():
         if path == ROOT / file:
             path = DOCS / f"{name}.md"
     if path.is_relative_to(DOCS) or path.suffix in {".gif", ".png", ".svg"}:
         return os.path.relpath(path, page)
-    return f"{REPOSITORY}/blob/main/{path.relative_to(ROOT)}"
+    return f"{PROJECT['urls']['Repository']}/blob/main/{path.relative_to(ROOT)}"
 
 
 def setup(app: Sphinx) -> None:

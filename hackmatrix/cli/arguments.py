@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from hackmatrix.core import named_code
-from hackmatrix.core.errors import UserError, linked
+from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import Option, flag, options_of
 
 Options = TypeVar("Options")
@@ -59,7 +59,7 @@ def parse_given(
         prog=command,
         usage=f"{command} [OPTIONS]{places}",
         description=purpose,
-        epilog=linked(f"example:\n{example}"),
+        epilog=f"example:\n{example}",
         formatter_class=_HelpFormatter,
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
@@ -153,7 +153,7 @@ def _help(option: Option) -> str:
     elif option.default not in (None, "", (), dataclasses.MISSING):
         notes.append(f"default {option.default}")
     text = f"{option.meaning} ({', '.join(notes)})" if notes else option.meaning
-    return linked(text).replace("%", "%%")
+    return text.replace("%", "%%")
 
 
 def _converter(option: Option) -> Callable[[str], Any]:
@@ -167,7 +167,7 @@ def _converter(option: Option) -> Callable[[str], Any]:
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Wraps at spaces alone, so that an address can be copied."""
+    """Wraps at spaces alone, so that the name of a file stays whole."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)

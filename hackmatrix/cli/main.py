@@ -7,10 +7,11 @@ import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from hackmatrix.core.devices.failed_backend import explained
-from hackmatrix.core.errors import UserError, in_words, linked
+from hackmatrix.core.errors import UserError, in_words
 from hackmatrix.core.extras import missing
 from hackmatrix.core.jax_defaults import drop_from_environment
 from hackmatrix.core.streams import clean_output, discard_output, open_closed_streams
@@ -104,7 +105,7 @@ def _exit_code(command: str, work: Callable[[], int]) -> int:
 
 def _complain(command: str, text: str) -> None:
     with contextlib.suppress(OSError):  # the terminal may be gone
-        print(f"{command}: error: {linked(text)}", file=sys.stderr)
+        print(f"{command}: error: {text}", file=sys.stderr)
 
 
 def _run(name: str, rest: list[str]) -> int:
@@ -135,8 +136,16 @@ def _help() -> str:
             *lines,
             "",
             "`hackmatrix COMMAND --help` explains a command and shows an example.",
+            f"Documents that it names, such as docs/networks.md, lie in {_documents()}",
         ]
     )
+
+
+def _documents() -> Path:
+    """The folder of the documents: in the installed package, or beside it in a clone."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "docs"
+    return installed if installed.is_dir() else package.parent / "docs"
 
 
 def _unknown(name: str) -> str:

@@ -9,7 +9,7 @@ from hackmatrix.cli.tpu_subcommands import SUBCOMMANDS, Subcommand, run_lines, r
 from hackmatrix.cloud.tpu.description import Description, read_description
 from hackmatrix.cloud.tpu.gcloud import Gcloud
 from hackmatrix.cloud.tpu.job_files import EXPORTS, export, warnings
-from hackmatrix.core.errors import UserError, linked
+from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import options_of
 from hackmatrix.learning.settings.config import OPTIONS
 from hackmatrix.learning.settings.train_options import TrainOptions
@@ -90,7 +90,7 @@ def _help() -> str:
             *rows,
             "",
             "`hackmatrix tpu COMMAND --help` explains a command; all are in",
-            linked("docs/tpu.md"),
+            "docs/tpu.md",
             "",
             "example:",
             f"  hackmatrix tpu run {_FILE} --dry-run",

@@ -1,9 +1,5 @@
 """The exception for errors that the user can fix, and errors of the file system in words."""
 
-import re
-
-from hackmatrix.core.version import REPOSITORY
-
 
 class UserError(ValueError):
     """Wrong input: a flag, a file, a value. One line that says what is wrong and how to fix it.
@@ -17,8 +13,3 @@ def in_words(error: OSError) -> str:
     """An error of the file system on one line: the file and the reason, as far as known."""
     reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
     return reason if error.filename is None else f"{error.filename}: {reason}"
-
-
-def linked(text: str) -> str:
-    """The text with addresses in place of files of `docs/`, which an installed package lacks."""
-    return re.sub(r"\bdocs/[\w-]+\.md\b", rf"{REPOSITORY}/blob/main/\g<0>", text)

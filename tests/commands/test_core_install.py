@@ -85,7 +85,12 @@ def test_jax_is_not_there(places: Places, here: Path) -> None:
 
 
 def test_help(places: Places, here: Path) -> None:
-    assert said(places, here, "hackmatrix", "--help").startswith("usage: hackmatrix")
+    told = said(places, here, "hackmatrix", "--help")
+    assert told.startswith("usage: hackmatrix")
+    documents = Path(told.split()[-1])
+    assert documents.is_relative_to(places.core.parent)
+    assert {file.name for file in documents.glob("*.md")} == {x.name for x in DOCS.glob("*.md")}
+    assert {file.suffix for file in documents.rglob("*.*")} == {".md"}
 
 
 @pytest.mark.parametrize("name", subcommands())

@@ -1,17 +1,19 @@
 """Options of a command: their types, ranges and choices, and how the command line gives them."""
 
 import dataclasses
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from paths import DOCS
 
 from hackmatrix.cli.arguments import parse, parse_given
 from hackmatrix.cli.main import main
-from hackmatrix.core.errors import UserError, linked
+from hackmatrix.core.errors import UserError
 from hackmatrix.core.options import check, option, options_of
-from hackmatrix.core.version import REPOSITORY
 
 SHAPES = {"square": "a module", "circle": "another"}
 
@@ -141,15 +143,20 @@ def test_help_shows_the_common_options_alone_where_a_command_names_them(
     assert "--shape" in shown["--help-all"]
 
 
-def test_a_document_is_an_address_on_one_line(
+def test_a_document_is_named_on_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     with pytest.raises(SystemExit):
         main(["train", "--help"])
-    address = f"{REPOSITORY}/blob/main/docs/networks.md"
-    assert address in capsys.readouterr().out.split()
-    assert linked("see docs/networks.md") == f"see {address}"
+    assert "docs/networks.md" in capsys.readouterr().out.split()
+
+
+def test_help_ends_with_the_folder_of_the_documents() -> None:
+    command = [sys.executable, "-m", "hackmatrix", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    last = done.stdout.splitlines()[-1]
+    assert last == f"Documents that it names, such as docs/networks.md, lie in {DOCS}"
 
 
 @pytest.mark.parametrize("value", [None, "blue"])

@@ -8,14 +8,16 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from paths import CONFIGS, ROOT
+from paths import CONFIGS, DOCS, ROOT
 
 from hackmatrix.core.extras import EXTRAS as MODULES
+from hatch_build import without_relative_links
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
@@ -110,7 +112,9 @@ def test_the_wheel_holds_the_package_alone() -> None:
     agent = {f"hackmatrix/agents/shipped/{x}.{kind}" for x in params for kind in ("npz", "json")}
     agent |= {"hackmatrix/agents/shipped/win_chance.json", "hackmatrix/ui/session/puzzles.json"}
     others = {"hackmatrix/py.typed", "hackmatrix_command.py"}
-    assert files == package | page | agent | configs | others
+    documents = {f"hackmatrix/{path.relative_to(ROOT)}" for path in DOCS.rglob("*.md")}
+    assert "hackmatrix/docs/networks.md" in documents
+    assert files == package | page | agent | configs | others | documents
     assert "hackmatrix/research/bench/env.py" in files
     assert (ROOT / "benchmarks" / "peers.py").exists()  # and is not among them
 
@@ -196,6 +200,17 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert re.search(rf"^{section[1]}\b", (ROOT / ".ci" / "run").read_text(), re.M)
 
 
+def test_the_address_of_the_repository_is_written_once() -> None:
+    (address,) = PROJECT["urls"].values()
+    assert lines_with(re.compile(re.escape(urlsplit(address).netloc))) == [
+        f"pyproject.toml:{number}: {line}"
+        for number, line in enumerate((ROOT / "pyproject.toml").read_text().splitlines(), 1)
+        if address in line
+    ]
+    # A host or an owner that is not there.
+    assert not lines_with(re.compile("github" + r"\.com/hackmatrix|hackmatrix\.github"))
+
+
 @pytest.mark.slow
 def test_sources_and_wheel_describe_the_package_without_relative_links(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "--directory"]
@@ -212,9 +227,20 @@ def test_sources_and_wheel_describe_the_package_without_relative_links(tmp_path:
     assert facts["Description-Content-Type"] == "text/markdown"
     text = facts.get_payload()
     assert isinstance(text, str)
-    targets = re.findall(r'(?:]\(|src=")([^)"]+)', text)
-    home = f"{PROJECT['urls']['Homepage']}/"
-    assert len(targets) > 20
-    assert [target for target in targets if not target.startswith(home)] == []
-    here = [re.sub(r"(?:raw|blob)/v[\d.]+/", "", target.removeprefix(home)) for target in targets]
-    assert [name for name in here if not (ROOT / name.partition("#")[0]).exists()] == []
+    assert text.startswith("# HackMatrix\n")
+    assert "[charleseff/hack-matrix](https://" in text
+    assert [target for target in targets_of(text) if not target.startswith("https://")] == []
+    assert ".invalid" not in text
+
+
+def targets_of(text: str) -> list[str]:
+    return re.findall(r'(?:]\(|src=")([^)"]+)', text)
+
+
+def test_links_of_the_description_lead_into_the_repository_once_it_is_on_a_host() -> None:
+    readme, home = (ROOT / "README.md").read_text(), "https://host.example/us/it"
+    relative = [target for target in targets_of(readme) if not target.startswith("https://")]
+    assert len(relative) > 20
+    absolute = targets_of(without_relative_links(readme, home, "1.2"))
+    here = [re.sub(rf"{home}/(?:raw|blob)/v1.2/", "", target) for target in absolute]
+    assert here == targets_of(readme)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from hackmatrix.core.version import REPOSITORY, __version__
+from hackmatrix.core.version import __version__
 from hackmatrix.learning.settings.config import OPTIONS
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
 from hackmatrix.runs.folder import STARTS, starts_in
@@ -45,7 +45,7 @@ def model_card(name: str, agent: Exported, report: "Report | None" = None) -> st
     known = [(key, value) for key, value in facts.items() if value not in (None, False, "")]
     parts = [
         f"# {_plain(name)}",
-        f"An agent of [hackmatrix]({REPOSITORY}).",
+        "An agent of hackmatrix.",
         _table(("fact", "value"), known),
         "## Data",
         _origin(about),
