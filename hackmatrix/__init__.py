@@ -70,8 +70,9 @@ def make(id: str = ENVIRONMENT_ID, /, **options: Any) -> "Environment":
     from hackmatrix.environments import registry
 
     need("jax")
+    known = registry.environment_id(id)  # before JAX is imported
     with jax_defaults():
-        return registry.make(id, **options)
+        return registry.make(known, **options)
 
 
 def registered() -> tuple[str, ...]:
