@@ -177,7 +177,8 @@ def _agent(agent: AgentName) -> tuple[dict[str, Any], bytes]:
 def _python(settings: dict[str, Any], weights: bytes) -> bytes:
     """The modules that a session is made of, and the agent's files, as a zip file."""
     root = Path(__file__).parents[2]
-    names = ("core/errors", "core/version", *(f"{wing}/__init__" for wing in _WINGS))
+    core = ("errors", "import_order", "integers", "version")
+    names = (*(f"core/{name}" for name in core), *(f"{wing}/__init__" for wing in _WINGS))
     modules = [root / f"{name}.py" for name in ("__init__", *names)]
     modules += [path for room in _ROOMS for path in sorted((root / room).glob("*.py"))]
     buffer = io.BytesIO()
