@@ -95,7 +95,6 @@ def agents() -> Iterator[Any]:
     env, network = agent.make()
     seen = network.encode(jax.tree.map(lambda x: x[None], env.reset(key)[0]))
     yield network(params, seen)[:2]
-    yield network.init(key)
 
 
 def evaluations() -> Iterator[Any]:
