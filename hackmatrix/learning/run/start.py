@@ -88,18 +88,20 @@ def find_start(
         return BEGINNING
     path = Path(options.resume)
     try:
-        return _named(path)
+        named = _named(path)
     except UserError as error:
         raise UserError(f"--resume {error}") from None
+    return Start(params=named) if isinstance(named, Path) else _in_run(path, named)
 
 
-def _named(path: Path) -> Start:
+def _named(path: Path) -> Path | Checkpoint | None:
+    """The file of params, or the checkpoint, that a path means; None if its run has none yet."""
     if path.suffix == ".npz" or (path.suffix in PICKLES and path.is_file()):
         params = params_of_name(path)
         if not params.is_file():
             raise UserError(f"{path}: there is no such file")
-        return Start(params=params)
-    return _in_run(path, _checkpoint(path))
+        return params
+    return _checkpoint(path)
 
 
 def _in_run(run: Path, found: Checkpoint | None) -> Start:
