@@ -1,5 +1,6 @@
 """Makes the pictures of docs/page.md in a real browser, or that of docs/monitor.md, of some runs.
 
+With those of docs/page.md comes `preview.png`, which messengers show beside links to an export.
 It needs Chromium, and the packages of the group `dev`.
 """
 
@@ -24,6 +25,7 @@ from hackmatrix.game.engine.replay import GameId
 from hackmatrix.ui.session.session import Session
 
 DOCS = Path(__file__).parents[1] / "docs"
+EXPORTED = DOCS.parent / "hackmatrix" / "ui" / "page" / "exported"
 GAME = DOCS / "won.json"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 LAPTOP = {"viewport": {"width": 1440, "height": 900}}
@@ -32,6 +34,7 @@ SCREENS = (
     {"viewport": {"width": 1024, "height": 600}, "color_scheme": "light"},
     {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
 )
+PREVIEW = {"viewport": {"width": 1200, "height": 630}}
 COLOURS = 96  # of a picture: enough for flat areas, and small
 
 
@@ -154,6 +157,10 @@ def main() -> None:
             opened.wait_for_selector("#ending:visible")
             at_step(opened, 200)
             picture(opened, out / "page-watch.png")
+        with page(browser, ["play", "--seed", "7"], **PREVIEW) as opened:
+            won = json.loads(GAME.read_text())
+            open_game(opened, won["seed"], won["actions"][:240])
+            picture(opened, (EXPORTED if out == DOCS else out) / "preview.png")
         browser.close()
     print(f"page-watch.png, and page-*.png for three screens are in {out}")
 

@@ -22,6 +22,11 @@ class ExportOptions:
         Path("node_modules/pyodide"),
         "folder of the npm package of Pyodide, the Python that runs in a browser",
     )
+    public_url: str = option(
+        "",
+        "address that the folder will have, such as https://NAME/play/: messengers then show links "
+        "to it with a picture, and the page shares them wherever it is opened",
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -43,7 +48,7 @@ def main(argv: list[str]) -> int:
     from hackmatrix.ui.page.export import export
 
     agent = resolve(options.agent, fetched=local)
-    size, packed = export(options.export, agent, options.pyodide)
+    size, packed = export(options.export, agent, options.pyodide, options.public_url)
     print(
         f"{options.export}: {size / 1e6:.1f} MB, {packed / 1e6:.1f} MB compressed; to look at it: "
         f"python -m http.server --directory {options.export}"

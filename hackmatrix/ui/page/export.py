@@ -6,8 +6,10 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import zipfile
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,18 @@ _POLICY = (
 )
 _OFFLINE = "offline.js"
 _MANIFEST = '<link rel="manifest" href="manifest.webmanifest">'
+_PICTURE = "preview.png"  # `scripts/page_pictures.py` makes it
+_OF_THE_PICTURE = {
+    "og:image:width": "1200",
+    "og:image:height": "630",
+    "og:image:alt": "A game: the board with the player, enemies and programs",
+    "twitter:card": "summary_large_image",
+}
+_PUBLIC = re.compile(
+    r"https?://(?!(?:(?:[\w-]+\.)*localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?])(?![\w.-]))"
+    r"(?:\[[\da-f:.]+]|[\w.-]+)(?::\d+)?(?:/[^\s?#]*(?<!\.html))?",
+    re.I,
+)
 _WAKING = "This page needs JavaScript and a web server: it does not open as a file."
 _LINKS = {
     "play": '<a href="watch.html">Watch the agent</a>',
@@ -55,7 +69,7 @@ _LINKS = {
 }
 
 
-def export(folder: Path, agent: AgentName, pyodide: Path) -> tuple[int, int]:
+def export(folder: Path, agent: AgentName, pyodide: Path, public_url: str = "") -> tuple[int, int]:
     """Writes the page: `index.html` to play, `watch.html` with an agent at the controls.
 
     Beside each file lies the same compressed, `.gz`, for web servers that look for it. The folder
@@ -65,14 +79,18 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> tuple[int, int]:
         folder: a new or an empty one.
         agent: a built-in player or an MLP.
         pyodide: the folder of the npm package.
+        public_url: the address that the folder will have, if it is known: messengers then show a
+            picture beside a link to it, and the page shares such links wherever it is opened.
 
     Returns:
         The bytes of all its files, as they are and compressed.
 
     Raises:
-        UserError: the folder holds something, Pyodide is not there, or the agent's network is
-            another than an MLP, or it searches.
+        UserError: the folder holds something, Pyodide is not there, the address is not one of a
+            folder that others reach, or the agent's network is another than an MLP, or it searches.
     """
+    if public_url:
+        public_url = _checked(public_url)
     missing = [file for file in _PYODIDE if not (pyodide / file).is_file()]
     if missing:
         raise UserError(
@@ -91,7 +109,7 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> tuple[int, int]:
         f"{PARTIAL}{whole.name}-{os.getpid()}"
     )
     try:
-        size = _write(partial, _files(settings, weights), pyodide)
+        size = _write(partial, _files(settings, weights, public_url), pyodide)
         if partial.parent == whole:
             for path in sorted(partial.iterdir(), key=lambda path: path.name == "index.html"):
                 path.rename(whole / path.name)
@@ -104,6 +122,16 @@ def export(folder: Path, agent: AgentName, pyodide: Path) -> tuple[int, int]:
     return size
 
 
+def _checked(public_url: str) -> str:
+    """The address with a slash at its end, if others can open it."""
+    if not _PUBLIC.fullmatch(public_url):
+        raise UserError(
+            "--public-url must be the address of a folder, as https://NAME/play/, that others can "
+            f"open, got {public_url!r:.200}"
+        )
+    return f"{public_url.rstrip('/')}/"
+
+
 def _is_replaceable(folder: Path) -> bool:
     """Whether another folder can get this name: not if it is mounted or a shell stands in it."""
     if not folder.exists():
@@ -112,14 +140,16 @@ def _is_replaceable(folder: Path) -> bool:
     return not (stands or folder.is_mount()) and os.access(folder.parent, os.W_OK)
 
 
-def _files(settings: dict[str, Any], weights: bytes) -> dict[str, bytes]:
+def _files(settings: dict[str, Any], weights: bytes, public_url: str) -> dict[str, bytes]:
     """The files of the page but for Pyodide's, by name."""
     files = page_files() | page_files("exported")
     files["python.zip"] = _python(settings, weights)
     html = files.pop("index.html").decode()
+    words = json.loads(files["manifest.webmanifest"])["description"]
     for page in PAGES:
         files[f"{page}.json"] = opened(page, settings, weights)('{"do":"hello"}').encode()
-        files["index.html" if page == "play" else f"{page}.html"] = _html(html, page).encode()
+        name = "index.html" if page == "play" else f"{page}.html"
+        files[name] = _html(html, page, _about(words, name, public_url)).encode()
     files[_OFFLINE] = _offline(files)
     return files
 
@@ -191,13 +221,31 @@ def _python(settings: dict[str, Any], weights: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def _html(html: str, page: str) -> str:
+def _about(words: str, name: str, public_url: str) -> str:
+    """Metadata from which messengers show a link to the page: with a picture at a known address."""
+    facts = {"og:title": "HackMatrix", "og:type": "website", "og:description": words}
+    if not public_url:
+        return _metadata(facts)
+    address = f"{public_url}{name.removeprefix('index.html')}"
+    facts |= {"og:url": address, "og:image": f"{public_url}{_PICTURE}"} | _OF_THE_PICTURE
+    return f'{_metadata(facts)}\n<link rel="canonical" href="{escape(address)}">'
+
+
+def _metadata(facts: dict[str, str]) -> str:
+    return "\n".join(
+        f'<meta {"property" if name.startswith("og:") else "name"}="{name}" '
+        f'content="{escape(content)}">'
+        for name, content in facts.items()
+    )
+
+
+def _html(html: str, page: str, about: str) -> str:
     """The page of the server with what an exported one needs besides."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     first = f'<link rel="preload" href="{page}.json" as="fetch" crossorigin>'
     waking = f'<p id="waking" role="status">{_WAKING}</p>'
     for mark, text in (
-        ("<head>", f"<head>\n{policy}\n{_MANIFEST}\n{first}"),
+        ("<head>", f"<head>\n{policy}\n{_MANIFEST}\n{about}\n{first}"),
         (
             '<body class="loading">',
             f'<body class="loading" data-page="{page}">\n{waking}',

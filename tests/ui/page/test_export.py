@@ -1,23 +1,20 @@
 """The page as files: the same game and the same agent in a browser without a server of ours."""
 
 import gzip
-import http.server
 import json
 import os
 import random
 import subprocess
 import sys
-import threading
 import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browser import opened, settled
+from hosting import hosted
 from page_views import DESKTOP, OVERLAPS, PHONE, TOO_SMALL, violations
 from paths import ROOT
 
@@ -38,23 +35,6 @@ from hackmatrix.ui.session.session import Session
 SECONDS = 240  # for Python to start, also where other tests take the processor
 MOVES = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight")
 PYODIDE = Path(os.environ.get("HACKMATRIX_PYODIDE", ROOT / "node_modules" / "pyodide"))
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@contextmanager
-def hosted(site: Path) -> Iterator[str]:
-    """The address of a folder at a web server that knows nothing of it."""
-    handler = partial(QuietHandler, directory=str(site.parent))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/{site.name}/"
-        server.shutdown()
-        thread.join()
 
 
 def watching(agent: str) -> Session:

@@ -95,6 +95,7 @@ def test_a_link_has_the_variations_and_is_forgotten_once_it_is_open(page: Any) -
     page.wait_for_function(
         "() => document.getElementById('problem').textContent.includes('copied')"
     )
+    assert "on this machine alone" in page.inner_text("#problem")
     link = page.evaluate("navigator.clipboard.readText()")
     page.click("#next-game")
     page.wait_for_function("() => hackmatrix.game.id !== '347'")

@@ -13,7 +13,7 @@ import { connect, drop } from "./link.js";
 import { suggestions } from "./panels.js";
 import { endFinishing, endReview, finishGames, review, showFutures } from "./report.js";
 import { fillRules } from "./rules.js";
-import { copyLink, messageOf, messageOfLink, saveFile, treeOf } from "./share.js";
+import { copyLink, messageOf, messageOfLink, saveFile, share, treeOf } from "./share.js";
 import { isWatched, store } from "./store.js";
 import { lineOf, showTime, unsure } from "./timeline.js";
 import { toSurprise } from "./surprises.js";
@@ -75,7 +75,7 @@ function wire() {
   on("to-now", toEndOfLine);
   on("again", () => newGame(""));
   on("last-turns", () => { pause(); showLastTurns(); });
-  on("share-end", async () => complain(await copyLink(store.game, lineOf(store.game), [strip(store.game.id, store.position.seen, store.look.stages), ghostStrip()].filter(Boolean).join("\n"))));
+  on("share-end", async () => complain(await share(store.game, lineOf(store.game), [strip(store.game.id, store.position.seen, store.look.stages), ghostStrip()].filter(Boolean).join("\n"))));
   on("compare", () => { pause(); showItsGame(); });
   on("daily", () => { shut("games"); newGame(today()); });
   on("puzzles", () => { shut("games"); pause(); openPuzzle(); });

@@ -2,6 +2,7 @@
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"; // of actions in links
 const LONGEST = 1800; // letters of a tree in a link
+const LOCAL = /^(localhost|.+\.localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\])$/; // hosts that only this machine reaches
 
 const actionsOf = (game, line) => line.slice(1).map((number) => game.nodes[number].action);
 
@@ -19,23 +20,49 @@ const replay = (seed, actions) => ({ format: "hackmatrix-replay", version: 1, se
 /** The replay of a line. */
 export const replayOf = (game, line) => replay(game.id, actionsOf(game, line));
 
-/** Copies a link to the step of the line, with words before it if given; returns what to say. */
-export async function copyLink(game, line, words = "") {
-  const address = new URL(location.href), letters = actionsOf(game, line).map((action) => LETTERS[action]);
+/** Copies a link to the step of the line; returns what to say. */
+export async function copyLink(game, line) {
+  const address = publicAddress(), { link, isWhole } = linkOf(game, line, address ?? location.href);
+  const what = isWhole ? "The link is" : "The link, which has no room for the variations, is";
+  return `${what} ${await isCopied(link.href) ? "copied" : showLink(link)}.${address ? "" : " It opens on this machine alone."}`;
+}
+
+/** Shares words, with a link to the step of the line if others reach this page: by the system's dialog, else as a copy. Returns what to say. */
+export async function share(game, line, words) {
+  const address = publicAddress(), link = address && linkOf(game, line, address).link;
+  if (navigator.share) {
+    try {
+      await navigator.share(link ? { text: words, url: link.href } : { text: words });
+      return "";
+    } catch (error) {
+      if (error.name === "AbortError") return ""; // somebody closed it
+    }
+  }
+  if (await isCopied(link ? `${words}\n${link.href}` : words)) return link ? "The result is copied, with a link." : "The result is copied, without a link: only this machine reaches this page.";
+  return link ? `The link is ${showLink(link)}.` : words;
+}
+
+/** The address at which others reach the page: its own, or the one that it was exported for; null if neither is known. */
+const publicAddress = () => LOCAL.test(location.hostname) ? document.querySelector("link[rel=canonical]")?.href ?? null : location.href;
+
+/** A link to the step of the line, and whether it has all variations. */
+function linkOf(game, line, address) {
+  const link = new URL(address), letters = actionsOf(game, line).map((action) => LETTERS[action]);
   const hasVariations = game.nodes.length > line.length, tree = hasVariations ? lettersOf(game) : "";
   const isWhole = tree.length <= LONGEST;
-  address.search = "";
-  address.hash = new URLSearchParams(hasVariations && isWhole
+  link.search = "";
+  link.hash = new URLSearchParams(hasVariations && isWhole
     ? { seed: game.id, tree, at: game.at }
     : { seed: game.id, line: letters.join(""), step: game.nodes[game.at].step });
-  const what = isWhole ? "The link is" : "The link, which has no room for the variations, is";
-  try {
-    await navigator.clipboard.writeText(words ? `${words}\n${address.href}` : address.href);
-    return `${what} copied.`;
-  } catch {
-    history.replaceState(null, "", address);
-    return `${what} in the address bar.`;
-  }
+  return { link, isWhole };
+}
+
+/** Whether the browser let the page copy. */
+const isCopied = (text) => Promise.resolve().then(() => navigator.clipboard.writeText(text)).then(() => true, () => false);
+
+function showLink(link) {
+  history.replaceState(null, "", location.pathname + link.hash);
+  return "in the address bar";
 }
 
 /** The tree in letters: a node follows the one before it, or after `-number.` that node. */

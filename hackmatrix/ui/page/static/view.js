@@ -144,7 +144,7 @@ export function actionAt(cell) {
 
 export function complain(text) {
   $("problem").textContent = text;
-  $("problem").hidden = false;
+  $("problem").hidden = !text;
   clearTimeout(complain.timer);
   if (store.position) complain.timer = setTimeout(() => { $("problem").hidden = true; }, 5000);
 }
