@@ -39,17 +39,53 @@ def test_a_workflow_runs_jobs_on_known_machines(workflow: Path) -> None:
         assert re.fullmatch(r"[\w-]+/[\w-]+@v\d[\d.]*", step.get("uses", "actions/x@v1"))
 
 
-def test_all_supported_pythons_are_checked() -> None:
-    jobs = read(ROOT / ".github" / "workflows" / "checks.yml")["jobs"]
+def jobs_of(name: str) -> dict[str, Any]:
+    jobs: dict[str, Any] = read(ROOT / ".github" / "workflows" / f"{name}.yml")["jobs"]
+    return jobs
+
+
+@pytest.mark.parametrize(
+    ("name", "job", "command"), [("checks", "quick", "make test"), ("nightly", "all", ".ci/run")]
+)
+def test_all_supported_pythons_are_checked(name: str, job: str, command: str) -> None:
+    about = jobs_of(name)[job]
     versions = [text.rsplit(" ", 1)[1] for text in PROJECT["classifiers"] if "Python :: 3" in text]
-    assert jobs["all"]["strategy"]["matrix"]["python"] == versions
-    assert jobs["all"]["steps"][-1]["run"] == ".ci/run"
+    assert about["strategy"]["matrix"]["python"] == versions
+    assert about["steps"][-1]["run"] == command
+
+
+def test_a_change_waits_for_checks_half_an_hour_at_most() -> None:
+    for workflow in WORKFLOWS:
+        if "pull_request" in read(workflow)[True]:
+            assert all(job["timeout-minutes"] <= 30 for job in read(workflow)["jobs"].values())
+    assert {"all", "core", "slow"} == set(jobs_of("nightly"))
+
+
+def test_a_tag_alone_publishes_without_a_password() -> None:
+    publish = jobs_of("wheels")["publish"]
+    assert publish["if"] == "startsWith(github.ref, 'refs/tags/v')"
+    assert publish["permissions"] == {"id-token": "write"}
+    assert set(publish["needs"]) == set(jobs_of("wheels")) - {"publish"}
+    assert "secrets." not in "".join(workflow.read_text() for workflow in WORKFLOWS)
+
+
+def test_what_is_deployed_is_untried_and_says_so() -> None:
+    for name in ("pages", "wheels"):
+        assert "Untried" in (ROOT / ".github" / "workflows" / f"{name}.yml").read_text()
+
+
+def test_updates_of_actions_and_packages_are_proposed() -> None:
+    about = read(ROOT / ".github" / "dependabot.yml")
+    assert {one["package-ecosystem"] for one in about["updates"]} == {"github-actions", "pip"}
 
 
 def test_what_workflows_run_is_there_and_can_be_run() -> None:
     commands = [step["run"] for workflow in WORKFLOWS for step in steps(workflow) if "run" in step]
-    ours = [command for command in commands if not command.startswith("pipx run ")]
-    assert ".ci/core" in ours
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M)
+    made = [command.split()[1] for command in commands if command.startswith("make ")]
+    assert {"test", "slow", "setup"} == {*made} <= {*targets}
+    ours = [command for command in commands if command.startswith(".ci/")]
+    assert {*ours} == {".ci/core", ".ci/run"}
     for command in ours:
         assert (ROOT / command).stat().st_mode & 0o111, command
         subprocess.run(["bash", "-n", ROOT / command], check=True)
@@ -58,11 +94,12 @@ def test_what_workflows_run_is_there_and_can_be_run() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("form", ["bug", "wish"])
+@pytest.mark.parametrize("form", ["bug", "enhancement"])
 def test_a_form_asks_questions(form: str) -> None:
     about = read(ROOT / ".github" / "ISSUE_TEMPLATE" / f"{form}.yml")
     assert about["name"]
     assert about["description"]
+    assert about["labels"] == [form]
     questions = [part for part in about["body"] if part["type"] == "textarea"]
     assert len({part["id"] for part in questions}) == len(about["body"])
     assert any(part.get("validations", {}).get("required") for part in questions)
@@ -87,6 +124,12 @@ def test_the_citation_is_of_this_version() -> None:
 def test_the_changelog_has_this_version() -> None:
     (ours, *_) = re.findall(r"^## \[([\d.]+)]", (ROOT / "CHANGELOG.md").read_text(), re.M)
     assert ours == PROJECT["version"]
+
+
+def test_the_classifier_fits_the_version() -> None:
+    """SemVer: before 1.0.0 anything may change."""
+    (status,) = re.findall(r"Development Status :: (\d)", "".join(PROJECT["classifiers"]))
+    assert (status == "4") == PROJECT["version"].startswith("0.")
 
 
 @pytest.mark.parametrize("document", [ROOT / "README.md", DOCS / "rules.md"], ids=str)
