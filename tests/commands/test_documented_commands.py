@@ -240,6 +240,7 @@ ROWS = [
         prints=r"minus the first +\S",
         writes=("runs/*/metrics.jsonl",),
     ),
+    Row(r"make play", 'FLAGS="--port 0 --no-open"', prints="<html", does="serves"),
     Row(
         r"make classic",
         'FLAGS="--num-seeds 2 --episodes 2 --configs tiny --output ."',
@@ -515,5 +516,5 @@ def on_free_ports(line: str) -> str:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
     line = re.sub(r"(?:10\.0\.0\.1|localhost):8476", f"localhost:{port}", line)
-    serves = row_of(line).does == "serves"
+    serves = row_of(line).does == "serves" and not line.startswith("make")
     return f"{line} --port 0" if serves else line
