@@ -22,10 +22,8 @@ play:  ## the game in your browser, from .venv or a small environment of its own
 	@if [ -e $(READY) ]; then $(BIN)/hackmatrix play $(FLAGS); else \
 	    $(MAKE) --no-print-directory $(PLAY)/.ready && $(PLAY)/bin/hackmatrix play $(FLAGS); fi
 
-# 36M steps are what fits, with set-up and evaluation, into six minutes of two slow cores.
 train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
-	$(BIN)/hackmatrix train --config fast --total-timesteps 36000000 --num-devices 2 \
-	    --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
+	$(BIN)/hackmatrix train --config quick --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
 	$(BIN)/hackmatrix evaluate random runs/$(RUN)
 	@echo "see it play: $(BIN)/hackmatrix watch runs/$(RUN)"
 
