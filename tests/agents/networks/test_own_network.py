@@ -84,7 +84,7 @@ NAMED = {
         "architecture was linear:make in the checkpoint and is mlp now"
     ),
     "train --env CartPole-v1 --init-from checkpoints/run/final_params.npz": (
-        "final_params.npz: was trained with --architecture linear:make"
+        f"final_params.json: its network is {ADD}"
     ),
     "evaluate checkpoints/run": f"final_params.json: its network is {ADD}",
     "evaluate checkpoints/run --architecture os:getcwd": f"final_params.json: its network is {ADD}",

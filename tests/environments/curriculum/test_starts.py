@@ -156,7 +156,7 @@ def test_starts_are_legal_and_both_engines_play_the_same_games_from_there(
 
 
 def test_only_hackmatrix_has_these_levels() -> None:
-    with pytest.raises(UserError, match="levels are starts of HackMatrix"):
+    with pytest.raises(UserError, match="--curriculum has levels of HackMatrix"):
         with_curriculum(make("CartPole-v1"), CURRICULUM)
 
 
