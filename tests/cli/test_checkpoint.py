@@ -247,7 +247,7 @@ def test_the_scripts_of_the_original_have_their_flags(run: Path, tmp_path: Path)
             assert "kernel" in load_params(new).params["params"]["Dense_0"]
         else:
             assert result.returncode == 2
-            assert result.stderr.startswith("convert_checkpoint.py: error: ")
+            assert result.stderr.startswith("hackmatrix checkpoint: error: ")
 
 
 def test_the_name_of_old_is_the_checkpoint_of_the_run(
