@@ -1,24 +1,18 @@
 """Games of an agent by its name, and the report on them; JAX is loaded for those that need it."""
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Collection
 
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import installed, need
 from hackmatrix.core.version import ENVIRONMENT_ID
-from hackmatrix.environments.hackmatrix.report_columns import report
-from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.game import native
-from hackmatrix.game.rules.actions import NUM_ACTIONS
-from hackmatrix.game.rules.rewards import UNIT
+from hackmatrix.research.evaluation.account_report import report_of_accounts
 from hackmatrix.research.evaluation.accounts import Account
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, played
-from hackmatrix.research.evaluation.report import Play, Report, report_on
+from hackmatrix.research.evaluation.report import Play, Report
 
 SLOWER = "JAX is not installed, so NumPy plays, slower: pip install 'hackmatrix[train]'"
 
@@ -77,34 +71,4 @@ def _accounts(agent: AgentName, games: Limits, forbidden: frozenset[int]) -> lis
     numbers = range(games.first, games.first + games.episodes)
     return played(
         [PlainGame(agent.name, games.seed, n, games.max_steps, forbidden) for n in numbers]
-    )
-
-
-def report_of_accounts(accounts: Sequence[Account], limits: Limits) -> Report:
-    """The report on games of HackMatrix, from their accounts alone."""
-    games = _as_played(accounts)
-    return report_on(report(games), games, limits, accounts)
-
-
-def _as_played(accounts: Sequence[Account]) -> PlayedGames:
-    """The games as the JAX engine would return them, without final observations."""
-
-    def array(value: Callable[[Account], Any], dtype: Any) -> Any:
-        return np.array([value(account) for account in accounts], dtype)
-
-    taken = [
-        np.bincount(np.frombuffer(a.actions, np.uint8), minlength=NUM_ACTIONS) for a in accounts
-    ]
-    return PlayedGames(
-        returns=array(lambda account: account.units * UNIT, np.float32),
-        lengths=array(lambda account: len(account.actions), np.int32),
-        actions=np.array(taken, np.int32),
-        terminated=array(lambda account: account.ending is not None, bool),
-        info={
-            "stage": array(lambda account: account.stages[-1].stage, np.int32),
-            "score": array(lambda account: account.score, np.int32),
-            "programs_owned": array(lambda account: account.programs, np.int32),
-            "won": array(lambda account: account.won, bool),
-        },
-        final_observation=None,
     )

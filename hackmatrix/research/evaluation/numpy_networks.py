@@ -15,7 +15,7 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.observations import observations_of
 from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
-from hackmatrix.research.evaluation.agents import report_of_accounts
+from hackmatrix.research.evaluation.account_report import report_of_accounts
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.lockstep_games import Positions, lockstep_accounts
 from hackmatrix.research.evaluation.report import Play, Report

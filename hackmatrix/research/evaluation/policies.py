@@ -16,7 +16,8 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.hackmatrix.observations import check_observation, observations_of
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.game.rules.actions import NUM_ACTIONS
-from hackmatrix.research.evaluation.agents import SLOWER, report_of_accounts
+from hackmatrix.research.evaluation.account_report import report_of_accounts
+from hackmatrix.research.evaluation.agents import SLOWER
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.lockstep_games import Positions, lockstep_accounts
 from hackmatrix.research.evaluation.numpy_networks import numpy_player

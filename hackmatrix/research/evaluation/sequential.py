@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.report import Column
-from hackmatrix.research.evaluation.agents import report_of_accounts
+from hackmatrix.research.evaluation.account_report import report_of_accounts
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import Play, Report
 from hackmatrix.research.evaluation.statistics import CONFIDENCE, Estimate, estimate

@@ -9,7 +9,8 @@ from benchmarks.coverage import EQUALS, misled
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.report import Breakdown, Column
-from hackmatrix.research.evaluation.agents import Play, report_of_accounts
+from hackmatrix.research.evaluation.account_report import report_of_accounts
+from hackmatrix.research.evaluation.agents import Play
 from hackmatrix.research.evaluation.contest import Contest, Entrant
 from hackmatrix.research.evaluation.jax_agents import jax_player
 from hackmatrix.research.evaluation.limits import Limits

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from hackmatrix.research.evaluation.account_report import report_of_accounts
 from hackmatrix.research.evaluation.accounts import Account, Entry, StageAccount
-from hackmatrix.research.evaluation.agents import report_of_accounts
 from hackmatrix.research.evaluation.contest import Contest, Entrant
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import Report
