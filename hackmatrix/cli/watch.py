@@ -9,6 +9,7 @@ from hackmatrix.agents.networks.architectures import OWN_NETWORK
 from hackmatrix.agents.roster.names import (
     AN_AGENT,
     MAX_SIMULATIONS,
+    PACKAGED,
     SHIPPED,
     AgentName,
     resolve,
@@ -83,6 +84,9 @@ def main(argv: list[str]) -> int:
         folder = options.checkpoint_dir
         agent = str(local_newest(folder) if is_address(folder) else newest_run((folder,)))
     named = resolve(agent, options.search, local)
+    is_file = named.params is not None and named.name not in PACKAGED and not is_address(agent)
+    if is_file and Path(named.name) != named.params:  # by another trainer's name
+        print(f"{named.name}: {named.params}", file=sys.stderr, flush=True)
     check_network(named, options.hidden_dim, options.num_layers)
     agents = cast(named, search_first=options.search is None)
     first = next(iter(agents.values()))

@@ -61,8 +61,8 @@ class EnvironmentConfig:
             )
         if self.multi_task and self.env != EnvironmentConfig.env:
             raise UserError(f"--env {self.env}: with --multi-task, --task-list names them all")
-        is_hackmatrix = environment_id(self.name) == ENVIRONMENT_ID
-        if self.curriculum is not None and not (is_hackmatrix or own_code(self.name)):
+        has_levels = self.curriculum is not None and not own_code(self.name)
+        if has_levels and environment_id(self.name) != ENVIRONMENT_ID:
             raise UserError(f"--curriculum has levels of HackMatrix, and --env is {self.name}")
         num_levels = 1 if self.curriculum is None else len(self.curriculum.levels)
         if self.curriculum_start_level > num_levels:

@@ -93,7 +93,7 @@ FORMAT: Edits = {
             "from hackmatrix.research.exchange.onnx_file",
             "from hackmatrix.research.exchange.json_file import read_json, write_json\n",
         ),
-        ('    ".pkl": Format(', '    ".json5": Format(read_json, write_json),\n'),
+        ("    **dict.fromkeys(PICKLES", '    ".json5": Format(read_json, write_json),\n'),
     ],
 }
 NETWORK: Edits = {

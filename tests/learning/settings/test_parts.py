@@ -14,7 +14,12 @@ LEVELS = [{"advance": {"win_rate": 0.5}}, {}]
 BASE = TrainConfig.of(curriculum=Curriculum.of(LEVELS), init_from=Path("a.npz"), ent_coef=0.01)
 OTHER: dict[str, dict[str, Any]] = {
     "curriculum": {"curriculum": Curriculum.of([*LEVELS[:1], {"credits": 3}])},
-    "multi_task": {"multi_task": True, "task_list": TaskList.of(["CartPole-v1", "Acrobot-v1"])},
+    "env": {"env": "other:make"},
+    "multi_task": {
+        "multi_task": True,
+        "task_list": TaskList.of(["CartPole-v1", "Acrobot-v1"]),
+        "curriculum": None,
+    },
     "value": {"value": "chance", "reward": "win", "normalize_rewards": False},
 }
 OTHER["task_list"] = OTHER["multi_task"]
