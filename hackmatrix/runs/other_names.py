@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.runs.checkpoints import FACTS, FOLDER, Checkpoint, checkpoints_of
+from hackmatrix.runs.checkpoints import FOLDER, Checkpoint, checkpoints_of
 from hackmatrix.runs.folder import CONFIG
 from hackmatrix.runs.names import is_checkpoint_name, update_of_name
 from hackmatrix.runs.params import agent_folders, newest_params, numbered_params
@@ -57,7 +57,7 @@ def params_of_name(path: Path) -> Path:
     Raises:
         UserError: it names params or a checkpoint that a run does not have.
     """
-    if path.parent.name == FOLDER and (path / FACTS).is_file():
+    if path.parent.name == FOLDER and path.name.isdecimal():
         beside = path.parent.parent / f"params_{path.name}.npz"
         return beside if beside.is_file() else path
     params_name = _PARAMS.fullmatch(path.name)
