@@ -160,7 +160,6 @@ def test_settings_are_listed_and_resolved(places: Places, here: Path) -> None:
     [
         ("train", "train"),
         ("train --env CartPole-v1", "train"),
-        ("evaluate", "train"),
         ("evaluate shipped@2", "train"),
         ("evaluate random --env CartPole-v1", "train"),
         ("analyse position.txt shipped", "train"),
