@@ -75,41 +75,44 @@ void check_games(nb::object states, nb::object positions, int threads) {
     for_each_checked(STATE, games, threads, check, [](size_t) {});
 }
 
-void tactical_games(nb::object records, nb::object numbers, int threads) {
+// Works on each record: what a game's `observe` wrote, or bytes from outside.
+template <class Work>
+void for_each_record(nb::object records, int threads, Work work) {
     size_t games = nb::len(records);
     auto* record = rows<const uint8_t, RECORD_SIZE>(records, games);
-    auto* to = reinterpret_cast<Tactical*>(rows<int8_t, TACTICAL_SIZE>(numbers, games));
     auto check = [=](size_t i) { return record_fault(record + i * RECORD_SIZE); };
     for_each_checked(OBSERVATION, games, threads, check,
-                   [=](size_t i) { to[i] = tactical_numbers(record + i * RECORD_SIZE); });
+                     [=](size_t i) { work(record + i * RECORD_SIZE, i); });
 }
 
-void features_of(nb::object records, nb::object made, bool full, int threads) {
-    size_t games = nb::len(records);
-    auto* record = rows<const uint8_t, RECORD_SIZE>(records, games);
-    int size = full ? FULL_SIZE : CLASSIC_SIZE;
-    float* to = full ? rows<float, FULL_SIZE>(made, games) : rows<float, CLASSIC_SIZE>(made, games);
-    auto check = [=](size_t i) { return record_fault(record + i * RECORD_SIZE); };
-    for_each_checked(OBSERVATION, games, threads, check,
-                   [=](size_t i) { features(record + i * RECORD_SIZE, full, to + i * size); });
+void tactical_games(nb::object records, nb::object numbers, int threads) {
+    auto* to = rows<int8_t, TACTICAL_SIZE>(numbers, nb::len(records));
+    for_each_record(records, threads, [=](const uint8_t* record, size_t i) {
+        reinterpret_cast<Tactical*>(to)[i] = tactical_numbers(record);
+    });
+}
+
+void features_of(nb::object records, nb::object values, bool full, int threads) {
+    size_t games = nb::len(records), size = full ? FULL_SIZE : CLASSIC_SIZE;
+    float* to = full ? rows<float, FULL_SIZE>(values, games) : rows<float, CLASSIC_SIZE>(values, games);
+    for_each_record(records, threads, [=](const uint8_t* record, size_t i) {
+        features(record, full, to + i * size);
+    });
 }
 
 void scripted_actions(nb::object records, nb::object weights, uint32_t forbidden,
                       nb::object actions, int threads) {
-    size_t games = nb::len(records);
-    auto* record = rows<const uint8_t, RECORD_SIZE>(records, games);
     auto* w = reinterpret_cast<const scripted::Weights*>(
         rows<const double>(weights, scripted::NUM_WEIGHTS));
-    int32_t* to = rows<int32_t>(actions, games);
-    nb::gil_scoped_release released;
-    for_each_game(games, threads, [=](size_t i) {
-        to[i] = scripted::choose(record + i * RECORD_SIZE, *w, forbidden);
+    int32_t* to = rows<int32_t>(actions, nb::len(records));
+    for_each_record(records, threads, [=](const uint8_t* record, size_t i) {
+        to[i] = scripted::choose(record, *w, forbidden);
     });
 }
 
 void step_of(nb::object states, nb::object saved, nb::object returns, nb::object lengths,
-             nb::object held, nb::object actions, int max_episode_steps, bool auto_reset, bool progress, int threads,
-             nb::args results) {
+             nb::object held, nb::object actions, int max_episode_steps, bool auto_reset,
+             bool progress, int threads, nb::args results) {
     if (results.size() != 14) throw nb::type_error("step needs 14 arrays for its results");
     size_t games = nb::len(states);
     Games played{structs<State>(states, games), structs<SavedPositions>(saved, games),

@@ -163,10 +163,10 @@ def test_agents_that_think_long_are_asked_while_the_game_goes_on(page: Any) -> N
     page.wait_for_function("() => hackmatrix.game.at === 1")
     assert page.inner_text("#others") == ""
     assert page.inner_text("#ask-others") == "Ask all"
-    page.evaluate("() => { WebSocket.prototype.send = window.sends; }")
     page.click("#ask-others")
     page.click("#ask-others")
     assert page.inner_text("#ask-others") == "Ask all"
+    page.evaluate("() => { WebSocket.prototype.send = window.sends; }")
 
 
 def test_nothing_keeps_anybody_out(page: Any) -> None:
