@@ -22,6 +22,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 ROOT = Path(__file__).parent
 SOURCES = ROOT / "hackmatrix" / "game" / "native"
+RULES = ROOT / "hackmatrix" / "game" / "rules"
 OBJECTS = ROOT / "build" / "native"
 MODULE = SOURCES / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
 
@@ -67,7 +68,8 @@ def without_relative_links(text: str, repository: str, version: str) -> str:
 
 def built() -> bool:
     """Whether the module is there and newer than its sources, now or after building it."""
-    newest = max(path.stat().st_mtime for path in (Path(__file__), *SOURCES.glob("*.?pp")))
+    sources = (*SOURCES.glob("*.?pp"), SOURCES / "constants.py", *RULES.glob("*.py"))
+    newest = max(path.stat().st_mtime for path in (Path(__file__), *sources))
     if MODULE.exists() and MODULE.stat().st_mtime > newest:
         return True
     MODULE.unlink(missing_ok=True)
@@ -83,8 +85,12 @@ def build(compiler: list[str]) -> bool:
     """Compiles all parts at once and links them; returns whether it worked."""
     import nanobind
 
+    sys.path.insert(0, str(ROOT))
+    from hackmatrix.game.native import constants
+
+    constants.write(OBJECTS)
     nano, python = Path(nanobind.include_dir()).parent, sysconfig.get_path("include")
-    includes = [nano / "include", nano / "ext" / "robin_map" / "include", python]
+    includes = [OBJECTS, nano / "include", nano / "ext" / "robin_map" / "include", python]
     parts = [SOURCES / "numpy.cpp", nano / "src" / "nb_combined.cpp"]
     flags = [*FLAGS, *BASELINE]
     if xla := xla_headers():
@@ -92,7 +98,7 @@ def build(compiler: list[str]) -> bool:
         parts.append(SOURCES / "xla.cpp")
         flags.append("-DWITH_XLA")
     flags += [f"-isystem{folder}" for folder in includes]
-    OBJECTS.mkdir(parents=True, exist_ok=True)
+    flags.append(f'-DSOURCE_DIGEST="{constants.source_digest()}"')
     objects = [OBJECTS / f"{part.stem}{sys.implementation.cache_tag}.o" for part in parts]
     compiling = [
         subprocess.Popen([*compiler, *flags, "-c", part, "-o", to])

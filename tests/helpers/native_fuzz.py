@@ -14,6 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from hackmatrix.game.native import constants
+
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "tests/game/native/fuzz.cpp"
 ENGINE = REPOSITORY / "hackmatrix/game/native"
@@ -43,7 +45,9 @@ def missing(folder: Path) -> str | None:
 def build(folder: Path) -> Path:
     """Compiles the target into a folder; the compiler's errors go to stderr."""
     program = folder / "fuzz"
-    command = [*(_compiler() or []), *FLAGS, f"-I{ENGINE}", str(SOURCE), "-o", str(program)]
+    constants.write(folder)
+    includes = [f"-I{ENGINE}", f"-I{folder}"]
+    command = [*(_compiler() or []), *FLAGS, *includes, str(SOURCE), "-o", str(program)]
     subprocess.run(command, check=True)
     return program
 

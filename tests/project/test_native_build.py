@@ -17,6 +17,7 @@ CHECK = "from hackmatrix.game import native; print(native.available)"
 def checkout(tmp_path: Path) -> Path:
     """The files that the build needs, without what was built."""
     shutil.copytree(ROOT / NATIVE, tmp_path / NATIVE, ignore=shutil.ignore_patterns("*.so"))
+    shutil.copytree(ROOT / "hackmatrix/game/rules", tmp_path / "hackmatrix/game/rules")
     (tmp_path / "hackmatrix/__init__.py").touch()
     (tmp_path / "hackmatrix/game/__init__.py").touch()
     shutil.copy(ROOT / "hatch_build.py", tmp_path)

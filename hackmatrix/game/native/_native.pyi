@@ -4,7 +4,7 @@ import numpy as np
 
 STATE_SIZE: int
 SAVED_SIZE: int
-RULES: dict[str, Any]  # the constants of `rules.hpp` by name
+SOURCE_DIGEST: str  # `constants.source_digest` when it was built
 XLA_HANDLERS: dict[str, Any]  # custom calls by name; missing where it was built without JAX
 
 _Array = np.ndarray[Any, Any]

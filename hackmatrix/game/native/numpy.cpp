@@ -140,56 +140,12 @@ void step_of(nb::object states, nb::object saved, nb::object returns, nb::object
     step_games(played, action, games, threads, settings, to);
 }
 
-nb::object plain(double number) { return nb::float_(number); }
-nb::object plain(int number) { return nb::int_(number); }
-nb::object plain(Program program) {
-    return nb::make_tuple(program.credits, program.energy, program.spawn);
-}
-template <class Value, size_t LENGTH>
-nb::object plain(const Value (&values)[LENGTH]) {
-    nb::list made;
-    for (auto& value : values) made.append(plain(value));
-    return made;
-}
-
-// The constants of `rules.hpp`, for the test that compares them with `hackmatrix/game/rules`.
-nb::dict rules() {
-    nb::dict made;
-#define ADD(name) made[#name] = plain(name);
-#define ADD4(a, b, c, d) ADD(a) ADD(b) ADD(c) ADD(d)
-    ADD4(SIZE, CELLS, CORNERS, LIMIT)
-    ADD(MAX_RESOURCE) ADD(MAX_SPAWN) ADD(MAX_DISABLED)
-    ADD4(NUM_DIRECTIONS, ROWS, COLS, EXIT)
-    ADD4(ENEMY_TYPES, MAX_ENEMIES, ENEMY_HP, STEPS_PER_TURN)
-    ADD4(SIPHON, FIRST_PROGRAM, NUM_ACTIONS, PROGRAMS)
-    ADD4(MAX_SAVED_STATES, EXCH_ENERGY, DELAY_TURNS, MAX_ATK_USES)
-    ADD4(HACK, WARP_TARGET, CRYPTOG, MOST_STEPS)
-    ADD4(LAST_STAGE, PLAYER_HP, FIRST_INTERVAL, STAGE_INTERVAL)
-    ADD4(MIN_INTERVAL, SIPHON_DELAY, MIN_BLOCKS, MAX_BLOCKS)
-    ADD4(MAX_POINTS, LAYOUT_TRIES, QUESTION_CHANCES, AMOUNT_CHANCES)
-    ADD4(START_BONUSES, SCHEDULED_SPAWN, FIRST_PENDING_SPAWN, FIRST_STAGE_SPAWN)
-    ADD4(LAYOUT_STRIDE, UNIT, NUM_PARTS, STAGE_COMPLETION)
-    ADD4(DEATH, STEP_PENALTY, SCORE_GAIN, KILL)
-    ADD4(DATA_SIPHON_GAIN, DISTANCE, VICTORY, VICTORY_SCORE)
-    ADD4(RESOURCE_GAIN, RESOURCE_HOLDING, DAMAGE, HP_RECOVERY)
-    ADD4(SIPHON_QUALITY, PROGRAM_WASTE, SIPHON_DEATH, STAGE_PAID)
-    ADD4(WIN_PAID, DEATH_COST, HP_WORTH, SIPHON_WORTH)
-    ADD4(RESOURCE_WORTH, MAX_SIPHONS, HOARD, MAX_TURNS)
-    ADD4(MAX_SEEN, MAX_DISTANCE, NUMBERS, RECORD_SIZE)
-    ADD4(FAR, MAX_HITS, MAX_COUNT, MAX_SPAWNS)
-    ADD4(RINGS, LARGEST_WORTH, NO_WORTH, HOARDS)
-    ADD4(WINDOW, STRIKES, CREDIT_WORTH, ENERGY_WORTH)
-    ADD4(SPAWN_WORTH, STEP_WORTH, QUESTION_WORTH, PROGRAM_WORTH)
-    ADD(TACTICAL_SIZE)
-    return made;
-}
-
 }  // namespace
 
 NB_MODULE(_native, module) {
     module.attr("STATE_SIZE") = sizeof(State);
     module.attr("SAVED_SIZE") = sizeof(SavedPositions);
-    module.attr("RULES") = rules();
+    module.attr("SOURCE_DIGEST") = SOURCE_DIGEST;
 #ifdef WITH_XLA
     nb::dict handlers;
     for (auto [name, handler] : xla_handlers()) handlers[name] = nb::capsule(handler);

@@ -4,13 +4,6 @@
 
 namespace hackmatrix {
 
-struct NumberAt {  // bytes after the planes
-    enum {
-        cell, hp, stage, flags, atk_uses, saved, credits, energy = 8, siphons = 10, attack = 12,
-        score = 14, turn = 16, next_task = 18, interval = 20, pending = 22, owned = 24
-    };
-};
-
 // A compact record, read.
 struct Record {
     const uint8_t* bytes;

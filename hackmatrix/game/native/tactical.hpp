@@ -6,46 +6,8 @@
 
 namespace hackmatrix {
 
-constexpr int FAR = 12, MAX_HITS = 4, MAX_COUNT = 8, MAX_SPAWNS = 15, RINGS = 6;
-constexpr int LARGEST_WORTH = 127, NO_WORTH = -999;
-constexpr int HOARDS[] = {1, 2, 3, 4, 5, 8, 12, 20};
-constexpr int WINDOW[][2] = {{1, 0}, {-1, 0}, {0, -1}, {0, 1}, {2, 0},  {-2, 0},
-                             {0, -2}, {0, 2}, {1, 1},  {1, -1}, {-1, 1}, {-1, -1}};
-constexpr int STRIKES[] = {PUSH, PULL, CRASH, DEBUG, ROW, COL, D_BOM, ANTI_V, HACK};
-constexpr int CREDIT_WORTH = 7, ENERGY_WORTH = 8, SPAWN_WORTH = -13, STEP_WORTH = -5;
-constexpr int QUESTION_WORTH = -30;
-constexpr int PROGRAM_WORTH[NUM_PROGRAMS] = {90, 14, 62, 14, 14, 14, 14, 67, 63, 25, 63, 32,
-                                             14, 14, 98, 39, 71, 14, 48, 14, 14, 77, 28};
 constexpr int NEAR = std::size(WINDOW), NUM_STRIKES = std::size(STRIKES);
-
-// The integers of `rules.tactical.GROUPS`, by group.
-struct Tactical {
-    using Directions = int8_t[NUM_DIRECTIONS];
-    using Programs = int8_t[NUM_PROGRAMS];
-    using Strikes = int8_t[NUM_STRIKES];
-    using Window = int8_t[NEAR];
-    Directions go_valid, go_walks, go_transmission, go_kills, go_stuns;
-    Directions go_virus, go_daemon, go_glitch, go_cryptog;
-    Directions go_target_hp, go_target_near, go_target_acts, go_hits, go_hit, go_lethal;
-    Directions go_safe_cells, go_open, go_lines, go_exit, go_siphon;
-    Directions go_to_exit, go_to_siphon, go_to_best;
-    int8_t stay_hits, fewest_hits;
-    Programs owned, ready, affordable;
-    Strikes struck, killed, hits_after, fewest_after;
-    Programs program_near;
-    Window cell_blocked, cell_virus, cell_daemon, cell_glitch, cell_cryptog;
-    Window cell_stunned, cell_hp, cell_transmission, cell_hits, cell_reached;
-    int8_t here_credits, here_energy, here_spawns, here_questions, here_programs, here_worth;
-    int8_t best_worth, best_distance, best_here, credits_left, energy_left;
-    int8_t siphons_left, siphon_distance, exit_distance;
-    int8_t enemies[ENEMY_TYPES], stunned, hidden, transmissions, empty_of_pieces;
-    int8_t walkers_at[RINGS], viruses_at[RINGS];
-    int8_t hp[PLAYER_HP], siphons[3], attack[3], credits, energy;
-    int8_t has_credits[std::size(HOARDS)], has_energy[std::size(HOARDS)], stage[LAST_STAGE];
-    int8_t turn, until_task, interval, pending, saved, atk_uses, flags[3], line[2 * SIZE];
-};
-
-constexpr int TACTICAL_SIZE = sizeof(Tactical);
+static_assert(sizeof(Tactical) == TACTICAL_SIZE);
 
 // The pieces before the enemy turn, as they are or after an action.
 struct Board {

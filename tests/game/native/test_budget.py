@@ -6,9 +6,9 @@ from pathlib import Path
 from hackmatrix.game import native
 
 FOLDER = Path(native.__file__).parent
-GAME = 1_400  # its rules
-FACES = 870  # batches for NumPy and XLA, and to and from the JAX engine
-LAYOUTS = 570  # of features
+GAME = 1_320  # its rules
+FACES = 840  # batches for NumPy and XLA, and to and from the JAX engine
+LAYOUTS = 530  # of features
 IMAGINED = 200  # games made up from what the player sees
 LEGALITY = 150  # what comes from outside
 PLAYER = 550  # the scripted one

@@ -27,7 +27,6 @@ NATIVE_FILES = {
     "jax_state": "to and from the words of the JAX engine",
     "legality": "of the engine's `saving.py`: what comes as bytes or words",
     "record": "reads what `observation.hpp` makes",
-    "rules": "of `rules/`: the numbers",
     "scripted": "of `agents/scripted/`: the scripted player, a hundred times as fast",
     "tactical": "of `foresight/`: the layout `tactical`",
     "xla": "the handlers that `xla.cpp` gives to the module",
