@@ -8,6 +8,7 @@ TARGETS := .venv-targets
 READY := .venv/.ready
 LOCK := uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
     --no-header --no-emit-index-url --no-emit-find-links
+DEVICES := $(if $(shell command -v nvidia-smi),,--num-devices 2)
 RUN := make-train-$(shell date +%Y%m%d-%H%M%S)
 
 # The suite starts a hundred processes: each would compile all of Python's modules that it imports.
@@ -22,8 +23,9 @@ play:  ## the game in your browser, from .venv or a small environment of its own
 	@if [ -e $(READY) ]; then $(BIN)/hackmatrix play $(FLAGS); else \
 	    $(MAKE) --no-print-directory $(PLAY)/.ready && $(PLAY)/bin/hackmatrix play $(FLAGS); fi
 
-train: $(READY)  ## train an agent for a few minutes and evaluate it beside random play
-	$(BIN)/hackmatrix train --config quick --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
+train: $(READY)  ## train an agent for five minutes and evaluate it beside random play
+	$(BIN)/hackmatrix train --config fast --total-timesteps 36_000_000 $(DEVICES) \
+	    --run-name $(RUN) --checkpoint-dir runs $(FLAGS)
 	$(BIN)/hackmatrix evaluate random runs/$(RUN)
 	@echo "see it play: $(BIN)/hackmatrix watch runs/$(RUN)"
 

@@ -4,7 +4,10 @@ Code imports them where it needs them. The command line turns the error of a mis
 line; `need` raises it before something is begun that could not be finished.
 """
 
+import shlex
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
+from pathlib import Path
 
 from hackmatrix.core.errors import UserError
 
@@ -42,7 +45,16 @@ def missing(module: str | None) -> str | None:
     if extra is None:
         return None
     name = _NAMES.get(top, top)
-    return f"needs {name}: pip install 'hackmatrix[{extra}]'{_NOTES.get(extra, '')}"
+    return f"needs {name}: {install_command(extra)}{_NOTES.get(extra, '')}"
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra, also in a clone that was never installed itself."""
+    try:
+        distribution("hackmatrix")
+    except PackageNotFoundError:
+        return f"pip install {shlex.quote(f'{Path(__file__).parents[2]}[{extra}]')}"
+    return f"pip install 'hackmatrix[{extra}]'"
 
 
 def installed(*modules: str) -> bool:

@@ -14,6 +14,9 @@ from hackmatrix.environments.seen_games import SeenGames
 
 Array = jax.Array
 
+# Mean returns that count as solved, as Gymnasium registers them.
+_REWARD_THRESHOLDS = {"CartPole-v1": 475.0, "MountainCar-v0": -110.0, "Acrobot-v1": -100.0}
+
 # Fields of a state of gymnax by an observation.
 _STATE_OF: dict[str, Callable[[Array], dict[str, Array]]] = {
     "CartPole-v1": lambda x: {"x": x[0], "x_dot": x[1], "theta": x[2], "theta_dot": x[3]},
@@ -52,6 +55,10 @@ class ClassicControl:
         self.id = name
         self._env, params = gymnax.make(name)
         self.max_episode_steps: int = max_episode_steps or params.max_steps_in_episode
+        solved = _REWARD_THRESHOLDS[name]
+        # A reward of 1 for each step: as close to a limit of the user's own.
+        share = self.max_episode_steps / params.max_steps_in_episode if solved > 0 else 1
+        self.reward_threshold = solved * min(1, share)
         self._params = params.replace(max_steps_in_episode=self.max_episode_steps)
         self.num_actions: int = self._env.num_actions
         self.action_space = Discrete(self.num_actions)

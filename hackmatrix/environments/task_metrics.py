@@ -3,6 +3,7 @@
 All are ratios over the task's own games. Imports no JAX.
 """
 
+import math
 from collections.abc import Sequence
 
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
@@ -10,8 +11,13 @@ from hackmatrix.environments.interface.metric import Metric, Over, Shown
 _OF_A_PART = (Over.STEPS, Over.EPISODES, Over.CHANCES)  # can be of one task's games; HIGHEST not
 
 
-def metrics_of_task(task: str) -> tuple[Metric, ...]:
-    """The metrics that every task has; the first two are measured, return and length."""
+def metrics_of_task(task: str, reward_threshold: float = math.inf) -> tuple[Metric, ...]:
+    """The metrics that every task has; the first two are measured, return and length.
+
+    Args:
+        task: its name.
+        reward_threshold: of its environment, `OptionalMembers.reward_threshold`.
+    """
     a_return, a_length = f"sum of the rewards of a game of {task}", f"actions of a game of {task}"
     return (
         Metric(
@@ -20,6 +26,7 @@ def metrics_of_task(task: str) -> tuple[Metric, ...]:
             a_return,
             shown=Shown("RETURN BY TASK", task, ",.2f", in_summary=True),
             judged=True,
+            enough=reward_threshold,
         ),
         Metric(f"task/{task}/mean_length", Over.CHANCES, a_length),
         Metric(f"eval/task/{task}/mean_return", Over.EVALUATION, a_return),

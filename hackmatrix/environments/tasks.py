@@ -86,7 +86,10 @@ class MultiTask:
         self.metrics = tuple(
             metric
             for name, members in zip(self.tasks, self._members, strict=True)
-            for metric in (*metrics_of_task(name), *further_metrics(members.metrics, name))
+            for metric in (
+                *metrics_of_task(name, members.reward_threshold),
+                *further_metrics(members.metrics, name),
+            )
         )
 
     @cached_property

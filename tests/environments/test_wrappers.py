@@ -262,7 +262,7 @@ class TimeLimit(Wrapper):
 
 
 def test_a_wrapper_that_truncates_bootstraps_from_the_final_observation() -> None:
-    env = TimeLimit(hackmatrix.make(engine="jax", layout="tactical"))
+    env = TimeLimit(hackmatrix.make(layout="tactical"))
     check_environment(env)
     config = PPOConfig(num_envs=4, num_steps=6)
     trainer = Trainer(env, config, NetworkConfig(hidden_dim=8, num_layers=1))

@@ -259,11 +259,15 @@ def test_without_wandb_one_line_says_how_to_get_it(
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_without_a_login_one_line_says_how_to_do_it(tmp_path: Path) -> None:
+def test_without_a_login_one_line_says_once_how_to_do_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert track(tmp_path / "run", rows_of(1)) == [
         "W&B: not logged in: `wandb login`, or an API key in WANDB_API_KEY, does it; "
-        "--no-wandb leaves out this line"
+        "said once on this machine"
     ]
+    assert track(tmp_path / "run", rows_of(1)) == []
     assert list((tmp_path / "run").iterdir()) == []
 
 
@@ -329,7 +333,10 @@ def output_of(arguments: list[str]) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_on_a_terminal_nobody_is_asked_for_anything(tmp_path: Path) -> None:
+def test_on_a_terminal_nobody_is_asked_for_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     ours, theirs = pty.openpty()
     process = subprocess.Popen(command(tmp_path, 60), stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
@@ -342,7 +349,7 @@ def test_on_a_terminal_nobody_is_asked_for_anything(tmp_path: Path) -> None:
     assert process.wait(60) == 0
     assert shown.decode().splitlines() == [
         "W&B: not logged in: `wandb login`, or an API key in WANDB_API_KEY, does it; "
-        "--no-wandb leaves out this line"
+        "said once on this machine"
     ]
 
 

@@ -1,5 +1,6 @@
 """The interface of environments for the learner and the evaluation."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -118,6 +119,7 @@ class OptionalMembers(NamedTuple):
     id: str = ""  # the name with its version; the name of its class if it lacks one
     # 0: no fixed limit; None: it never truncates, and no final value is computed.
     max_episode_steps: int | None = 0
+    reward_threshold: float = math.inf  # a mean return that counts as solved, as in Gymnasium
     observation_space: Any = None  # a `Space`, as is that of the actions
     action_space: Any = None
 

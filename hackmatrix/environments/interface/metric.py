@@ -1,5 +1,6 @@
 """The type of a metric: its name, what it averages over, its healthy range. Imports no JAX."""
 
+import math
 from enum import Enum
 from typing import NamedTuple
 
@@ -61,3 +62,4 @@ class Metric(NamedTuple):
     limits: tuple[Limit, ...] = ()  # from the mildest to the worst
     shown: Shown | None = None
     judged: bool = False  # whether alarms tell that it no longer rises
+    enough: float = math.inf  # a return from which on it need not rise

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 
 from hackmatrix.core.errors import UserError
+from hackmatrix.core.extras import install_command
 
 
 @contextlib.contextmanager
@@ -14,6 +15,6 @@ def packages() -> Iterator[None]:
     except ModuleNotFoundError as error:
         package = (error.name or "a package").partition(".")[0]
         raise UserError(
-            f"{package} is not installed: pip install 'hackmatrix[sb3]' brings it "
+            f"{package} is not installed: {install_command('sb3')} brings it "
             "(before it, `pip install torch==2.13.0` where there is only a CPU)"
         ) from error

@@ -28,8 +28,13 @@ Measures = dict[str, Any]  # float32[2] by name, of some metrics
 def metrics_of(env: Environment, algorithm: Algorithm) -> tuple[Metric, ...]:
     """The metrics of a run: the learner's that the algorithm measures, then the environment's."""
     measured = {"train/reward_scale", *(f"train/{name}" for name in algorithm.SCALARS)}
-    learners = (m for m in LEARNER_METRICS if m.over is not Over.UPDATES or m.name in measured)
-    return (*learners, *algorithm.METRICS, *optional_members(env).metrics)
+    members = optional_members(env)
+    learners = (
+        metric._replace(enough=members.reward_threshold) if metric.judged else metric
+        for metric in LEARNER_METRICS
+        if metric.over is not Over.UPDATES or metric.name in measured
+    )
+    return (*learners, *algorithm.METRICS, *members.metrics)
 
 
 def zero_sums(metrics: Sequence[Metric]) -> Array:

@@ -66,8 +66,8 @@ NOT_FINITE = Rule(
 RETURN_FLAT = Rule(
     "return_flat",
     Severity.WARNING,
-    f"`{RETURN}` (or that of a task) gained no more than its standard error in {WINDOW} rows, and "
-    "stays within noise",
+    f"`{RETURN}` (or that of a task) gained no more than its standard error in {WINDOW} rows, "
+    "stays within noise, and is below the environment's `reward_threshold`, if it has one",
     "learning has stopped, or is done; if entropy is low, start afresh with a higher --ent-coef; "
     "if approx_kl is below 0.01, try a higher --lr",
 )
@@ -127,6 +127,7 @@ class Health:
         self._metrics = metrics
         self._told: set[str] = set()
         self._returns = {name: deque[float](maxlen=WINDOW) for name in _judged(metrics)}
+        self._enough = {metric.name: metric.enough for metric in metrics}
         self._speeds: list[float] = []
         self._slow_rows = 0
         self._unlearned_rows = 0
@@ -148,7 +149,7 @@ class Health:
             if name in finite:
                 returns.append(finite[name])
                 if len(returns) == WINDOW:
-                    findings += trend(list(returns), name)
+                    findings += trend(list(returns), name, self._enough[name])
         if {DIVERGENCE, INFORMATION} <= finite.keys():
             findings += self._search(finite[DIVERGENCE], finite[INFORMATION])
         if SPEED in finite:
@@ -254,8 +255,12 @@ def _judged(metrics: Sequence[Metric]) -> list[str]:
     return [name for name in names if name != RETURN] or names
 
 
-def trend(returns: Sequence[float], name: str = RETURN) -> Iterator[Finding]:
+def trend(
+    returns: Sequence[float], name: str = RETURN, enough: float = math.inf
+) -> Iterator[Finding]:
     """Judges a window of returns: yields nothing, `RETURN_FLAT` or `RETURN_OSCILLATING`.
+
+    A mean of `enough` need not rise: it is judged no further.
 
     The noise of a row is estimated from the differences of successive rows, `mean((b - a)^2) / 2`,
     to which a slow movement adds almost nothing (von Neumann, 1941). The return rises if the mean
@@ -263,6 +268,8 @@ def trend(returns: Sequence[float], name: str = RETURN) -> Iterator[Finding]:
     If not, the variance of the window tells the two cases apart: noise alone gives the variance of
     the noise; swings over ten rows and more, or a fall, give a multiple of it.
     """
+    if fmean(returns) >= enough:
+        return
     half = len(returns) // 2
     gain = fmean(returns[half:]) - fmean(returns[:half])
     noise = fmean((b - a) ** 2 for a, b in pairwise(returns)) / 2

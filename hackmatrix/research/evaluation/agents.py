@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from hackmatrix.agents.roster.names import AgentName
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.extras import installed, need
+from hackmatrix.core.extras import install_command, installed, need
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.registry import environment_id
 from hackmatrix.game import native
@@ -14,7 +14,7 @@ from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, played
 from hackmatrix.research.evaluation.report import Play, Report
 
-SLOWER = "JAX is not installed, so NumPy plays, slower: pip install 'hackmatrix[train]'"
+SLOWER = f"JAX is not installed, so NumPy plays, slower: {install_command('train')}"
 
 
 def agent_player(
@@ -64,10 +64,14 @@ def _by_rule(agent: AgentName, limits: Limits) -> Play:
 
 
 def _accounts(agent: AgentName, games: Limits, forbidden: frozenset[int]) -> list[Account]:
-    if agent.name == "scripted" and native.available:
-        from hackmatrix.research.evaluation.native_scripted import scripted_accounts
+    if native.available and agent.name in ("scripted", "random"):
+        from hackmatrix.research.evaluation.native_built_in import (
+            random_accounts,
+            scripted_accounts,
+        )
 
-        return scripted_accounts(games, forbidden)
+        play = scripted_accounts if agent.name == "scripted" else random_accounts
+        return play(games, forbidden)
     numbers = range(games.first, games.first + games.episodes)
     return played(
         [PlainGame(agent.name, games.seed, n, games.max_steps, forbidden) for n in numbers]

@@ -77,7 +77,11 @@ def _play(game: PlainGame) -> Account:
 
 
 def on_all_cores(
-    function: Callable[[_Job], _Result], jobs: Sequence[_Job], *, unit: str | None = None
+    function: Callable[[_Job], _Result],
+    jobs: Sequence[_Job],
+    *,
+    unit: str | None = None,
+    worth: int = _WORTH_A_PROCESS,
 ) -> list[_Result]:
     """The results of a function for many jobs, in processes if there are enough jobs for them.
 
@@ -85,14 +89,16 @@ def on_all_cores(
         function: a function of a module, for processes.
         jobs: its arguments.
         unit: what a job is called on the terminal, which then counts those that are done.
+        worth: so many jobs take longer than a process to start.
     """
-    if len(jobs) < 2 * _WORTH_A_PROCESS:
+    if len(jobs) < 2 * worth:
         return list(_counted(map(function, jobs), len(jobs), unit))
-    processes = min(num_cores(), len(jobs) // _WORTH_A_PROCESS)
+    processes = min(num_cores(), len(jobs) // worth)
     # Not forked: this process may have threads of JAX.
     executor = ProcessPoolExecutor(processes, get_context("spawn"), _depend_on_parent)
     try:
-        return list(_counted(executor.map(function, jobs, chunksize=8), len(jobs), unit))
+        results = executor.map(function, jobs, chunksize=max(1, worth // 4))
+        return list(_counted(results, len(jobs), unit))
     finally:
         executor.shutdown(cancel_futures=True)
 

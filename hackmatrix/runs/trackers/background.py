@@ -65,7 +65,8 @@ class Background:
             while (call := self._calls.get()) is not None:
                 call()
         except Unavailable as reason:
-            self._tell(str(reason))
+            if text := str(reason):
+                self._tell(text)
         except BaseException as error:  # W&B raises SystemExit, too
             self._tell(f"{one_line(error)}; it is off for the rest of this run")
         finally:

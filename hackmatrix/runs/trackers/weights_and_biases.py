@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from hackmatrix.core.compiled.cache_folder import default_folder
+from hackmatrix.core.extras import install_command
 from hackmatrix.core.files import write_atomically
 from hackmatrix.runs.trackers.tracker import Say, TrackedRun, Unavailable, one_line
 
@@ -19,6 +21,10 @@ CHECKPOINT = "checkpoint"  # type of artifact
 IDENTITY = "wandb.json"  # file in the run's folder with its id at W&B
 
 _MAX_ID = 64  # characters
+
+
+class NotLoggedIn(Unavailable):
+    """The user is not logged in to W&B, which most users never are."""
 
 
 class WeightsAndBiases:
@@ -40,6 +46,9 @@ class WeightsAndBiases:
         self._say = say
         try:
             self._wandb = import_wandb()
+        except NotLoggedIn as reason:
+            said = f"{reason}; said once on this machine" if _first_time() else ""
+            raise Unavailable(said) from None
         except Unavailable as reason:
             raise Unavailable(f"{reason}; --no-wandb leaves out this line") from None
         known = known_id(self._ours.folder)
@@ -150,20 +159,35 @@ def import_wandb() -> Any:
     """Imports `wandb`, ready to be used without a prompt; takes a second.
 
     Raises:
-        Unavailable: it is not installed, is switched off, or the user is not logged in.
+        Unavailable: it is not installed, is switched off, or the user is `NotLoggedIn`.
     """
     os.environ.setdefault("WANDB_SILENT", "true")  # set before the import, which may print
     try:
         wandb: Any = import_module("wandb")
         setup = wandb.setup  # a folder of W&B's files passes for a module
     except (ImportError, AttributeError):
-        raise Unavailable("not installed: pip install 'hackmatrix[wandb]' brings it") from None
+        raise Unavailable(f"not installed: {install_command('wandb')} brings it") from None
     if (mode := setup().settings.mode) == "disabled":
         raise Unavailable("off, as WANDB_MODE says")
     if mode not in ("offline", "dryrun") and not wandb.login(prompt=False, verify=False):
         wandb.teardown()  # it would not see a later login
-        raise Unavailable("not logged in: `wandb login`, or an API key in WANDB_API_KEY, does it")
+        raise NotLoggedIn("not logged in: `wandb login`, or an API key in WANDB_API_KEY, does it")
     return wandb
+
+
+def _first_time() -> bool:
+    """Whether no run on this machine has said yet that the user is not logged in."""
+    programs = default_folder()
+    if programs is None:
+        return True
+    try:
+        programs.parent.mkdir(parents=True, exist_ok=True)
+        (programs.parent / "wandb-not-logged-in").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def known_id(run: Path) -> str | None:

@@ -1,8 +1,6 @@
 """The layout `tactical` natively, equal to that of the Python engine."""
 
 import random
-import re
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from lockstep_starts import full, new, next_to_the_exit, quiet, rich
 from strategies import legal_states
 
-from hackmatrix.game import native
 from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.saving import state_from_dict
@@ -63,19 +60,6 @@ def test_the_same_in_a_compiled_program() -> None:
     records = np.frombuffer(b"".join(played(random.Random(2), 2)), np.uint8).reshape(12, -1)
     got = jax.jit(xla.tactical_numbers)(records)
     np.testing.assert_array_equal(got, batch.tactical_numbers(records))
-
-
-def test_the_struct_has_the_groups_in_order() -> None:
-    text = (Path(native.__file__).parent / "tactical.hpp").read_text()
-    struct = re.search(r"^struct Tactical {\n(.*?)^};", text, re.M | re.S)
-    assert struct is not None
-    fields = [
-        re.sub(r"\[.*", "", name).strip()
-        for line in struct[1].splitlines()
-        if not line.strip().startswith("using")
-        for name in re.sub(r"^\s*\w+ ", "", line).rstrip(";").split(",")
-    ]
-    assert fields == [group.name for group in GROUPS]
 
 
 @pytest.mark.parametrize("layout", ["classic", "full"])

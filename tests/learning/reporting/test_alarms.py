@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import hackmatrix
 from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.environments.task_metrics import metrics_of_task
+from hackmatrix.learning.ppo import update as ppo
+from hackmatrix.learning.ppo.measures import metrics_of
 from hackmatrix.learning.reporting.alarms import (
     RETURN,
     SPEED,
@@ -185,6 +188,15 @@ def first_trends(curve: Callable[[int], float], rows: int = 2 * WINDOW) -> set[s
 def test_a_return_that_stays_within_its_noise_is_flat() -> None:
     assert first_trends(lambda _: -1.55) == {"return_flat"}
     assert fired(series(RETURN, [2.0] * 100)) == [("return_flat", WINDOW)]
+
+
+def test_a_return_that_solves_the_environment_need_not_rise() -> None:
+    metrics = metrics_of(hackmatrix.make("CartPole-v1"), ppo)
+    for solved, names in ((500.0, []), (474.0, ["return_flat"])):
+        health = Health(metrics)
+        rows = series(RETURN, [solved] * 2 * WINDOW)
+        assert [a.name for i, row in enumerate(rows) for a in health.check(i, row)] == names
+    assert hackmatrix.make("CartPole-v1", max_episode_steps=200).reward_threshold == 190
 
 
 @pytest.mark.parametrize("period", [15, 20, 30])

@@ -13,9 +13,11 @@ from hackmatrix.agents.networks.mlp import ActorCritic
 from hackmatrix.agents.roster.batch_players import function_player, network_player, random_player
 from hackmatrix.environments.interface.environment import Step
 from hackmatrix.environments.interface.report import PlayedGames
+from hackmatrix.game import native
 from hackmatrix.research.evaluation import games
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
+from hackmatrix.research.evaluation.plain_games import PlainGame, played
 
 
 class Lengths(probes.Probe):
@@ -137,3 +139,13 @@ def test_a_policy_plays_by_its_probabilities_or_by_the_best(greedy: bool) -> Non
     played = play(env, player, Limits(episodes=4_000))
     share = played.actions[:, 0].mean()
     assert share == (1.0 if greedy else pytest.approx(0.7, abs=0.03))
+
+
+@pytest.mark.skipif(not native.available, reason="the native engine is not built")
+@pytest.mark.parametrize("forbidden", [frozenset(), frozenset(range(4)), frozenset(range(28))])
+def test_random_play_is_the_same_in_the_native_engine(forbidden: frozenset[int]) -> None:
+    from hackmatrix.research.evaluation.native_built_in import random_accounts
+
+    in_python = [PlainGame("random", 3, number, 300, forbidden) for number in range(5, 17)]
+    limits = Limits(episodes=12, seed=3, max_steps=300, first=5)
+    assert random_accounts(limits, forbidden) == played(in_python)
