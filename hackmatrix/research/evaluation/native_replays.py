@@ -61,7 +61,7 @@ def native_accounts(
             break
         taken = np.zeros(len(held), np.int32)
         taken[due] = choose(time, due, games)
-        before = games.states.copy()
+        before = games.states[due]
         out = step(games, taken, held=held, out=out, auto_reset=False, threads=num_cores())
         missed = np.rint(out.reward_parts[due, _MISSED] / (SIPHON_QUALITY * UNIT)).astype(int)
         noted = zip(
@@ -73,8 +73,8 @@ def native_accounts(
             (games.states["over"][due] == _DIED).tolist(),
             strict=True,
         )
-        for game, action, *facts, died in noted:
-            death = _death(games, before, game, action) if died else None
+        for place, (game, action, *facts, died) in enumerate(noted):
+            death = _death(games, before[place : place + 1], action) if died else None
             recorders[game].note(action, *facts, death)
     endings = [ENDINGS[number] for number in games.states["over"]]
     ends = zip(recorders, endings, games.episode_return.tolist(), strict=True)
@@ -94,8 +94,7 @@ def _holdings(states: Array, places: Any) -> list[Holdings]:
     return list(map(Holdings, *(column[places].tolist() for column in columns)))
 
 
-def _death(games: Games, before: Array, game: int, action: int) -> Death | None:
+def _death(games: Games, states: Array, action: int) -> Death | None:
     """The death by an action, which the Python engine takes again: it tells who hit the player."""
-    states = before[game : game + 1]
     states["saved"] = 0  # what UNDO restores has been written over, and plays no part
     return take(state_to_engine(games._replace(states=states), 0), action)[1]
