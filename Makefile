@@ -31,13 +31,16 @@ train: $(READY)  ## train an agent for five minutes and evaluate it beside rando
 
 # On two cores the third worker works where a test of the others waits.
 test: $(READY)  ## the quick test suite, a few minutes
-	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "not slow and not thorough" -n 3 --dist loadfile --no-loadscope-reorder
+
+thorough: $(READY)  ## tests that take longer: several processes, kills, whole trainings, more screens
+	$(BIN)/pytest -m "thorough and not slow" -n 3 --dist loadfile --no-loadscope-reorder
 
 commands: $(READY)  ## each command of the documents once, as a user runs it, in its smallest size
 	$(BIN)/pytest tests/commands -m "not slow" -n 3 --dist worksteal
 
 slow: $(READY)  ## the full, long test suites
-	$(BIN)/pytest -m slow --override-ini "norecursedirs=.*"  # tests/commands too
+	$(BIN)/pytest -m "slow or thorough" --override-ini "norecursedirs=.*"  # tests/commands too
 
 fuzz: $(READY)  ## a minute of damaged states and records for the native engine, under sanitizers
 	$(BIN)/python tests/helpers/native_fuzz.py --seconds 60 $(FLAGS)
@@ -110,4 +113,4 @@ $(TARGETS)/.ready: $(READY)
 	@chmod +x $(TARGETS)/bin/hackmatrix
 	@touch $@
 
-.PHONY: help setup play train test commands slow fuzz format lint docs bench classic targets sb3 lock clean
+.PHONY: help setup play train test thorough commands slow fuzz format lint docs bench classic targets sb3 lock clean

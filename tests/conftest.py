@@ -5,13 +5,17 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from browser import NO_BROWSER
 from hypothesis import settings
 from quick_compilation import COMPILED_QUICKLY
 
 # Compiling is most of the suite's time. Set before anything imports JAX, and inherited by the
 # processes that tests start; every program is kept, however quick it was to compile.
+LEFT_OUT = pytest.StashKey[dict[str, int]]()  # tests that a mark leaves out, by mark
+
 CACHE = Path(__file__).parent.parent / ".cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
@@ -33,9 +37,43 @@ def pytest_configure(config: pytest.Config) -> None:
     The quick suite compiles quickly. The slow suite, and tests that are chosen in another way,
     compile as a user's run does.
     """
-    if config.option.markexpr == "not slow":
+    if "not slow" in config.option.markexpr:
         for name, value in COMPILED_QUICKLY.items():
             os.environ.setdefault(name, value)
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Counts what the run leaves out; each worker of a run does so, and tells the process above."""
+    slow = sum(item.get_closest_marker("slow") is not None for item in items)
+    either = sum(
+        any(item.get_closest_marker(mark) for mark in ("slow", "thorough")) for item in items
+    )
+    items[0].config.stash[LEFT_OUT] = {"thorough": either - slow, "slow": slow}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """At the end of a worker."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["left_out"] = session.config.stash.get(LEFT_OUT, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """In the process above, when a worker has ended."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """One line on what was left out, where a mark chose the tests."""
+    skipped = [report.longrepr[-1] for report in terminalreporter.stats.get("skipped", [])]
+    counts = config.stash.get(LEFT_OUT, {})
+    parts = [f"{counts[mark]} tests of `make {mark}`" for mark in counts if counts[mark]]
+    if pages := sum(NO_BROWSER in reason for reason in skipped):
+        parts.append(f"{pages} of the page, which need Chromium")
+    if others := len(skipped) - pages:
+        parts.append(f"{others} that need other software, named above")
+    if config.option.markexpr and parts:
+        terminalreporter.write_line(f"left out: {', '.join(parts)}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,7 +89,7 @@ def _programs_are_traced() -> Iterator[None]:
 def _programs_are_dropped(request: pytest.FixtureRequest) -> Iterator[None]:
     """The long suite compiles more in a process than XLA can map; a file has its own programs."""
     yield
-    if request.config.option.markexpr != "not slow" and (jax := sys.modules.get("jax")):
+    if "not slow" not in request.config.option.markexpr and (jax := sys.modules.get("jax")):
         jax.clear_caches()
         gc.collect()
 

@@ -8,6 +8,7 @@ from paths import ROOT
 from benchmarks.coverage import CoverageOptions, measure
 
 
+@pytest.mark.slow
 def test_95_of_100_intervals_hold_the_truth_however_few_the_seeds() -> None:
     shares = measure(CoverageOptions(groups=500)).shares
     assert len(shares) == 8

@@ -42,6 +42,7 @@ def test_each_place_is_changed_alone(tmp_path: Path) -> None:
     assert not [line for line, _, _ in found if line in (2, 5, 8)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.stem}.{file.stem}")
 def test_every_mutant_of_the_rules_is_python_and_another_program(file: Path) -> None:
     sources = [mutant.source for mutant in mutants(file)]

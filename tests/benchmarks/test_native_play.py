@@ -14,6 +14,7 @@ from hackmatrix.game.engine.state import Ending
 from hackmatrix.research.datasets.folder import open_data_set
 
 
+@pytest.mark.slow
 def test_a_replay_shows_each_observation_before_its_action(tmp_path: Path) -> None:
     argv = ["--agent", "scripted", "--episodes", "6", "--max-steps", "1500", "--seed", "3"]
     assert main(["data", "record", str(tmp_path / "games"), *argv]) == 0

@@ -57,6 +57,7 @@ def test_what_trackers_cost(
     assert line[-1] == f"{(0.002 + 0.002) / figures['cores']:.2%}"
 
 
+@pytest.mark.slow
 def test_learning_curves_of_classic_control(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def results(said: Said, path: Path) -> dict[str, bool | None]:
     return {check["name"]: check["passed"] for check in said["checks"][str(path)]}
 
 
+@pytest.mark.thorough
 def test_a_whole_run_passes_and_its_evaluation_is_played_again(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

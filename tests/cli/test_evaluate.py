@@ -185,6 +185,7 @@ def test_a_file_is_evaluated_in_its_own_layout(
     assert 1 <= told["length_ci"][0] <= told["mean_length"] <= told["length_ci"][1] <= 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "features", "actions", "longest"),
     [("CartPole-v1", 4, 2, 500), ("Acrobot-v1", 6, 3, 500), ("MountainCar-v0", 2, 3, 200)],

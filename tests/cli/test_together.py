@@ -69,6 +69,7 @@ ONE = {"lr": 1e-2, "gamma": 0.9, "gae_lambda": 0.8, "clip_eps": 0.3, "vf_coef": 
 OTHER = {"ent_coef": 0.3, "final_ent_coef": 0.01, "max_grad_norm": 0.1, "lr_schedule": "cosine"}
 
 
+@pytest.mark.slow
 def test_each_is_the_run_that_train_makes_bit_for_bit(
     argv: Argv, process: Process, tmp_path: Path
 ) -> None:

@@ -66,7 +66,8 @@ TARGETS = ROOT / ".venv-targets"
 # These take most of a minute and more: searches, a curriculum's starts, everything anew, and what
 # differs from a quick line only in what else is compiled.
 SLOW = re.compile(
-    r".*(?:bench compile|bench target|make bench|make docs|make targets|--search |@|"
+    r".*(?:bench compile|bench target|make bench|make classic|make docs|make targets|--search |@|"
+    r"conformance|puzzles -o|page_pictures|"
     r"analyse|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|scripts/optuna|"
@@ -314,7 +315,7 @@ def as_run(line: str) -> str:
 
 
 FULL, MENTIONS = documented()
-RUN_BY_CI = ("make setup", "make lint", "make test", "make commands")
+RUN_BY_CI = ("make setup", "make lint", "make test", "make thorough", "make commands")
 LINES = sorted(
     {as_run(command.line) for command in FULL if command.line not in RUN_BY_CI}
     | {as_run(line) for line in FILLED.values()}

@@ -126,6 +126,7 @@ def test_it_is_learned(trained: tuple[float, Player]) -> None:
     assert learned.info["won"].mean() > 0.8
 
 
+@pytest.mark.slow
 def test_an_action_that_is_masked_is_never_taken(trained: tuple[float, Player]) -> None:
     mean_reward, player = trained
     assert mean_reward == 1

@@ -35,6 +35,7 @@ def played(env: Any) -> Any:
     return env.action_mask(state), env.features(observation), jax.jit(env.step)(key, state, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_used_environment_is_pickled_and_copied(
     kind: str, monkeypatch: pytest.MonkeyPatch

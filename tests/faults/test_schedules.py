@@ -13,6 +13,8 @@ from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint, remove_checkpoint
 from hackmatrix.runs.metrics_file import read_metrics
 
+pytestmark = pytest.mark.thorough
+
 QUICK = (0,)
 MANY = 200
 QUICK_EVALUATED = (8,)  # 5, 8, 9 and 17 lost the best agent once

@@ -29,6 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "word"),
     [

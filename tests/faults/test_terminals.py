@@ -13,6 +13,8 @@ from grid_processes import finish, rows_of
 
 TAKE_TERMINAL = """
 import fcntl, os, sys, termios
+
+pytestmark = pytest.mark.thorough
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+NO_BROWSER = "needs chromium on PATH"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
@@ -21,7 +22,7 @@ def find_browser() -> str:
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         assert not os.environ.get("HACKMATRIX_CI"), "CI installs chromium"
-        pytest.skip("needs chromium on PATH")
+        pytest.skip(NO_BROWSER)
     return found
 
 

@@ -5,7 +5,10 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import pytest
 from host_program import STRICT
+
+pytestmark = pytest.mark.thorough
 
 SWITCHES = STRICT | {"JAX_ENABLE_X64": "1", "JAX_DISABLE_JIT": "1"}
 COMMAND = Path(sysconfig.get_path("scripts")) / "hackmatrix"

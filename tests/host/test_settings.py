@@ -15,6 +15,8 @@ import pytest
 from host_program import STRICT
 from paths import ROOT
 
+pytestmark = pytest.mark.thorough
+
 QUICK = ["environments", "agents", "evaluations", "training", "clients"]
 IN_A_THREAD = {"HOST_THREAD": "1"}
 SETTINGS = {

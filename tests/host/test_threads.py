@@ -12,6 +12,8 @@ from paths import FROG
 import hackmatrix
 from hackmatrix.agents.networks.policy import load_policy
 
+pytestmark = pytest.mark.thorough
+
 
 def test_two_threads_train_runs_that_they_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -56,6 +56,7 @@ def goes_on(run_folder: Path, steps: int, expected: str) -> None:
                 np.testing.assert_allclose(ours[name], then[name], rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_exactly(tmp_path: Path) -> None:
     run_folder = unpacked("cartpole", tmp_path) / "cartpole"
     goes_on(run_folder, 320, "cartpole_after_20_updates.npz")

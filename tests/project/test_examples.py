@@ -23,6 +23,7 @@ def stages(said: str) -> list[float]:
     return [float(each) for each in re.findall(r"steps: (\S+) stages cleared a game", said)]
 
 
+@pytest.mark.slow
 def test_the_training_in_one_file_runs() -> None:
     said = run(1024, 8, 4)
     assert len(stages(said)) == 2

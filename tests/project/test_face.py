@@ -32,6 +32,7 @@ def test_a_game_and_its_picture() -> None:
         hackmatrix.game_over  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.thorough
 def test_an_agent_is_trained_loaded_and_evaluated(tmp_path: Path) -> None:
     outcome = hackmatrix.train(
         "CartPole-v1",

@@ -41,6 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_every_page_of_the_documents_is_on_it(site: Path) -> None:
     documents = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
     assert all((site / path).with_suffix(".html").is_file() for path in documents)

@@ -251,6 +251,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 def test_no_file_takes_much_time_or_memory(tmp_path: Path) -> None:
     for name, data in BOMBS.items():
         (tmp_path / f"{name}.pkl").write_bytes(data)

@@ -170,6 +170,7 @@ def changed_logits(layout: str, before: list[float], after: list[float]) -> set[
     return set(np.flatnonzero(np.abs(logits[0] - logits[1]) > 1e-7))
 
 
+@pytest.mark.slow
 def test_a_changed_cell_changes_the_action_that_leads_to_it() -> None:
     for record in records(20):
         here = number_of(record, "cell")
@@ -216,6 +217,7 @@ def test_games_of_a_batch_do_not_meet(layout: str) -> None:
 # --- on JAX --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_jax_and_numpy_agree(layout: str, activation: str) -> None:

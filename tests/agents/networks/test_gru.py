@@ -42,6 +42,7 @@ def stepwise(network: GruNetwork, *args: Any) -> Any:
     return unroll(OneByOne(), *args)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"num_layers": 2, "layer_norm": True}])
 def test_all_steps_at_once_are_the_steps_one_by_one(settings: dict[str, Any]) -> None:
     network = network_of(**settings)

@@ -195,6 +195,7 @@ def test_a_name_that_is_spelt_wrong_is_refused(capsys: pytest.CaptureFixture[str
         assert f"must be one of {names}, got '{name}'" in told
 
 
+@pytest.mark.slow
 def test_one_with_a_memory_is_named_by_its_class(folder: Path) -> None:
     text = (HELPERS / "memory_network.py").read_text()
     (folder / "mine.py").write_text(text.replace("size: int = 16", "config: object"))

@@ -47,6 +47,7 @@ def test_their_gradients_meet_nowhere(
     assert {name for name, kernel in kernels.items() if jnp.any(kernel != 0)} == layers
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     config = TrainConfig.of(
         num_envs=64,

@@ -58,6 +58,7 @@ def randomised(network: Any, params: Any) -> Any:
     return sharing_of(network).shared(jax.tree.unflatten(structure, noise))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_a_mirrored_game_gets_the_mirrored_answer(shape: dict[str, Any]) -> None:
     env = hackmatrix.make(layout="tactical")
@@ -75,6 +76,7 @@ def test_a_mirrored_game_gets_the_mirrored_answer(shape: dict[str, Any]) -> None
     assert np.abs(logits - answer(other, unshared, features)[0]).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_answers_and_shared_gradients_are_those_of_any_mlp(shape: dict[str, Any]) -> None:
     env = hackmatrix.make(layout="tactical")

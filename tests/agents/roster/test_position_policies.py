@@ -104,6 +104,7 @@ def saved(path: Path, config: NetworkConfig, layout: str) -> Path:
 
 
 # What a layout shows takes longest to compile, and all networks but `cells` read it alike.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "config"),
     [

@@ -55,6 +55,7 @@ def hide_differently(state: State, rng: random.Random) -> None:
             enemy.hp, enemy.stunned = rng.choice([1, 2]), rng.random() < 0.5
 
 
+@pytest.mark.slow
 def test_what_is_hidden_changes_no_choice() -> None:
     rng = random.Random(1)
     changed = 0

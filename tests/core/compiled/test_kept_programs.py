@@ -269,6 +269,7 @@ for i in range(20):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_may_keep_the_same_programs_at_once(folder: Path) -> None:
     command = [sys.executable, "-c", _CODE, str(folder)]
     pipe = subprocess.PIPE

@@ -144,6 +144,7 @@ def test_a_lost_game_begins_its_stage_again_with_other_dice(
         assert state_to_dict(states[i]) == state_to_dict(before)
 
 
+@pytest.mark.thorough
 def test_starts_are_legal_and_both_engines_play_the_same_games_from_there(
     begun: tuple[Started, Any], states: list[State]
 ) -> None:
@@ -160,6 +161,7 @@ def test_only_hackmatrix_has_these_levels() -> None:
         with_curriculum(make("CartPole-v1"), CURRICULUM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", pytest.param("jax", marks=pytest.mark.slow)])
 def test_games_begin_at_the_level_of_the_state_and_count_where_they_began_there(
     engine: str,

@@ -57,6 +57,7 @@ def game(state: Any, i: int) -> Any:
     return jax.tree.map(lambda x: x[i], state)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["jax", "python"])
 def test_every_result_is_the_same(engine: str, of_native: Any) -> None:
     env, (last, steps) = made(engine), of_native

@@ -298,6 +298,7 @@ def test_a_game_goes_on_from_its_text(env: HackMatrixEnv, step: Any, played: Env
         assert env.to_text(one(state, i)) == env.to_text(one(after, i))
 
 
+@pytest.mark.slow
 def test_a_state_without_its_observation_is_observed(
     env: HackMatrixEnv, step: Any, played: EnvState
 ) -> None:

@@ -54,6 +54,7 @@ def records() -> list[np.ndarray]:
     return [np.asarray(seen) for seen in played(hackmatrix.make())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OBSERVATIONS)
 def test_it_is_what_reset_step_and_observe_return(name: str, records: list[np.ndarray]) -> None:
     env = hackmatrix.make(observation=name)

@@ -29,6 +29,8 @@ import jax, jax.numpy as jnp
 import hackmatrix
 from hackmatrix.game.jaxgame import batch
 
+pytestmark = pytest.mark.thorough
+
 traced = []
 for name in ("step", "new_games"):
     def counted(*arguments, rule=getattr(batch, name), name=name):

@@ -44,6 +44,7 @@ def play(position: str, *actions: int) -> list[StepSpec]:
     return [jax.tree.map(lambda x: np.asarray(x)[0], step) for step in steps]
 
 
+@pytest.mark.slow
 def test_picking_up_a_data_siphon_and_taking_it_back_pays_nothing_together() -> None:
     undo = FIRST_PROGRAM + ProgramId.UNDO
     # The first step is an enemy turn, after which the state is saved.

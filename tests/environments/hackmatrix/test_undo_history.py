@@ -4,6 +4,7 @@ import random
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from lockstep_starts import new, quiet
 
 from hackmatrix.environments.hackmatrix.undo_history import Memory
@@ -21,6 +22,7 @@ for _name in _LATER:
     RESTORED[BYTE[_name] : BYTE[_name] + NUMBER[_name].size] = False
 
 
+@pytest.mark.slow
 def test_past_observations_are_those_of_the_saved_positions() -> None:
     rng = random.Random(4)
     looks, undone, full, stages = 0, 0, 0, set()

@@ -46,6 +46,7 @@ def altered(few: Path, **changes: Any) -> Path:
     return few
 
 
+@pytest.mark.thorough
 def test_every_recorded_step_is_reproduced_or_declared(capsys: Capture) -> None:
     found = report(capsys, RECORDINGS, code=0)
     assert (found["steps"], found["failed"]) == (26_704, 0)

@@ -100,6 +100,7 @@ def states() -> list[State]:
     return [_playable(rng, number) for number in range(GAMES)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("word", [0, 12345])
 def test_they_look_the_same(states: list[State], word: int) -> None:
     known = _known(states)

@@ -45,6 +45,7 @@ def assert_equal_in_both(records: list[bytes]) -> None:
         assert named(numbers) == named(tactical_numbers(record))
 
 
+@pytest.mark.thorough
 def test_both_engines_work_out_the_same_while_playing() -> None:
     rng = random.Random(0)
     for start in (new, rich, rich, rich, quiet, full, next_to_the_exit):

@@ -74,6 +74,7 @@ def test_bytes_of_a_game(started: Any) -> None:
     assert sum(sizes) == a_tenth_of(BYTES)
 
 
+@pytest.mark.thorough
 def test_a_training_update_is_traced_once_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     traced = []
     step = batch.step

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import pytest
 from paths import DOCS
 
 import hackmatrix
@@ -16,6 +17,7 @@ DOCUMENT = DOCS / "jax-engine.md"
 PACKAGE = Path(hackmatrix.__file__).parent
 
 
+@pytest.mark.slow
 def test_the_examples_run() -> None:
     """All of them in turn, as one session; what they print is as the document says."""
     examples = re.findall(r"```pycon\n(.*?)```", DOCUMENT.read_text(), re.S)

@@ -6,6 +6,7 @@ from lockstep_plans import check_coverage, run
 from hackmatrix.game.rules.actions import ACTION_NAMES
 
 
+@pytest.mark.thorough
 def test_lockstep() -> None:
     covered = run(full_run=False)
     assert covered["games"] >= 300

@@ -74,6 +74,7 @@ def learn(task, weights, batch, keys, hyper, network_params):
 '''
 
 
+@pytest.mark.slow
 def test_a_file_and_a_row_make_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -148,6 +148,7 @@ def test_a_search_finds_the_right_action_before_anything_is_learned() -> None:
     assert row["train/search_gain"] == pytest.approx(0.5, abs=0.05)
 
 
+@pytest.mark.slow
 def test_it_learns_the_ways_through_a_grid() -> None:
     trainer = Trainer(SeenGrid(), CONFIG, NETWORK)
     state = trainer.run(trainer.init(0), 100)
@@ -189,6 +190,7 @@ def train(*argv: str) -> None:
     assert main(["train", *argv]) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shared_programs")
 def test_a_run_of_the_game_is_resumed_exactly_and_its_agent_can_be_searched_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -209,6 +211,7 @@ def test_a_run_of_the_game_is_resumed_exactly_and_its_agent_can_be_searched_with
     assert json.loads(capsys.readouterr().out)["episodes"] == 2
 
 
+@pytest.mark.slow
 def test_agents_of_one_program_are_those_of_their_seeds_alone() -> None:
     def params(agents: range) -> Any:
         trainer = Trainer(SeenGrid(), CONFIG, NetworkConfig(hidden_dim=8), agents=agents)

@@ -32,6 +32,7 @@ def assert_equal(one: Any, other: Any) -> None:
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), one, other)
 
 
+@pytest.mark.slow
 def test_an_update_ends_after_the_epoch_that_exceeds_the_target() -> None:
     at_once, _ = trained(target_kl=1e-12)
     assert_equal(at_once, trained(update_epochs=1)[0])

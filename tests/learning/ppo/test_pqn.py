@@ -169,6 +169,7 @@ def test_layer_norm_and_a_falling_rate_are_its_defaults() -> None:
     assert not resolve({})[0].network.layer_norm
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shared_programs")
 def test_a_run_is_resumed_exactly_but_not_by_another_algorithm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -188,6 +189,7 @@ def test_a_run_is_resumed_exactly_but_not_by_another_algorithm(
     assert "the checkpoint was trained with --algorithm pqn, not ppo: leave it as it was" in told
 
 
+@pytest.mark.slow
 def test_agents_of_one_program_are_those_of_their_seeds_alone() -> None:
     def params(agents: range) -> Any:
         trainer = Trainer(probes.Pairing(), CONFIG, NetworkConfig(hidden_dim=8), agents=agents)
@@ -209,6 +211,7 @@ def test_an_anomaly_names_its_loss() -> None:
     assert found[1].tensor == "td_loss"
 
 
+@pytest.mark.slow
 def test_its_agent_is_evaluated_greedily_and_asked_of_positions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -167,6 +167,7 @@ def test_a_time_limit_taken_for_a_termination_would_be_noticed() -> None:
     assert error_of_random_moves(CutShort()) > 0.5
 
 
+@pytest.mark.slow
 def test_the_grid_is_solved_and_its_values_are_those_of_dynamic_programming() -> None:
     env = probes.Grid()
     trainer = Trainer(env, GRID_CONFIG, NetworkConfig(hidden_dim=64, num_layers=1))

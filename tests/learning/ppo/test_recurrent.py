@@ -75,6 +75,7 @@ def trained(updates: int) -> tuple[Trainer, TrainState]:
     return trainer, trainer.run(trainer.init(0), updates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer_of", [trainer_of_memory, trainer_of_gru])
 def test_what_was_shown_is_remembered_in_training_and_in_evaluation(
     trainer_of: Callable[[], Trainer],
@@ -157,6 +158,7 @@ def test_observations_that_it_does_not_read_as_features_are_not_normalised() -> 
         Trainer(env, config, MemoryNetwork(env))
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_with_what_it_remembered(tmp_path: Path) -> None:
     settings = {"architecture": "gru", "num_minibatches": 2, "env": Recall()}
     run_of(tmp_path / "whole", total_timesteps=6 * 64, save_interval=3, **settings)

@@ -54,6 +54,7 @@ def state(trainer: Trainer) -> dict[str, np.ndarray]:
     return arrays_of(trainer.gathered(trainer.run(trainer.init(0), 3)))
 
 
+@pytest.mark.slow
 def test_the_tasks_take_turns_among_the_games(state: dict[str, np.ndarray]) -> None:
     np.testing.assert_array_equal(state["games.env_state.task"], [0, 1, 0, 1, 0, 1])
 

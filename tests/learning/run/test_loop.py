@@ -270,6 +270,7 @@ def test_the_run_of_a_name_is_resumed(tmp_path: Path) -> None:
         run_of(tmp_path, TrainOptions(resume_run="yours"))
 
 
+@pytest.mark.slow
 def test_with_other_games_the_params_go_on_and_the_optimizer_is_warned_of(tmp_path: Path) -> None:
     run_of(tmp_path)
     folder = tmp_path / "mine"
@@ -752,6 +753,7 @@ def test_nan_params_are_told_and_never_saved(
     assert (outcome.end, outcome.updates) == (End.UNHEALTHY, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "changes", "alarm"),
     [

@@ -13,6 +13,8 @@ from small_runs import assert_same_run, rows_of, updates_of
 
 from hackmatrix.runs.checkpoints import load_checkpoint
 
+pytestmark = pytest.mark.thorough
+
 EVALUATED = ("--eval-interval", "3", "--eval-episodes", "4", "--save-interval", "2")
 NEW = (*TINY, *EVALUATED, "--run-name", "mine")
 MINE = Path("host0", "runs", "mine")

@@ -63,6 +63,7 @@ def train_on(
     return dict(np.load(path))
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("env", "agents", "counts", "more"),

@@ -56,6 +56,7 @@ def changed(run: Path, change: Callable[[Path], None], folder: Path) -> Recorded
     return read_recorded(copy, None)
 
 
+@pytest.mark.thorough
 def test_a_run_is_trained_again_bit_for_bit(runs: tuple[Path, Path, dict[str, Any]]) -> None:
     _, again, said = runs
     assert said["equal"]

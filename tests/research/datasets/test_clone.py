@@ -84,6 +84,7 @@ def test_values_are_returns_in_the_units_of_the_run(
     np.testing.assert_allclose(seen[1].value, seen[0].value / deviation, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_training_starts_from_cloned_params(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_training_starts_from_cloned_params(
     assert max(int(value.max()) for name, value in arrays.items() if "count" in name) <= 16
 
 
+@pytest.mark.slow
 def test_a_network_of_ones_own_is_cloned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,6 +125,7 @@ def test_a_network_of_ones_own_is_cloned(
     jax.tree.map(np.testing.assert_array_equal, started.params, policy.params)
 
 
+@pytest.mark.slow
 def test_cloning_goes_on_from_params_whose_value_is_of_another_kind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,6 +46,7 @@ def test_an_account_adds_up() -> None:
     assert min(ended, cut_off, siphoned) > 5
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("in_c", [True, False])
 def test_a_replay_tells_the_same(in_c: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if in_c and not native.available:
@@ -102,6 +103,7 @@ def test_who_comes_from_out_of_sight_is_told(monkeypatch: pytest.MonkeyPatch) ->
     assert told.death == Death(3, "cryptog", 1, from_siphon=False, unseen=True)
 
 
+@pytest.mark.slow
 def test_the_scripted_player_leaves_what_is_forbidden() -> None:
     free = PlainGame("scripted", 0, 0, 400)
     with_all = played([free._replace(number=i) for i in range(6)])

@@ -108,6 +108,7 @@ def same(one: PlayedGames, other: PlayedGames) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_the_seed_is_the_games_whatever_the_number_of_places() -> None:
     def play_seed(seed: int, episodes: int = 30, places: int = 1024) -> PlayedGames:
         player = random_player()._replace(places=places)

@@ -43,6 +43,7 @@ def test_for_many_games_the_interval_is_that_of_the_delta_method() -> None:
     assert high - low == pytest.approx(2 * 1.96 * math.sqrt(variance), rel=0.1)
 
 
+@pytest.mark.slow
 def test_it_holds_the_truth_19_times_in_20() -> None:
     random, held = np.random.default_rng(5), 0
     for _ in range(100):

@@ -91,7 +91,10 @@ class Finger:
 
 
 @pytest.mark.parametrize("view", ["play", "watch", "review"])
-@pytest.mark.parametrize("screen", [DESKTOP, LAPTOP, SMALL, PHONE])
+@pytest.mark.parametrize(
+    "screen",
+    [DESKTOP, *(pytest.param(s, marks=pytest.mark.thorough) for s in (LAPTOP, SMALL)), PHONE],
+)
 def test_the_board_takes_forty_percent_of_the_screen(
     browser: Any, playing: str, watching: str, view: str, screen: dict[str, Any]
 ) -> None:

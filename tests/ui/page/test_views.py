@@ -14,9 +14,10 @@ SCREENS = {
     "a phone": PHONE,
     "a phone in light colours": {**PHONE, "color_scheme": "light"},
 }
-# Each size and each kind of colours once; the slow suite has all of them.
+# The largest and the smallest, then each size and each kind of colours, then all of them.
+LONGER = {"a small laptop in light colours": "thorough", "a phone in light colours": "slow"}
 QUICKLY = [
-    pytest.param(name, marks=pytest.mark.slow) if "phone in light" in name else name
+    pytest.param(name, marks=getattr(pytest.mark, LONGER[name])) if name in LONGER else name
     for name in SCREENS
 ]
 

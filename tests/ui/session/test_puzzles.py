@@ -98,6 +98,7 @@ def test_the_ghost_plays_as_the_watched_agent_does() -> None:
     assert ghost["score"] == states[-1].player.score
 
 
+@pytest.mark.slow
 def test_the_command_finds_puzzles_and_writes_a_file_that_can_be_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

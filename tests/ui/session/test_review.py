@@ -88,6 +88,7 @@ def test_futures_begin_with_the_action_and_the_player_where_it_is(lost: Session)
     assert "error" in lost.handle({"do": "futures", "action": blocked})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_hidden_goes_into_a_cost_a_future_or_a_game_from_here(seed: int) -> None:
     rng = random.Random(seed)
