@@ -1,4 +1,4 @@
-"""The benchmarks that train: trackers, classic control."""
+"""The benchmarks that train: classic control, algorithms, searches."""
 
 import json
 from collections.abc import Callable
@@ -10,9 +10,8 @@ import pytest
 import yaml
 from paths import CONFIGS
 
-from benchmarks import classic, learners, trackers, tuning
+from benchmarks import classic, learners, tuning
 from hackmatrix.agents.networks.algorithms import ALGORITHMS
-from hackmatrix.learning.settings.config import TrainConfig
 
 SETTINGS = {
     "model": {"hidden_dim": 8, "num_layers": 1},
@@ -32,29 +31,6 @@ def figures_of(
 ) -> dict[str, Any]:
     assert main([*argv, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
-
-
-@pytest.mark.slow
-def test_what_trackers_cost(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)  # no W&B: it takes seconds
-    monkeypatch.setattr("benchmarks.trackers._IDLE_SECONDS", 0.1)
-    config = str(config_of(tmp_path, "own", "CartPole-v1"))
-    argv = ["--config", config, "--timesteps", "2560", "--repeats", "2"]
-    figures = figures_of(capsys, trackers.main, *argv)
-    assert (figures["timesteps"], figures["rows"]) == (2560, 2)
-    (board,) = figures["trackers"].values()
-    assert 0 < board["blocked"] < 0.01
-    assert 0 < board["row"] < 0.1
-    a_second = board["row"] * figures["rows"] / figures["seconds"] + board["idle"]
-    assert board["share"] == pytest.approx(a_second / figures["cores"])
-    costs = trackers.Costs(
-        TrainConfig(), 10.0, 20, {"TensorBoard": trackers.Cost(0.5, 0.001, 0.0001, 0.002)}
-    )
-    line = costs.text().splitlines()[2].split()
-    assert line[:-1] == ["TensorBoard", "0.50", "s", "1.00", "ms", "(0.100", "ms)", "0.20%"]
-    assert line[-1] == f"{(0.002 + 0.002) / figures['cores']:.2%}"
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import pytest
 from paths import ROOT
 
-from benchmarks import peers, plots, scaling, weak_scaling
+from benchmarks import peers, plots, scaling
 from hackmatrix.research.bench.env import Speed
 from hackmatrix.research.bench.replayed_games import Seen
 
@@ -159,16 +159,6 @@ def test_plots(tmp_path: Path) -> None:
     plots.bar_plot(tmp_path / "bar.svg", ["a", "b"], [1, 1000], [True, False], title="all")
     assert "speed" in (tmp_path / "line.svg").read_text()
     assert "1,000" in (tmp_path / "bar.svg").read_text()
-
-
-def test_weak_scaling_compares_processes_together_and_apart_with_a_single_one() -> None:
-    speeds = [(1, True, 100.0, 10.0), (2, False, 180.0, 12.5), (2, True, 150.0, 20.0)]
-    table = weak_scaling.Scaling([weak_scaling.Speed(*each) for each in speeds]).text()
-    assert table.splitlines()[2:] == [
-        "| 1 | 100 | 100 % | 10.0 s | 100 % |",
-        "| 2 apart | 180 | 90 % | 12.5 s | 80 % |",
-        "| 2 together | 150 | 75 % | 20.0 s | 50 % |",
-    ]
 
 
 A_PEER_ON_TWO_DEVICES = """

@@ -1,16 +1,15 @@
-"""The studies of the recipe and of networks: each variation is a config that differs as it says."""
+"""The studies of the recipe: each variation is a config that differs as it says."""
 
 from typing import Any
 
 import pytest
 from paths import CONFIGS
 
-from benchmarks.networks import NETWORKS
 from benchmarks.recipe import STUDY
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
 
-VARIATIONS = [changed for group in (*STUDY.values(), NETWORKS) for changed in group.values()]
+VARIATIONS = [changed for group in STUDY.values() for changed in group.values()]
 
 
 @pytest.mark.parametrize("changed", VARIATIONS, ids=str)

@@ -71,8 +71,8 @@ SLOW = re.compile(
     r"analyse|--curricul|"
     r"bench env --play|bench train --obs|verify \S+npz|--sampler random|--objective pareto|"
     r"--coordinator 10|scripts/optuna|"
-    r"benchmarks\.(?:search|mutation|recipe|networks|learners|multi_task|scaling --rep|weak|"
-    r"coverage|install_sizes|figures|loops|page|profile|trackers|tune_scripted|tuning|win_chance))"
+    r"benchmarks\.(?:search|mutation|recipe|learners|scaling --rep|"
+    r"coverage|figures|profile|tuning))"
 )
 
 # The first that fits a line holds.
@@ -161,26 +161,8 @@ ROWS = [
     Row(r"\.venv-targets/bin/hackmatrix bench target", "--num-envs 256", "nothing was measured"),
     Row(r"hackmatrix analyse", prints="network"),
     Row(r"hackmatrix serve|hackmatrix-game", prints=r'"actionIndex"|"validActions"|"observation"'),
-    Row(r"python -m benchmarks.bridge", "--steps 100 --repeats 1 --starts 1", "step"),
-    Row(r"python -m benchmarks.clients --train", "--train 128 --num-envs 4"),
-    Row(r"python -m benchmarks.clients", "--num-envs 16 --num-steps 4 --repeats 1", "steps/s"),
-    Row(r"python -m benchmarks.install_sizes", "--extras film", r"hackmatrix\[film\]"),
-    Row(r"python -m benchmarks.licenses", prints=r"\| MIT \|"),
+    Row(r"python -m benchmarks.profile", "--num-envs 16 --num-steps 4"),
     Row(r"python -m benchmarks.mutation", "--count 1", prints="killed"),
-    Row(r"python -m benchmarks.learning", writes=("benchmarks/learning.svg",)),
-    Row(r"python -m benchmarks.loops", "--num-envs 16 --num-steps 2", "batch.for_few"),
-    Row(r"python -m benchmarks.multi_task", "--timesteps 64 --num-seeds 1 --episodes 2"),
-    Row(r"python -m benchmarks.newcomer", "--games 1", prints="cleared stage 1"),
-    Row(
-        r"python -m benchmarks.networks",
-        '--seconds 0.1 --seeds 1 --episodes 2 --out . --networks "mlp, full"',
-        writes=("networks.json",),
-    ),
-    Row(
-        r"python -m benchmarks.win_chance",
-        "--games 1000 --measured 100 --fit fit.json --out .",
-        writes=("fit.json", "win_chance.json", "win_chance.svg"),
-    ),
     Row(
         r"python scripts/page_pictures",
         "--out .",
@@ -193,10 +175,6 @@ ROWS = [
             ),
         ),
     ),
-    Row(r"python -m benchmarks.programs --data", prints="no program, one, more"),
-    Row(r"python -m benchmarks.programs", "--games 20 --positions 2", prints=r"PUSH +\d"),
-    Row(r"python -m benchmarks.page", "--repeats 1 --moves 10"),
-    Row(r"python -m benchmarks.profile", "--num-envs 16 --num-steps 4"),
     Row(
         r"python -m benchmarks.recipe",
         "--groups lambda --steps 1 --num-seeds 2 --episodes 2 --out .",
@@ -212,22 +190,10 @@ ROWS = [
         "--simulations 2 --episodes 2 --max-steps 10 --out .",
         writes=("search.json", "search.svg"),
     ),
-    Row(r"python -m benchmarks.trackers", "--config my.yaml --timesteps 64 --rows 2 --repeats 1"),
-    Row(
-        r"python -m benchmarks.tune_scripted",
-        "--generations 1 --games 1",
-        writes=("weights.json",),
-    ),
     Row(
         r"python -m benchmarks.tuning",
         "--num-trials 2 --num-seeds 1 --total-timesteps 2048 --jobs 1 --output .",
         writes=("tuning.json",),
-    ),
-    Row(
-        r"python -m benchmarks.weak_scaling",
-        "--processes 2 --env CartPole-v1 --num-envs 8 --num-steps 4 --minibatches 1 --epochs 1 "
-        "--updates 1",
-        prints="%",
     ),
     Row(
         r"python -m benchmarks.learners",
@@ -277,7 +243,6 @@ FILLED = {
     "hackmatrix evaluate --episodes 1000 --seed 5 --forbid PUSH,PULL,...": "hackmatrix evaluate "
     "--forbid PUSH,PULL",
     "hackmatrix replay ... --terminal": "hackmatrix replay game.json --terminal",
-    "python -m benchmarks.trackers --config FILE": "python -m benchmarks.trackers --config my.yaml",
     "hackmatrix watch --search N": "hackmatrix watch --search 2",
     "python scripts/optuna_search.py --config FILE --num-trials 50 --pruning": "python "
     "scripts/optuna_search.py --config my.yaml --search-space space.yaml --pruning",
@@ -301,7 +266,7 @@ def row_of(line: str) -> Row:
 def as_run(line: str) -> str:
     """A documented line in its smallest size; lines that come to the same are equal."""
     line = line.removeprefix(".venv/bin/").replace("MODEL_DIR", "my-model")
-    if not re.match("hackmatrix (?:compare|monitor)|python -m benchmarks.learning", line):
+    if not re.match("hackmatrix (?:compare|monitor)", line):
         line = re.sub(
             r"(?<![\w/])checkpoints/(?!ten|three|frog|linear)[\w-]+", "checkpoints/my-run", line
         )
@@ -352,7 +317,7 @@ def cases() -> Iterator[Any]:
 @pytest.mark.parametrize(("line", "wheel"), list(cases()))
 def test_command(line: str, wheel: bool, places: Places, tmp_path: Path) -> None:
     row = row_of(line)
-    if re.search(r"sb3|scripts/train\.py|watch_trained|benchmarks\.clients --train", line):
+    if re.search(r"sb3|scripts/train\.py|watch_trained", line):
         pytest.importorskip("torch", reason="`make sb3` installs torch, which is not locked")
     if ("page --export" in line or "--pyodide" in line) and not shutil.which("npm"):
         pytest.skip("npm, which brings Pyodide, is not installed")

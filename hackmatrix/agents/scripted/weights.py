@@ -1,6 +1,6 @@
 """The weights of the scripted player, in points of its own: a hit on an enemy is worth about 2.5.
 
-Found by play on training streams: first by hand, then by `benchmarks/tune_scripted.py`.
+Found by play on training streams: first by hand, then by random search.
 """
 
 from typing import NamedTuple

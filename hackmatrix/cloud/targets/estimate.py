@@ -237,12 +237,12 @@ class Report:
                 f"  = the compiler's cycles at {self.target.chip.clock} GHz, "
                 f"{each('by_index', 1e6, ' us')} more for a kernel that gathers or scatters,",
                 f"  {each('exchange', 1e6, ' us')} for an all-reduce besides its bytes at "
-                f"{self.target.chip.link / 1e9:g} GB/s a link; loops as `benchmarks.loops` counts",
+                f"{self.target.chip.link / 1e9:g} GB/s a link; loops as in random play",
             ]
         return [
             f"  = {each('kernel', 1e6, ' us')} to start a kernel, "
             f"{each('choice', 1e6, ' us')} for a condition, products at",
-            f"  {each('products', 100, ' %')} of the peak; loops as `benchmarks.loops` counts",
+            f"  {each('products', 100, ' %')} of the peak; loops as in random play",
         ]
 
     def _sizes(self) -> list[str]:

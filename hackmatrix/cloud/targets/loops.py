@@ -1,7 +1,7 @@
 """How often the loops of a step run that end when the last of a chip's games is done."""
 
-# Mean rounds of a run of each loop, by the name that `control_flow.name_of` gives it: what
-# `python -m benchmarks.loops` printed, 2,048 games, 2026-11-25. More games take little more.
+# Mean rounds of a run of each loop, by the name that `control_flow.name_of` gives it: counted in
+# 2,048 games of random play, 2026-11-25. More games take little more.
 ROUNDS: dict[str, float] = {
     "batch._begin_due": 2.0,
     "batch._first_valid_layout": 1.9,

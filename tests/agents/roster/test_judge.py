@@ -1,6 +1,5 @@
 """The odds of the packaged agent: what it is worth to be in a position, for everybody to read."""
 
-import json
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from hackmatrix.game.engine.replay import GameId, load_replay
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.ui.session.navigation import line, surprises
 from hackmatrix.ui.session.session import Session
-
-MEASURED = json.loads((ROOT / "benchmarks/win_chance.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +29,6 @@ def test_a_higher_value_never_means_worse_odds() -> None:
         assert [each.win for each in odds] == sorted(each.win for each in odds)
         assert [each.stages for each in odds] == sorted(each.stages for each in odds)
         assert all(0 <= each.win <= 1 and stage - 1 <= each.stages <= LAST_STAGE for each in odds)
-
-
-def test_the_odds_are_calibrated_on_games_that_the_fit_has_not_seen() -> None:
-    assert MEASURED["calibration_error"] < 0.02
-    assert MEASURED["brier"] < MEASURED["brier_of_stage"]
 
 
 def test_an_end_is_certain() -> None:

@@ -3,18 +3,31 @@
 import asyncio
 import json
 import resource
+import signal
 import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from websockets.asyncio.client import connect
 from websockets.typing import Origin
 
-from benchmarks.page import served
-
 TABS = 50
 MOVES = 12_000  # a minute of all tabs, on a machine that does nothing else
 PAUSE = 0.25  # seconds between the moves of a tab
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[tuple[str, int]]:
+    """`hackmatrix ARGUMENTS`: its address and process id."""
+    command = [sys.executable, "-m", "hackmatrix", *arguments, "--port", "0", "--no-open"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[0], process.pid
+        process.send_signal(signal.SIGINT)
 
 
 @pytest.mark.slow
