@@ -1,6 +1,5 @@
 """Learning curves of classic control over many seeds, next to published results of PPO."""
 
-import json
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import plots
-from benchmarks.command import RESULTS, run_command
+from benchmarks.command import RESULTS, run_command, to_json
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core import machine
 from hackmatrix.core.configs import CONFIGS
@@ -122,7 +121,7 @@ def measure(options: ClassicOptions) -> Curves:
         curves[settings.environment.env] = curve(settings, options.episodes)
     result = Curves(options.num_seeds, options.episodes, curves, options.output)
     result.output.mkdir(parents=True, exist_ok=True)
-    (result.output / "classic.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n")
+    (result.output / "classic.json").write_text(to_json(result.as_dict()) + "\n")
     plots.curves_plot(
         result.output / "classic.svg",
         curves,

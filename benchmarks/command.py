@@ -1,9 +1,10 @@
 """Runs a benchmark of this folder as a command."""
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hackmatrix.cli.arguments import parse
 from hackmatrix.cli.bench import Result, run
@@ -11,6 +12,8 @@ from hackmatrix.cli.main import exit_code
 from hackmatrix.research.bench.options import Options
 
 RESULTS = Path("benchmarks")
+
+_DEPTH = 3  # of objects whose members have a line each
 
 Chosen = TypeVar("Chosen", bound=Options)
 
@@ -47,3 +50,12 @@ def run_command(
         return run(measure, chosen)
 
     return exit_code(command, work)
+
+
+def to_json(value: Any, depth: int = _DEPTH, indent: str = "") -> str:
+    """The value as JSON that is read and compared line by line, curves of thousands of points too."""
+    if not isinstance(value, dict) or depth == 0:
+        return json.dumps(value)
+    inner = indent + " "
+    members = (f"{inner}{json.dumps(k)}: {to_json(v, depth - 1, inner)}" for k, v in value.items())
+    return "{\n" + ",\n".join(members) + f"\n{indent}}}"

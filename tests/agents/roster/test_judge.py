@@ -1,6 +1,5 @@
 """The odds of the packaged agent: what it is worth to be in a position, for everybody to read."""
 
-
 import numpy as np
 import pytest
 from paths import ROOT
