@@ -53,7 +53,7 @@ def run_command(
 
 
 def to_json(value: Any, depth: int = _DEPTH, indent: str = "") -> str:
-    """The value as JSON that is read and compared line by line, curves of thousands of points too."""
+    """The value as JSON that can be read and compared line by line, thousands of points too."""
     if not isinstance(value, dict) or depth == 0:
         return json.dumps(value)
     inner = indent + " "
