@@ -1,6 +1,6 @@
-"""Files that the package wrote before it had wings: it reads them, and goes on where it was.
+"""Files of earlier versions: the package reads them, and goes on where they were.
 
-The archives hold what commands of that day wrote: runs, data sets, a search. The `.npz` files are
+The archives hold what commands of 2026-11 wrote: runs, data sets, a search. The `.npz` files are
 the params to which that package trained on; the JSON and text is one saved game.
 """
 
@@ -22,7 +22,7 @@ from hackmatrix.game.engine import Game
 from hackmatrix.game.engine.replay import Replay
 from hackmatrix.game.engine.saving import state_from_dict, state_to_dict
 
-BEFORE = DATA / "before_wings"
+BEFORE = DATA / "old_files"
 VECTORS = "avx512f"  # of the processor that trained then: its name alone doesn't tell
 
 
