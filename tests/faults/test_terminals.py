@@ -11,10 +11,10 @@ import pytest
 from gated_runs import COMMAND, STEPS, assert_finished, gated, has_logged, wait_for
 from grid_processes import finish, rows_of
 
+pytestmark = pytest.mark.thorough
+
 TAKE_TERMINAL = """
 import fcntl, os, sys, termios
-
-pytestmark = pytest.mark.thorough
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
