@@ -18,6 +18,8 @@ from hackmatrix.core.compiled import kept_programs
 from hackmatrix.environments.hackmatrix import EnvState, over_games
 from hackmatrix.game.jaxgame import batch
 
+pytestmark = pytest.mark.thorough
+
 GAMES = 8
 
 # Lowers a step and a reset of some games, in a scan, and counts how often the rules are traced.
@@ -28,8 +30,6 @@ import hashlib
 import jax, jax.numpy as jnp
 import hackmatrix
 from hackmatrix.game.jaxgame import batch
-
-pytestmark = pytest.mark.thorough
 
 traced = []
 for name in ("step", "new_games"):
