@@ -1,4 +1,4 @@
-"""The house: what each wing and room is for, and which may import which."""
+"""The layers: what each package and subpackage is for, and which may import which."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from paths import DOCS, ROOT
 PACKAGE = ROOT / "hackmatrix"
 
 # From the one that everything may import to the one that nothing imports.
-WINGS = (
+PACKAGES = (
     "core",
     "runs",
     "game",
@@ -46,56 +46,57 @@ def imported(module: str) -> Iterator[str]:
         yield from (name for name in found if name in MODULES and name != module)
 
 
-def room(module: str) -> tuple[str, ...]:
-    """The wing and the room of a module; a file that lies in a wing itself is its own room."""
+def subpackage(module: str) -> tuple[str, ...]:
+    """The package and the subpackage of a module; a file right in a package is its own."""
     return tuple(module.split(".")[1:3])
 
 
 IMPORTS = [(module, other) for module in MODULES for other in imported(module)]
 
 
-def rooms_of(wing: str) -> list[str]:
-    """The rooms as docs/architecture.md lists them: each imports only those to its right."""
+def subpackages_of(package: str) -> list[str]:
+    """The subpackages as docs/architecture.md lists them: each imports only those to its right."""
     text = (DOCS / "architecture.md").read_text()
-    (line,) = re.findall(rf"^{wing}/ .*\n((?:  .*\n)?)", text, re.M)
+    (line,) = re.findall(rf"^{package}/ .*\n((?:  .*\n)?)", text, re.M)
     return line.split()
 
 
-def test_each_wing_imports_only_those_before_it() -> None:
-    place = {wing: number for number, wing in enumerate(WINGS)}
+def test_each_package_imports_only_those_before_it() -> None:
+    place = {package: number for number, package in enumerate(PACKAGES)}
     wrong = []
     for module, other in IMPORTS:
-        ours, theirs = room(module)[:1], room(other)[:1]
+        ours, theirs = subpackage(module)[:1], subpackage(other)[:1]
         if not ours or ours[0] not in place or ours == theirs:
             continue  # the face of the package, and what starts it
-        (wing,) = ours
-        is_below = bool(theirs) and place.get(theirs[0], 99) < place[wing]
+        (package,) = ours
+        is_below = bool(theirs) and place.get(theirs[0], 99) < place[package]
         if not is_below and theirs:
             wrong.append(f"{module} imports {other}")
-        if theirs and (wing, theirs[0]) in APART:
+        if theirs and (package, theirs[0]) in APART:
             wrong.append(f"{module} imports {other}")
     assert wrong == []
 
 
-@pytest.mark.parametrize("wing", WINGS)
-def test_each_room_imports_only_those_listed_after_it(wing: str) -> None:
-    rooms = rooms_of(wing)
-    folders = {path.parent.name for path in (PACKAGE / wing).glob("*/__init__.py")}
-    assert set(rooms) == folders
-    place = {(wing, name): number for number, name in enumerate(rooms)}
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_subpackage_imports_only_those_listed_after_it(package: str) -> None:
+    subpackages = subpackages_of(package)
+    folders = {path.parent.name for path in (PACKAGE / package).glob("*/__init__.py")}
+    assert set(subpackages) == folders
+    place = {(package, name): number for number, name in enumerate(subpackages)}
     wrong = [
         f"{module} imports {other}"
         for module, other in IMPORTS
-        if {room(module), room(other)} <= place.keys() and place[room(module)] > place[room(other)]
+        if {subpackage(module), subpackage(other)} <= place.keys()
+        and place[subpackage(module)] > place[subpackage(other)]
     ]
     assert wrong == []
 
 
-def test_no_rooms_import_each_other_in_a_circle() -> None:
+def test_no_subpackages_import_each_other_in_a_circle() -> None:
     below = defaultdict(set)
     for module, other in IMPORTS:
-        if room(module) != room(other) and room(module):
-            below[room(module)].add(room(other))
+        if subpackage(module) != subpackage(other) and subpackage(module):
+            below[subpackage(module)].add(subpackage(other))
     while leaves := {each for theirs in below.values() for each in theirs} - set(below):
         for theirs in below.values():
             theirs -= leaves
@@ -104,22 +105,28 @@ def test_no_rooms_import_each_other_in_a_circle() -> None:
 
 
 def purpose(folder: Path) -> str:
-    """The first line of the docstring of a wing or a room, without its full stop."""
+    """The first line of the docstring of a package or a subpackage, without its full stop."""
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
     assert text is not None
     return text.splitlines()[0].removesuffix(".")
 
 
-def test_the_folders_are_the_wings() -> None:
-    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(WINGS)
+def test_the_folders_are_the_packages() -> None:
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(PACKAGES)
 
 
-def test_each_room_says_what_it_is_for() -> None:
-    assert all(purpose(PACKAGE / wing / name) for wing in WINGS for name in rooms_of(wing))
+def test_each_subpackage_says_what_it_is_for() -> None:
+    assert all(
+        purpose(PACKAGE / package / name)
+        for package in PACKAGES
+        for name in subpackages_of(package)
+    )
 
 
-def test_the_tree_of_the_architecture_is_that_of_the_wings() -> None:
+def test_the_tree_of_the_architecture_is_that_of_the_packages() -> None:
     shown = re.search(r"^```\n(cli/.*?)\n```", (DOCS / "architecture.md").read_text(), re.M | re.S)
     assert shown is not None
     lines = [line for line in shown[1].splitlines() if not line.startswith(" ")]
-    assert lines == [f"{wing + '/':<15} {purpose(PACKAGE / wing)}" for wing in reversed(WINGS)]
+    assert lines == [
+        f"{package + '/':<15} {purpose(PACKAGE / package)}" for package in reversed(PACKAGES)
+    ]

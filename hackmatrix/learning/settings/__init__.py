@@ -1,1 +1,1 @@
-"""A run's configuration: the settings of all wings, from flags, files, a run and the device."""
+"""A run's configuration: the settings of all packages, from flags, files, a run and the device."""

@@ -42,7 +42,7 @@ _ROOMS = (  # of which a session is made
     "ui/session",
     "ui/page",
 )
-_WINGS = ("core", "game", "agents", "ui")
+_PACKAGES = ("core", "game", "agents", "ui")
 _POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
     "style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; "
@@ -208,7 +208,7 @@ def _python(settings: dict[str, Any], weights: bytes) -> bytes:
     """The modules that a session is made of, and the agent's files, as a zip file."""
     root = Path(__file__).parents[2]
     core = ("errors", "import_order", "integers", "version")
-    names = (*(f"core/{name}" for name in core), *(f"{wing}/__init__" for wing in _WINGS))
+    names = (*(f"core/{name}" for name in core), *(f"{package}/__init__" for package in _PACKAGES))
     modules = [root / f"{name}.py" for name in ("__init__", *names)]
     modules += [path for room in _ROOMS for path in sorted((root / room).glob("*.py"))]
     buffer = io.BytesIO()
