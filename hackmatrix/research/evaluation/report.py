@@ -31,6 +31,13 @@ class Report(NamedTuple):
     findings: Findings | None = None
     streaks: Streaks | None = None
 
+    def __repr__(self) -> str:
+        means = (
+            f"{column.title} {found.mean:.4g} [{found.low:.4g}, {found.high:.4g}]"
+            for column, found in zip(self.columns, self.estimates, strict=True)
+        )
+        return f"<{self.episodes:,} games: {', '.join(means)}; table() shows all>"
+
     @property
     def truncated(self) -> int:
         """The number of games that were cut off."""

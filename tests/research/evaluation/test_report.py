@@ -56,6 +56,12 @@ class Jumping(probes.Grid):
         ]
 
 
+def test_its_repr_is_a_line_with_the_means() -> None:
+    report = report_on(report_of(probes.Grid(), games()), games())
+    assert repr(report).startswith("<4 games: return 251.5 [")
+    assert "\n" not in repr(report)
+
+
 def test_an_environment_adds_columns_and_breakdowns() -> None:
     report = report_on(report_of(Jumping(), games()), games())
     told = report.as_dict()
