@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hackmatrix.cli.arguments import parse
-from hackmatrix.cli.bench import Result, run
+from hackmatrix.cli.bench import BenchResult, run
 from hackmatrix.cli.main import exit_code
 from hackmatrix.research.bench.options import Options
 
@@ -20,7 +20,7 @@ Chosen = TypeVar("Chosen", bound=Options)
 
 def run_command(
     name: str,
-    measure: Callable[[Chosen], Result],
+    measure: Callable[[Chosen], BenchResult],
     options: type[Chosen],
     argv: Sequence[str] | None,
     *,

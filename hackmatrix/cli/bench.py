@@ -16,7 +16,7 @@ from hackmatrix.research.bench import options
 Options = TypeVar("Options", bound=options.Options)
 
 
-class Result(Protocol):
+class BenchResult(Protocol):
     """The type that every `measure` returns."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ BENCHMARKS = {
         "--num-envs 1024\n      steps per second of 1,024 games under random valid actions",
     ),
     "train": Benchmark(
-        options.TrainOptions,
+        options.BenchTrainOptions,
         "training steps per second, and the limit set by the network's matrix products",
         "--num-envs 256 --epochs 4\n      a batch of 256 x 128 transitions, read four times",
     ),
@@ -88,14 +88,16 @@ def main(argv: list[str]) -> int:
     return run(measure_of(name), chosen, is_cached=benchmark.is_cached)
 
 
-def measure_of(name: str) -> Callable[[Any], Result]:
+def measure_of(name: str) -> Callable[[Any], BenchResult]:
     """The function that measures, imported now: it imports JAX."""
     module = BENCHMARKS[name].module or f"hackmatrix.research.bench.{name}"
-    measure: Callable[[Any], Result] = importlib.import_module(module).measure
+    measure: Callable[[Any], BenchResult] = importlib.import_module(module).measure
     return measure
 
 
-def run(measure: Callable[[Options], Result], chosen: Options, *, is_cached: bool = True) -> int:
+def run(
+    measure: Callable[[Options], BenchResult], chosen: Options, *, is_cached: bool = True
+) -> int:
     """Runs a benchmark and prints the result; returns the exit code."""
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.research.bench.replayed_games import ReplayError

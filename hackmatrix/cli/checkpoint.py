@@ -40,7 +40,7 @@ class ListOptions:
 
 
 @dataclass(frozen=True)
-class VerifyOptions:
+class CheckpointVerifyOptions:
     """The options of `verify`."""
 
     paths: tuple[Path, ...] = option(
@@ -117,7 +117,7 @@ def list_(argv: list[str]) -> int:
 def verify(argv: list[str]) -> int:
     """`hackmatrix checkpoint verify`; the exit code is 1 if a check fails."""
     options = parse(
-        VerifyOptions,
+        CheckpointVerifyOptions,
         argv,
         command="hackmatrix checkpoint verify",
         purpose="Checks checkpoints and params: checksums, shapes, finite numbers, the network's "

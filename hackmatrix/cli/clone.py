@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
     from hackmatrix.environments.registry import check_code
     from hackmatrix.learning.settings.config_file import default_settings, read_config
     from hackmatrix.learning.settings.resolve import resolve
-    from hackmatrix.research.datasets.clone import Plan, clone
+    from hackmatrix.research.datasets.clone import ClonePlan, clone
     from hackmatrix.research.datasets.folder import open_data_set
     from hackmatrix.research.exchange.formats import check_new
     from hackmatrix.runs.params import save_params
@@ -82,7 +82,7 @@ def main(argv: list[str]) -> int:
     data = open_data_set(options.data)
     enable_compilation_cache()
     began = time.monotonic()
-    plan = Plan(**{name: getattr(options, name) for name in Plan._fields})
+    plan = ClonePlan(**{name: getattr(options, name) for name in ClonePlan._fields})
     cloned = clone(data, config, plan)
     results = {name: value for name, value in cloned._asdict().items() if name != "params"}
     settings = config.as_dict()

@@ -10,7 +10,7 @@ from hackmatrix.cli.arguments import parse
 from hackmatrix.core.options import option
 from hackmatrix.game.conformance.check import check_game
 from hackmatrix.game.conformance.recording_files import read_games
-from hackmatrix.game.conformance.verdicts import Report
+from hackmatrix.game.conformance.verdicts import ConformanceReport
 
 _EXAMPLE = """\
   hackmatrix conformance tests/data/traces_dev.jsonl.gz
@@ -45,9 +45,9 @@ def main(argv: list[str]) -> int:
     return 0 if report.passed else 1
 
 
-def check_files(files: Iterable[Path]) -> Report:
+def check_files(files: Iterable[Path]) -> ConformanceReport:
     """The report on all games of the files."""
-    report = Report()
+    report = ConformanceReport()
     for file in files:
         report.begin_file(str(file))
         for number, game in enumerate(read_games(file)):

@@ -66,7 +66,7 @@ class RecordOptions:
 
 
 @dataclass(frozen=True)
-class VerifyOptions:
+class DataVerifyOptions:
     """The options of `verify`."""
 
     data: Path = option(dataclasses.MISSING, "folder of the data set")
@@ -76,7 +76,7 @@ class VerifyOptions:
 
 
 @dataclass(frozen=True)
-class ExportOptions:
+class DataExportOptions:
     """The options of `export`."""
 
     data: Path = option(dataclasses.MISSING, "folder of the data set")
@@ -115,7 +115,7 @@ def record(argv: list[str]) -> int:
     )
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
     from hackmatrix.core.version import __version__
-    from hackmatrix.research.datasets.folder import Facts, check_new, new_data_set
+    from hackmatrix.research.datasets.folder import DatasetFacts, check_new, new_data_set
     from hackmatrix.research.datasets.record import record as recording_of
     from hackmatrix.research.evaluation.limits import Limits
 
@@ -127,7 +127,7 @@ def record(argv: list[str]) -> int:
     with _ended_in_order(), new_data_set(options.out) as writer:
         returns, speed = _write(played.shards, writer, options.json)
         writer.add_facts(
-            Facts(
+            DatasetFacts(
                 played.environment,
                 agent.name,
                 options.seed,
@@ -200,7 +200,7 @@ def _say(quiet: bool, text: str) -> None:
 def verify(argv: list[str]) -> int:
     """`hackmatrix data verify`; the exit code is 1 if a game is another one."""
     options = parse(
-        VerifyOptions,
+        DataVerifyOptions,
         argv,
         command="hackmatrix data verify",
         purpose="Verifies the checksums of a data set, replays its games, and names the first "
@@ -234,7 +234,7 @@ def verify(argv: list[str]) -> int:
 def export(argv: list[str]) -> int:
     """`hackmatrix data export`."""
     options = parse(
-        ExportOptions,
+        DataExportOptions,
         argv,
         command="hackmatrix data export",
         purpose="Writes the first games of a data set for Minari, with their observations.",
@@ -242,14 +242,14 @@ def export(argv: list[str]) -> int:
     )
     need("minari")
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
-    from hackmatrix.integrations.minari_export import Limits
+    from hackmatrix.integrations.minari_export import MinariLimits
     from hackmatrix.integrations.minari_export import export as exported
     from hackmatrix.research.datasets.folder import known_environment, open_data_set
 
     data = open_data_set(options.data)
     environment = known_environment(data, options.env)
     enable_compilation_cache()
-    limits = Limits(options.episodes, options.max_steps)
+    limits = MinariLimits(options.episodes, options.max_steps)
     made = exported(data, environment, options.name, options.observation, limits)
     print(
         f"{made.folder}: {made.episodes:,} episodes, {made.steps:,} steps, "

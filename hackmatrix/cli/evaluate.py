@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hackmatrix.research.evaluation.limits import Limits
     from hackmatrix.research.evaluation.ranking import Ranking
     from hackmatrix.research.evaluation.report import Report
-    from hackmatrix.research.evaluation.sequential import Verdict
+    from hackmatrix.research.evaluation.sequential import SequentialVerdict
 
 DEFAULT_ENV = "HackMatrix"
 
@@ -210,7 +210,7 @@ def _entrants(
 
 def _until_decided(
     agents: Sequence[names.AgentName], options: EvaluateOptions, limits: "Limits"
-) -> "tuple[list[Entrant], Verdict]":
+) -> "tuple[list[Entrant], SequentialVerdict]":
     """Two agents, their reports on as many games as it took, and the verdict."""
     from hackmatrix.research.evaluation.agents import agent_player
     from hackmatrix.research.evaluation.contest import Entrant
@@ -227,7 +227,7 @@ def _ranking(folders: Sequence[Path], limits: "Limits", options: EvaluateOptions
     """The agents of a run, ranked."""
     from hackmatrix.agents.networks.policy import load_policy
     from hackmatrix.agents.roster.batch_players import check_named
-    from hackmatrix.research.evaluation.ranking import Agent, Ranking, reports_on
+    from hackmatrix.research.evaluation.ranking import RankedAgent, Ranking, reports_on
     from hackmatrix.runs.params import seed_of
 
     policies = [load_policy(folder) for folder in folders]
@@ -235,4 +235,4 @@ def _ranking(folders: Sequence[Path], limits: "Limits", options: EvaluateOptions
     reports = reports_on(policies, limits, greedy=options.greedy, given=options.env)
     seeds = map(seed_of, folders)
     each = zip(seeds, policies, reports, strict=True)
-    return Ranking([Agent(seed, policy.path, report) for seed, policy, report in each])
+    return Ranking([RankedAgent(seed, policy.path, report) for seed, policy, report in each])

@@ -11,7 +11,7 @@ from hackmatrix.core.options import check, option
 
 
 @dataclass(frozen=True)
-class ExportOptions:
+class PageExportOptions:
     """The command's options."""
 
     export: Path | None = option(None, "folder to write; new or empty")
@@ -35,7 +35,7 @@ class ExportOptions:
 def main(argv: list[str]) -> int:
     """Writes the files, and says how to look at them."""
     options = parse(
-        ExportOptions,
+        PageExportOptions,
         argv,
         command="hackmatrix page",
         purpose="Writes the page as static files: anyone can play, and watch an agent, from any "

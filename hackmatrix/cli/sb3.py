@@ -47,12 +47,12 @@ def train(argv: list[str]) -> int:
 
 def watch(argv: list[str]) -> int:
     """`hackmatrix sb3 watch`; the model may be given without its flag."""
-    from hackmatrix.integrations.sb3.options import WatchOptions
+    from hackmatrix.integrations.sb3.options import SB3WatchOptions
 
     if argv and not argv[0].startswith("-"):
         argv = ["--model", *argv]
     options = parse(
-        WatchOptions,
+        SB3WatchOptions,
         argv,
         command="hackmatrix sb3 watch",
         purpose="Plays games with a saved model, without sampling, and shows them on a terminal.",

@@ -15,7 +15,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.core.streams import discard_output
 
 if TYPE_CHECKING:
-    from hackmatrix.integrations.process.session import Session
+    from hackmatrix.integrations.process.session import ProcessSession
 
 FLAGS = {
     "--headless-cli": "no effect; clients of the original pass it",
@@ -31,7 +31,7 @@ FLAGS = {
 }
 
 
-class Call(NamedTuple):
+class ServeRequest(NamedTuple):
     """The process's options."""
 
     flags: set[str]
@@ -49,11 +49,11 @@ def main(argv: list[str], command: str = "hackmatrix serve", *, exact: bool = Fa
         _to_stderr(f"{command}: warning: not known and ignored: {' '.join(call.unknown)}")
     gc.disable()  # there is nothing to collect while modules are loaded
     from hackmatrix.integrations.process.serve import serve
-    from hackmatrix.integrations.process.session import Session
+    from hackmatrix.integrations.process.session import ProcessSession
 
     gc.freeze()
     gc.enable()
-    session = Session(
+    session = ProcessSession(
         _to_stderr if call.flags & {"--info", "--debug"} else None,
         trace=_to_stderr if "--debug" in call.flags else None,
         exact_breakdown=exact or "--exact-breakdown" in call.flags,
@@ -69,7 +69,7 @@ def main(argv: list[str], command: str = "hackmatrix serve", *, exact: bool = Fa
     return 0
 
 
-def _serve_with_page(session: "Session", command: str, *, opens: bool) -> None:
+def _serve_with_page(session: "ProcessSession", command: str, *, opens: bool) -> None:
     import threading
 
     from hackmatrix.integrations.process.window import Tab, Window
@@ -107,7 +107,7 @@ def _open(address: str, command: str) -> None:
         _to_stderr(f"{command}: warning: found no browser: open {address} to see the game")
 
 
-def read_call(argv: list[str]) -> Call:
+def read_call(argv: list[str]) -> ServeRequest:
     """Reads the command line.
 
     Raises:
@@ -126,7 +126,7 @@ def read_call(argv: list[str]) -> Call:
             flags.add(name)
         else:
             unknown.append(word)
-    return Call(flags, programs, unknown)
+    return ServeRequest(flags, programs, unknown)
 
 
 def _programs(names: str) -> tuple[int, ...]:

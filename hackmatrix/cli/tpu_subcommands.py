@@ -26,7 +26,7 @@ from hackmatrix.cloud.tpu.decision import decide
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud import NO_GCLOUD, Gcloud
 from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble, what_to_do
-from hackmatrix.cloud.tpu.history import Memory
+from hackmatrix.cloud.tpu.history import TpuHistory
 from hackmatrix.cloud.tpu.observed import Hosts, Queue
 from hackmatrix.cloud.tpu.probe import look, look_lines, trouble_of_line
 from hackmatrix.cloud.tpu.quotas import quota_table
@@ -178,8 +178,8 @@ def _status(tpu: Description, options: TpuOptions, gcloud: Gcloud) -> int:
         ("TPU", f"{seen.node}, {tpu.slice.type} in {tpu.zone}"),
         ("hosts", seen.hosts),
         ("checkpoint", "none" if seen.run.checkpoint is None else seen.run.checkpoint),
-        ("cost", driver.reminder(seen, Memory()) if seen.created else price_in_words(tpu)),
-        ("next", advice_for(str(options.file), decide(seen, Memory()).words)),
+        ("cost", driver.reminder(seen, TpuHistory()) if seen.created else price_in_words(tpu)),
+        ("next", advice_for(str(options.file), decide(seen, TpuHistory()).words)),
     ):
         _say(f"{label:<12}{value}")
     return 0
@@ -193,7 +193,7 @@ def _run(tpu: Description, options: RunOptions, gcloud: Gcloud) -> int:
         return 0
     folder = preparation.folder_of(tpu)
     folder.mkdir(parents=True, exist_ok=True)
-    memory = Memory(options.retry, options.keep, options.delete_on_failure)
+    memory = TpuHistory(options.retry, options.keep, options.delete_on_failure)
     try:
         with FileLock(folder / "run.lock", timeout=0):
             return driver.run(memory)

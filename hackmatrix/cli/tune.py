@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     )
     need("optuna", "jax")
     from hackmatrix.research.tuning.plan import plan_of
-    from hackmatrix.research.tuning.results import Report
+    from hackmatrix.research.tuning.results import TuningReport
     from hackmatrix.research.tuning.retraining import best_of, retrain
     from hackmatrix.research.tuning.shared_process import trainings
     from hackmatrix.research.tuning.study import studies
@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
         if plan.fresh_seeds and winners:
             at_once = options.jobs * options.together
             fresh = retrain(plan, winners, stop, start, say, at_once=at_once)
-    report = Report(plan, found, winners, fresh)
+    report = TuningReport(plan, found, winners, fresh)
     files = report.write()
     if options.json:
         print(json.dumps(report.as_dict()))

@@ -16,7 +16,7 @@ from hackmatrix.core.errors import UserError
 GIVEN = "given"
 
 
-class Range(NamedTuple):
+class OptionRange(NamedTuple):
     """The valid range of a number; a bound that is None does not apply."""
 
     at_least: float | None = None
@@ -48,7 +48,7 @@ class Option(NamedTuple):
     repeated: bool  # whether it is a tuple of values, given one after another
     default: Any  # dataclasses.MISSING for a positional argument
     meaning: str
-    limits: Range | None
+    limits: OptionRange | None
     choices: Collection[str] | None
     section: str | None
     compiled: bool | str
@@ -112,10 +112,10 @@ def option(
         names_code: whether the code of this name runs if the command line gives it, see
             `core/named_code.py`.
     """
-    limits = Range(at_least, above, at_most)
+    limits = OptionRange(at_least, above, at_most)
     metadata = {
         "meaning": meaning,
-        "limits": None if limits == Range() else limits,
+        "limits": None if limits == OptionRange() else limits,
         "choices": choices,
         "section": section,
         "compiled": compiled,

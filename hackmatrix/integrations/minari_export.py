@@ -21,7 +21,7 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.interface.environment import Environment, optional_members
 from hackmatrix.integrations.gymnasium.observation_spaces import arranged, space_of
 from hackmatrix.research.datasets.folder import DataSet
-from hackmatrix.research.datasets.jax_replay import Batch, Replayer, data_environment
+from hackmatrix.research.datasets.jax_replay import ReplayBatch, Replayer, data_environment
 from hackmatrix.research.datasets.shard import Shard
 
 _PLACES = 64  # games whose observations are in memory
@@ -29,14 +29,14 @@ _PLACES = 64  # games whose observations are in memory
 Arrange = Callable[[Any], Any]  # an episode's observations [T + 1, ...] as Minari takes them
 
 
-class Limits(NamedTuple):
+class MinariLimits(NamedTuple):
     """The part of a data set to write: its first games, whole ones."""
 
     episodes: int
     steps: int
 
 
-class Exported(NamedTuple):
+class MinariExport(NamedTuple):
     """The amount that was written."""
 
     folder: Path
@@ -45,7 +45,9 @@ class Exported(NamedTuple):
     size: int  # bytes
 
 
-def export(data: DataSet, environment: str, name: str, layout: str, limits: Limits) -> Exported:
+def export(
+    data: DataSet, environment: str, name: str, layout: str, limits: MinariLimits
+) -> MinariExport:
     """Writes games as a new data set of Minari, where Minari keeps its own.
 
     Episode i is game i. Its infos have `action_mask`, int8[T + 1, A]: the valid actions before each
@@ -78,7 +80,7 @@ def export(data: DataSet, environment: str, name: str, layout: str, limits: Limi
             data_format="arrow",
         )
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return Exported(folder, int(made.total_episodes), int(made.total_steps), size)
+    return MinariExport(folder, int(made.total_episodes), int(made.total_steps), size)
 
 
 @contextmanager
@@ -127,7 +129,7 @@ def _gymnasium_env(environment: str, layout: str) -> gymnasium.Env[Any, Any] | N
 
 
 def _episodes(
-    data: DataSet, env: Environment, arrange: Arrange, limits: Limits
+    data: DataSet, env: Environment, arrange: Arrange, limits: MinariLimits
 ) -> Iterator[EpisodeBuffer]:
     replayer = Replayer(
         env, data.facts.seed, min(_PLACES, data.facts.games), lambda seen, masks: (seen, masks)
@@ -139,7 +141,7 @@ def _episodes(
 
 
 def _episode(
-    shard: Shard, batch: Batch, column: int, arrange: Arrange, stream: int
+    shard: Shard, batch: ReplayBatch, column: int, arrange: Arrange, stream: int
 ) -> EpisodeBuffer:
     length = int(batch.lengths[column])
     seen, masks = jax.tree.map(lambda x: x[:length, column], batch.seen)

@@ -31,7 +31,7 @@ from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.research.evaluation.games import play
 from hackmatrix.research.evaluation.limits import Limits
-from hackmatrix.research.evaluation.ranking import Agent, Ranking
+from hackmatrix.research.evaluation.ranking import RankedAgent, Ranking
 from hackmatrix.research.evaluation.report import Report, report_on
 from hackmatrix.research.evaluation.selection import make_evaluate
 
@@ -177,7 +177,7 @@ def games_of(returns: list[float]) -> PlayedGames:
 
 def test_an_agent_whose_score_is_nan_is_ranked_last() -> None:
     agents = [
-        Agent(seed, Path(f"seed_{seed}"), reported(probes.Grid(), games_of(returns)))
+        RankedAgent(seed, Path(f"seed_{seed}"), reported(probes.Grid(), games_of(returns)))
         for seed, returns in enumerate(([math.nan, 9.0], [1.0, 2.0], [3.0, 4.0]))
     ]
     assert [agent.seed for agent in Ranking(agents).agents] == [2, 1, 0]
@@ -189,7 +189,7 @@ def test_a_rate_that_is_0_for_every_agent_is_not_certain() -> None:
             return [Column("won", "win_rate", np.zeros(len(games.returns), bool))]
 
     report = reported(Winless(), games_of([0.0] * 500))
-    told = Ranking([Agent(seed, Path(f"seed_{seed}"), report) for seed in (0, 1)]).as_dict()
+    told = Ranking([RankedAgent(seed, Path(f"seed_{seed}"), report) for seed in (0, 1)]).as_dict()
     low, high = told["win_rate_ci"]
     assert low == 0
     assert high == pytest.approx(0.00383, abs=1e-5)  # of 0 in 1,000 by Wilson

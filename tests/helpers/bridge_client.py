@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hackmatrix.integrations.process.session import Session
+from hackmatrix.integrations.process.session import ProcessSession
 
 Json = dict[str, Any]
 
@@ -13,7 +13,7 @@ class Client:
 
     def __init__(self, **options: Any) -> None:
         self.log: list[str] = []
-        self.session = Session(self.log.append, **options)
+        self.session = ProcessSession(self.log.append, **options)
 
     def ask(self, action: str, **fields: Any) -> Json:
         return self.send(json.dumps({"action": action, **fields}).encode())

@@ -12,7 +12,7 @@ import pytest
 from hackmatrix.cli.main import main
 from hackmatrix.core.manifest import write_manifest
 from hackmatrix.environments.registry import MAKERS
-from hackmatrix.research.datasets.folder import FACTS, Facts, new_data_set
+from hackmatrix.research.datasets.folder import FACTS, DatasetFacts, new_data_set
 from hackmatrix.research.datasets.jax_replay import finals_of
 from hackmatrix.research.datasets.shard import Shard
 from hackmatrix.research.evaluation.seeding import DATA
@@ -56,7 +56,7 @@ def of_an_expert(path: Path, games: int) -> Path:
                 np.array(rewards, np.float32),
             )
         )
-        writer.add_facts(Facts(GRID, "expert", 3, games, 50, False, None, len(actions), "0"))
+        writer.add_facts(DatasetFacts(GRID, "expert", 3, games, 50, False, None, len(actions), "0"))
     return path
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from recordings import Raw
 
-from hackmatrix.game.conformance.check import Verdict, check_game
+from hackmatrix.game.conformance.check import StepVerdict, check_game
 from hackmatrix.game.conformance.format import read_game
 from hackmatrix.game.conformance.recording import rebuild_saved_states
 from hackmatrix.game.conformance.step import flags_of
@@ -121,7 +121,7 @@ def recorded(state: State, steps: int, seed: int = 0, action: int | None = None)
     return raw
 
 
-def verdicts(raw: Raw) -> list[Verdict]:
+def verdicts(raw: Raw) -> list[StepVerdict]:
     """Conformance's verdict on a game."""
     game = read_game(json.dumps(raw).encode())
     rebuild_saved_states(game)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from paths import DATA
 
-from hackmatrix.game.conformance.check import Verdict, check_step
+from hackmatrix.game.conformance.check import StepVerdict, check_step
 from hackmatrix.game.conformance.format import read_game
 from hackmatrix.game.conformance.recording import (
     RecordedGame,
@@ -61,7 +61,7 @@ def spots() -> Iterator[Spot]:
             before = step.after
 
 
-def check_altered(number: int, i: int, altered: Raw) -> Verdict:
+def check_altered(number: int, i: int, altered: Raw) -> StepVerdict:
     """The verdict on one step of a game, written otherwise than it was recorded."""
     whole = game(number)
     line = json.dumps({"initial": raw_game(number)["initial"], "steps": [altered]})

@@ -28,7 +28,7 @@ _WITHOUT_A_GPU = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": Fal
 
 
 @dataclass(frozen=True)
-class Program:
+class CompiledProgram:
     """A program compiled for a target; bytes, FLOPs and events are those of one chip."""
 
     cpu_seconds: float  # of tracing and compiling
@@ -36,7 +36,7 @@ class Program:
     temporary: int  # bytes besides
     code: int  # bytes of instructions
     flops: float  # of products, in one run
-    events: list[hlo.Event]
+    events: list[hlo.HloEvent]
     unknown_loops: tuple[str, ...]  # loops of which nothing says how often they run: once, here
 
     @property
@@ -55,7 +55,7 @@ def compiled(
     devices: Sequence[jax.Device],
     config: TrainConfig,
     programs: Sequence[str],
-) -> dict[str, Program]:
+) -> dict[str, CompiledProgram]:
     """Some of the `PROGRAMS` of this training.
 
     Args:
@@ -86,7 +86,7 @@ def compiled(
     return {name: _compiled(target, traced[name]) for name in programs}
 
 
-def _compiled(target: Target, trace: Callable[[], Traced]) -> Program:
+def _compiled(target: Target, trace: Callable[[], Traced]) -> CompiledProgram:
     start = time.process_time()
     traced = trace()
     try:
@@ -102,7 +102,7 @@ def _compiled(target: Target, trace: Callable[[], Traced]) -> Program:
             unknown.add(path)
         return 1.0 if rounds is None else rounds
 
-    return Program(
+    return CompiledProgram(
         cpu_seconds=seconds,
         arguments=memory.argument_size_in_bytes,
         temporary=memory.temp_size_in_bytes,

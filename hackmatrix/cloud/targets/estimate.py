@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hackmatrix.cloud.targets import compiling
 from hackmatrix.cloud.targets.chips import AS_OF, CHIPS, Target, target_of
-from hackmatrix.cloud.targets.hlo import Event
+from hackmatrix.cloud.targets.hlo import HloEvent
 from hackmatrix.cloud.targets.options import TargetOptions
 from hackmatrix.cloud.targets.topology import devices_of
 from hackmatrix.core import machine
@@ -52,17 +52,17 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Report:
+class TargetReport:
     """What was compiled for a target, and the speed that follows."""
 
     target: Target
     config: TrainConfig
     name: str  # of the configuration
-    programs: dict[str, compiling.Program]
+    programs: dict[str, compiling.CompiledProgram]
     versions: dict[str, str]
 
     @property
-    def update(self) -> compiling.Program:
+    def update(self) -> compiling.CompiledProgram:
         """The program of a whole update."""
         return self.programs["update"]
 
@@ -122,7 +122,7 @@ class Report:
             seconds["products"] = self.update.flops / rate
         return dict(seconds)
 
-    def _seconds_of(self, event: Event, costs: Costs, chips: int, floor: int) -> float:
+    def _seconds_of(self, event: HloEvent, costs: Costs, chips: int, floor: int) -> float:
         chip = self.target.chip
         if event.kind == "all-reduce":
             moved = 2 * (chips - 1) / chips * event.size
@@ -264,7 +264,7 @@ class Report:
         return None if price is None else price * self.target.num_chips * seconds / 3600
 
 
-def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS) -> Report:
+def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS) -> TargetReport:
     """Compiles programs for the target, the update among them, and estimates."""
     target = target_of(options.target)
     devices = devices_of(target)
@@ -272,10 +272,10 @@ def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS
     config, _ = resolve(flags, read_config(options.config))
     made = compiling.compiled(target, devices, config, programs)
     versions = machine.versions("libtpu" if target.is_tpu else "jax-cuda12-pjrt")
-    return Report(target, config, str(options.config), made, versions)
+    return TargetReport(target, config, str(options.config), made, versions)
 
 
-def _part(event: Event) -> str:
+def _part(event: HloEvent) -> str:
     names = event.path.split("/")
     for part in _PARTS:
         if part in names:

@@ -47,7 +47,7 @@ class Instruction(NamedTuple):
     target: str  # of a custom call
 
 
-class Program(NamedTuple):
+class HloProgram(NamedTuple):
     """A compiled program: its computations by name, each with its instructions in order."""
 
     entry: str
@@ -55,7 +55,7 @@ class Program(NamedTuple):
     bounds: Mapping[str, int]  # the number that a computation compares with, if it is the only one
 
 
-class Event(NamedTuple):
+class HloEvent(NamedTuple):
     """A kernel, an all-reduce or a choice, and how often a run of the program comes to it."""
 
     kind: Literal["kernel", "all-reduce", "choice"]
@@ -67,7 +67,7 @@ class Event(NamedTuple):
     size: int = 0  # bytes of its result
 
 
-def read(text: str) -> Program:
+def read(text: str) -> HloProgram:
     """Reads the text of a compiled program, as `jax.stages.Compiled.as_text` returns it."""
     computations: dict[str, list[Instruction]] = {}
     numbers: dict[str, list[int]] = {}
@@ -81,7 +81,7 @@ def read(text: str) -> Program:
             computations[name].append(_instruction(*found.group(2, 3, 4)))
             numbers[name] += [int(number) for number in _CONSTANT.findall(line)]
     bounds = {name: found[0] for name, found in numbers.items() if len(found) == 1}
-    return Program(entry, computations, bounds)
+    return HloProgram(entry, computations, bounds)
 
 
 def _instruction(result: str, opcode: str, rest: str) -> Instruction:
@@ -109,21 +109,21 @@ def _sizes(bits: str, dimensions: str) -> tuple[int, int]:
     return elements, elements * max(1, int(bits or 8) // 8)
 
 
-def events(program: Program, trips: Callable[[str], float]) -> list[Event]:
+def events(program: HloProgram, trips: Callable[[str], float]) -> list[HloEvent]:
     """The events of a run of the program; of a branch, those of its longer side.
 
     Args:
         program: what `read` returned.
         trips: how often a loop runs that the compiler can't count, by its path.
     """
-    return list(_Walk(program, trips).of(program.entry, 1.0, ""))
+    return list(_HloWalk(program, trips).of(program.entry, 1.0, ""))
 
 
-class _Walk(NamedTuple):
-    program: Program
+class _HloWalk(NamedTuple):
+    program: HloProgram
     trips: Callable[[str], float]
 
-    def of(self, computation: str, times: float, around: str) -> Iterator[Event]:
+    def of(self, computation: str, times: float, around: str) -> Iterator[HloEvent]:
         """The events of a computation.
 
         What the compiler made has no path, or a short one: it gets that of the loop around it.
@@ -133,7 +133,7 @@ class _Walk(NamedTuple):
             if each.opcode == "while":
                 yield from self._loop(each, times, path)
             elif each.opcode == "conditional":
-                yield Event("choice", each.opcode, path, times)
+                yield HloEvent("choice", each.opcode, path, times)
                 names = each.branches or [
                     each.called[side] for side in ("true_computation", "false_computation")
                 ]
@@ -142,22 +142,22 @@ class _Walk(NamedTuple):
             elif each.opcode == "call":
                 yield from self.of(each.called["to_apply"], times, path)
             elif each.opcode in _ALL_REDUCES:
-                yield Event("all-reduce", each.opcode, path, times, size=each.size)
+                yield HloEvent("all-reduce", each.opcode, path, times, size=each.size)
             elif _is_kernel(each):
                 parts = self.program.computations.get(each.called.get("calls", ""), [])
                 by_index = bool(_BY_INDEX & {each.opcode, *(part.opcode for part in parts)})
-                yield Event("kernel", each.opcode, path, times, each.cycles, by_index, each.size)
+                yield HloEvent("kernel", each.opcode, path, times, each.cycles, by_index, each.size)
 
-    def _loop(self, loop: Instruction, times: float, path: str) -> Iterator[Event]:
+    def _loop(self, loop: Instruction, times: float, path: str) -> Iterator[HloEvent]:
         rounds = _rounds(self.program, loop)
         if rounds is None:
             rounds = self.trips(path)
-            yield Event("choice", loop.opcode, path, times * (rounds + 1))
+            yield HloEvent("choice", loop.opcode, path, times * (rounds + 1))
         yield from self.of(loop.called["body"], times * rounds, path)
         yield from self.of(loop.called["condition"], times * (rounds + 1), path)
 
 
-def _rounds(program: Program, loop: Instruction) -> float | None:
+def _rounds(program: HloProgram, loop: Instruction) -> float | None:
     """How often a loop runs; None if that depends on the data."""
     if loop.trips is not None:
         return loop.trips

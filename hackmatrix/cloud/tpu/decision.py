@@ -1,15 +1,15 @@
 """The next step with a TPU: a pure function of what is observed and what happened before.
 
 `decide` runs no command and reads no clock, so every state is a row of a table in its tests. What
-it remembers (`Memory`) only spaces out attempts and counts them: `hackmatrix tpu run` may be killed
-at any moment and started again without it.
+it remembers (`TpuHistory`) only spaces out attempts and counts them: `hackmatrix tpu run` may be
+killed at any moment and started again without it.
 """
 
 from collections.abc import Callable
 
 from hackmatrix.cloud.tpu.gcloud_errors import Kind, what_to_do
-from hackmatrix.cloud.tpu.history import Action, Memory, Step
-from hackmatrix.cloud.tpu.observed import RESTART_CODES, Hosts, Node, Observed, Queue, Run
+from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory
+from hackmatrix.cloud.tpu.observed import RESTART_CODES, Hosts, Observed, Queue, TpuNode, TpuRun
 
 LOOK_AGAIN = 30.0  # seconds, while something changes by itself
 FOLLOW = 60.0  # seconds between looks at training
@@ -28,9 +28,9 @@ RESTARTS = 3  # without a new checkpoint
 _INTERRUPTED = 130
 
 
-def decide(seen: Observed, memory: Memory) -> Step:
+def decide(seen: Observed, memory: TpuHistory) -> HistoryStep:
     """The next step. The first rule that has one decides."""
-    rules: tuple[Callable[[Observed, Memory], Step | None], ...] = (
+    rules: tuple[Callable[[Observed, TpuHistory], HistoryStep | None], ...] = (
         _about_trouble,
         _about_end_date,
         _about_failed_run,
@@ -48,7 +48,7 @@ def backoff(attempts: int) -> float:
     return min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(attempts, 10))
 
 
-def _about_trouble(seen: Observed, memory: Memory) -> Step | None:
+def _about_trouble(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
     """Errors of gcloud: what only a person can change stops, anything else is tried again."""
     trouble = seen.trouble
     if trouble is None or trouble.kind in (Kind.EXISTS, Kind.NOT_FOUND):
@@ -68,22 +68,24 @@ def _about_trouble(seen: Observed, memory: Memory) -> Step | None:
     }
     if stops.get(trouble.kind, False):
         failed = trouble.kind is Kind.SETUP
-        return _failed(seen, memory, words) if failed else Step(Action.STOP, words, code=1)
+        return _failed(seen, memory, words) if failed else HistoryStep(Action.STOP, words, code=1)
     again = "trying again, for ever"
     if trouble.kind is Kind.AUTH:
         again = "training goes on meanwhile; this goes on when you are logged in"
-    return Step(Action.WAIT, f"{words}; {again}", backoff(memory.attempts))
+    return HistoryStep(Action.WAIT, f"{words}; {again}", backoff(memory.attempts))
 
 
-def _about_end_date(seen: Observed, memory: Memory) -> Step | None:
+def _about_end_date(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
     if not seen.overdue:
         return None
     if not _exists(seen):
-        return Step(Action.STOP, "the end date has passed, and nothing is left that costs", code=1)
+        return HistoryStep(
+            Action.STOP, "the end date has passed, and nothing is left that costs", code=1
+        )
     return _cleared(seen, memory, "the end date has passed")
 
 
-def _about_failed_run(seen: Observed, memory: Memory) -> Step | None:
+def _about_failed_run(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
     """With `--delete-on-failure`, after training or setting up failed."""
     if memory.failure is None:
         return None
@@ -92,30 +94,32 @@ def _about_failed_run(seen: Observed, memory: Memory) -> Step | None:
     return _cleared(seen, memory, "the run failed")
 
 
-def _about_finished_run(seen: Observed, memory: Memory) -> Step | None:
+def _about_finished_run(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
     if not (seen.finished or memory.finished):
         return None
     if not (memory.fetched or seen.finished or seen.run.exists):
         return None  # it went with its TPU, as there is no bucket
     if not memory.fetched:
-        return Step(Action.FETCH, "training is finished")
+        return HistoryStep(Action.FETCH, "training is finished")
     if memory.keep or not _exists(seen):
         left = "; the TPU is kept, and costs until it is deleted" if _exists(seen) else ""
-        return Step(Action.DONE, f"the run is here{left}")
+        return HistoryStep(Action.DONE, f"the run is here{left}")
     if _deletes_itself(seen):
         return _until_gone(seen, memory)
-    return Step(Action.DELETE, "the run is here: deleting the TPU", LOOK_AGAIN)
+    return HistoryStep(Action.DELETE, "the run is here: deleting the TPU", LOOK_AGAIN)
 
 
-def _about_stuck(seen: Observed, memory: Memory) -> Step | None:
+def _about_stuck(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
     return _until_gone(seen, memory) if seen.is_going else None
 
 
-def _about_request(seen: Observed, memory: Memory) -> Step | None:
+def _about_request(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
     """The states of a request in the queue."""
     match seen.queue:
-        case Queue.ABSENT if seen.node is Node.ABSENT:
-            return Step(Action.CREATE, f"there is no TPU: asking for one{_resumes(seen.run)}")
+        case Queue.ABSENT if seen.node is TpuNode.ABSENT:
+            return HistoryStep(
+                Action.CREATE, f"there is no TPU: asking for one{_resumes(seen.run)}"
+            )
         case Queue.ABSENT | Queue.ACTIVE:
             return None
         case Queue.FAILED | Queue.SUSPENDED:
@@ -129,70 +133,70 @@ def _about_request(seen: Observed, memory: Memory) -> Step | None:
                 words = (
                     f"the request failed{why}: {advice}; `hackmatrix tpu delete FILE` removes it"
                 )
-                return Step(Action.STOP, words, code=1)
+                return HistoryStep(Action.STOP, words, code=1)
             words = f"the request is {seen.queue}{why}; deleting it, as it holds quota until then"
-            return Step(Action.DELETE, words, backoff(memory.losses))
+            return HistoryStep(Action.DELETE, words, backoff(memory.losses))
         case _:
-            return Step(Action.WAIT, f"the request waits in the queue: {seen.queue}", FOLLOW)
+            return HistoryStep(Action.WAIT, f"the request waits in the queue: {seen.queue}", FOLLOW)
 
 
-def _about_node(seen: Observed, memory: Memory) -> Step | None:
+def _about_node(seen: Observed, memory: TpuHistory) -> HistoryStep | None:
     """The states of the TPU."""
     match seen.node:
-        case Node.READY:
+        case TpuNode.READY:
             return None
-        case Node.PREEMPTED | Node.TERMINATED | Node.UNKNOWN:
+        case TpuNode.PREEMPTED | TpuNode.TERMINATED | TpuNode.UNKNOWN:
             words = f"the TPU is {seen.node}; deleting it, as it holds quota until then"
-            return Step(Action.DELETE, words, backoff(memory.losses) if memory.losses else 0)
-        case Node.STOPPED:
-            return Step(Action.START, "the TPU is stopped", LOOK_AGAIN)
-    limit = NOT_LISTED if seen.node is Node.ABSENT else NOT_READY
-    state = "gone" if seen.node is Node.ABSENT else str(seen.node)
+            return HistoryStep(Action.DELETE, words, backoff(memory.losses) if memory.losses else 0)
+        case TpuNode.STOPPED:
+            return HistoryStep(Action.START, "the TPU is stopped", LOOK_AGAIN)
+    limit = NOT_LISTED if seen.node is TpuNode.ABSENT else NOT_READY
+    state = "gone" if seen.node is TpuNode.ABSENT else str(seen.node)
     if memory.not_ready + 1 < limit:
-        return Step(Action.WAIT, f"the TPU is {state}", LOOK_AGAIN)
+        return HistoryStep(Action.WAIT, f"the TPU is {state}", LOOK_AGAIN)
     words = f"the TPU is {state} and did not get ready in {limit} looks: it is lost; deleting it"
-    return Step(Action.DELETE, words, backoff(memory.losses))
+    return HistoryStep(Action.DELETE, words, backoff(memory.losses))
 
 
-def _about_hosts(seen: Observed, memory: Memory) -> Step:
+def _about_hosts(seen: Observed, memory: TpuHistory) -> HistoryStep:
     """The states of the hosts of a TPU that is ready."""
     match seen.hosts:
         case Hosts.UNREACHABLE | Hosts.UNSEEN:
             return _about_silence(seen, memory)
         case Hosts.BARE:
-            return Step(Action.SET_UP, "setting the hosts up, some minutes")
+            return HistoryStep(Action.SET_UP, "setting the hosts up, some minutes")
         case Hosts.IDLE:
-            return Step(Action.TRAIN, f"training{_resumes(seen.run)}", LOOK_AGAIN)
+            return HistoryStep(Action.TRAIN, f"training{_resumes(seen.run)}", LOOK_AGAIN)
         case Hosts.TRAINING:
             newest = seen.run.checkpoint
             words = "training" if newest is None else f"training, newest checkpoint {newest}"
-            return Step(Action.WAIT, words, FOLLOW)
+            return HistoryStep(Action.WAIT, words, FOLLOW)
         case Hosts.BUSY:
             words = "the TPU trains something else: `hackmatrix tpu attach FILE` shows it"
-            return Step(Action.STOP, words, code=1)
+            return HistoryStep(Action.STOP, words, code=1)
         case Hosts.MIXED if memory.mixed + 1 < MIXED:
-            return Step(Action.WAIT, f"{seen.hosts}: waiting for the others", LOOK_AGAIN)
+            return HistoryStep(Action.WAIT, f"{seen.hosts}: waiting for the others", LOOK_AGAIN)
         case Hosts.MIXED | Hosts.VANISHED:
             return _restarted(seen, memory, str(seen.hosts))
     return _about_end(seen, memory)
 
 
-def _about_silence(seen: Observed, memory: Memory) -> Step:
+def _about_silence(seen: Observed, memory: TpuHistory) -> HistoryStep:
     silent = memory.silent + 1
     if silent >= SSH_NEVER_WORKED and not memory.reached and seen.run.checkpoint is None:
         words = f"the TPU is READY and ssh never worked: {what_to_do(Kind.SSH)}"
-        return Step(Action.STOP, words, code=1)
+        return HistoryStep(Action.STOP, words, code=1)
     if silent < SILENT:
         words = f"the hosts do not answer, {silent} times now"
-        return Step(Action.WAIT, words, min(FOLLOW, backoff(memory.silent)))
+        return HistoryStep(Action.WAIT, words, min(FOLLOW, backoff(memory.silent)))
     words = f"no answer and no new checkpoint in {silent} looks: the TPU is lost; deleting it"
-    return Step(Action.DELETE, words, backoff(memory.losses))
+    return HistoryStep(Action.DELETE, words, backoff(memory.losses))
 
 
-def _about_end(seen: Observed, memory: Memory) -> Step:
+def _about_end(seen: Observed, memory: TpuHistory) -> HistoryStep:
     """Training ended with an exit code that is not 0."""
     if memory.retry:
-        return Step(Action.RETRY, "trying again with the newest code", LOOK_AGAIN)
+        return HistoryStep(Action.RETRY, "trying again with the newest code", LOOK_AGAIN)
     if seen.code in RESTART_CODES:
         return _restarted(seen, memory, f"training was ended from outside (exit code {seen.code})")
     words = f"training failed with exit code {seen.code}"
@@ -201,46 +205,48 @@ def _about_end(seen: Observed, memory: Memory) -> Step:
     return _failed(seen, memory, words, "; `hackmatrix tpu run FILE --retry` takes the newest code")
 
 
-def _restarted(seen: Observed, memory: Memory, why: str) -> Step:
+def _restarted(seen: Observed, memory: TpuHistory, why: str) -> HistoryStep:
     if memory.restarts < RESTARTS:
-        return Step(Action.TRAIN, f"{why}: training again{_resumes(seen.run)}", LOOK_AGAIN)
+        return HistoryStep(Action.TRAIN, f"{why}: training again{_resumes(seen.run)}", LOOK_AGAIN)
     return _failed(seen, memory, f"{why}, {RESTARTS} times without a new checkpoint")
 
 
-def _failed(seen: Observed, memory: Memory, words: str, advice: str = "") -> Step:
+def _failed(seen: Observed, memory: TpuHistory, words: str, advice: str = "") -> HistoryStep:
     if not memory.delete_on_failure:
         words += ". The TPU is still there, and costs: `hackmatrix tpu logs FILE` shows more, "
         words += f"`hackmatrix tpu delete FILE` ends it{advice}"
     last = tuple(f"  {line}" for line in seen.words)
-    return Step(Action.STOP, words, code=1, last_words=last, failed=True)
+    return HistoryStep(Action.STOP, words, code=1, last_words=last, failed=True)
 
 
-def _cleared(seen: Observed, memory: Memory, why: str) -> Step:
+def _cleared(seen: Observed, memory: TpuHistory, why: str) -> HistoryStep:
     """Fetches what is there, then deletes the TPU."""
     if _deletes_itself(seen):
         return _until_gone(seen, memory)
     if seen.run.exists and not memory.fetched and memory.fetches < FETCHES:
-        return Step(Action.FETCH, f"{why}: fetching what is there")
-    return Step(Action.DELETE, why, LOOK_AGAIN)
+        return HistoryStep(Action.FETCH, f"{why}: fetching what is there")
+    return HistoryStep(Action.DELETE, why, LOOK_AGAIN)
 
 
-def _until_gone(seen: Observed, memory: Memory) -> Step:
+def _until_gone(seen: Observed, memory: TpuHistory) -> HistoryStep:
     of_request = seen.queue in (Queue.DELETING, Queue.SUSPENDING)
     what = f"the request is {seen.queue}" if of_request else f"the TPU is {seen.node}"
     if memory.going + 1 < GOING:
-        return Step(Action.WAIT, what, LOOK_AGAIN)
-    return Step(Action.DELETE, f"{what}, {GOING} looks long: deleting it once more", LOOK_AGAIN)
+        return HistoryStep(Action.WAIT, what, LOOK_AGAIN)
+    return HistoryStep(
+        Action.DELETE, f"{what}, {GOING} looks long: deleting it once more", LOOK_AGAIN
+    )
 
 
 def _exists(seen: Observed) -> bool:
-    return seen.queue is not Queue.ABSENT or seen.node is not Node.ABSENT
+    return seen.queue is not Queue.ABSENT or seen.node is not TpuNode.ABSENT
 
 
 def _deletes_itself(seen: Observed) -> bool:
-    return seen.queue is Queue.DELETING or seen.node is Node.DELETING
+    return seen.queue is Queue.DELETING or seen.node is TpuNode.DELETING
 
 
-def _resumes(run: Run) -> str:
+def _resumes(run: TpuRun) -> str:
     if not run.exists:
         return ""
     return ", from the run's start" if run.checkpoint is None else f", from {run.checkpoint}"

@@ -16,7 +16,7 @@ from hackmatrix.cloud.tpu.gcloud_lines import Argv
 MINUTE = 60.0
 
 
-class Result(NamedTuple):
+class CommandResult(NamedTuple):
     """Exit code and output of a command."""
 
     code: int
@@ -24,7 +24,7 @@ class Result(NamedTuple):
     err: str
 
 
-NO_GCLOUD = Result(127, "", "gcloud: not found")
+NO_GCLOUD = CommandResult(127, "", "gcloud: not found")
 
 
 def printed(argv: Argv) -> str:
@@ -45,7 +45,9 @@ class Gcloud:
     dry_run: bool = False
     _seen: set[str] = field(default_factory=set)
 
-    def run(self, argv: Argv, *, timeout: float = 15 * MINUTE, quiet: bool = False) -> Result:
+    def run(
+        self, argv: Argv, *, timeout: float = 15 * MINUTE, quiet: bool = False
+    ) -> CommandResult:
         """Runs a command and returns what it printed.
 
         Args:
@@ -56,7 +58,7 @@ class Gcloud:
         """
         self._print(argv, once=quiet)
         if self.dry_run:
-            return Result(0, "", "")
+            return CommandResult(0, "", "")
         try:
             process = subprocess.Popen(
                 argv,
@@ -82,10 +84,10 @@ class Gcloud:
                 process.wait()
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
-                return Result(TIMED_OUT, "", f"ERROR: timed out after {timeout:g} s")
-        return Result(process.returncode, out, err)
+                return CommandResult(TIMED_OUT, "", f"ERROR: timed out after {timeout:g} s")
+        return CommandResult(process.returncode, out, err)
 
-    def show(self, argv: Argv, *, terminal: bool = False) -> Result:
+    def show(self, argv: Argv, *, terminal: bool = False) -> CommandResult:
         """Runs a command whose output the user sees as it comes.
 
         Args:
@@ -94,7 +96,7 @@ class Gcloud:
         """
         self._print(argv, once=False)
         if self.dry_run:
-            return Result(0, "", "")
+            return CommandResult(0, "", "")
         try:
             process = subprocess.Popen(
                 argv, stderr=None if terminal else subprocess.PIPE, text=True, errors="replace"
@@ -106,7 +108,7 @@ class Gcloud:
             for line in process.stderr or ():
                 errors.append(line)
                 sys.stderr.write(line)
-            return Result(process.wait(), "", "".join(errors))
+            return CommandResult(process.wait(), "", "".join(errors))
         except KeyboardInterrupt:  # it reached the command too, which ends in its own time
             process.wait()
             raise

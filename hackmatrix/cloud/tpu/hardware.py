@@ -15,7 +15,7 @@ from hackmatrix.core.errors import UserError
 AS_OF = date(2026, 11, 22)
 
 
-class Family(NamedTuple):
+class HardwareFamily(NamedTuple):
     """A generation of TPUs."""
 
     prefix: str  # of its types in the API
@@ -32,7 +32,7 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
-    "v3": Family(
+    "v3": HardwareFamily(
         "v3-",
         2,
         4,
@@ -43,7 +43,7 @@ FAMILIES = {
         "tpu-v3-slice",
         2,
     ),
-    "v4": Family(
+    "v4": HardwareFamily(
         "v4-",
         2,
         4,
@@ -54,7 +54,7 @@ FAMILIES = {
         "tpu-v4-podslice",
         3,
     ),
-    "v5e": Family(
+    "v5e": HardwareFamily(
         "v5litepod-",
         1,
         8,
@@ -66,7 +66,7 @@ FAMILIES = {
         2,
         flex_start=True,
     ),
-    "v5p": Family(
+    "v5p": HardwareFamily(
         "v5p-",
         2,
         4,
@@ -78,7 +78,7 @@ FAMILIES = {
         3,
         groups=True,
     ),
-    "v6e": Family(
+    "v6e": HardwareFamily(
         "v6e-",
         1,
         8,
@@ -122,7 +122,7 @@ class Slice(NamedTuple):
         return self.chips // self.hosts
 
     @property
-    def kind(self) -> Family:
+    def kind(self) -> HardwareFamily:
         """Its row of `FAMILIES`."""
         return FAMILIES[self.family]
 

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from hackmatrix.cloud.tpu.gcloud_errors import Kind
-from hackmatrix.cloud.tpu.observed import Hosts, Node, Observed, Queue
+from hackmatrix.cloud.tpu.observed import Hosts, Observed, Queue, TpuNode
 
 
 class Action(Enum):
@@ -25,7 +25,7 @@ class Action(Enum):
     STOP = "stop"
 
 
-class Step(NamedTuple):
+class HistoryStep(NamedTuple):
     """The next thing to do."""
 
     action: Action
@@ -37,13 +37,13 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Memory:
+class TpuHistory:
     """The events since `hackmatrix tpu run` was started."""
 
     retry: bool = False  # the user wants training that failed to be tried again
     keep: bool = False  # the user keeps the TPU when training is finished
     delete_on_failure: bool = False  # the user keeps no TPU on which the run failed
-    failure: "Step | None" = None  # the end to which that has come, once the TPU is gone
+    failure: "HistoryStep | None" = None  # the end to which that has come, once the TPU is gone
     worked: bool = False  # gcloud has answered
     reached: bool = False  # the hosts have answered
     finished: bool = False  # training has ended well
@@ -60,11 +60,11 @@ class Memory:
     restarts: int = 0  # of training since the last new checkpoint
     checkpoint: int | None = None  # newest one seen
     looked: datetime | None = None  # time of the last look that told the TPU's state
-    node: Node = Node.ABSENT  # that state
+    node: TpuNode = TpuNode.ABSENT  # that state
     ready: float = 0.0  # seconds for which this TPU was READY, at most
 
 
-def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Memory:
+def remember(memory: TpuHistory, seen: Observed, step: HistoryStep, succeeded: bool) -> TpuHistory:
     """The history after a step.
 
     Args:
@@ -80,7 +80,7 @@ def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Mem
     if trouble is None:
         ready = ready_seconds(memory, seen)
         memory = dataclasses.replace(memory, ready=ready, looked=seen.time, node=seen.node)
-    waits_for_ready = seen.node not in (Node.READY, Node.ABSENT) or _unlisted(seen)
+    waits_for_ready = seen.node not in (TpuNode.READY, TpuNode.ABSENT) or _unlisted(seen)
     after = dataclasses.replace(
         memory,
         worked=memory.worked or trouble is None,
@@ -111,18 +111,18 @@ def remember(memory: Memory, seen: Observed, step: Step, succeeded: bool) -> Mem
     return dataclasses.replace(after, **changes.get(step.action, {}))
 
 
-def ready_seconds(memory: Memory, seen: Observed) -> float:
+def ready_seconds(memory: TpuHistory, seen: Observed) -> float:
     """Seconds for which a TPU was READY, at most, up to a look that tells its state.
 
     The time between two looks counts whole if it is READY at one of them; that before the first
     look too, as nobody knows.
     """
-    if seen.node is Node.ABSENT or seen.time is None:
+    if seen.node is TpuNode.ABSENT or seen.time is None:
         return 0.0
     since = memory.looked or seen.created or seen.time
-    counts = memory.looked is None or Node.READY in (memory.node, seen.node)
+    counts = memory.looked is None or TpuNode.READY in (memory.node, seen.node)
     return memory.ready + counts * max(0.0, (seen.time - since).total_seconds())
 
 
 def _unlisted(seen: Observed) -> bool:
-    return seen.queue is Queue.ACTIVE and seen.node is Node.ABSENT
+    return seen.queue is Queue.ACTIVE and seen.node is TpuNode.ABSENT

@@ -28,7 +28,7 @@ class Queue(StrEnum):
     DELETING = "DELETING"
 
 
-class Node(StrEnum):
+class TpuNode(StrEnum):
     """The state of the TPU: those of the API, and ABSENT."""
 
     ABSENT = "ABSENT"
@@ -64,7 +64,7 @@ class Hosts(StrEnum):
     ENDED = "training has ended"
 
 
-class Run(NamedTuple):
+class TpuRun(NamedTuple):
     """The run's folder, in the bucket or on the TPU's disk."""
 
     exists: bool = False
@@ -79,7 +79,7 @@ class Log(NamedTuple):
     next: int = 0  # number of lines printed so far
 
 
-NO_RUN, NO_LOG = Run(), Log()
+NO_RUN, NO_LOG = TpuRun(), Log()
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class Observed:
 
     queue: Queue = Queue.ABSENT
     queue_trouble: Trouble | None = None  # why the request failed
-    node: Node = Node.ABSENT
+    node: TpuNode = TpuNode.ABSENT
     created: datetime | None = None  # of the TPU
     hosts: Hosts = Hosts.UNSEEN
     code: int = 0  # with which training ended
     words: tuple[str, ...] = ()  # the last ones of training that ended
-    run: Run = NO_RUN
+    run: TpuRun = NO_RUN
     log: Log = field(default=NO_LOG, compare=False)
     time: datetime | None = field(default=None, compare=False)  # of looking
     overdue: bool = False  # the end date has passed
@@ -103,8 +103,8 @@ class Observed:
     def is_going(self) -> bool:
         """Whether it is being deleted, suspended or stopped, which Google may never end."""
         return self.queue in (Queue.DELETING, Queue.SUSPENDING) or self.node in (
-            Node.DELETING,
-            Node.STOPPING,
+            TpuNode.DELETING,
+            TpuNode.STOPPING,
         )
 
     @property
@@ -180,7 +180,7 @@ def log_of(reports: list[dict[str, Any]], after: int) -> Log:
     return Log(lines, total) if total >= after else Log()  # another machine: from its first line
 
 
-def run_in_bucket(listing: str, job: str) -> Run:
+def run_in_bucket(listing: str, job: str) -> TpuRun:
     """The run, by the names of its files in the bucket.
 
     Args:
@@ -190,12 +190,12 @@ def run_in_bucket(listing: str, job: str) -> Run:
     found = re.findall(r"/checkpoints/(\d+)/manifest\.json\s*$", listing, re.MULTILINE)
     exists = re.search(r"/(config\.yaml|checkpoints/.*)\s*$", listing, re.MULTILINE) is not None
     finished = re.search(rf"/tpu/finished-{job}\s*$", listing, re.MULTILINE) is not None
-    return Run(exists, max(map(int, found), default=None), finished)
+    return TpuRun(exists, max(map(int, found), default=None), finished)
 
 
-def run_on_hosts(reports: list[dict[str, Any]]) -> Run:
+def run_on_hosts(reports: list[dict[str, Any]]) -> TpuRun:
     """The run on the disk of the first host."""
     if not reports:
-        return Run()
+        return TpuRun()
     checkpoint = reports[0].get("checkpoint")
-    return Run(bool(reports[0].get("run")), None if checkpoint is None else int(checkpoint))
+    return TpuRun(bool(reports[0].get("run")), None if checkpoint is None else int(checkpoint))

@@ -6,15 +6,15 @@ from typing import Any
 
 from hackmatrix.cloud.tpu import gcloud_lines as commands
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.gcloud import MINUTE, NO_GCLOUD, Gcloud, Result
+from hackmatrix.cloud.tpu.gcloud import MINUTE, NO_GCLOUD, CommandResult, Gcloud
 from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble, trouble_of, trouble_of_ssh
 from hackmatrix.cloud.tpu.hosts import look_command
 from hackmatrix.cloud.tpu.observed import (
     Hosts,
-    Node,
     Observed,
     Queue,
-    Run,
+    TpuNode,
+    TpuRun,
     combined,
     log_of,
     read_object,
@@ -49,7 +49,7 @@ def look(tpu: Description, gcloud: Gcloud, after: int, now: datetime) -> Observe
     seen = Observed(time=now, overdue=overdue)
     try:
         seen = _with_states(seen, tpu, gcloud)
-        if seen.node is Node.READY:
+        if seen.node is TpuNode.READY:
             seen = _with_hosts(seen, tpu, gcloud, after)
         if tpu.bucket is not None:
             seen = dataclasses.replace(seen, run=_run(tpu, gcloud))
@@ -65,13 +65,13 @@ def look_lines(tpu: Description) -> list[commands.Argv]:
     return lines if tpu.bucket is None else [*lines, commands.list_run(tpu)]
 
 
-def trouble_of_line(argv: commands.Argv, result: Result) -> Trouble | None:
+def trouble_of_line(argv: commands.Argv, result: CommandResult) -> Trouble | None:
     """The error of a command line, if it failed."""
     on_hosts = argv[3] == "tpu-vm" and argv[4] in ("ssh", "scp")
     return _trouble_in_ssh(result) if on_hosts else _trouble_in(result)
 
 
-def _trouble_in(result: Result) -> Trouble | None:
+def _trouble_in(result: CommandResult) -> Trouble | None:
     if result.code == 0:
         return None
     if result == NO_GCLOUD:
@@ -79,7 +79,7 @@ def _trouble_in(result: Result) -> Trouble | None:
     return trouble_of(result.err)
 
 
-def _trouble_in_ssh(result: Result) -> Trouble | None:
+def _trouble_in_ssh(result: CommandResult) -> Trouble | None:
     if result.code == 0 or result == NO_GCLOUD:
         return _trouble_in(result)
     return trouble_of_ssh(result.code, f"{result.err}\n{result.out}" if result.out else result.err)
@@ -94,7 +94,7 @@ def _with_states(seen: Observed, tpu: Description, gcloud: Gcloud) -> Observed:
         seen,
         queue=state_of(Queue, str(state.get("state", ""))) if request else Queue.ABSENT,
         queue_trouble=trouble_of(str(failed["message"])) if failed.get("message") else None,
-        node=state_of(Node, str(node.get("state", ""))) if node else Node.ABSENT,
+        node=state_of(TpuNode, str(node.get("state", ""))) if node else TpuNode.ABSENT,
         created=_moment(str(node.get("createTime", ""))) if node else None,
     )
 
@@ -133,7 +133,7 @@ def _with_hosts(seen: Observed, tpu: Description, gcloud: Gcloud, after: int) ->
     )
 
 
-def _run(tpu: Description, gcloud: Gcloud) -> Run:
+def _run(tpu: Description, gcloud: Gcloud) -> TpuRun:
     result = gcloud.run(commands.list_run(tpu), timeout=_PATIENCE, quiet=True)
     trouble = _trouble_in(result)
     if trouble is not None and "matched no objects" not in trouble.words:

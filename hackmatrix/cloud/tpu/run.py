@@ -16,9 +16,9 @@ from hackmatrix.cloud.tpu.decision import decide
 from hackmatrix.cloud.tpu.description import Description
 from hackmatrix.cloud.tpu.gcloud import MINUTE, Gcloud
 from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble
-from hackmatrix.cloud.tpu.history import Action, Memory, Step, ready_seconds, remember
+from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory, ready_seconds, remember
 from hackmatrix.cloud.tpu.hosts import train_command
-from hackmatrix.cloud.tpu.observed import Hosts, Node, Observed, Queue, Run
+from hackmatrix.cloud.tpu.observed import Hosts, Observed, Queue, TpuNode, TpuRun
 from hackmatrix.cloud.tpu.probe import look, trouble_of_line
 from hackmatrix.cloud.tpu.train_script import train_arguments
 
@@ -49,7 +49,7 @@ class Driver:
     now: Callable[[], datetime]
     file: str = "FILE"
 
-    def run(self, memory: Memory) -> int:
+    def run(self, memory: TpuHistory) -> int:
         """Goes on until the run is here or a person is needed; returns an exit code."""
         trouble: Trouble | None = None
         shown, printed_lines, reminded = "", 0, self.now()
@@ -83,7 +83,7 @@ class Driver:
             if wait:
                 self.sleep(wait)
 
-    def do(self, step: Step, seen: Observed) -> Trouble | None:
+    def do(self, step: HistoryStep, seen: Observed) -> Trouble | None:
         """Runs the command lines of a step; returns what went wrong."""
         if step.action is Action.WAIT:
             return None
@@ -97,7 +97,7 @@ class Driver:
                 return trouble
         return None
 
-    def lines(self, step: Step, seen: Observed) -> list[commands.Argv]:
+    def lines(self, step: HistoryStep, seen: Observed) -> list[commands.Argv]:
         """The gcloud lines of a step."""
         tpu = self.tpu
         match step.action:
@@ -122,12 +122,12 @@ class Driver:
                 return [commands.delete_request(tpu)]
         return []
 
-    def reminder(self, seen: Observed, memory: Memory) -> str:
+    def reminder(self, seen: Observed, memory: TpuHistory) -> str:
         """The TPU's state, its cost so far, and trouble if there is any."""
         matter = "" if seen.trouble is None else f"; {seen.trouble}"
-        told = seen.node is not Node.ABSENT  # else it may be there, and gcloud did not tell
+        told = seen.node is not TpuNode.ABSENT  # else it may be there, and gcloud did not tell
         node = seen.node if told else memory.node
-        if node is Node.ABSENT:
+        if node is TpuNode.ABSENT:
             return f"still waiting for a TPU; it will cost {price_in_words(self.tpu)}{matter}"
         state = f"is {node}" if told else f"was {node} when gcloud last told"
         spent = spent_in_words(self.tpu, ready_seconds(memory, seen) if told else memory.ready)
@@ -163,9 +163,9 @@ def _marker(tpu: Description) -> str:
 
 def rehearse(driver: Driver) -> None:
     """Prints what a run does where all goes well, from nothing to a run that is here."""
-    ready = Observed(queue=Queue.ACTIVE, node=Node.READY)
-    finished = Run(exists=True, checkpoint=0, finished=True)
-    memory = Memory()
+    ready = Observed(queue=Queue.ACTIVE, node=TpuNode.READY)
+    finished = TpuRun(exists=True, checkpoint=0, finished=True)
+    memory = TpuHistory()
     for seen in (
         Observed(),
         dataclasses.replace(ready, hosts=Hosts.BARE),

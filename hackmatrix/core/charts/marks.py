@@ -118,7 +118,7 @@ class Intervals(NamedTuple):
         yield from Points(self.name, self.means, middles).draw(at, colour)
 
 
-class Field(NamedTuple):
+class ScalarField(NamedTuple):
     """A grid of shaded cells between edges along x and along y; `shades` has a row for each y."""
 
     name: str
@@ -142,7 +142,7 @@ class Field(NamedTuple):
                 )
 
 
-Mark = Line | Points | Bars | Intervals | Field
+Mark = Line | Points | Bars | Intervals | ScalarField
 
 
 def _finite(at: At, xs: Sequence[float], ys: Sequence[float]) -> list[tuple[float, float]]:

@@ -24,7 +24,7 @@ _UNFINISHED = re.compile(rf"{re.escape(PARTIAL)}{_HASH}-hackmatrix-\d+")  # its 
 _OF_XLA = "xla_gpu_per_fusion_autotune_cache_dir"  # XLA's own, beside JAX's
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """A file of the cache."""
 
     path: Path
@@ -96,7 +96,7 @@ def belongs_to_user(file: os.stat_result) -> bool:
     return file.st_uid == os.getuid() and not file.st_mode & 0o022
 
 
-def entries(folder: Path) -> list[Entry]:
+def entries(folder: Path) -> list[CacheEntry]:
     """The files of the cache in a folder; none if it can't be read."""
     found = []
     for path in _files(folder):
@@ -105,11 +105,11 @@ def entries(folder: Path) -> list[Entry]:
         except OSError:  # another process has removed it
             continue
         kept = _KEPT.fullmatch(path.name) is not None
-        found.append(Entry(path, file.st_size, max(file.st_atime, file.st_mtime), kept))
+        found.append(CacheEntry(path, file.st_size, max(file.st_atime, file.st_mtime), kept))
     return found
 
 
-def remove(unwanted: Iterable[Entry]) -> int:
+def remove(unwanted: Iterable[CacheEntry]) -> int:
     """Removes files of the cache; returns the number of bytes freed."""
     freed = 0
     for entry in unwanted:
@@ -121,7 +121,7 @@ def remove(unwanted: Iterable[Entry]) -> int:
     return freed
 
 
-def least_recently_used(found: Iterable[Entry], most_bytes: int) -> list[Entry]:
+def least_recently_used(found: Iterable[CacheEntry], most_bytes: int) -> list[CacheEntry]:
     """The entries to remove, so that those used last stay, of `most_bytes` at most."""
     left, unwanted = most_bytes, []
     for entry in sorted(found, key=lambda entry: entry.used, reverse=True):

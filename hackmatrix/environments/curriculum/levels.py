@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from hackmatrix.core.configs import CURRICULA, config_file
 from hackmatrix.core.errors import UserError
-from hackmatrix.core.options import Range, convert
+from hackmatrix.core.options import OptionRange, convert
 from hackmatrix.core.yaml_file import read_yaml
 from hackmatrix.game.rules.board import LIMIT
 from hackmatrix.game.rules.programs import PROGRAMS
@@ -56,16 +56,16 @@ class Level:
     advance: Advance | None = None  # None in the last level alone
 
 
-_GIFT, _SHARE = Range(at_least=0, at_most=99), Range(at_least=0, at_most=1)
-_GAMES = Range(at_least=1, at_most=2**20)  # a sum of float32 counts so far
+_GIFT, _SHARE = OptionRange(at_least=0, at_most=99), OptionRange(at_least=0, at_most=1)
+_GAMES = OptionRange(at_least=1, at_most=2**20)  # a sum of float32 counts so far
 _LIMITS = {
-    "stages": Range(at_least=1, at_most=LAST_STAGE),
+    "stages": OptionRange(at_least=1, at_most=LAST_STAGE),
     "credits": _GIFT,
     "energy": _GIFT,
     "siphons": _GIFT,
-    "programs": Range(at_least=0, at_most=len(PROGRAMS)),
-    "transmissions": Range(at_least=0, at_most=LAST_STAGE),
-    "quiet_turns": Range(at_least=0, at_most=LIMIT),
+    "programs": OptionRange(at_least=0, at_most=len(PROGRAMS)),
+    "transmissions": OptionRange(at_least=0, at_most=LAST_STAGE),
+    "quiet_turns": OptionRange(at_least=0, at_most=LIMIT),
     "share": _SHARE,
     "retry": _SHARE,
 }
@@ -164,7 +164,7 @@ def _advance(content: Any) -> Advance:
         raise ValueError(f"advance must name one of {' and '.join(RESULTS)}, got {content!r:.60}")
     most = {"stages_cleared": LAST_STAGE, "win_rate": 1}[results[0]]
     at_least = _number(
-        float, f"advance.{results[0]}", settings[results[0]], Range(at_least=0, at_most=most)
+        float, f"advance.{results[0]}", settings[results[0]], OptionRange(at_least=0, at_most=most)
     )
     games = settings.get("games", Advance.games)
     return Advance(results[0], at_least, _number(int, "advance.games", games, _GAMES))
@@ -182,7 +182,7 @@ def _named(content: Any, names: Iterable[str], what: str = "it") -> dict[str, An
     return content
 
 
-def _number(kind: type, name: str, value: Any, limits: Range) -> Any:
+def _number(kind: type, name: str, value: Any, limits: OptionRange) -> Any:
     try:
         number = convert(kind, value)
     except ValueError as error:

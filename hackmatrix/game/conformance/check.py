@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hackmatrix.game.conformance.declared_differences import ReplayAsOriginal, Rule
+from hackmatrix.game.conformance.declared_differences import DeclaredDifference, ReplayAsOriginal
 from hackmatrix.game.conformance.frequencies import Draw
 from hackmatrix.game.conformance.recording import RecordedGame, RecordedState, RecordedStep
-from hackmatrix.game.conformance.step import Replay
+from hackmatrix.game.conformance.step import StepReplay
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StepVerdict:
     """Result of checking one step: it is reproduced if `rules` and `failure` are empty.
 
     Attributes:
@@ -19,12 +19,12 @@ class Verdict:
         draws: the random outcomes of the step, unless it failed.
     """
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[DeclaredDifference, ...] = ()
     failure: str | None = None
     draws: Sequence[Draw] = ()
 
 
-def check_game(game: RecordedGame) -> Iterator[Verdict]:
+def check_game(game: RecordedGame) -> Iterator[StepVerdict]:
     """Yields the verdict on each step of a game."""
     before, ended = game.initial, False
     for step in game.steps:
@@ -32,7 +32,7 @@ def check_game(game: RecordedGame) -> Iterator[Verdict]:
         before, ended = step.after, ended or step.flags["done"]
 
 
-def check_step(before: RecordedState, step: RecordedStep, *, ended: bool = False) -> Verdict:
+def check_step(before: RecordedState, step: RecordedStep, *, ended: bool = False) -> StepVerdict:
     """Replays one step by the rules and, if the recording differs, as the original plays it.
 
     Args:
@@ -41,15 +41,15 @@ def check_step(before: RecordedState, step: RecordedStep, *, ended: bool = False
         ended: whether the game had ended before the step.
     """
     if isinstance(before.state, str):
-        return Verdict(failure=f"before: {before.state}")
+        return StepVerdict(failure=f"before: {before.state}")
     if isinstance(step.after.state, str):
-        return Verdict(failure=step.after.state)
+        return StepVerdict(failure=step.after.state)
     if not ended:
-        replay = Replay(before.state, step, step.after.state)
+        replay = StepReplay(before.state, step, step.after.state)
         if replay.difference() is None:
-            return Verdict(draws=replay.dice.draws)
+            return StepVerdict(draws=replay.dice.draws)
     original = ReplayAsOriginal(before.state, step, step.after.state, before.undoable, ended)
     failure = original.difference()
     if failure is not None:
-        return Verdict(failure=failure)
-    return Verdict(tuple(sorted(original.rules)), draws=original.dice.draws)
+        return StepVerdict(failure=failure)
+    return StepVerdict(tuple(sorted(original.rules)), draws=original.dice.draws)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from hackmatrix.game.conformance.recorded_dice import NEGLIGIBLE, ImpossibleOutcome, ToldDice
 from hackmatrix.game.conformance.recording import UNDO, RecordedStep
-from hackmatrix.game.conformance.step import Replay
+from hackmatrix.game.conformance.step import StepReplay
 from hackmatrix.game.engine import enemy_turn, stage
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.engine.game import Game, Outcome
@@ -25,7 +25,7 @@ _SPAWN_TRIES = 100
 _NO_LIMIT = 1 << 20
 
 
-class Rule(IntEnum):
+class DeclaredDifference(IntEnum):
     """The numbered differences of section 13. The fifth cannot be recorded: the original hangs."""
 
     WINNING = 1
@@ -36,7 +36,7 @@ class Rule(IntEnum):
     ENEMY_LIMIT = 7
 
 
-class ReplayAsOriginal(Replay):
+class ReplayAsOriginal(StepReplay):
     """Replays a step with the differences of section 13 and nothing else changed.
 
     Args:
@@ -61,12 +61,12 @@ class ReplayAsOriginal(Replay):
         ended: bool,
     ) -> None:
         super().__init__(before, step, after)
-        self.rules: set[Rule] = {Rule.AFTER_THE_END} if ended else set()
+        self.rules: set[DeclaredDifference] = {DeclaredDifference.AFTER_THE_END} if ended else set()
         self.undoable = snapshot(undoable) if undoable and not self.state.saved else None
         if self.undoable:
             self.state.saved = [self.undoable]
             if UNDO in valid_actions(self.state):
-                self.rules.add(Rule.SAVED_STATES)
+                self.rules.add(DeclaredDifference.SAVED_STATES)
 
     def told_dice(self) -> "OriginalDice":
         """Dice that can also follow behaviour that only the original has."""
@@ -81,12 +81,12 @@ class ReplayAsOriginal(Replay):
         ):
             outcome = game.step(self.step.action)
         if dice.overlooked:
-            self.rules.add(Rule.SPAWN_CELLS)
+            self.rules.add(DeclaredDifference.SPAWN_CELLS)
         if len(self.state.enemies) > MAX_ENEMIES:
-            self.rules.add(Rule.ENEMY_LIMIT)
+            self.rules.add(DeclaredDifference.ENEMY_LIMIT)
         if outcome.ending == Ending.WON:
             outcome.parts["stage_completion"] = _WINNING_PAYS
-            self.rules.add(Rule.WINNING)
+            self.rules.add(DeclaredDifference.WINNING)
         if self.step.action == UNDO and outcome.ending != Ending.INVALID_ACTION:
             self._forget_flags()
         self.state.saved = [saved for saved in self.state.saved if saved is not self.undoable]
@@ -97,7 +97,7 @@ class ReplayAsOriginal(Replay):
         for piece in pieces:
             if piece.from_schedule or piece.from_siphon:
                 piece.from_schedule = piece.from_siphon = False
-                self.rules.add(Rule.FORGOTTEN_FLAGS)
+                self.rules.add(DeclaredDifference.FORGOTTEN_FLAGS)
 
 
 class OriginalDice(ToldDice):

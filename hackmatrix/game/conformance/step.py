@@ -11,7 +11,7 @@ from hackmatrix.game.engine.undo import snapshot
 from hackmatrix.game.rules.rewards import UNIT
 
 
-class Replay:
+class StepReplay:
     """Replays a step by the unchanged rules.
 
     Args:

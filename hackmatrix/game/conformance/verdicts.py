@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from hackmatrix.game.conformance.check import Verdict
-from hackmatrix.game.conformance.declared_differences import Rule
+from hackmatrix.game.conformance.check import StepVerdict
+from hackmatrix.game.conformance.declared_differences import DeclaredDifference
 from hackmatrix.game.conformance.frequencies import Chance
 from hackmatrix.game.rules.actions import ACTION_NAMES
 
@@ -19,14 +19,14 @@ class Tally:
     steps: int = 0
     declared: int = 0
     failed: int = 0
-    by_rule: Counter[Rule] = field(default_factory=Counter)
+    by_rule: Counter[DeclaredDifference] = field(default_factory=Counter)
 
     @property
     def reproduced(self) -> int:
         """Number of steps that matched the recording."""
         return self.steps - self.declared - self.failed
 
-    def add(self, verdict: Verdict) -> None:
+    def add(self, verdict: StepVerdict) -> None:
         """Counts a verdict."""
         self.steps += 1
         self.failed += verdict.failure is not None
@@ -35,7 +35,7 @@ class Tally:
 
 
 @dataclass
-class Report:
+class ConformanceReport:
     """Counts of the verdicts on all steps.
 
     Attributes:
@@ -63,7 +63,7 @@ class Report:
         """Where random outcomes contradict the rules, one sentence each, by file."""
         return [f"{file}: {fault}" for file, chance in self.chance for fault in chance.faults()]
 
-    def add(self, game: int, step: int, action: int, verdict: Verdict) -> None:
+    def add(self, game: int, step: int, action: int, verdict: StepVerdict) -> None:
         """Counts a verdict; games of the file and steps of the game count from 0."""
         file, chance = self.chance[-1]
         chance.add(verdict.draws)
@@ -133,7 +133,7 @@ def _by_rule(tally: Tally) -> dict[str, int]:
     return {str(int(rule)): count for rule, count in sorted(tally.by_rule.items())}
 
 
-def _row(name: str, tally: Tally, rules: list[Rule]) -> list[str]:
+def _row(name: str, tally: Tally, rules: list[DeclaredDifference]) -> list[str]:
     by_rule = [tally.by_rule[rule] for rule in rules]
     counts = [tally.steps, tally.reproduced, tally.declared, *by_rule, tally.failed]
     return [name, *(f"{count:,}" if count else "." for count in counts)]

@@ -6,7 +6,7 @@ from math import ceil, sqrt
 from typing import Any
 
 from hackmatrix.game.drawing.alt_text import cell_words
-from hackmatrix.game.drawing.marks import Group, Mark, Marks, Text, row, shape, text
+from hackmatrix.game.drawing.marks import Mark, Marks, SvgGroup, Text, row, shape, text
 from hackmatrix.game.drawing.theme import CELL
 from hackmatrix.game.drawing.visible_state import cell_of
 from hackmatrix.game.rules import board as rules
@@ -17,7 +17,7 @@ _BLOCKS = {content.name.lower() for content in rules.BLOCKS}
 _STATUS = {"stunned": "text", "disabled": "text", "from_siphon": "siphon"}
 
 
-def board(seen: dict[str, Any]) -> Iterator[Group]:
+def board(seen: dict[str, Any]) -> Iterator[SvgGroup]:
     """One group per cell, positioned from the board's upper left corner; row 5 is on top.
 
     Args:
@@ -26,7 +26,7 @@ def board(seen: dict[str, Any]) -> Iterator[Group]:
     for cell in range(rules.CELLS):
         r, c = rules.row(cell), rules.col(cell)
         title = f"{r},{c} {cell_words(seen, cell)}".strip()
-        yield Group(title, c * CELL, (rules.SIZE - 1 - r) * CELL, tuple(_cell(seen, cell)))
+        yield SvgGroup(title, c * CELL, (rules.SIZE - 1 - r) * CELL, tuple(_cell(seen, cell)))
 
 
 def _cell(seen: dict[str, Any], cell: int) -> Marks:
@@ -126,7 +126,7 @@ def _hp(hp: int, most: int, colour: str) -> Marks:
     return row("hp", "hp", [colour] * hp + ["faint"] * (most - hp))
 
 
-def _side_by_side(pieces: list[tuple[Mark | Text | Group, ...]]) -> Marks:
+def _side_by_side(pieces: list[tuple[Mark | Text | SvgGroup, ...]]) -> Marks:
     """The pieces that share a cell, scaled down to fit side by side."""
     if len(pieces) < 2:
         yield from chain(*pieces)
@@ -136,4 +136,4 @@ def _side_by_side(pieces: list[tuple[Mark | Text | Group, ...]]) -> Marks:
     side = CELL / columns
     for i, marks in enumerate(pieces):
         r, c = divmod(i, columns)
-        yield Group("", c * side, (top + r) * side, marks, 1 / columns)
+        yield SvgGroup("", c * side, (top + r) * side, marks, 1 / columns)

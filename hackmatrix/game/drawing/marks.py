@@ -27,7 +27,7 @@ class Text(NamedTuple):
     colour: str  # a name in `look.COLOURS`
 
 
-class Group(NamedTuple):
+class SvgGroup(NamedTuple):
     """Marks that belong together, such as those of one cell.
 
     (x, y) is their origin in the enclosing group or picture; `scale` is applied to them.
@@ -36,11 +36,11 @@ class Group(NamedTuple):
     title: str  # what it shows, in words; may be empty
     x: float
     y: float
-    marks: tuple["Mark | Text | Group", ...]
+    marks: tuple["Mark | Text | SvgGroup", ...]
     scale: float = 1
 
 
-Marks = Iterator[Mark | Text | Group]
+Marks = Iterator[Mark | Text | SvgGroup]
 
 
 def shape(place: str, name: str, colour: str) -> Mark:

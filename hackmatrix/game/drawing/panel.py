@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from hackmatrix.game.drawing.marks import Group, Mark, Text, fitted, text_width
+from hackmatrix.game.drawing.marks import Mark, SvgGroup, Text, fitted, text_width
 from hackmatrix.game.rules.programs import PROGRAMS
 from hackmatrix.game.rules.stages import LAST_STAGE
 from hackmatrix.game.rules.stages import MAX_HP as PLAYER_HP
@@ -25,7 +25,7 @@ _ENDINGS = {
 _FLAGS = {"SHOW": "show", "CALM": "calm", "STEP": "step"}  # state flag that a program sets
 
 
-def stage_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
+def stage_stats(seen: dict[str, Any], width: float) -> Iterator[SvgGroup]:
     """Stage, turn, next spawn (or how the game ended) and score, in a line of `width` units."""
     stage, turn, score = seen["stage"], seen["turn"], seen["player"]["score"]
     box = width / 4
@@ -40,7 +40,7 @@ def stage_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
     yield _stat(3 * box, box, "star", "credits", str(score), "SCORE", f"score {score}")
 
 
-def _next_spawn(seen: dict[str, Any], x: float, width: float) -> Group:
+def _next_spawn(seen: dict[str, Any], x: float, width: float) -> SvgGroup:
     """Turns until the next scheduled spawn, and the number of spawns pending from siphoning."""
     turns, owed = max(1, seen["next_task"] - seen["turn"]), seen["pending"]
     number = "-" if seen["calm"] else str(turns)
@@ -54,7 +54,7 @@ def _next_spawn(seen: dict[str, Any], x: float, width: float) -> Group:
     return stat._replace(marks=(*stat.marks, more))
 
 
-def player_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
+def player_stats(seen: dict[str, Any], width: float) -> Iterator[SvgGroup]:
     """Hp, credits, energy, data siphons and attack of the player, in a line of `width` units."""
     player = seen["player"]
     box, hp = width / 5, player["hp"]
@@ -62,7 +62,7 @@ def player_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
         Mark("heart", i * (_ICON + 2), 3, _ICON, "danger" if i < hp else "faint")
         for i in range(PLAYER_HP)
     ]
-    yield Group(f"hp {hp} of {PLAYER_HP}", 0, 0, (*hearts, _label("HP", box)))
+    yield SvgGroup(f"hp {hp} of {PLAYER_HP}", 0, 0, (*hearts, _label("HP", box)))
     stats = (
         ("credits", "credits", "credits"),
         ("energy", "energy", "energy"),
@@ -76,20 +76,20 @@ def player_stats(seen: dict[str, Any], width: float) -> Iterator[Group]:
 
 def _stat(
     x: float, width: float, icon: str, colour: str, number: str, label: str, title: str
-) -> Group:
+) -> SvgGroup:
     marks = (
         Mark(icon, 0, 3, _ICON, colour),
         fitted(number, _NUMBER_LEFT, 6, width - _NUMBER_LEFT - 8, _NUMBER, 0, "text"),
         _label(label, width),
     )
-    return Group(title, x, 0, marks)
+    return SvgGroup(title, x, 0, marks)
 
 
 def _label(label: str, width: float) -> Text:
     return fitted(label, 1, STAT_HEIGHT - _LABEL, width - 6, _LABEL, 0, "label")
 
 
-def rack(seen: dict[str, Any]) -> Iterator[Group]:
+def rack(seen: dict[str, Any]) -> Iterator[SvgGroup]:
     """A slot for siphoning and one for each program: lit if owned, bright if affordable too."""
     player = seen["player"]
     siphons = player["siphons"]
@@ -106,7 +106,7 @@ def rack(seen: dict[str, Any]) -> Iterator[Group]:
 
 def _slot(
     place: int, name: str, icon: str, colour: str, state: str, lit: bool, active: bool = False
-) -> Group:
+) -> SvgGroup:
     row, col = divmod(place, _COLUMNS)
     ground = "program" if active else "fire" if lit else "hollow"
     marks = (
@@ -115,4 +115,4 @@ def _slot(
         fitted(name, 5, 52, _SLOT - 10, 9, 0.5, colour),
     )
     title = f"{name}: {state}" if state else name
-    return Group(title, col * (_SLOT + _GAP), row * (_SLOT + _GAP), marks)
+    return SvgGroup(title, col * (_SLOT + _GAP), row * (_SLOT + _GAP), marks)

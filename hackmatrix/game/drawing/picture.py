@@ -6,7 +6,7 @@ from typing import Any
 from hackmatrix.game.drawing import alt_text as words
 from hackmatrix.game.drawing import panel
 from hackmatrix.game.drawing.board import board
-from hackmatrix.game.drawing.marks import Group, Text
+from hackmatrix.game.drawing.marks import SvgGroup, Text
 from hackmatrix.game.drawing.svg import svg
 from hackmatrix.game.drawing.theme import CELL
 from hackmatrix.game.drawing.visible_state import view
@@ -23,7 +23,7 @@ WIDTH = _BOARD + 2 * _MARGIN
 HEIGHT = _RACK_TOP + panel.RACK_HEIGHT + _MARGIN
 
 
-class Picture(str):
+class BoardPicture(str):
     """SVG text that notebooks display as a picture."""
 
     __slots__ = ()
@@ -32,7 +32,7 @@ class Picture(str):
         return str(self)
 
 
-def draw(state: Any, *, reveal: bool = False) -> Picture:
+def draw(state: Any, *, reveal: bool = False) -> BoardPicture:
     """A picture of a game as SVG text: what the player sees.
 
     Args:
@@ -44,7 +44,7 @@ def draw(state: Any, *, reveal: bool = False) -> Picture:
         ValueError: it is a batch of games.
     """
     seen = view(shown_state(state), reveal=reveal)
-    return Picture(svg(WIDTH, HEIGHT, scene(seen), words.title(seen), words.description(seen)))
+    return BoardPicture(svg(WIDTH, HEIGHT, scene(seen), words.title(seen), words.description(seen)))
 
 
 def in_words(state: Any, *, reveal: bool = False) -> str:
@@ -58,18 +58,18 @@ def in_words(state: Any, *, reveal: bool = False) -> str:
     return f"{words.title(seen)}\n{words.description(seen)}\n"
 
 
-def scene(seen: dict[str, Any]) -> list[Group]:
+def scene(seen: dict[str, Any]) -> list[SvgGroup]:
     """All groups of the picture of a `view`, back to front, independent of format."""
     return [
         *_moved(panel.stage_stats(seen, _BOARD), _MARGIN),
-        Group("rows and columns", 0, _BOARD_TOP, tuple(_coordinates())),
+        SvgGroup("rows and columns", 0, _BOARD_TOP, tuple(_coordinates())),
         *_moved(board(seen), _BOARD_TOP),
         *_moved(panel.player_stats(seen, _BOARD), _PLAYER_TOP),
         *_moved(panel.rack(seen), _RACK_TOP),
     ]
 
 
-def _moved(groups: Iterable[Group], y: float) -> Iterator[Group]:
+def _moved(groups: Iterable[SvgGroup], y: float) -> Iterator[SvgGroup]:
     return (group._replace(x=_MARGIN + group.x, y=y + group.y) for group in groups)
 
 

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 
 from hackmatrix.game.drawing.letters import ADVANCE, LETTERS
 from hackmatrix.game.drawing.letters import HEIGHT as LETTER_HEIGHT
-from hackmatrix.game.drawing.marks import Group, Mark, Text
+from hackmatrix.game.drawing.marks import Mark, SvgGroup, Text
 from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene, shown_state
 from hackmatrix.game.drawing.shapes import SHAPES
 from hackmatrix.game.drawing.theme import CELL, COLOURS
@@ -38,7 +38,7 @@ def pixels(state: Any, *, scale: float = 0.75, reveal: bool = False) -> NDArray[
     return np.asarray(raster(groups, (WIDTH, HEIGHT), round(WIDTH * scale)))
 
 
-def raster(groups: Sequence[Group], size: tuple[float, float], width: int) -> Image.Image:
+def raster(groups: Sequence[SvgGroup], size: tuple[float, float], width: int) -> Image.Image:
     """An RGB image of some groups of marks.
 
     Args:
@@ -56,10 +56,10 @@ def raster(groups: Sequence[Group], size: tuple[float, float], width: int) -> Im
     return image.resize(pixels, Image.Resampling.BOX)
 
 
-def _draw(canvas: Canvas, mark: Mark | Text | Group, x: float, y: float, scale: float) -> None:
+def _draw(canvas: Canvas, mark: Mark | Text | SvgGroup, x: float, y: float, scale: float) -> None:
     """Draws a mark whose origin is at the pixel (x, y)."""
     left, top = x + mark.x * scale, y + mark.y * scale
-    if isinstance(mark, Group):
+    if isinstance(mark, SvgGroup):
         for each in mark.marks:
             _draw(canvas, each, left, top, scale * mark.scale)
     elif isinstance(mark, Text):

@@ -8,14 +8,16 @@ from itertools import chain
 from xml.sax.saxutils import escape
 
 from hackmatrix.game.drawing.letters import ADVANCE, HEIGHT, LETTERS
-from hackmatrix.game.drawing.marks import Group, Mark, Text
+from hackmatrix.game.drawing.marks import Mark, SvgGroup, Text
 from hackmatrix.game.drawing.shapes import SHAPES, Layer
 from hackmatrix.game.drawing.theme import CELL, COLOURS
 
 _PIXELS = 0.75  # pixels per unit at the default size
 
 
-def svg(width: float, height: float, groups: Sequence[Group], title: str, description: str) -> str:
+def svg(
+    width: float, height: float, groups: Sequence[SvgGroup], title: str, description: str
+) -> str:
     """SVG text of a picture of `width` x `height` units.
 
     Args:
@@ -46,9 +48,9 @@ def svg(width: float, height: float, groups: Sequence[Group], title: str, descri
     )
 
 
-def _marks(group: Group) -> Iterator[Mark | Text]:
+def _marks(group: SvgGroup) -> Iterator[Mark | Text]:
     for mark in group.marks:
-        if isinstance(mark, Group):
+        if isinstance(mark, SvgGroup):
             yield from _marks(mark)
         else:
             yield mark
@@ -69,14 +71,14 @@ def _layer(layer: Layer) -> str:
     return f'<path {fill}d="{_path(path)}"/>'
 
 
-def _group(group: Group, repeated: set[Mark | Text]) -> str:
+def _group(group: SvgGroup, repeated: set[Mark | Text]) -> str:
     title = f"<title>{escape(group.title)}</title>" if group.title else ""
     marks = "".join(_mark(mark, repeated) for mark in group.marks)
     return f'<g transform="{_place(group.x, group.y, group.scale)}">{title}{marks}</g>'
 
 
-def _mark(mark: Mark | Text | Group, repeated: set[Mark | Text]) -> str:
-    if isinstance(mark, Group):
+def _mark(mark: Mark | Text | SvgGroup, repeated: set[Mark | Text]) -> str:
+    if isinstance(mark, SvgGroup):
         return _group(mark, repeated)
     return f'<use href="#{_mark_id(mark)}"/>' if mark in repeated else _drawn(mark)
 

@@ -2,10 +2,10 @@
 
 from typing import BinaryIO
 
-from hackmatrix.integrations.process.session import Session
+from hackmatrix.integrations.process.session import ProcessSession
 
 
-def serve(requests: BinaryIO, answers: BinaryIO, session: Session) -> None:
+def serve(requests: BinaryIO, answers: BinaryIO, session: ProcessSession) -> None:
     """Answers each line of `requests` with a line of `answers` before reading the next.
 
     Args:

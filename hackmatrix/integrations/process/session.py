@@ -29,7 +29,7 @@ AFTER_THE_END = Outcome(
 _LONGEST = 200  # bytes of a refused request that are shown
 
 
-class Session:
+class ProcessSession:
     """The game of one client and the commands on it. A refused request changes nothing."""
 
     def __init__(

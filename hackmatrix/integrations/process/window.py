@@ -16,10 +16,10 @@ from hackmatrix.game.engine.replay import GameId
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.engine.undo import copied
 from hackmatrix.integrations.process.answers import to_json
-from hackmatrix.integrations.process.session import Session
+from hackmatrix.integrations.process.session import ProcessSession
 from hackmatrix.integrations.process.set_state import read_state
 from hackmatrix.ui.session import session as page
-from hackmatrix.ui.session.variations import MOST_NODES, Node, Tree
+from hackmatrix.ui.session.variations import MOST_NODES, GameNode, Tree
 
 CLIENT = "client"
 _FAR = 20  # steps that a page shows one by one when it is behind
@@ -28,7 +28,7 @@ _FAR = 20  # steps that a page shows one by one when it is behind
 class Window:
     """The game of a process, for its client and for tabs of the page."""
 
-    def __init__(self, session: Session, write: Callable[[str], None]) -> None:
+    def __init__(self, session: ProcessSession, write: Callable[[str], None]) -> None:
         """Shows an empty board until a game begins.
 
         Args:
@@ -155,7 +155,7 @@ class Tab(page.Session):
         """Steps to the present; the change to another game counts as one."""
         return len(self.tree.nodes) - 1 - self.at + (self.tree is not self.window.tree)
 
-    def _play(self, action: int, by: str) -> Node:
+    def _play(self, action: int, by: str) -> GameNode:
         self.window.play(self, action="step", actionIndex=action)
         self.at, self.told = len(self.tree.nodes) - 1, len(self.tree.nodes)
         return self._node()

@@ -161,7 +161,13 @@ class Evaluation(MaskableEvalCallback):
     """Five masked deterministic episodes every so many steps; the best model is kept."""
 
     def __init__(
-        self, env: Any, every: int, num_envs: int, models: Path, logs: Path, stopping: "Stopping"
+        self,
+        env: Any,
+        every: int,
+        num_envs: int,
+        models: Path,
+        logs: Path,
+        stopping: "StopCallback",
     ) -> None:
         self._stopping = stopping
         super().__init__(
@@ -207,7 +213,7 @@ class Evaluation(MaskableEvalCallback):
         self.eval_env.close()
 
 
-class Progress(BaseCallback):
+class ProgressCallback(BaseCallback):
     """A bar on a terminal; elsewhere a line now and then."""
 
     def __init__(self, timesteps: int, say: Say) -> None:
@@ -252,7 +258,7 @@ class Progress(BaseCallback):
             self._bar.stop()
 
 
-class Stopping(BaseCallback):
+class StopCallback(BaseCallback):
     """Ends the training at Ctrl+C, SIGTERM or SIGHUP; the last of the callbacks.
 
     While games are played it ends after the step, while the network learns and in an evaluation at

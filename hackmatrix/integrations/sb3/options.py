@@ -221,7 +221,7 @@ class Sb3TrainOptions(_Player):
 
 
 @dataclass(frozen=True)
-class WatchOptions(_Player):
+class SB3WatchOptions(_Player):
     """The options of `hackmatrix sb3 watch`."""
 
     model: Path | None = option(None, "saved model; also accepted as the first argument")

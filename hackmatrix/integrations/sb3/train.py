@@ -19,7 +19,7 @@ from hackmatrix.runs.names import check_word, next_name
 from hackmatrix.runs.trackers import TrackedRun, Trackers
 
 if TYPE_CHECKING:
-    from hackmatrix.integrations.sb3.callbacks import Progress, Stopping
+    from hackmatrix.integrations.sb3.callbacks import ProgressCallback, StopCallback
     from hackmatrix.integrations.sb3.history import History
 
 PREFIX = "hackmatrix"
@@ -34,7 +34,7 @@ def train(options: Sb3TrainOptions) -> int:
             trained by another process, or options don't fit.
     """
     need("sb3_contrib")
-    from hackmatrix.integrations.sb3.callbacks import Progress, Stopping
+    from hackmatrix.integrations.sb3.callbacks import ProgressCallback, StopCallback
     from hackmatrix.integrations.sb3.history import History
     from hackmatrix.integrations.sb3.model import model_of
 
@@ -52,7 +52,7 @@ def train(options: Sb3TrainOptions) -> int:
             config = {**_facts(options), "wandb": options.wandb, "project": PREFIX}
             tracked = TrackedRun(logs, config, update=steps, rewind=is_cut)
             with Trackers.open(tracked, _say) as trackers:
-                progress, stopping = Progress(options.timesteps, _say), Stopping()
+                progress, stopping = ProgressCallback(options.timesteps, _say), StopCallback()
                 callbacks = _callbacks(options, run, history, trackers, stopping)
                 return _learn(options, model, models, callbacks, progress, stopping)
 
@@ -133,7 +133,7 @@ def _callbacks(
     run: RunFolder,
     history: "History",
     trackers: Trackers,
-    stopping: "Stopping",
+    stopping: "StopCallback",
 ) -> list[Any]:
     from hackmatrix.integrations.sb3.callbacks import Checkpoints, Episodes, Evaluation
     from hackmatrix.integrations.sb3.envs import singles
@@ -153,8 +153,8 @@ def _learn(
     model: Any,
     models: Path,
     callbacks: list[Any],
-    progress: "Progress",
-    stopping: "Stopping",
+    progress: "ProgressCallback",
+    stopping: "StopCallback",
 ) -> int:
     """Trains, and saves the model whatever ends it."""
     from hackmatrix.integrations.sb3.callbacks import save

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.extras import need
 from hackmatrix.game.rules.actions import ACTION_NAMES
-from hackmatrix.integrations.sb3.options import WatchOptions
+from hackmatrix.integrations.sb3.options import SB3WatchOptions
 
 
-def watch(options: WatchOptions) -> int:
+def watch(options: SB3WatchOptions) -> int:
     """Plays and shows the games; returns the exit code, 1 if there is no model.
 
     Raises:
@@ -58,7 +58,7 @@ def newest(folder: Path) -> Path | None:
     return models[-1] if models else None
 
 
-class _Played(NamedTuple):
+class _WatchedGame(NamedTuple):
     """The length, return and ending of a game."""
 
     ending: str
@@ -77,7 +77,7 @@ class _Played(NamedTuple):
         return f"{where}, return {self.total:+.2f}"
 
 
-def _means(games: list[_Played]) -> str:
+def _means(games: list[_WatchedGame]) -> str:
     cleared, total, won = (
         sum(numbers) / len(games)
         for numbers in zip(*((g.cleared, g.total, g.ending == "won") for g in games), strict=True)
@@ -85,7 +85,7 @@ def _means(games: list[_Played]) -> str:
     return f"{cleared:.2f} stages cleared, {won:.0%} won, return {total:+.2f}"
 
 
-def _play(options: WatchOptions, model: Any, env: Any, number: int, live: bool) -> _Played:
+def _play(options: SB3WatchOptions, model: Any, env: Any, number: int, live: bool) -> _WatchedGame:
     """Plays a game."""
     observation, _ = env.reset(seed=options.seed + number)
     total, steps, done = 0.0, 0, False
@@ -99,4 +99,4 @@ def _play(options: WatchOptions, model: Any, env: Any, number: int, live: bool) 
             print(f"{ACTION_NAMES[int(action)]} {reward:+.2f}", flush=True)
             time.sleep(options.delay)
     ending = "died" if info.get("death") else "won" if done else "cut off"
-    return _Played(ending, env.state().stage, steps, total)
+    return _WatchedGame(ending, env.state().stage, steps, total)

@@ -31,7 +31,7 @@ MIN_EARLIER = 5  # minimum number of earlier rows for a median of the speed
 NAMED = 3  # number of metrics that the message of `not_finite` names
 
 
-class Rule(NamedTuple):
+class AlarmRule(NamedTuple):
     """One row of the table of alarms."""
 
     name: str
@@ -49,21 +49,21 @@ class Alarm(NamedTuple):
     message: str  # one line: what was observed, what is wrong, what to do
 
 
-Finding = tuple[Rule, str]  # a rule that a row breaks, and the observation
+Finding = tuple[AlarmRule, str]  # a rule that a row breaks, and the observation
 
 
-def _of_limit(metric: Metric, limit: Limit) -> Rule:
-    return Rule(limit.alarm, limit.severity, f"`{metric.name}` is {limit}", limit.advice)
+def _of_limit(metric: Metric, limit: Limit) -> AlarmRule:
+    return AlarmRule(limit.alarm, limit.severity, f"`{metric.name}` is {limit}", limit.advice)
 
 
-NOT_FINITE = Rule(
+NOT_FINITE = AlarmRule(
     "not_finite",
     Severity.CRITICAL,
     "a metric is NaN or infinite",
     "the run is broken; --detect-anomaly names the first bad tensor; resume from the last good "
     "checkpoint with a lower --lr",
 )
-RETURN_FLAT = Rule(
+RETURN_FLAT = AlarmRule(
     "return_flat",
     Severity.WARNING,
     f"`{RETURN}` (or that of a task) gained no more than its standard error in {WINDOW} rows, "
@@ -71,14 +71,14 @@ RETURN_FLAT = Rule(
     "learning has stopped, or is done; if entropy is low, start afresh with a higher --ent-coef; "
     "if approx_kl is below 0.01, try a higher --lr",
 )
-RETURN_OSCILLATING = Rule(
+RETURN_OSCILLATING = AlarmRule(
     "return_oscillating",
     Severity.WARNING,
     f"`{RETURN}` (or that of a task) gained no more than its standard error in {WINDOW} rows, and "
     f"its variance is more than {SWING:g} times that of its noise",
     "the return swings or falls; a sign of a --lr that is too high: halve it",
 )
-SEARCH_NOT_LEARNED = Rule(
+SEARCH_NOT_LEARNED = AlarmRule(
     "search_not_learned",
     Severity.WARNING,
     f"`{DIVERGENCE}` is more than {1 - LEAST_LEARNED:.0%} of `{INFORMATION}` in {UNLEARNED_ROWS} "
@@ -87,7 +87,7 @@ SEARCH_NOT_LEARNED = Rule(
     "returns are the search's; try more --simulations, a lower --search-weight or another --seed, "
     "and evaluate the network",
 )
-THROUGHPUT_FALLING = Rule(
+THROUGHPUT_FALLING = AlarmRule(
     "throughput_falling",
     Severity.WARNING,
     f"`{SPEED}` is below {SLOW:.0%} of the median of the rows before, {SLOW_ROWS} rows in a row",
@@ -97,7 +97,7 @@ THROUGHPUT_FALLING = Rule(
 ROW_KEY = "alarms"  # of a line of `metrics.jsonl`: names of the alarms that fired with it
 
 
-def alarms_of(metrics: Sequence[Metric]) -> tuple[Rule, ...]:
+def alarms_of(metrics: Sequence[Metric]) -> tuple[AlarmRule, ...]:
     """All rules that apply to a run with these metrics."""
     limits = (_of_limit(metric, limit) for metric in metrics for limit in metric.limits)
     trends = RETURN_FLAT, RETURN_OSCILLATING, SEARCH_NOT_LEARNED

@@ -62,7 +62,7 @@ class UpdateOptions(Options):
 
 
 @dataclass(frozen=True)
-class TrainOptions(UpdateOptions):
+class BenchTrainOptions(UpdateOptions):
     """Options of `bench train`."""
 
     repeats: int = option(5, "timed updates, after one that compiles", at_least=1)

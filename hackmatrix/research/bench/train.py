@@ -14,7 +14,7 @@ from hackmatrix.game.rules.observation import FEATURE_SIZE
 from hackmatrix.learning.ppo.trainer import Trainer
 from hackmatrix.learning.reporting.metrics import summarise
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.research.bench.options import TrainOptions, train_config
+from hackmatrix.research.bench.options import BenchTrainOptions, train_config
 
 Array = jax.Array
 
@@ -98,7 +98,7 @@ def megaflops_per_step(config: TrainConfig) -> float:
     return 2e-6 * (forward + config.ppo.update_epochs * (3 * forward - first))
 
 
-def measure(options: TrainOptions) -> Training:
+def measure(options: BenchTrainOptions) -> Training:
     """Times updates after one that compiles, and a matrix product after each of them."""
     config = train_config(options)
     trainer = Trainer(config.environment.make(), config.ppo, config.network)

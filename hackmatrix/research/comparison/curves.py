@@ -32,7 +32,7 @@ class NoMetricError(UserError):
     """A run has no metric of this name."""
 
 
-class Run(NamedTuple):
+class ComparedRun(NamedTuple):
     """A run's settings and its rows of metrics."""
 
     path: Path
@@ -50,7 +50,7 @@ class Run(NamedTuple):
         return any(isinstance(row.get(metric), int | float) for row in self.rows)
 
 
-class Curve(NamedTuple):
+class LearningCurve(NamedTuple):
     """One agent's values of a metric, in the order of training."""
 
     run: Path
@@ -66,7 +66,7 @@ class Curve(NamedTuple):
         return np.interp(places, self.seconds if seconds else self.steps, self.values)
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path) -> ComparedRun:
     """Reads a run's settings and metrics. Settings that its file lacks have their defaults.
 
     Args:
@@ -83,16 +83,16 @@ def read_run(path: Path) -> Run:
     if not rows:
         raise UserError(f"{path}: has no metrics yet")
     defaults = {name: option.default for name, option in OPTIONS.items()}
-    return Run(path, defaults | with_num_minibatches(read_config(path / CONFIG)), rows)
+    return ComparedRun(path, defaults | with_num_minibatches(read_config(path / CONFIG)), rows)
 
 
-def shared_metric(runs: list[Run]) -> str:
+def shared_metric(runs: list[ComparedRun]) -> str:
     """The return in evaluations if all runs have it, else that of the games trained on."""
     evaluated = f"{EVALUATED}mean_return"
     return evaluated if all(run.has(evaluated) for run in runs) else RETURN
 
 
-def curves_of(run: Run, metric: str) -> list[Curve]:
+def curves_of(run: ComparedRun, metric: str) -> list[LearningCurve]:
     """The curve of each agent of a run. Rows without a finite value are left out.
 
     An agent's seconds are its share of those of the run: of many agents that one program trains,
@@ -121,11 +121,11 @@ def curves_of(run: Run, metric: str) -> list[Curve]:
         if not points:  # to leave it out would favour its group
             raise UserError(f"{run.path}: seed {seed} has no finite value of {metric}")
         steps, spent, values = (np.array(column, float) for column in zip(*points, strict=True))
-        curves.append(Curve(run.path, run.environment, seed, first, steps, spent, values))
+        curves.append(LearningCurve(run.path, run.environment, seed, first, steps, spent, values))
     return curves
 
 
-def _of_agents(run: Run, row: Mapping[str, Any], metric: str) -> list[tuple[int, float]]:
+def _of_agents(run: ComparedRun, row: Mapping[str, Any], metric: str) -> list[tuple[int, float]]:
     """Seed and value of each agent in a row of the metric; NaN where there is none."""
     if metric not in row:
         return []
@@ -152,7 +152,7 @@ def _seconds(rows: list[dict[str, Any]]) -> Callable[[float], float]:
     return seconds_at
 
 
-def settings_key(run: Run, left_out: frozenset[str]) -> str:
+def settings_key(run: ComparedRun, left_out: frozenset[str]) -> str:
     """A run's settings, without some, as a text that is equal for equal settings."""
     kept = {name: value for name, value in run.settings.items() if name not in left_out}
     return json.dumps(kept, sort_keys=True, default=str)

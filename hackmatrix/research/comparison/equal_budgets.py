@@ -11,7 +11,7 @@ from hackmatrix.core.charts import Line, Panel, Picture, picture
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.comparison.curves import EVALUATED, Values
 from hackmatrix.research.comparison.estimates import differences, estimates, improvement, profile
-from hackmatrix.research.comparison.groups import Group
+from hackmatrix.research.comparison.groups import ComparedGroup
 from hackmatrix.research.comparison.reference import Scales
 from hackmatrix.research.evaluation.statistics import CONFIDENCE, Estimate
 
@@ -20,7 +20,7 @@ _PLOTTED = 60  # points of a curve, and thresholds of a profile
 
 
 @dataclass(frozen=True)
-class Difference:
+class BudgetDifference:
     """A group's gain over the first one."""
 
     group: str
@@ -38,7 +38,7 @@ class AtEqual:
     places: Values
     agents: dict[str, Values]  # [places, agents] of each group
     groups: dict[str, list[Estimate]]
-    differences: list[Difference]
+    differences: list[BudgetDifference]
 
     def thresholds(self) -> Values:
         """Scores from the least to the greatest of any agent at the last place."""
@@ -82,7 +82,7 @@ class Comparison:
     """Groups of agents, compared by a metric."""
 
     metric: str
-    groups: Sequence[Group]  # the first is the reference, see `referred`
+    groups: Sequence[ComparedGroup]  # the first is the reference, see `referred`
     scales: Scales = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -166,7 +166,7 @@ class Comparison:
             )
         return start, end, shortest
 
-    def _scores(self, group: Group, places: Values, *, seconds: bool) -> Values:
+    def _scores(self, group: ComparedGroup, places: Values, *, seconds: bool) -> Values:
         """The values of a group's agents on the scales of their environments: [places, agents]."""
         values = group.at(places, seconds=seconds)
         for agent, curve in enumerate(group.curves):
@@ -175,7 +175,7 @@ class Comparison:
                 values[:, agent] = (values[:, agent] - low) / (high - low)
         return values
 
-    def _difference(self, n: int, values: Sequence[Values]) -> Difference:
+    def _difference(self, n: int, values: Sequence[Values]) -> BudgetDifference:
         """Group `n` less the first: agents of equal seeds are paired."""
         ours, first = self.groups[n], self.groups[0]
         pairs, sizes = ours.pairs(), list(ours.environments.values())
@@ -187,10 +187,12 @@ class Comparison:
             games = [(a.games, b.games) for a, b in zip(ours.curves, first.curves, strict=True)]
             same = self.metric.startswith(EVALUATED) and all(a == b for a, b in games)
             how = "seeds and evaluation games" if same else "seeds"
-        return Difference(ours.name, how, found, improvement(values[n], values[0], sizes, others))
+        return BudgetDifference(
+            ours.name, how, found, improvement(values[n], values[0], sizes, others)
+        )
 
 
-def single_seed(groups: Sequence[Group]) -> str | None:
+def single_seed(groups: Sequence[ComparedGroup]) -> str | None:
     """A note if a group has a single agent in an environment, and so no interval."""
     for group in groups:
         if min(group.environments.values()) == 1:

@@ -10,8 +10,8 @@ import numpy as np
 from hackmatrix.core.errors import UserError
 from hackmatrix.learning.settings.config import LOGGING, OPTIONS
 from hackmatrix.research.comparison.curves import (
-    Curve,
-    Run,
+    ComparedRun,
+    LearningCurve,
     Values,
     curves_of,
     read_run,
@@ -31,11 +31,11 @@ _LEFT_OUT = frozenset(
 )
 
 
-class Group(NamedTuple):
+class ComparedGroup(NamedTuple):
     """Some agents under one name, sorted by environment and seed."""
 
     name: str
-    curves: tuple[Curve, ...]
+    curves: tuple[LearningCurve, ...]
 
     @property
     def environments(self) -> dict[str, int]:
@@ -52,7 +52,7 @@ class Group(NamedTuple):
         return np.stack([curve.at(places, seconds=seconds) for curve in self.curves], axis=1)
 
 
-def read_named(words: Sequence[str]) -> tuple[list[Run], dict[str, list[Run]]]:
+def read_named(words: Sequence[str]) -> tuple[list[ComparedRun], dict[str, list[ComparedRun]]]:
     """Reads the runs of a command line.
 
     Args:
@@ -65,8 +65,8 @@ def read_named(words: Sequence[str]) -> tuple[list[Run], dict[str, list[Run]]]:
         UserError: a run can't be read, some words have a name and others not, or a run or name is
             given twice.
     """
-    named: dict[str, list[Run]] = {}
-    alone: list[Run] = []
+    named: dict[str, list[ComparedRun]] = {}
+    alone: list[ComparedRun] = []
     for word in words:
         name, sign, listed = word.partition("=")
         if Path(word).exists() or not sign:
@@ -85,7 +85,9 @@ def read_named(words: Sequence[str]) -> tuple[list[Run], dict[str, list[Run]]]:
     return runs, named
 
 
-def groups_of(runs: Sequence[Run], named: Mapping[str, Sequence[Run]], metric: str) -> list[Group]:
+def groups_of(
+    runs: Sequence[ComparedRun], named: Mapping[str, Sequence[ComparedRun]], metric: str
+) -> list[ComparedGroup]:
     """The groups, in the order in which their first runs were given.
 
     Raises:
@@ -102,7 +104,7 @@ def groups_of(runs: Sequence[Run], named: Mapping[str, Sequence[Run]], metric: s
         curves.sort(key=lambda curve: (curve.environment, curve.seed))
         if not named:
             _check_seeds(curves)
-        groups.append(Group(name, tuple(curves)))
+        groups.append(ComparedGroup(name, tuple(curves)))
     first = groups[0]
     for group in groups:
         if group.environments.keys() != first.environments.keys():
@@ -114,7 +116,7 @@ def groups_of(runs: Sequence[Run], named: Mapping[str, Sequence[Run]], metric: s
     return groups
 
 
-def _check_seeds(curves: Sequence[Curve]) -> None:
+def _check_seeds(curves: Sequence[LearningCurve]) -> None:
     """Raises `UserError` if a seed would count twice; the curves are sorted by it."""
     for one, other in itertools.pairwise(curves):
         if one.seed == other.seed:
@@ -124,9 +126,9 @@ def _check_seeds(curves: Sequence[Curve]) -> None:
             )
 
 
-def _by_settings(runs: Sequence[Run]) -> dict[str, list[Run]]:
+def _by_settings(runs: Sequence[ComparedRun]) -> dict[str, list[ComparedRun]]:
     """Runs with equal settings together, named by what sets them apart."""
-    found: dict[str, list[Run]] = {}
+    found: dict[str, list[ComparedRun]] = {}
     for run in runs:
         found.setdefault(settings_key(run, _LEFT_OUT), []).append(run)
     firsts = [members[0] for members in found.values()]
@@ -143,6 +145,6 @@ def _by_settings(runs: Sequence[Run]) -> dict[str, list[Run]]:
     }
 
 
-def _listed(members: Sequence[Run]) -> str:
+def _listed(members: Sequence[ComparedRun]) -> str:
     more = f" and {len(members) - 1} more" if len(members) > 1 else ""
     return members[0].path.name + more

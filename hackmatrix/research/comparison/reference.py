@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.research.comparison.groups import Group
+from hackmatrix.research.comparison.groups import ComparedGroup
 
 
 class Scale(NamedTuple):
@@ -18,7 +18,9 @@ class Scale(NamedTuple):
 Scales = Mapping[str, Scale]  # by environment; empty: values stay as they are
 
 
-def referred(groups: Sequence[Group], words: Sequence[str]) -> tuple[list[Group], Scales]:
+def referred(
+    groups: Sequence[ComparedGroup], words: Sequence[str]
+) -> tuple[list[ComparedGroup], Scales]:
     """The groups, the reference first, and the scales of their environments.
 
     Scales depend on the reference alone, so a further group moves no score of the others.
@@ -64,7 +66,7 @@ def _fixed(words: Sequence[str], environments: Mapping[str, int]) -> Scales:
     return found
 
 
-def _scales_of(group: Group) -> Scales:
+def _scales_of(group: ComparedGroup) -> Scales:
     """For each environment from the least value that an agent of the group ever had to the most."""
     found = {}
     for name in group.environments:

@@ -33,7 +33,7 @@ _PLACES = {"checkpoint_dir", "init_from", "device"}  # settings that may differ 
 _ALL = 1_000_000  # checkpoints to keep
 
 
-class Recorded(NamedTuple):
+class RecordedRun(NamedTuple):
     """What a run's folder says of it."""
 
     run: Path
@@ -79,7 +79,7 @@ class Reproduction(NamedTuple):
         return "\n".join([*lines, verdict])
 
 
-def read_recorded(run: Path, env: str | None) -> Recorded:
+def read_recorded(run: Path, env: str | None) -> RecordedRun:
     """Reads a run, and finds what is different from when it was trained.
 
     Args:
@@ -110,10 +110,10 @@ def read_recorded(run: Path, env: str | None) -> Recorded:
         raise UserError(f"{run}: has neither rows of metrics nor params: nothing can be compared")
     now = start_facts(0, choose_devices(config)[0])
     differences = _since(starts, now) + _changed(config, params)
-    return Recorded(run, config, rows, params, differences)
+    return RecordedRun(run, config, rows, params, differences)
 
 
-def train_again(recorded: Recorded, folder: Path, console: Console) -> Outcome:
+def train_again(recorded: RecordedRun, folder: Path, console: Console) -> Outcome:
     """Trains with the settings of a run, from its beginning, in a new folder.
 
     Raises:
@@ -130,7 +130,7 @@ def train_again(recorded: Recorded, folder: Path, console: Console) -> Outcome:
     return train(config, options, console, make_evaluate=make_evaluate)
 
 
-def compare(recorded: Recorded, again: Path) -> Reproduction:
+def compare(recorded: RecordedRun, again: Path) -> Reproduction:
     """A run beside the one that was trained again in another folder."""
     made = list(read_metrics(again))
     made += [{}] * (len(recorded.rows) - len(made))

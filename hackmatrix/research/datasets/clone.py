@@ -19,7 +19,7 @@ from hackmatrix.learning.ppo.keys import Purpose, key_for
 from hackmatrix.learning.run.compatibility import check_exported, check_shapes, check_shared
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.datasets.folder import DataSet, known_environment
-from hackmatrix.research.datasets.jax_replay import Batch, Replayer, data_environment
+from hackmatrix.research.datasets.jax_replay import ReplayBatch, Replayer, data_environment
 from hackmatrix.research.datasets.supervised import Lessons, learn, loss
 from hackmatrix.runs.other_names import params_of_name
 from hackmatrix.runs.params import load_params
@@ -31,7 +31,7 @@ _HELD_OUT = 20  # of so many games one is not learned from
 _AT_ONCE = 4096  # held-out positions
 
 
-class Plan(NamedTuple):
+class ClonePlan(NamedTuple):
     """Settings of supervised learning."""
 
     positions: int  # at most, of whole games from the first one on
@@ -53,7 +53,7 @@ class Cloned(NamedTuple):
     returns: float  # standard deviation of what the values are compared with
 
 
-def clone(data: DataSet, config: TrainConfig, plan: Plan) -> Cloned:
+def clone(data: DataSet, config: TrainConfig, plan: ClonePlan) -> Cloned:
     """Learns the games of a data set with the network of a run.
 
     The values are learned from the discounted returns of the run's reward, scaled as the run
@@ -128,7 +128,7 @@ def _made(data: DataSet, config: TrainConfig) -> tuple[Environment, Network]:
 
 
 def _lessons(
-    data: DataSet, env: Environment, network: Network, config: PPOConfig, plan: Plan
+    data: DataSet, env: Environment, network: Network, config: PPOConfig, plan: ClonePlan
 ) -> tuple[Lessons, Lessons, int]:
     """The lessons to learn from, those held out, and the number of games."""
 
@@ -156,7 +156,7 @@ def _scaled(lessons: Lessons, scale: float) -> Lessons:
     return lessons._replace(value=(lessons.value / scale).astype(np.float32))
 
 
-def _discounted(batch: Batch, gamma: float) -> tuple[NDArray[Any], NDArray[Any]]:
+def _discounted(batch: ReplayBatch, gamma: float) -> tuple[NDArray[Any], NDArray[Any]]:
     """Float64[T, N]: the discounted rewards after and up to each action of a game."""
     rewards = np.where(batch.within, batch.rewards, 0).astype(np.float64)
     returns, so_far = np.zeros_like(rewards), np.zeros_like(rewards)
@@ -169,7 +169,7 @@ def _discounted(batch: Batch, gamma: float) -> tuple[NDArray[Any], NDArray[Any]]
 
 
 def _lessons_of(
-    batch: Batch, returns: NDArray[Any], chosen: NDArray[np.bool_], num_actions: int
+    batch: ReplayBatch, returns: NDArray[Any], chosen: NDArray[np.bool_], num_actions: int
 ) -> Lessons:
     """The positions of a batch at which `chosen` bool[T, N] is set."""
     observations, masks = jax.tree.map(lambda x: x[chosen], batch.seen)

@@ -32,7 +32,7 @@ _LONGEST = 4096  # characters of a name; that of an agent may be a path
 
 
 @dataclass(frozen=True)
-class Facts:
+class DatasetFacts:
     """Facts about the games, as JSON beside them."""
 
     environment: str  # id
@@ -61,7 +61,7 @@ class Writer:
         self.games += len(shard.lengths)
         self.steps += len(shard.actions)
 
-    def add_facts(self, facts: Facts) -> None:
+    def add_facts(self, facts: DatasetFacts) -> None:
         """Writes the facts, after all shards."""
         text = json.dumps(asdict(facts), indent=1) + "\n"
         write_atomically(self._folder / FACTS, text.encode())
@@ -139,7 +139,7 @@ class DataSet(NamedTuple):
     """A data set whose files match their checksums."""
 
     path: Path
-    facts: Facts
+    facts: DatasetFacts
     firsts: tuple[int, ...]  # the first game of each shard
 
     def shards(self) -> Iterator[Shard]:
@@ -216,13 +216,13 @@ def _shard_name(first: int) -> str:
     return f"games-{first:010d}.npz"
 
 
-def _read_facts(path: Path) -> Facts:
+def _read_facts(path: Path) -> DatasetFacts:
     try:
         found = json.loads((path / FACTS).read_text(encoding="utf-8"))
-        known = {field.name for field in fields(Facts)}
+        known = {field.name for field in fields(DatasetFacts)}
         if not isinstance(found, dict) or found.get("format") != FORMAT or set(found) != known:
             raise damaged(path, f"{FACTS} does not describe a data set in format {FORMAT}")
-        facts = Facts(**found)
+        facts = DatasetFacts(**found)
     except DamagedError:
         raise
     except (OSError, ValueError, RecursionError) as error:

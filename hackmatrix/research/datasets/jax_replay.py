@@ -24,7 +24,7 @@ Look = Callable[[PyTree, Array], PyTree]
 _STEPS = 32  # in a call
 
 
-class Batch(NamedTuple):
+class ReplayBatch(NamedTuple):
     """N games of a shard, of similar lengths, played again; T is the length of the longest.
 
     What lies beyond the end of a game has no meaning.
@@ -63,7 +63,7 @@ class Replayer:
         self._begin = jax.jit(self._begin_all)
         self._step = jax.jit(self._step_all, donate_argnums=0)
 
-    def playable_batches(self, shard: Shard, path: Path) -> Iterator[Batch]:
+    def playable_batches(self, shard: Shard, path: Path) -> Iterator[ReplayBatch]:
         """Like `batches`; raises `DamagedError` where a recorded action of a game is not valid."""
         for batch in self.batches(shard):
             if not batch.valid[batch.within].all():
@@ -72,13 +72,13 @@ class Replayer:
                 )
             yield batch
 
-    def batches(self, shard: Shard) -> Iterator[Batch]:
+    def batches(self, shard: Shard) -> Iterator[ReplayBatch]:
         """All games of a shard, the shortest first."""
         order = np.argsort(shard.lengths, kind="stable")
         for start in range(0, len(order), self._places):
             yield self._batch(shard, order[start : start + self._places])
 
-    def _batch(self, shard: Shard, games: NDArray[np.int64]) -> Batch:
+    def _batch(self, shard: Shard, games: NDArray[np.int64]) -> ReplayBatch:
         count = len(games)
         at = np.resize(games, self._places)  # as many as were compiled for
         lengths, starts = shard.lengths[at], shard.starts[at]
@@ -95,7 +95,7 @@ class Replayer:
             parts.append(jax.device_get(part))
         whole = jax.tree.map(lambda *x: np.concatenate(x)[:longest, :count], *parts)
         valid, rewards, terminated, truncated, seen = whole
-        return Batch(
+        return ReplayBatch(
             games=games,
             lengths=lengths[:count],
             actions=actions[:longest, :count],

@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.research.datasets.difference import Difference
-from hackmatrix.research.datasets.folder import DataSet, Facts
-from hackmatrix.research.datasets.jax_replay import Batch, Replayer, data_environment, finals_of
+from hackmatrix.research.datasets.folder import DataSet, DatasetFacts
+from hackmatrix.research.datasets.jax_replay import (
+    ReplayBatch,
+    Replayer,
+    data_environment,
+    finals_of,
+)
 from hackmatrix.research.datasets.python_replay import OracleGame, first_difference
 from hackmatrix.research.datasets.shard import Shard
 from hackmatrix.research.evaluation.plain_games import on_all_cores
@@ -23,7 +28,7 @@ _PLACES = 1024
 _SAMPLE = 64  # games
 
 
-class Verdict(NamedTuple):
+class DatasetVerdict(NamedTuple):
     """The games of a data set, played again."""
 
     games: int  # played again
@@ -32,10 +37,10 @@ class Verdict(NamedTuple):
     differing: int  # games
     first: Difference | None  # of the game with the lowest number
 
-    def and_also(self, other: "Verdict") -> "Verdict":
+    def and_also(self, other: "DatasetVerdict") -> "DatasetVerdict":
         """The verdict on the games of both."""
         first = [each.first for each in (self, other) if each.first is not None]
-        return Verdict(
+        return DatasetVerdict(
             self.games + other.games,
             self.steps + other.steps,
             self.oracle_games + other.oracle_games,
@@ -44,10 +49,10 @@ class Verdict(NamedTuple):
         )
 
 
-NOTHING = Verdict(games=0, steps=0, oracle_games=0, differing=0, first=None)
+NOTHING = DatasetVerdict(games=0, steps=0, oracle_games=0, differing=0, first=None)
 
 
-def verify(data: DataSet, environment: str, *, oracle: bool) -> Iterator[Verdict]:
+def verify(data: DataSet, environment: str, *, oracle: bool) -> Iterator[DatasetVerdict]:
     """Plays all games of a data set again; yields the verdict on each shard.
 
     Args:
@@ -73,11 +78,11 @@ def verify(data: DataSet, environment: str, *, oracle: bool) -> Iterator[Verdict
                 found[difference.game] = min(difference, found.get(difference.game, difference))
         first = min(found.values(), default=None)
         steps = len(shard.actions)
-        yield Verdict(len(shard.lengths), steps, len(chosen), len(found), first)
+        yield DatasetVerdict(len(shard.lengths), steps, len(chosen), len(found), first)
 
 
 def _differences(
-    shard: Shard, facts: Facts, replayer: Replayer, num_actions: int
+    shard: Shard, facts: DatasetFacts, replayer: Replayer, num_actions: int
 ) -> Iterator[Difference]:
     """The first difference of each game that is another one in the JAX engine."""
     known = shard._replace(actions=np.where(shard.actions < num_actions, shard.actions, 0))
@@ -100,7 +105,9 @@ class _Field(NamedTuple):
     replayed: NDArray[Any]
 
 
-def _compared(shard: Shard, batch: Batch, facts: Facts, num_actions: int) -> list[_Field]:
+def _compared(
+    shard: Shard, batch: ReplayBatch, facts: DatasetFacts, num_actions: int
+) -> list[_Field]:
     """The fields in the order in which a difference is told."""
     times = np.arange(len(batch.actions))[:, None]
     steps = np.minimum(shard.starts[batch.games] + times, len(shard.actions) - 1)
@@ -123,7 +130,7 @@ def _compared(shard: Shard, batch: Batch, facts: Facts, num_actions: int) -> lis
     ]
 
 
-def _oracle_games(shard: Shard, facts: Facts, chosen: NDArray[Any]) -> list[OracleGame]:
+def _oracle_games(shard: Shard, facts: DatasetFacts, chosen: NDArray[Any]) -> list[OracleGame]:
     with np.errstate(invalid="ignore"):  # of damaged rewards
         units = np.rint(shard.rewards / np.float32(UNIT)).astype(np.int32)
     starts = shard.starts

@@ -30,7 +30,7 @@ class Holdings(NamedTuple):
     spawns: int  # that siphoning can still release on this board
 
 
-class Entry(NamedTuple):
+class AccountEntry(NamedTuple):
     """The player's numbers when a stage began."""
 
     hp: int
@@ -45,7 +45,7 @@ class StageAccount(NamedTuple):
     """The events of one stage of a game."""
 
     stage: int
-    entry: Entry
+    entry: AccountEntry
     actions: int
     hits: int  # that the player took
     siphonings: int
@@ -162,7 +162,9 @@ class Recorder:
 
     def _begin_stage(self) -> None:
         now = self._now
-        self._entry = Entry(now.hp, now.enemies, now.siphons, now.credits, now.energy, now.programs)
+        self._entry = AccountEntry(
+            now.hp, now.enemies, now.siphons, now.credits, now.energy, now.programs
+        )
         self._since = (len(self.actions), len(self._siphonings))
         self._hits = 0
 

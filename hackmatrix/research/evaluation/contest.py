@@ -12,7 +12,7 @@ import numpy as np
 
 from hackmatrix.environments.interface.report import Column
 from hackmatrix.research.evaluation.report import Report, ends_of
-from hackmatrix.research.evaluation.sequential import Verdict
+from hackmatrix.research.evaluation.sequential import SequentialVerdict
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
 from hackmatrix.research.evaluation.streaks import FIGURES, difference
 from hackmatrix.research.evaluation.text_table import aligned
@@ -28,7 +28,9 @@ class Entrant(NamedTuple):
 class Contest:
     """Agents that played the same games; the others are compared with the first."""
 
-    def __init__(self, entrants: Sequence[Entrant], verdict: Verdict | None = None) -> None:
+    def __init__(
+        self, entrants: Sequence[Entrant], verdict: SequentialVerdict | None = None
+    ) -> None:
         """Compares at least two reports on the same games of one environment.
 
         Args:

@@ -10,7 +10,7 @@ from hackmatrix.game.rules.actions import ACTION_NAMES, FIRST_PROGRAM
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.research.evaluation.accounts import Account, Death, Siphoning, StageAccount
 from hackmatrix.research.evaluation.statistics import estimate
-from hackmatrix.research.evaluation.text_table import Table
+from hackmatrix.research.evaluation.text_table import TextTable
 
 KINDS = tuple(kind.name.lower() for kind in EnemyType)
 _ENTRY = ("hp", "enemies", "siphons", "credits", "energy", "programs")
@@ -31,13 +31,13 @@ class Findings(NamedTuple):
         kinds = {kind: sum(row[kind] for row in self.deaths) for kind in KINDS}
         return {**self._asdict(), "death_causes": kinds}
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TextTable]:
         """The findings for people."""
         return [
             _stage_table(self.stages),
             _death_table(self.deaths),
             _program_table(self.programs),
-            Table(
+            TextTable(
                 "siphoning",
                 ("", "mean"),
                 [(name.replace("_", " "), f"{x:.2f}") for name, x in self.siphoning.items()],
@@ -86,7 +86,7 @@ def _stages(accounts: Sequence[Account]) -> Rows:
     return rows
 
 
-def _stage_table(rows: Rows) -> Table:
+def _stage_table(rows: Rows) -> TextTable:
     lines = []
     for row in rows:
         entry = [f"{row[name]:.1f}" for name in _ENTRY]
@@ -104,7 +104,7 @@ def _stage_table(rows: Rows) -> Table:
         )
     of_stage = ("without program", "actions", "siphonings", "hits taken")
     header = ("stage", "games", "cleared", *_ENTRY, *of_stage)
-    return Table("by stage: how games enter it, and what happens in it", header, lines)
+    return TextTable("by stage: how games enter it, and what happens in it", header, lines)
 
 
 def _rate(row: dict[str, Any], name: str) -> str:
@@ -132,12 +132,14 @@ def _row_of_deaths(stage: int, deaths: Sequence[Death]) -> dict[str, Any]:
     }
 
 
-def _death_table(rows: Rows) -> Table:
+def _death_table(rows: Rows) -> TextTable:
     names = ("deaths", *KINDS, "by_several", "from_siphon", "unseen")
     lines = [[str(row["stage"]), *(f"{row[name]:,}" for name in names)] for row in rows]
     lines.append(["all", *(f"{sum(row[name] for row in rows):,}" for name in names)])
     header = ("stage", *(name.replace("_", " ") for name in names))
-    return Table("deaths: kind of the last hit, several hits at once, its origin", header, lines)
+    return TextTable(
+        "deaths: kind of the last hit, several hits at once, its origin", header, lines
+    )
 
 
 def _programs(accounts: Sequence[Account]) -> Rows:
@@ -158,7 +160,7 @@ def _programs(accounts: Sequence[Account]) -> Rows:
     return sorted(rows, key=lambda row: -row["uses"])
 
 
-def _program_table(rows: Rows) -> Table:
+def _program_table(rows: Rows) -> TextTable:
     lines = [
         [
             row["program"],
@@ -170,7 +172,7 @@ def _program_table(rows: Rows) -> Table:
         for row in rows
     ]
     header = ("program", "uses a game", "games with it", "wins with it", "wins without it")
-    return Table("programs run (games without may never have found it)", header, lines)
+    return TextTable("programs run (games without may never have found it)", header, lines)
 
 
 def _siphoning(accounts: Sequence[Account]) -> dict[str, float]:

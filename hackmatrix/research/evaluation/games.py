@@ -27,7 +27,7 @@ from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.game.jaxgame.batch import for_few
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import Report, report_on
-from hackmatrix.research.evaluation.seeding import EVALUATION, Family
+from hackmatrix.research.evaluation.seeding import EVALUATION, SeedFamily
 
 Array = jax.Array
 
@@ -94,7 +94,7 @@ class Games:
         *,
         record: bool = False,
         rewards: bool = False,
-        family: Family = EVALUATION,
+        family: SeedFamily = EVALUATION,
     ) -> None:
         """Prepares the games.
 

@@ -12,7 +12,7 @@ from hackmatrix.core.files import write_atomically
 from hackmatrix.research.evaluation.contest import Contest, Entrant, compared
 from hackmatrix.research.evaluation.findings import KINDS, Findings
 from hackmatrix.research.evaluation.streaks import FIGURES
-from hackmatrix.research.evaluation.text_table import Table
+from hackmatrix.research.evaluation.text_table import TextTable
 
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em;
@@ -103,7 +103,7 @@ def _agent(entrant: Entrant) -> list[str]:
     ]
     parts = [
         f"<h2>{escape(entrant.name)}</h2>",
-        _table(Table("means", ("", "mean", "low", "high"), means)),
+        _table(TextTable("means", ("", "mean", "low", "high"), means)),
     ]
     if report.findings is not None:
         parts += _plots(report.findings)
@@ -138,7 +138,7 @@ def _figure(title: str, panel: Panel) -> str:
     return f"<figure>{picture(title, [panel])}</figure>"
 
 
-def _table(table: Table) -> str:
+def _table(table: TextTable) -> str:
     header = "".join(f"<th>{escape(name)}</th>" for name in table.header)
     rows = "".join(
         f"<tr>{''.join(f'<td>{escape(word)}</td>' for word in row)}</tr>" for row in table.rows

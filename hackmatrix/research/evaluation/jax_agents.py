@@ -15,7 +15,7 @@ from hackmatrix.environments.interface.environment import optional_members
 from hackmatrix.environments.registry import environment_id, make
 from hackmatrix.research.evaluation.games import Games
 from hackmatrix.research.evaluation.limits import Limits
-from hackmatrix.research.evaluation.plain_games import Replay, replays
+from hackmatrix.research.evaluation.plain_games import PlayedReplay, replays
 from hackmatrix.research.evaluation.report import Play, Report, report_on
 
 
@@ -87,7 +87,7 @@ def _play(seated: Seated, limits: Limits) -> Play:
         results = games.play_recorded(player.params, forbidden, which.first)
         actions = results.actions_of_each()
         accounts = replays(
-            [Replay(which.seed, which.first + i, each) for i, each in enumerate(actions)]
+            [PlayedReplay(which.seed, which.first + i, each) for i, each in enumerate(actions)]
         )
         return report_on(report_of(env, results.games), results.games, which, accounts)
 

@@ -26,7 +26,7 @@ _Result = TypeVar("_Result")
 _WORTH_A_PROCESS = 32  # games; fewer are played before processes have started
 
 
-class Replay(NamedTuple):
+class PlayedReplay(NamedTuple):
     """A game that was played, by its seed and number."""
 
     seed: int
@@ -50,7 +50,7 @@ class PlainGame(NamedTuple):
         return lambda state: rule(state, self.forbidden)
 
 
-def replays(games: Sequence[Replay]) -> list[Account]:
+def replays(games: Sequence[PlayedReplay]) -> list[Account]:
     """The accounts of games that were played; the native engine's are the same, and come sooner."""
     if not native.available:
         return on_all_cores(_replay, games)
@@ -66,7 +66,7 @@ def played(games: Sequence[PlainGame]) -> list[Account]:
     return on_all_cores(_play, games, unit="games")
 
 
-def _replay(game: Replay) -> Account:
+def _replay(game: PlayedReplay) -> Account:
     actions = iter(game.actions)
     stream = EVALUATION_STREAM + game.seed
     return account(stream, game.number, lambda _: next(actions), len(game.actions))

@@ -31,7 +31,7 @@ def reports_on(
     return [games.report(policy.params) for policy in policies]
 
 
-class Agent(NamedTuple):
+class RankedAgent(NamedTuple):
     """An agent of a run: its seed, the file of its params, and its evaluation."""
 
     seed: int
@@ -42,7 +42,7 @@ class Agent(NamedTuple):
 class Ranking:
     """Agents sorted by mean return, the best first, NaN last; ties are sorted by seed."""
 
-    def __init__(self, agents: Sequence[Agent]) -> None:
+    def __init__(self, agents: Sequence[RankedAgent]) -> None:
         self.agents = sorted(agents, key=_rank)
 
     def problem(self) -> str | None:
@@ -87,7 +87,7 @@ class Ranking:
         return interval._replace(low=min(low, interval.low), high=max(high, interval.high))
 
 
-def _rank(agent: Agent) -> tuple[float, int]:
+def _rank(agent: RankedAgent) -> tuple[float, int]:
     score = agent.report.means()["mean_return"]
     return inf if isnan(score) else -score, agent.seed
 

@@ -12,7 +12,7 @@ from hackmatrix.learning.ppo.keys import Purpose, key_for, keys_for
 Array = jax.Array
 
 
-class Family(NamedTuple):
+class SeedFamily(NamedTuple):
     """Which games the seeds and numbers mean."""
 
     stream: int  # of seed 0, for environments whose games have streams
@@ -36,10 +36,10 @@ class Family(NamedTuple):
         return _keys(seed, self.action, times, numbers)
 
 
-EVALUATION = Family(
+EVALUATION = SeedFamily(
     EVALUATION_STREAM, Purpose.EVALUATION_RESET, Purpose.EVALUATION_ACTION, Purpose.EVALUATION_STEP
 )
-DATA = Family(0, Purpose.DATA_RESET, Purpose.DATA_ACTION, Purpose.DATA_STEP)
+DATA = SeedFamily(0, Purpose.DATA_RESET, Purpose.DATA_ACTION, Purpose.DATA_STEP)
 
 
 def _keys(seed: Array, purpose: Purpose, times: Array, numbers: Array) -> Array:

@@ -24,7 +24,7 @@ from hackmatrix.research.evaluation.statistics import CONFIDENCE, Estimate, esti
 LOOK = 100  # games between two looks; the theorem is one of large numbers
 
 
-class Verdict(NamedTuple):
+class SequentialVerdict(NamedTuple):
     """The difference of a second agent from a first one, at the look at which games stopped."""
 
     key: str  # of the column
@@ -71,7 +71,7 @@ def confidence_sequence(values: NDArray[np.float64], planned: int) -> Estimate:
 
 def play_until_decided(
     plays: Sequence[Play], limits: Limits, key: str
-) -> tuple[list[Report], Verdict]:
+) -> tuple[list[Report], SequentialVerdict]:
     """Plays the same games with two agents, a portion at a time, until their difference is known.
 
     Args:
@@ -94,7 +94,7 @@ def play_until_decided(
         theirs, ours = (_column(report, key) for report in reports)
         differences = ours.values.astype(np.float64) - theirs.values.astype(np.float64)
         found = confidence_sequence(differences, limits.episodes)
-        verdict = Verdict(key, ours.title, found, reports[0].episodes, limits.episodes)
+        verdict = SequentialVerdict(key, ours.title, found, reports[0].episodes, limits.episodes)
         if verdict.is_decided:
             break
     return reports, verdict

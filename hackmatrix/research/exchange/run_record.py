@@ -14,7 +14,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.learning.reporting.alarms import ROW_KEY
 from hackmatrix.learning.reporting.joined_rows import AGENTS, HIGH, LOW, SEED
 from hackmatrix.learning.settings.config_file import Settings
-from hackmatrix.research.comparison.curves import EVALUATED, Run, read_run
+from hackmatrix.research.comparison.curves import EVALUATED, ComparedRun, read_run
 from hackmatrix.runs.folder import STARTS, starts_in
 
 Kind = Literal["pandas", "polars", "numpy"]
@@ -83,7 +83,7 @@ def run_record(path: Path, frame: Kind | None = None) -> RunRecord:
     )
 
 
-def _of_agents(run: Run, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _of_agents(run: ComparedRun, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The row of each agent: what is measured of it, and what is measured of all together."""
     agents = row.get(AGENTS) or [{SEED: run.settings["seed"]}]
     own = {name for agent in agents for name in agent}

@@ -25,7 +25,7 @@ _ROWS = 40  # of metrics, in a trial
 _FRESH = 10_000  # added to the seed of the file for agents that no trial has had
 
 
-class Plan(NamedTuple):
+class SearchPlan(NamedTuple):
     """A search, apart from how its trials are chosen."""
 
     folder: Path
@@ -89,7 +89,7 @@ class Plan(NamedTuple):
         return {n: value for n, value in facts.items() if n not in ("folder", "fresh_seeds", "env")}
 
 
-def plan_of(options: TuneOptions) -> Plan:
+def plan_of(options: TuneOptions) -> SearchPlan:
     """The plan that the options describe.
 
     Raises:
@@ -108,7 +108,7 @@ def plan_of(options: TuneOptions) -> Plan:
     if options.objective == "pareto":
         space = with_budget(space, config.ppo.total_timesteps)
     evaluated = "eval/mean_return" if config.report.eval_interval is not None else RETURN
-    return Plan(
+    return SearchPlan(
         folder=options.folder,
         base=base,
         space=space,
@@ -133,6 +133,6 @@ def _quiet(config: TrainConfig, seed: int, num_seeds: int) -> TrainConfig:
     )
 
 
-def best_yaml(plan: Plan, params: Mapping[str, Any], about: str) -> str:
+def best_yaml(plan: SearchPlan, params: Mapping[str, Any], about: str) -> str:
     """The settings of a point as a configuration file."""
     return f"# {about}\n{dump_config(plan.config(params))}"

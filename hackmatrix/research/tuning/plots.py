@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from hackmatrix.core.charts import Bars, Field, Line, Mark, Panel, Points, picture
+from hackmatrix.core.charts import Bars, Line, Mark, Panel, Points, ScalarField, picture
 from hackmatrix.research.tuning.study import BROKEN, STOPPED, breaks_constraint
 
 _CELLS, _NEAR = 24, 0.05  # of the plane of two settings, along each side; within which all is equal
@@ -124,7 +124,7 @@ def _map(study: optuna.Study, keys: list[str], name: str) -> Panel | None:
     return Panel(name, keys[0], keys[1], [field, points], log_x=logs[0], log_y=logs[1])
 
 
-def _field(xs: Values, ys: Values, shades: Values, logs: list[bool]) -> Field:
+def _field(xs: Values, ys: Values, shades: Values, logs: list[bool]) -> ScalarField:
     """The shades of points spread over the plane: each cell has those near it."""
     places, edges = [], []
     for values, log in zip((xs, ys), logs, strict=True):
@@ -137,7 +137,7 @@ def _field(xs: Values, ys: Values, shades: Values, logs: list[bool]) -> Field:
     across, up = middles[None, :, None] - places[0], middles[:, None, None] - places[1]
     weights = 1 / (across**2 + up**2 + _NEAR**2)
     spread = (weights * shades).sum(axis=-1) / weights.sum(axis=-1)
-    return Field("darker is more", edges[0].tolist(), edges[1].tolist(), spread.tolist())
+    return ScalarField("darker is more", edges[0].tolist(), edges[1].tolist(), spread.tolist())
 
 
 def _number(value: object) -> float | None:

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from hackmatrix.core.files import write_atomically
 from hackmatrix.core.processes.typed_command import typed_command
-from hackmatrix.research.tuning.plan import Plan, best_yaml
+from hackmatrix.research.tuning.plan import SearchPlan, best_yaml
 from hackmatrix.research.tuning.plots import importances, plots
 from hackmatrix.research.tuning.retraining import DEFAULT, Fresh
 from hackmatrix.research.tuning.study import (
@@ -27,10 +27,10 @@ BEST = "best.yaml"
 
 
 @dataclass(frozen=True)
-class Report:
+class TuningReport:
     """The searches of a folder, one for each sampler, and their winners with fresh seeds."""
 
-    plan: Plan
+    plan: SearchPlan
     studies: dict[str, optuna.Study]
     winners: dict[str, FrozenTrial]
     fresh: dict[str, Fresh]

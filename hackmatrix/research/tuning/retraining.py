@@ -20,12 +20,12 @@ from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.research.comparison.estimates import differences, estimates
 from hackmatrix.research.evaluation.statistics import Estimate
 from hackmatrix.research.tuning import worker
-from hackmatrix.research.tuning.plan import Plan
+from hackmatrix.research.tuning.plan import SearchPlan
 from hackmatrix.research.tuning.study import STOPPED
 from hackmatrix.research.tuning.training import (
     TRIES,
-    Result,
     Start,
+    TrialResult,
     cause_of,
     is_finished,
     result_of,
@@ -58,7 +58,7 @@ def _as_list(value: Estimate) -> list[float | None]:
     return [each if math.isfinite(each) else None for each in value]
 
 
-def best_of(study: optuna.Study, plan: Plan) -> FrozenTrial | None:
+def best_of(study: optuna.Study, plan: SearchPlan) -> FrozenTrial | None:
     """The trial within the constraints that scored most; None if there is none."""
     try:
         if plan.objective == "score":
@@ -70,7 +70,7 @@ def best_of(study: optuna.Study, plan: Plan) -> FrozenTrial | None:
 
 
 def retrain(
-    plan: Plan,
+    plan: SearchPlan,
     winners: dict[str, FrozenTrial],
     stop: threading.Event,
     start: Start,
@@ -131,7 +131,7 @@ def _trained(config: TrainConfig, run: Path, stop: threading.Event, start: Start
     return None if is_finished(run) else cause_of(code, run)
 
 
-def _fresh(result: Result, base: Result | None, name: str) -> Fresh:
+def _fresh(result: TrialResult, base: TrialResult | None, name: str) -> Fresh:
     strata = [len(result.scores)]
     (mean,) = estimates(result.scores[None], strata)
     better = None

@@ -48,7 +48,7 @@ class Choices(NamedTuple):
         return CategoricalDistribution(self.values)
 
 
-class Range(NamedTuple):
+class SearchRange(NamedTuple):
     """Numbers from low to high."""
 
     kind: type
@@ -80,14 +80,14 @@ class Range(NamedTuple):
         return FloatDistribution(self.low, self.high, log=self.log, step=self.step)
 
 
-Space = Mapping[str, Choices | Range]
+Space = Mapping[str, Choices | SearchRange]
 
 # Without a file: what matters most in PPO, over ranges that hold good values of most environments.
 DEFAULT: Space = {
-    "training.lr": Range(float, 1e-4, 1e-2, True, None, _POINTS),
+    "training.lr": SearchRange(float, 1e-4, 1e-2, True, None, _POINTS),
     "training.gamma": Choices(("0.95", "0.98", "0.99", "0.995", "0.998")),
     "training.gae_lambda": Choices(("0.8", "0.9", "0.95", "0.98")),
-    "training.ent_coef": Range(float, 1e-4, 0.2, True, None, _POINTS),
+    "training.ent_coef": SearchRange(float, 1e-4, 0.2, True, None, _POINTS),
     "training.update_epochs": Choices(("1", "2", "4", "8")),
     "training.num_minibatches": Choices(("1", "2", "4", "8")),
     "training.clip_eps": Choices(("0.1", "0.2", "0.3")),
@@ -153,7 +153,7 @@ def with_budget(space: Space, total_timesteps: int) -> Space:
     if BUDGET in space:
         return space
     low = max(1, total_timesteps // 30)
-    return {**space, BUDGET: Range(int, low, total_timesteps, True, None, _POINTS)}
+    return {**space, BUDGET: SearchRange(int, low, total_timesteps, True, None, _POINTS)}
 
 
 def _check_names(path: Path, space: Space) -> None:
@@ -168,7 +168,7 @@ def _check_names(path: Path, space: Space) -> None:
             known[name] = key
 
 
-def _dimension(key: str, value: Any) -> Choices | Range:
+def _dimension(key: str, value: Any) -> Choices | SearchRange:
     if isinstance(value, list) and value:
         for each in value:
             converted(key, each)
@@ -181,7 +181,7 @@ def _dimension(key: str, value: Any) -> Choices | Range:
     return _range(key, value)
 
 
-def _range(key: str, given: Mapping[str, Any]) -> Range:
+def _range(key: str, given: Mapping[str, Any]) -> SearchRange:
     kind = number_kind(key)
     if kind is None:
         raise ValueError("has no range: give a list of choices")
@@ -199,4 +199,4 @@ def _range(key: str, given: Mapping[str, Any]) -> Range:
         raise ValueError(f"needs a step of which {low:g} to {high:g} is a multiple, got {step:g}")
     if log and (low <= 0 or step is not None):
         raise ValueError("with log: low must be above 0, and there is no step")
-    return Range(kind, low, high, log, step, points)
+    return SearchRange(kind, low, high, log, step, points)

@@ -21,7 +21,7 @@ from sqlalchemy.exc import IntegrityError, ProgrammingError, SQLAlchemyError
 
 from hackmatrix.core.errors import UserError
 from hackmatrix.research.tuning.options import TuneOptions, without_password
-from hackmatrix.research.tuning.plan import Plan
+from hackmatrix.research.tuning.plan import SearchPlan
 from hackmatrix.research.tuning.space import grid_points
 from hackmatrix.runs.folder import TRIALS
 
@@ -39,7 +39,9 @@ _asking = threading.Lock()  # between the count of trials and the next one
 optuna.logging.set_verbosity(logging.WARNING)
 
 
-def open_study(options: TuneOptions, plan: Plan, sampler: str, worker: int = 0) -> optuna.Study:
+def open_study(
+    options: TuneOptions, plan: SearchPlan, sampler: str, worker: int = 0
+) -> optuna.Study:
     """The study of a sampler, made if there is none yet; each thread needs its own.
 
     Raises:
@@ -61,7 +63,7 @@ def open_study(options: TuneOptions, plan: Plan, sampler: str, worker: int = 0) 
     return study
 
 
-def studies(options: TuneOptions, plan: Plan) -> Iterator[tuple[str, optuna.Study]]:
+def studies(options: TuneOptions, plan: SearchPlan) -> Iterator[tuple[str, optuna.Study]]:
     """The studies that have trials, by sampler."""
     there = optuna.get_all_study_names(_storage(options, plan))
     for sampler in SAMPLERS:
@@ -71,12 +73,12 @@ def studies(options: TuneOptions, plan: Plan) -> Iterator[tuple[str, optuna.Stud
                 yield sampler, study
 
 
-def _name(plan: Plan, sampler: str) -> str:
+def _name(plan: SearchPlan, sampler: str) -> str:
     return f"{plan.folder.absolute().name}-{sampler}"
 
 
 def ask(
-    study: optuna.Study, plan: Plan, sampler: str, num_trials: int, missing: int = 0
+    study: optuna.Study, plan: SearchPlan, sampler: str, num_trials: int, missing: int = 0
 ) -> Trial | None:
     """The next trial; None if there are enough, with those that are missing for good."""
     with _asking:
@@ -89,7 +91,7 @@ def ask(
         return study.ask({key: each.distribution() for key, each in plan.space.items()})
 
 
-def enqueue_grid(study: optuna.Study, plan: Plan, num_trials: int) -> None:
+def enqueue_grid(study: optuna.Study, plan: SearchPlan, num_trials: int) -> None:
     """Makes the points of the grid the next trials, in an order that favours none of them."""
     points = grid_points(plan.space)
     order = np.random.default_rng(0).permutation(len(points))
@@ -108,17 +110,17 @@ def breaks_constraint(trial: FrozenTrial) -> bool:
     return any(number > 0 for number in trial.constraints.values())
 
 
-def run_of(plan: Plan, sampler: str, number: int) -> Path:
+def run_of(plan: SearchPlan, sampler: str, number: int) -> Path:
     """The folder of a trial's run."""
     return plan.folder / TRIALS / f"{sampler}-{number}"
 
 
-def place_of(plan: Plan) -> str:
+def place_of(plan: SearchPlan) -> str:
     """The machine and the folder in which a worker keeps its locks."""
     return f"{socket.gethostname()}:{plan.folder.resolve()}"
 
 
-def lock_of(plan: Plan, sampler: str, number: int) -> FileLock:
+def lock_of(plan: SearchPlan, sampler: str, number: int) -> FileLock:
     """The lock that a worker holds while it trains a trial."""
     run = run_of(plan, sampler, number)
     run.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +136,7 @@ def give_up(
         study.enqueue_trial(params)
 
 
-def take_over(study: optuna.Study, plan: Plan, sampler: str) -> int:
+def take_over(study: optuna.Study, plan: SearchPlan, sampler: str) -> int:
     """Gives up the trials of this folder whose worker is gone; returns their number."""
     found = 0
     for frozen in study.get_trials(states=(TrialState.RUNNING,)):
@@ -185,7 +187,7 @@ def _ends_a_line(file: BinaryIO, end: int) -> bool:
     return file.read(1) == b"\n"
 
 
-def _storage(options: TuneOptions, plan: Plan) -> Any:
+def _storage(options: TuneOptions, plan: SearchPlan) -> Any:
     if options.storage is not None:
         return _database(options.storage)
     path = plan.folder / _JOURNAL

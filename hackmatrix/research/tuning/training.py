@@ -51,7 +51,7 @@ class Moment(NamedTuple):
     value: float  # of the metric, mean over its agents
 
 
-class Result(NamedTuple):
+class TrialResult(NamedTuple):
     """A run that has ended."""
 
     scores: NDArray[np.float64]  # of each agent: mean of the metric over the last tenth of the run
@@ -142,7 +142,7 @@ def moments(run: Path, metric: str, total_timesteps: int) -> list[Moment]:
     return found
 
 
-def result_of(run: Path, metric: str) -> Result:
+def result_of(run: Path, metric: str) -> TrialResult:
     """The result of a run that has ended, or was stopped.
 
     Raises:
@@ -153,7 +153,7 @@ def result_of(run: Path, metric: str) -> Result:
     curves = curves_of(read, metric)
     last = [curve.values[curve.steps >= _LAST * curve.steps[-1]] for curve in curves]
     alarms = {name for row in read.rows for name in row.get(ROW_KEY, [])}
-    return Result(
+    return TrialResult(
         scores=np.array([values.mean() for values in last]),
         seconds=float(np.mean([curve.seconds[-1] for curve in curves])),
         alarms=alarms,

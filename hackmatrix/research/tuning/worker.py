@@ -16,7 +16,7 @@ from hackmatrix.research.comparison.curves import NoMetricError
 from hackmatrix.research.comparison.estimates import interquartile_mean
 from hackmatrix.research.tuning import study as studies
 from hackmatrix.research.tuning.options import TuneOptions
-from hackmatrix.research.tuning.plan import Plan
+from hackmatrix.research.tuning.plan import SearchPlan
 from hackmatrix.research.tuning.training import (
     TRIES,
     Moment,
@@ -76,7 +76,7 @@ class Worker:
     def __init__(
         self,
         options: TuneOptions,
-        plan: Plan,
+        plan: SearchPlan,
         number: int,
         stop: threading.Event,
         start: Start,
@@ -194,7 +194,7 @@ def _short(value: object) -> str:
 
 
 def search(
-    options: TuneOptions, plan: Plan, stop: threading.Event, start: Start, say: Say
+    options: TuneOptions, plan: SearchPlan, stop: threading.Event, start: Start, say: Say
 ) -> list[str]:
     """Makes the trials of a search, those of killed workers first.
 

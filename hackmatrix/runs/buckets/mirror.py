@@ -19,7 +19,7 @@ from hackmatrix.core.manifest import names_in
 from hackmatrix.runs.buckets.bucket_file import Generations, home_of, own_objects, write_home
 from hackmatrix.runs.buckets.lease import Lease, LeaseLost
 from hackmatrix.runs.buckets.plan import (
-    Step,
+    TransferStep,
     checkpoint_of,
     is_growing,
     is_mirrored,
@@ -89,7 +89,7 @@ class Mirror:
         self._sums: dict[str, tuple[_Stamp, str]] = {}
         self._written: dict[str, float] = {}  # when growing files were uploaded
         self._unseen: set[str] = set()  # objects whose files were not there at the last look
-        self._left: list[Step] = []
+        self._left: list[TransferStep] = []
         self._made = False  # whether the folder was made here
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._work, name="mirror", daemon=True)
@@ -217,7 +217,7 @@ class Mirror:
         if not self._identity.holds() or not (self._run / CONFIG).exists():
             raise LostFolderError(f"{self._run} was deleted, moved or replaced")
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: TransferStep) -> None:
         if step.verb == "delete":
             self._delete(step.name)
         else:

@@ -21,7 +21,7 @@ _CHECKPOINT = re.compile(rf"{FOLDER}/(\d+)/.+")
 _PARAMS = re.compile(r"(?:seed_\d+/)?params_(\d+)\.(?:npz|json)")
 
 
-class Step(NamedTuple):
+class TransferStep(NamedTuple):
     """One step: an object to write, or to delete."""
 
     verb: str  # "write" or "delete"
@@ -74,7 +74,9 @@ def prunable(name: str) -> bool:
     return checkpoint_of(name) is not None or params_update(name) is not None
 
 
-def steps(local: Mapping[str, str], remote: Mapping[str, str], doomed: Iterable[str]) -> list[Step]:
+def steps(
+    local: Mapping[str, str], remote: Mapping[str, str], doomed: Iterable[str]
+) -> list[TransferStep]:
     """The steps from what a bucket holds to what a folder holds.
 
     Args:
@@ -88,10 +90,10 @@ def steps(local: Mapping[str, str], remote: Mapping[str, str], doomed: Iterable[
     changing = [*strays, *changed]
     seals = {seal for name in changing if (seal := _seal(name)) is not None and seal != name}
     broken = seals & remote.keys()
-    found = [Step("delete", name) for name in sorted({*strays, *broken}, key=_seals_first)]
+    found = [TransferStep("delete", name) for name in sorted({*strays, *broken}, key=_seals_first)]
     writes = sorted(changed | (broken & local.keys()), key=_order)
-    found += [Step("write", name) for name in writes]
-    return found + [Step("delete", name) for name in sorted(doomed, key=_seals_first)]
+    found += [TransferStep("write", name) for name in writes]
+    return found + [TransferStep("delete", name) for name in sorted(doomed, key=_seals_first)]
 
 
 def rank(name: str) -> int:

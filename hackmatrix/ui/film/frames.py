@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from hackmatrix.core.files import write_atomically
-from hackmatrix.game.drawing.marks import Group, fitted
+from hackmatrix.game.drawing.marks import SvgGroup, fitted
 from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene
 from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.visible_state import view
@@ -34,21 +34,21 @@ def frames_beside(replays: Mapping[str, Replay], width: int, start: int = 0) -> 
     """
     size = WIDTH * len(replays), HEIGHT + _NAME
     longest = max(len(replay.actions) for replay in replays.values())
-    boards: dict[str, tuple[Group, ...]] = {}
+    boards: dict[str, tuple[SvgGroup, ...]] = {}
     games = {name: replay.states() for name, replay in replays.items()}
     pictures = []
     for step in range(longest + 1):
         for name, game in games.items():
             if (state := next(game, None)) is not None:
-                boards[name] = (_name(name), Group("", 0, _NAME, tuple(scene(view(state)))))
+                boards[name] = (_name(name), SvgGroup("", 0, _NAME, tuple(scene(view(state)))))
         if step >= start:
-            row = [Group("", i * WIDTH, 0, marks) for i, marks in enumerate(boards.values())]
+            row = [SvgGroup("", i * WIDTH, 0, marks) for i, marks in enumerate(boards.values())]
             pictures.append(raster(row, size, width))
     return pictures
 
 
-def _name(name: str) -> Group:
-    return Group("", 0, 0, (fitted(name.upper(), 24, 24, WIDTH - 48, 24, 0, "text"),))
+def _name(name: str) -> SvgGroup:
+    return SvgGroup("", 0, 0, (fitted(name.upper(), 24, 24, WIDTH - 48, 24, 0, "text"),))
 
 
 def write_gif(path: Path, pictures: list[Image.Image], seconds: float) -> None:

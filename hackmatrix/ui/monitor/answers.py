@@ -11,10 +11,10 @@ from urllib.parse import quote
 import numpy as np
 
 from hackmatrix.environments.interface.metric import Metric
-from hackmatrix.ui.monitor.columns import Numbers, Table
+from hackmatrix.ui.monitor.columns import MetricColumns, Numbers
 from hackmatrix.ui.monitor.curves import (
     NEWEST,
-    Curve,
+    PlottedCurve,
     band,
     smoothed,
     thinned,
@@ -23,8 +23,8 @@ from hackmatrix.ui.monitor.curves import (
     without_spikes,
 )
 from hackmatrix.ui.monitor.metric_groups import health_of, in_groups, is_fraction, label_of, worst
-from hackmatrix.ui.monitor.run import Run, key_of
-from hackmatrix.ui.monitor.runs import Group, Runs
+from hackmatrix.ui.monitor.run import MonitoredRun, key_of
+from hackmatrix.ui.monitor.runs import RunGroup, Runs
 from hackmatrix.ui.monitor.status import AXES, STEPS, places, positions, positions_of, progress_of
 
 _MOST_ALARMS = 100  # of a run, the newest
@@ -82,7 +82,7 @@ def last_values(runs: Runs) -> Answer:
     }
 
 
-def _last(table: Table, name: str) -> float | None:
+def _last(table: MetricColumns, name: str) -> float | None:
     last = table.last(name)
     return None if last is None else _short(last[1])
 
@@ -92,16 +92,16 @@ def _picture(name: str, path: Path) -> Answer:
     return {"name": name, "address": f"picture/{quote(name)}?{path.stat().st_mtime_ns}"}
 
 
-def _names(runs: Iterable[Run]) -> set[str]:
+def _names(runs: Iterable[MonitoredRun]) -> set[str]:
     tables = (table for run in runs for table in (run.table, *run.agents.values()))
     return {name for table in tables for name in table} - {STEPS}
 
 
-def _end(run: Run, axis: str) -> float:
+def _end(run: MonitoredRun, axis: str) -> float:
     return float(positions(run, axis)[-1]) if len(run.table) else 0.0
 
 
-def _run(run: Run) -> Answer:
+def _run(run: MonitoredRun) -> Answer:
     at = progress_of(run)
     return {
         "name": run.name,
@@ -113,7 +113,7 @@ def _run(run: Run) -> Answer:
     }
 
 
-def _metric(metric: Metric, groups: Sequence[Group]) -> Answer:
+def _metric(metric: Metric, groups: Sequence[RunGroup]) -> Answer:
     limits = [
         {"severity": each.severity.value, "below": each.below, "above": each.above}
         for each in metric.limits
@@ -131,13 +131,13 @@ def _metric(metric: Metric, groups: Sequence[Group]) -> Answer:
     }
 
 
-def _lasts(metric: Metric, group: Group) -> list[float]:
+def _lasts(metric: Metric, group: RunGroup) -> list[float]:
     """The last values of a metric, of all agents of a group."""
     tables = (table for run in group.runs for table in run.tables(metric.name).values())
     return [last[1] for table in tables if (last := table.last(metric.name)) is not None]
 
 
-def _alarms(group: int, run: Run) -> list[Answer]:
+def _alarms(group: int, run: MonitoredRun) -> list[Answer]:
     alarms = run.alarms[-_MOST_ALARMS:]
     at = places(run, [alarm.update for alarm in alarms])
     return [
@@ -147,7 +147,7 @@ def _alarms(group: int, run: Run) -> list[Answer]:
     ]
 
 
-def _settings(groups: Sequence[Group]) -> Answer:
+def _settings(groups: Sequence[RunGroup]) -> Answer:
     """The settings that differ between groups: their `names`, and a row of `values` a group."""
     settings = [group.runs[0].settings for group in groups]
     names = list(dict.fromkeys(name for each in settings for name in each))
@@ -161,7 +161,7 @@ def _said(setting: Any) -> str:
     return f"{setting:.6g}" if isinstance(setting, float) else str(setting)[:_LONGEST_SETTING]
 
 
-def _checkpoints(group: int, run: Run) -> list[Answer]:
+def _checkpoints(group: int, run: MonitoredRun) -> list[Answer]:
     saved = run.saved()[:_MOST_CHECKPOINTS]
     at = places(run, [each.update for each in saved])
     folders = Counter(each.path.parent for each in saved if each.playable)
@@ -187,7 +187,7 @@ def _grown(folder: Path) -> str:
     return f"grown.html?run={key_of(folder)}"
 
 
-def _score(table: Table, update: int) -> float | None:
+def _score(table: MetricColumns, update: int) -> float | None:
     """The mean return of the evaluation at an update."""
     row = bisect_left(table.updates, update)
     if row == len(table) or table.updates[row] != update:
@@ -195,7 +195,7 @@ def _score(table: Table, update: int) -> float | None:
     return _short(float(table.column("eval/mean_return")[row]))
 
 
-def curves(groups: Sequence[Group], wanted: Wanted) -> Answer:
+def curves(groups: Sequence[RunGroup], wanted: Wanted) -> Answer:
     """For each metric what to draw of each group; null of groups that have nothing of it."""
     return {name: [_of_group(group, name, wanted) for group in groups] for name in wanted.metrics}
 
@@ -205,12 +205,12 @@ class _Drawn(NamedTuple):
 
     run: str
     seed: int | None
-    curve: Curve
+    curve: PlottedCurve
     calm: Numbers  # its y without spikes
     broken: list[float]  # where the value was not finite
 
 
-def _of_group(group: Group, name: str, wanted: Wanted) -> Answer | None:
+def _of_group(group: RunGroup, name: str, wanted: Wanted) -> Answer | None:
     drawn = [
         one
         for run in group.runs
@@ -237,7 +237,9 @@ def _of_group(group: Group, name: str, wanted: Wanted) -> Answer | None:
     return answer
 
 
-def _drawn(run: Run, seed: int | None, table: Table, name: str, wanted: Wanted) -> _Drawn | None:
+def _drawn(
+    run: MonitoredRun, seed: int | None, table: MetricColumns, name: str, wanted: Wanted
+) -> _Drawn | None:
     column, x = table.column(name), positions_of(run, table, wanted.axis)
     finite = np.isfinite(column)
     if not finite.any():
@@ -251,10 +253,10 @@ def _drawn(run: Run, seed: int | None, table: Table, name: str, wanted: Wanted) 
     if not len(y):
         return None
     broken = [_short(float(place)) or 0.0 for place in x[np.isinf(column)][-_MOST_BROKEN:]]
-    return _Drawn(run.name, seed, Curve(x[finite][part], y), calm, broken)
+    return _Drawn(run.name, seed, PlottedCurve(x[finite][part], y), calm, broken)
 
 
-def _points(curve: Curve, pixels: int) -> Answer:
+def _points(curve: PlottedCurve, pixels: int) -> Answer:
     kept = thinned(curve.x, [curve.y], pixels)
     return {"x": _numbers(curve.x[kept]), "y": _numbers(curve.y[kept])}
 

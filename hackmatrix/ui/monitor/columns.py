@@ -18,7 +18,7 @@ def is_finite(value: float | None) -> TypeGuard[float]:
     return value is not None and abs(value) < _LARGEST
 
 
-class Table:
+class MetricColumns:
     """A row for each update, in rising order, and a column for each metric.
 
     In a column NaN stands for a value that was not measured, infinity for one that was not finite,

@@ -19,7 +19,7 @@ _ROOM = 0.25  # of the range without spikes, left on either side
 Points = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 
 
-class Curve(NamedTuple):
+class PlottedCurve(NamedTuple):
     """Points in rising order of x."""
 
     x: Numbers  # float64[points]
@@ -96,7 +96,7 @@ def visible_range(drawn: Numbers, calm: Numbers) -> tuple[float, float]:
     return max(lowest, low - room), min(highest, high + room)
 
 
-def band(curves: Sequence[Curve]) -> Band | None:
+def band(curves: Sequence[PlottedCurve]) -> Band | None:
     """Mean and 95 % interval (Student's t) of several curves where all of them have values.
 
     The interval stays within the curves, as what is beyond may be impossible. Curves with different

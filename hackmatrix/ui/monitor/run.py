@@ -27,7 +27,7 @@ from hackmatrix.runs.params import (
     seed_of,
     update_of_params,
 )
-from hackmatrix.ui.monitor.columns import Table, is_finite
+from hackmatrix.ui.monitor.columns import MetricColumns, is_finite
 from hackmatrix.ui.monitor.follow import Follower
 from hackmatrix.ui.monitor.metric_groups import in_words, metric_of, metric_of_alarm
 
@@ -63,7 +63,7 @@ def key_of(path: Path) -> str:
     return hashlib.sha256(str(path).encode()).hexdigest()[:16]
 
 
-class Run:
+class MonitoredRun:
     """A run's folder, and what was read of it so far; `read` reads on."""
 
     def __init__(self, path: Path) -> None:
@@ -77,8 +77,8 @@ class Run:
         self._start_anew()
 
     def _start_anew(self) -> None:
-        self.table = Table()  # of what all agents share, and of a single agent
-        self.agents: dict[int, Table] = {}  # by seed, of many agents
+        self.table = MetricColumns()  # of what all agents share, and of a single agent
+        self.agents: dict[int, MetricColumns] = {}  # by seed, of many agents
         self.alarms: list[Raised] = []
 
     def read(self) -> bool:
@@ -109,7 +109,7 @@ class Run:
         self.table.add(update, row)
         for agent in agents:
             seed = agent.pop(SEED)
-            self.agents.setdefault(seed, Table()).add(update, agent)
+            self.agents.setdefault(seed, MetricColumns()).add(update, agent)
         seen = {} if agents else row  # the row of many agents has means, which raise no alarm
         self.alarms += [_raised(name, update, seen) for name in names]
 
@@ -158,9 +158,9 @@ class Run:
         settings = self.settings
         return repr(sorted(settings.items(), key=str)) if settings else str(self.path)
 
-    def tables(self, metric: str) -> dict[int | None, Table]:
+    def tables(self, metric: str) -> dict[int | None, MetricColumns]:
         """The tables with a metric: of each agent by seed, or the one that they share."""
-        found: dict[int | None, Table] = {
+        found: dict[int | None, MetricColumns] = {
             seed: table for seed, table in self.agents.items() if metric in table
         }
         if found:

@@ -9,16 +9,16 @@ from typing import NamedTuple
 from hackmatrix.core.errors import UserError, in_words
 from hackmatrix.runs.folder import CONFIG, LOGS, TRIALS
 from hackmatrix.runs.metrics_file import METRICS
-from hackmatrix.ui.monitor.run import Run
+from hackmatrix.ui.monitor.run import MonitoredRun
 
 MOST_RUNS = 24  # that are shown, the newest of a folder
 
 
-class Group(NamedTuple):
+class RunGroup(NamedTuple):
     """Runs that differ in their seeds alone, or a single run."""
 
     name: str
-    runs: list[Run]
+    runs: list[MonitoredRun]
 
 
 def find_runs(words: Sequence[str], log_dir: Path) -> list[Path]:
@@ -100,7 +100,7 @@ class Runs:
         self._words, self._log_dir = words, log_dir
         self.lock = threading.Lock()
         found = find_runs(words, log_dir)
-        self.runs = [Run(path) for path in found[:MOST_RUNS]]
+        self.runs = [MonitoredRun(path) for path in found[:MOST_RUNS]]
         self.found = len(found)  # number of runs that are meant
         self.problem: str | None = None  # why a file can't be read
 
@@ -133,7 +133,7 @@ class Runs:
             return
         with self.lock:
             known = {run.path for run in self.runs}
-            self.runs += [Run(path) for path in found[:MOST_RUNS] if path not in known]
+            self.runs += [MonitoredRun(path) for path in found[:MOST_RUNS] if path not in known]
             self.found = len(known.union(found))
 
     @property
@@ -154,15 +154,15 @@ class Runs:
         alone = len(folders) == 1
         return {path.stem if alone else f"{path.parent.name} {path.stem}": path for path in found}
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[RunGroup]:
         """The runs in groups, in the order of their first runs."""
-        kinds: dict[str, list[Run]] = {}
+        kinds: dict[str, list[MonitoredRun]] = {}
         for run in self.runs:
             kinds.setdefault(run.kind, []).append(run)
-        return [Group(_name(runs), runs) for runs in kinds.values()]
+        return [RunGroup(_name(runs), runs) for runs in kinds.values()]
 
 
-def _name(runs: Sequence[Run]) -> str:
+def _name(runs: Sequence[MonitoredRun]) -> str:
     names = [run.name for run in runs]
     if len(names) == 1:
         return names[0]

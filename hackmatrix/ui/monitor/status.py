@@ -8,9 +8,9 @@ import numpy as np
 
 from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.reporting.alarms import SPEED
-from hackmatrix.ui.monitor.columns import Numbers, Table
+from hackmatrix.ui.monitor.columns import MetricColumns, Numbers
 from hackmatrix.ui.monitor.metric_groups import health_of, metric_of, worst
-from hackmatrix.ui.monitor.run import Run
+from hackmatrix.ui.monitor.run import MonitoredRun
 
 STEPS = "timesteps"
 AXES = ("steps", "updates", "hours")
@@ -29,7 +29,7 @@ class Condition(Enum):
     FINISHED = "finished"
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """A run at its last row."""
 
     condition: Condition
@@ -41,7 +41,7 @@ class Progress(NamedTuple):
     health: Severity | None
 
 
-def positions(run: Run, axis: str) -> Numbers:
+def positions(run: MonitoredRun, axis: str) -> Numbers:
     """Where the rows of the run's table lie on an axis, float64[rows], rising.
 
     Steps are transitions of each agent. Hours are of training alone, from its speed; rows without
@@ -58,7 +58,7 @@ def positions(run: Run, axis: str) -> Numbers:
     return np.cumsum(made / np.maximum(speed, _LEAST_SPEED)) / 3600
 
 
-def positions_of(run: Run, table: Table, axis: str) -> Numbers:
+def positions_of(run: MonitoredRun, table: MetricColumns, axis: str) -> Numbers:
     """Where the rows of one of the run's tables lie on an axis."""
     x = positions(run, axis)
     if table is run.table:
@@ -66,7 +66,7 @@ def positions_of(run: Run, table: Table, axis: str) -> Numbers:
     return np.interp(np.array(table.updates), np.array(run.table.updates), x)
 
 
-def places(run: Run, updates: Sequence[int]) -> list[dict[str, float]]:
+def places(run: MonitoredRun, updates: Sequence[int]) -> list[dict[str, float]]:
     """Where some updates lie on each axis."""
     rows = np.array(run.table.updates, np.float64)
     if not len(rows):
@@ -75,11 +75,11 @@ def places(run: Run, updates: Sequence[int]) -> list[dict[str, float]]:
     return [{axis: float(f"{found[axis][i]:.9g}") for axis in AXES} for i in range(len(updates))]
 
 
-def progress_of(run: Run) -> Progress:
+def progress_of(run: MonitoredRun) -> RunProgress:
     """The condition and progress of a run."""
     silent = run.silent_seconds()
     if not len(run.table):
-        return Progress(Condition.WAITING, 0, 0, run.total, None, silent, None)
+        return RunProgress(Condition.WAITING, 0, 0, run.total, None, silent, None)
     steps = int(positions(run, "steps")[-1])
     speed = float(np.median(_speeds(run)[-10:])) if len(_speeds(run)) else 0.0
     left = max(0, run.total - steps) * run.num_seeds / speed if run.total and speed else None
@@ -90,10 +90,12 @@ def progress_of(run: Run) -> Progress:
     else:
         late = silent > _LEAST_PATIENCE + _PATIENCE * _row_seconds(run, speed)
         condition = Condition.SILENT if late else Condition.RUNNING
-    return Progress(condition, run.table.updates[-1], steps, run.total, left, silent, health(run))
+    return RunProgress(
+        condition, run.table.updates[-1], steps, run.total, left, silent, health(run)
+    )
 
 
-def health(run: Run) -> Severity | None:
+def health(run: MonitoredRun) -> Severity | None:
     """The worst that any metric's last value says; of many agents, of their worst one."""
     return worst(
         health_of(metric_of(name), last[1])
@@ -103,12 +105,12 @@ def health(run: Run) -> Severity | None:
     )
 
 
-def _speeds(run: Run) -> Numbers:
+def _speeds(run: MonitoredRun) -> Numbers:
     speeds = run.table.column(SPEED)
     return speeds[np.isfinite(speeds) & (speeds > _LEAST_SPEED)]
 
 
-def _row_seconds(run: Run, speed: float) -> float:
+def _row_seconds(run: MonitoredRun, speed: float) -> float:
     """Seconds that a row of metrics takes at a speed."""
     steps = positions(run, "steps")
     return float(np.diff(steps, prepend=0.0)[-10:].max()) * run.num_seeds / speed if speed else 0.0

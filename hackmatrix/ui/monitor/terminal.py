@@ -14,9 +14,9 @@ from hackmatrix.core.screen import Screen
 from hackmatrix.environments.interface.metric import Metric, Severity
 from hackmatrix.ui.monitor.columns import Numbers
 from hackmatrix.ui.monitor.metric_groups import health_of, in_groups, in_words, label_of
-from hackmatrix.ui.monitor.run import Raised, Run
+from hackmatrix.ui.monitor.run import MonitoredRun, Raised
 from hackmatrix.ui.monitor.runs import Runs
-from hackmatrix.ui.monitor.status import STEPS, Condition, Progress, progress_of
+from hackmatrix.ui.monitor.status import STEPS, Condition, RunProgress, progress_of
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _STYLES = {None: "", Severity.WARNING: "yellow", Severity.CRITICAL: "red"}
@@ -124,7 +124,7 @@ def _grid(block: _Block) -> RenderableType:
     return Group(grid, Text())
 
 
-def _blocks(runs: Sequence[Run], width: int) -> list[_Block]:
+def _blocks(runs: Sequence[MonitoredRun], width: int) -> list[_Block]:
     names = {name for run in runs for name in run.table} - {STEPS}
     blocks = []
     room = _VALUE + 1 + width
@@ -140,7 +140,7 @@ def _end(name: str, width: int) -> str:
     return name if len(name) <= width else "…" + name[1 - width :]
 
 
-def _chosen(metrics: Sequence[Metric], runs: Sequence[Run]) -> list[Metric]:
+def _chosen(metrics: Sequence[Metric], runs: Sequence[MonitoredRun]) -> list[Metric]:
     """The metrics of a group, of ranked ones only those that are largest now."""
 
     def size(metric: Metric) -> float:
@@ -152,7 +152,7 @@ def _chosen(metrics: Sequence[Metric], runs: Sequence[Run]) -> list[Metric]:
     return [metric for metric in metrics if metric not in ranked] + largest
 
 
-def _line(metric: Metric, runs: Sequence[Run], width: int) -> list[Text]:
+def _line(metric: Metric, runs: Sequence[MonitoredRun], width: int) -> list[Text]:
     line = [Text(label_of(metric), "dim", no_wrap=True, overflow="ellipsis")]
     for run in runs:
         column, last = run.table.column(metric.name), run.table.last(metric.name)
@@ -186,7 +186,9 @@ def sparkline(values: Numbers, width: int, metric: Metric) -> Text:
     return text
 
 
-def _heads(runs: Sequence[Run], shown: Sequence[Run], width: int) -> RenderableType:
+def _heads(
+    runs: Sequence[MonitoredRun], shown: Sequence[MonitoredRun], width: int
+) -> RenderableType:
     grid = Grid.grid(padding=(0, 2, 0, 0))
     widest = max(len(run.name) for run in runs)
     for least in (1, min(widest, 12), 8, None, None):
@@ -208,19 +210,19 @@ def _style(i: int) -> str:
     return f"bold {_COLOURS[i % len(_COLOURS)]}"
 
 
-def _bar(at: Progress) -> Text:
+def _bar(at: RunProgress) -> Text:
     done = round(_BAR * min(1.0, at.steps / at.total)) if at.total else 0
     return Text.assemble(("━" * done, "green"), ("━" * (_BAR - done), "bright_black"))
 
 
-def _progress(at: Progress) -> Text:
+def _progress(at: RunProgress) -> Text:
     if not at.total:
         return Text(f"update {at.update:,}  {at.steps:,} steps")
     percent = min(100, 100 * at.steps // at.total)
     return Text(f"{percent:3}%  update {at.update:,}  {at.steps:,} of {at.total:,} steps")
 
 
-def _condition(at: Progress) -> Text:
+def _condition(at: RunProgress) -> Text:
     if at.condition is Condition.RUNNING and at.seconds_left is not None:
         return Text(f"running, {duration(at.seconds_left)} left", "green")
     if at.condition is Condition.SILENT and at.silent_seconds is not None:
@@ -239,9 +241,11 @@ def duration(seconds: float) -> str:
     return f"{hours:.0f} h {minutes % 60:.0f} min" if days < 2 else f"{days:.0f} days"
 
 
-def _alarms(runs: Sequence[Run]) -> list[Text]:
+def _alarms(runs: Sequence[MonitoredRun]) -> list[Text]:
     """A line for each of the newest alarms."""
-    raised: list[tuple[Raised, Run]] = [(alarm, run) for run in runs for alarm in run.alarms]
+    raised: list[tuple[Raised, MonitoredRun]] = [
+        (alarm, run) for run in runs for alarm in run.alarms
+    ]
     raised.sort(key=lambda pair: pair[0].update)
     lines = []
     for alarm, run in raised[: -_ALARMS - 1 : -1]:

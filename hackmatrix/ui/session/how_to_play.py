@@ -20,7 +20,7 @@ _RIGHT = 3
 _WAIT = FIRST_PROGRAM + ProgramId.WAIT
 
 
-class Rule(NamedTuple):
+class RuleText(NamedTuple):
     """A rule in words, and the position that its picture begins with.
 
     The picture shows the board's lower left corner and what `action` changes.
@@ -90,7 +90,7 @@ def _hidden() -> State:
 
 
 RULES = (
-    Rule(
+    RuleText(
         "Reach the exit.",
         "Eight stages of 6 x 6 cells, each with one more enemy on its way than the last. Walk onto "
         "the exit to finish a stage; finish all eight to win. You have 3 hp, and get one back with "
@@ -98,7 +98,7 @@ RULES = (
         room(Player(1), {2: Cell(Content.EXIT)}),
         action=_RIGHT,
     ),
-    Rule(
+    RuleText(
         "One thing a turn.",
         "Move one cell, attack, or siphon; then the enemies move. Attack by going in a direction: "
         "the first enemy or transmission in that line is hit, at any distance, and you stay where "
@@ -108,44 +108,44 @@ RULES = (
         columns=4,
         action=_RIGHT,
     ),
-    Rule(
+    RuleText(
         "Virus: 2 hp, two steps a turn.",
         "It comes one cell nearer and hits in the same turn.",
         _waiting({}, enemy(EnemyType.VIRUS, 2)),
         action=_WAIT,
     ),
-    Rule(
+    RuleText(
         "Daemon: 3 hp.",
         "Slow and tough.",
         _waiting({}, enemy(EnemyType.DAEMON, 2)),
         action=_WAIT,
     ),
-    Rule(
+    RuleText(
         "Glitch: 2 hp, walks over blocks.",
         "No way is closed to it.",
         _waiting({1: data_block(3)}, enemy(EnemyType.GLITCH, 2)),
         action=_WAIT,
     ),
-    Rule(
+    RuleText(
         "Cryptog: 2 hp, hidden.",
         "You see it only in your row or column; the dashed sign is where it was seen last.",
         _hidden(),
         rows=2,
     ),
-    Rule(
+    RuleText(
         "Hit enemies lose a turn.",
         "An enemy that you hit and did not destroy is stunned for one turn. One that has just "
         "arrived rests for a turn too. An enemy next to you hits you for 1 hp instead of moving.",
         _stunned(),
     ),
-    Rule(
+    RuleText(
         "Transmissions.",
         "Enemies on their way; the number is the turns left. One shot destroys one. They come by "
         'schedule ("spawn in" beside the board), and from siphoning.',
         _with(room(Player(0), {}), coming=2),
         action=_RIGHT,
     ),
-    Rule(
+    RuleText(
         "Data siphons.",
         "Walk onto one to pick it up. Use one (S) to siphon your cell and its four neighbors: that "
         "gives their credits and energy, the points of data blocks, the programs of program "
@@ -157,7 +157,7 @@ RULES = (
         rows=3,
         action=SIPHON,
     ),
-    Rule(
+    RuleText(
         "Blocks fight back.",
         "The red number on a block is how many transmissions come when you siphon it. Question "
         "blocks hide what they hold.",
@@ -170,7 +170,7 @@ RULES = (
             },
         ),
     ),
-    Rule(
+    RuleText(
         "Credits and energy pay for programs.",
         "Programs don't end your turn, except WAIT: run as many as you can pay for. The panel "
         "tells what each does; here ROW hits your whole row.",
@@ -185,14 +185,14 @@ RULES = (
         columns=4,
         action=FIRST_PROGRAM + ProgramId.ROW,
     ),
-    Rule(
+    RuleText(
         "Score.",
         "Points of siphoned data blocks. They count when you win.",
         room(Player(0, siphons=1), {1: data_block(7)}),
         columns=2,
         action=SIPHON,
     ),
-    Rule(
+    RuleText(
         "Threats.",
         "Red edges mark cells on which enemies in sight can hit you next turn; a notch for each "
         "hit. What an action does, and why one is not possible, is said beside the board when you "

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hackmatrix.game.drawing.board import board
-from hackmatrix.game.drawing.marks import Group, Mark
+from hackmatrix.game.drawing.marks import Mark, SvgGroup
 from hackmatrix.game.drawing.visible_state import view
 from hackmatrix.game.engine.game import Outcome
 from hackmatrix.game.engine.state import State
@@ -49,11 +49,11 @@ def facts_of_action(before: State, after: State, outcome: Outcome) -> dict[str, 
     }
 
 
-def marks_json(group: Group) -> dict[str, Any]:
+def marks_json(group: SvgGroup) -> dict[str, Any]:
     """A group of marks: shapes are lists of 5, lines of text objects with `text`."""
     marks: list[Any] = []
     for mark in group.marks:
-        if isinstance(mark, Group):
+        if isinstance(mark, SvgGroup):
             marks.append(marks_json(mark))
         elif isinstance(mark, Mark):
             marks.append(list(mark))

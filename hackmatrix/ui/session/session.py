@@ -23,7 +23,7 @@ from hackmatrix.ui.session.lessons import LESSONS, progress
 from hackmatrix.ui.session.position_data import facts_of, facts_of_action
 from hackmatrix.ui.session.puzzles import Puzzle, load
 from hackmatrix.ui.session.review import MOST_STEPS, finished, future, ghost, odds_at, reviewed
-from hackmatrix.ui.session.variations import Node, Tree
+from hackmatrix.ui.session.variations import GameNode, Tree
 
 YOU = "you"
 _AT_ONCE = 100  # steps that one message may play
@@ -330,10 +330,10 @@ class Session:
             raise UserError("there is nobody here who could judge")
         return self.judge()
 
-    def _node(self) -> Node:
+    def _node(self) -> GameNode:
         return self.tree.nodes[self.at]
 
-    def _play(self, action: int, by: str) -> Node:
+    def _play(self, action: int, by: str) -> GameNode:
         node = self.tree.play(self.at, action, by)
         self.at = node.number
         return node
@@ -430,7 +430,7 @@ class Session:
 
     # --- answers ---------------------------------------------------------------------------------
 
-    def _played(self, nodes: list[Node]) -> Message:
+    def _played(self, nodes: list[GameNode]) -> Message:
         answer = self._position() | {"added": [_brief_node(node) for node in nodes]}
         if self.controls:
             before = [node.parent for node in nodes]
@@ -475,7 +475,7 @@ def packaged_puzzles() -> list[Puzzle]:
     return load()
 
 
-def _brief_node(node: Node) -> list[Any]:
+def _brief_node(node: GameNode) -> list[Any]:
     """A node as the page keeps it: number, parent, action, by, step, total, stage, over."""
     total = round(node.total, 3)
     return [node.number, node.parent, node.action, node.by, node.step, total, node.stage, node.over]

@@ -19,7 +19,7 @@ _KEPT = 16  # steps from one kept state to the next
 
 
 @dataclass(slots=True)
-class Node:
+class GameNode:
     """One position of the tree: that after `action` at the node `parent`."""
 
     number: int
@@ -42,7 +42,7 @@ class Tree:
         self.game = game
         self.is_game = start is None
         state = start or new_game(Dice(*game))
-        self.nodes = [Node(0, -1, -1, "", 0, 0.0, state.stage, None, state=state)]
+        self.nodes = [GameNode(0, -1, -1, "", 0, 0.0, state.stage, None, state=state)]
         self._newest = 0, state  # the last node that was made, from which most games go on
 
     @classmethod
@@ -85,7 +85,7 @@ class Tree:
         state.events = []
         return state
 
-    def _kept(self, node: Node) -> State | None:
+    def _kept(self, node: GameNode) -> State | None:
         newest, state = self._newest
         return state if node.number == newest else node.state
 
@@ -97,7 +97,7 @@ class Tree:
         before = self.state(node.parent)
         return before, step(copied(before), node.action)
 
-    def play(self, number: int, action: int, by: str) -> Node:
+    def play(self, number: int, action: int, by: str) -> GameNode:
         """The node after a valid action; one that is there already is not made again.
 
         Raises:
@@ -112,7 +112,7 @@ class Tree:
         state = self.state(number)
         outcome = step(state, action)
         state.events = []
-        made = Node(
+        made = GameNode(
             number=len(self.nodes),
             parent=number,
             action=action,

@@ -40,7 +40,7 @@ _HIDDEN = {
 }
 
 
-class Panel(Static):
+class TextPanel(Static):
     """Something drawn, that tells where it is clicked."""
 
     class Clicked(Event):
@@ -95,22 +95,22 @@ class Watch(App[None]):
         with Horizontal():
             with Vertical(id="left"):
                 yield Static(id="numbers")
-                yield Panel(id="board")
+                yield TextPanel(id="board")
             with VerticalScroll(id="right", can_focus=False):
                 if self.session.controls:
                     names = [(name, name) for name in self.session.agents]
                     yield Select(
                         names, value=self.session.controls, allow_blank=False, compact=True
                     )
-                    yield Panel(id="suggestions")
+                    yield TextPanel(id="suggestions")
                     yield Button("Ask all agents", id="others", compact=True)
                     yield Static(id="opinions")
                 yield Static("Programs", classes="title")
-                yield Panel(id="programs")
+                yield TextPanel(id="programs")
                 yield Static("Last step", classes="title")
                 yield Static(id="last")
         yield Static(id="news")
-        yield Panel(id="course")
+        yield TextPanel(id="course")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -144,7 +144,7 @@ class Watch(App[None]):
         """Keys of an agent are there only with one."""
         return self.session.controls is not None or parameters not in ((" ",), ("\n",))
 
-    def on_panel_clicked(self, click: Panel.Clicked) -> None:
+    def on_panel_clicked(self, click: TextPanel.Clicked) -> None:
         """Acts on the cell, jumps to the step, takes the suggestion, runs the program."""
         message: Message | None = None
         if click.panel == "board":

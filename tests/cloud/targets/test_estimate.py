@@ -4,27 +4,27 @@ import pytest
 
 from hackmatrix.cli.main import main
 from hackmatrix.cloud.targets.chips import CHIPS, target_of
-from hackmatrix.cloud.targets.compiling import Program
-from hackmatrix.cloud.targets.estimate import COSTS, Report
-from hackmatrix.cloud.targets.hlo import Event
+from hackmatrix.cloud.targets.compiling import CompiledProgram
+from hackmatrix.cloud.targets.estimate import COSTS, TargetReport
+from hackmatrix.cloud.targets.hlo import HloEvent
 from hackmatrix.core import extras
 from hackmatrix.learning.settings.config import TrainConfig
 
 GB = 10**9
 EVENTS = [
-    Event("kernel", "fusion", "updates/while/rollout/undo", 100, 1_050, by_index=True, size=8),
-    Event("kernel", "fusion", "updates/while/learning", 10, 2_100, size=8),
-    Event("all-reduce", "all-reduce", "updates/while/learning", 10, size=90_000),
-    Event("choice", "while", "updates/while/rollout/undo", 5),
+    HloEvent("kernel", "fusion", "updates/while/rollout/undo", 100, 1_050, by_index=True, size=8),
+    HloEvent("kernel", "fusion", "updates/while/learning", 10, 2_100, size=8),
+    HloEvent("all-reduce", "all-reduce", "updates/while/learning", 10, size=90_000),
+    HloEvent("choice", "while", "updates/while/rollout/undo", 5),
 ]
 
 
-def report(target: str, memory: int = 4 * GB, num_envs: int = 1_024) -> Report:
+def report(target: str, memory: int = 4 * GB, num_envs: int = 1_024) -> TargetReport:
     config = TrainConfig.of(num_envs=num_envs, num_steps=100)
-    update = Program(1.0, memory, 0, 0, 2e12, EVENTS, ())
-    step = Program(1.0, memory, 0, 0, 0.0, EVENTS[:2], ())
+    update = CompiledProgram(1.0, memory, 0, 0, 2e12, EVENTS, ())
+    step = CompiledProgram(1.0, memory, 0, 0, 0.0, EVENTS[:2], ())
     programs = {"environment step": step, "update": update}
-    return Report(target_of(target), config, "a.yaml", programs, {"jax": "0"})
+    return TargetReport(target_of(target), config, "a.yaml", programs, {"jax": "0"})
 
 
 @pytest.mark.parametrize(

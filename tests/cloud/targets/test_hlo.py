@@ -1,6 +1,6 @@
 """Compiled programs: their kernels, and how often they run."""
 
-from hackmatrix.cloud.targets.hlo import Event, events, read
+from hackmatrix.cloud.targets.hlo import HloEvent, events, read
 
 PROGRAM = """HloModule jit_f, is_scheduled=true
 
@@ -56,7 +56,7 @@ ENTRY %main (m: s32[8]) -> s32[8] {
 TRIPS = {"jit(f)/play/roam/while": 10.0}
 
 
-def found() -> list[Event]:
+def found() -> list[HloEvent]:
     return events(read(PROGRAM), TRIPS.__getitem__)
 
 

@@ -8,11 +8,11 @@ import pytest
 from hackmatrix.cloud.tpu import decision
 from hackmatrix.cloud.tpu.decision import backoff, decide
 from hackmatrix.cloud.tpu.gcloud_errors import Kind, Trouble
-from hackmatrix.cloud.tpu.history import Action, Memory, Step, remember
-from hackmatrix.cloud.tpu.observed import Hosts, Node, Observed, Queue, Run
+from hackmatrix.cloud.tpu.history import Action, HistoryStep, TpuHistory, remember
+from hackmatrix.cloud.tpu.observed import Hosts, Observed, Queue, TpuNode, TpuRun
 
-READY = Observed(queue=Queue.ACTIVE, node=Node.READY, hosts=Hosts.TRAINING)
-NEW = Memory()
+READY = Observed(queue=Queue.ACTIVE, node=TpuNode.READY, hosts=Hosts.TRAINING)
+NEW = TpuHistory()
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 HOUR = datetime.timedelta(hours=1)
 
@@ -30,36 +30,36 @@ OF_QUEUE = {
     Queue.DELETING: Action.WAIT,
 }
 OF_NODE = {
-    Node.ABSENT: Action.WAIT,
-    Node.STATE_UNSPECIFIED: Action.WAIT,
-    Node.CREATING: Action.WAIT,
-    Node.READY: Action.SET_UP,
-    Node.RESTARTING: Action.WAIT,
-    Node.REIMAGING: Action.WAIT,
-    Node.DELETING: Action.WAIT,
-    Node.REPAIRING: Action.WAIT,
-    Node.STOPPED: Action.START,
-    Node.STOPPING: Action.WAIT,
-    Node.STARTING: Action.WAIT,
-    Node.PREEMPTED: Action.DELETE,
-    Node.TERMINATED: Action.DELETE,
-    Node.HIDING: Action.WAIT,
-    Node.HIDDEN: Action.WAIT,
-    Node.UNHIDING: Action.WAIT,
-    Node.UNKNOWN: Action.DELETE,
+    TpuNode.ABSENT: Action.WAIT,
+    TpuNode.STATE_UNSPECIFIED: Action.WAIT,
+    TpuNode.CREATING: Action.WAIT,
+    TpuNode.READY: Action.SET_UP,
+    TpuNode.RESTARTING: Action.WAIT,
+    TpuNode.REIMAGING: Action.WAIT,
+    TpuNode.DELETING: Action.WAIT,
+    TpuNode.REPAIRING: Action.WAIT,
+    TpuNode.STOPPED: Action.START,
+    TpuNode.STOPPING: Action.WAIT,
+    TpuNode.STARTING: Action.WAIT,
+    TpuNode.PREEMPTED: Action.DELETE,
+    TpuNode.TERMINATED: Action.DELETE,
+    TpuNode.HIDING: Action.WAIT,
+    TpuNode.HIDDEN: Action.WAIT,
+    TpuNode.UNHIDING: Action.WAIT,
+    TpuNode.UNKNOWN: Action.DELETE,
 }
 # What a TPU that does not get ready comes to, after many looks.
 LOST = {
-    Node.ABSENT,
-    Node.STATE_UNSPECIFIED,
-    Node.CREATING,
-    Node.RESTARTING,
-    Node.REIMAGING,
-    Node.REPAIRING,
-    Node.STARTING,
-    Node.HIDING,
-    Node.HIDDEN,
-    Node.UNHIDING,
+    TpuNode.ABSENT,
+    TpuNode.STATE_UNSPECIFIED,
+    TpuNode.CREATING,
+    TpuNode.RESTARTING,
+    TpuNode.REIMAGING,
+    TpuNode.REPAIRING,
+    TpuNode.STARTING,
+    TpuNode.HIDING,
+    TpuNode.HIDDEN,
+    TpuNode.UNHIDING,
 }
 OF_HOSTS = {
     Hosts.UNSEEN: Action.WAIT,
@@ -92,13 +92,13 @@ OF_TROUBLE = {
 
 
 def ended(code: int) -> Observed:
-    words, run = ("ValueError: no",), Run(exists=True, checkpoint=4)
+    words, run = ("ValueError: no",), TpuRun(exists=True, checkpoint=4)
     return dataclasses.replace(READY, hosts=Hosts.ENDED, code=code, words=words, run=run)
 
 
 def test_the_tables_are_complete() -> None:
     assert set(OF_QUEUE) == set(Queue)
-    assert set(OF_NODE) == set(Node)
+    assert set(OF_NODE) == set(TpuNode)
     assert set(OF_HOSTS) == set(Hosts)
     assert set(OF_TROUBLE) == set(Kind)
 
@@ -108,19 +108,19 @@ def test_every_state_of_the_request(queue: Queue) -> None:
     assert decide(Observed(queue=queue), NEW).action is OF_QUEUE[queue]
 
 
-@pytest.mark.parametrize("node", Node)
-def test_every_state_of_the_tpu(node: Node) -> None:
+@pytest.mark.parametrize("node", TpuNode)
+def test_every_state_of_the_tpu(node: TpuNode) -> None:
     seen = Observed(queue=Queue.ACTIVE, node=node, hosts=Hosts.BARE)
     assert decide(seen, NEW).action is OF_NODE[node]
-    if node is not Node.ABSENT:  # made without a request
+    if node is not TpuNode.ABSENT:  # made without a request
         direct = dataclasses.replace(seen, queue=Queue.ABSENT)
         assert decide(direct, NEW).action is OF_NODE[node]
 
 
-@pytest.mark.parametrize("node", Node)
-def test_a_tpu_that_does_not_get_ready_is_lost(node: Node) -> None:
+@pytest.mark.parametrize("node", TpuNode)
+def test_a_tpu_that_does_not_get_ready_is_lost(node: TpuNode) -> None:
     seen = Observed(queue=Queue.ACTIVE, node=node, hosts=Hosts.BARE)
-    action = decide(seen, Memory(not_ready=decision.NOT_READY)).action
+    action = decide(seen, TpuHistory(not_ready=decision.NOT_READY)).action
     assert action is (Action.DELETE if node in LOST else OF_NODE[node])
 
 
@@ -141,16 +141,16 @@ def test_every_kind_of_error(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("kind", "memory", "action"),
     [
-        (Kind.AUTH, Memory(worked=True), Action.WAIT),  # the user may be asleep
-        (Kind.SETUP, Memory(setups=decision.SETUPS - 1), Action.STOP),
-        (Kind.UNKNOWN, Memory(unknown=decision.UNKNOWN_ERRORS - 1), Action.STOP),
-        (Kind.QUOTA, Memory(attempts=10_000), Action.WAIT),  # for ever
-        (Kind.CAPACITY, Memory(attempts=10_000), Action.WAIT),
-        (Kind.NETWORK, Memory(attempts=10_000), Action.WAIT),
-        (Kind.SSH, Memory(attempts=10_000), Action.WAIT),
+        (Kind.AUTH, TpuHistory(worked=True), Action.WAIT),  # the user may be asleep
+        (Kind.SETUP, TpuHistory(setups=decision.SETUPS - 1), Action.STOP),
+        (Kind.UNKNOWN, TpuHistory(unknown=decision.UNKNOWN_ERRORS - 1), Action.STOP),
+        (Kind.QUOTA, TpuHistory(attempts=10_000), Action.WAIT),  # for ever
+        (Kind.CAPACITY, TpuHistory(attempts=10_000), Action.WAIT),
+        (Kind.NETWORK, TpuHistory(attempts=10_000), Action.WAIT),
+        (Kind.SSH, TpuHistory(attempts=10_000), Action.WAIT),
     ],
 )
-def test_errors_that_come_again(kind: Kind, memory: Memory, action: Action) -> None:
+def test_errors_that_come_again(kind: Kind, memory: TpuHistory, action: Action) -> None:
     assert decide(Observed(trouble=Trouble(kind, "")), memory).action is action
 
 
@@ -173,21 +173,21 @@ def test_a_request_that_failed(reason: Trouble | None, action: Action) -> None:
     ("code", "memory", "action"),
     [
         (0, NEW, Action.FETCH),
-        (0, Memory(fetched=True), Action.DELETE),
-        (0, Memory(fetched=True, keep=True), Action.DONE),
+        (0, TpuHistory(fetched=True), Action.DELETE),
+        (0, TpuHistory(fetched=True, keep=True), Action.DONE),
         (1, NEW, Action.STOP),
         (2, NEW, Action.STOP),
         (130, NEW, Action.STOP),
-        (1, Memory(retry=True), Action.RETRY),
+        (1, TpuHistory(retry=True), Action.RETRY),
         (75, NEW, Action.TRAIN),  # the parent process asks for it
         (129, NEW, Action.TRAIN),
         (134, NEW, Action.TRAIN),
         (137, NEW, Action.TRAIN),
         (143, NEW, Action.TRAIN),
-        (137, Memory(restarts=decision.RESTARTS), Action.STOP),
+        (137, TpuHistory(restarts=decision.RESTARTS), Action.STOP),
     ],
 )
-def test_training_that_ended(code: int, memory: Memory, action: Action) -> None:
+def test_training_that_ended(code: int, memory: TpuHistory, action: Action) -> None:
     step = decide(ended(code), memory)
     assert step.action is action
     if action is Action.STOP:
@@ -198,44 +198,46 @@ def test_training_that_ended(code: int, memory: Memory, action: Action) -> None:
 @pytest.mark.parametrize(
     ("memory", "run", "action"),
     [
-        (Memory(silent=decision.SSH_NEVER_WORKED - 1), Run(), Action.STOP),
-        (Memory(silent=decision.SSH_NEVER_WORKED - 1, reached=True), Run(), Action.WAIT),
-        (Memory(silent=decision.SSH_NEVER_WORKED - 1), Run(True, 7), Action.WAIT),
-        (Memory(silent=decision.SILENT - 1, reached=True), Run(), Action.DELETE),
-        (Memory(silent=decision.SILENT - 1), Run(True, 7), Action.DELETE),
+        (TpuHistory(silent=decision.SSH_NEVER_WORKED - 1), TpuRun(), Action.STOP),
+        (TpuHistory(silent=decision.SSH_NEVER_WORKED - 1, reached=True), TpuRun(), Action.WAIT),
+        (TpuHistory(silent=decision.SSH_NEVER_WORKED - 1), TpuRun(True, 7), Action.WAIT),
+        (TpuHistory(silent=decision.SILENT - 1, reached=True), TpuRun(), Action.DELETE),
+        (TpuHistory(silent=decision.SILENT - 1), TpuRun(True, 7), Action.DELETE),
     ],
 )
-def test_hosts_that_do_not_answer(memory: Memory, run: Run, action: Action) -> None:
+def test_hosts_that_do_not_answer(memory: TpuHistory, run: TpuRun, action: Action) -> None:
     seen = dataclasses.replace(READY, hosts=Hosts.UNREACHABLE, run=run)
     assert decide(seen, memory).action is action
 
 
 def test_new_checkpoints_show_that_silent_hosts_live() -> None:
-    seen = dataclasses.replace(READY, hosts=Hosts.UNREACHABLE, run=Run(True, 7))
-    step = Step(Action.WAIT, "")
-    memory = remember(Memory(silent=20, checkpoint=6), seen, step, succeeded=True)
+    seen = dataclasses.replace(READY, hosts=Hosts.UNREACHABLE, run=TpuRun(True, 7))
+    step = HistoryStep(Action.WAIT, "")
+    memory = remember(TpuHistory(silent=20, checkpoint=6), seen, step, succeeded=True)
     assert memory.silent == 0
     assert remember(memory, seen, step, succeeded=True).silent == 1
 
 
 def test_hosts_that_stay_mixed_train_again() -> None:
     seen = dataclasses.replace(READY, hosts=Hosts.MIXED)
-    assert decide(seen, Memory(mixed=decision.MIXED - 1)).action is Action.TRAIN
+    assert decide(seen, TpuHistory(mixed=decision.MIXED - 1)).action is Action.TRAIN
 
 
 @pytest.mark.parametrize(
     ("seen", "memory", "action"),
     [
         (READY, NEW, Action.DELETE),
-        (dataclasses.replace(READY, run=Run(True, 4)), NEW, Action.FETCH),
-        (dataclasses.replace(READY, run=Run(True, 4)), Memory(fetched=True), Action.DELETE),
-        (dataclasses.replace(READY, run=Run(True, 4)), Memory(fetches=3), Action.DELETE),
+        (dataclasses.replace(READY, run=TpuRun(True, 4)), NEW, Action.FETCH),
+        (dataclasses.replace(READY, run=TpuRun(True, 4)), TpuHistory(fetched=True), Action.DELETE),
+        (dataclasses.replace(READY, run=TpuRun(True, 4)), TpuHistory(fetches=3), Action.DELETE),
         (Observed(queue=Queue.DELETING), NEW, Action.WAIT),
         (Observed(queue=Queue.WAITING_FOR_RESOURCES), NEW, Action.DELETE),
         (Observed(), NEW, Action.STOP),
     ],
 )
-def test_after_the_end_date_nothing_is_left(seen: Observed, memory: Memory, action: Action) -> None:
+def test_after_the_end_date_nothing_is_left(
+    seen: Observed, memory: TpuHistory, action: Action
+) -> None:
     assert decide(dataclasses.replace(seen, overdue=True), memory).action is action
 
 
@@ -243,24 +245,26 @@ def test_after_the_end_date_nothing_is_left(seen: Observed, memory: Memory, acti
     ("seen", "memory", "action"),
     [
         (Observed(), NEW, Action.FETCH),  # it finished while nobody looked, and was preempted
-        (Observed(), Memory(fetched=True), Action.DONE),
-        (Observed(queue=Queue.SUSPENDED), Memory(fetched=True), Action.DELETE),
-        (Observed(queue=Queue.DELETING), Memory(fetched=True), Action.WAIT),
-        (READY, Memory(fetched=True), Action.DELETE),
+        (Observed(), TpuHistory(fetched=True), Action.DONE),
+        (Observed(queue=Queue.SUSPENDED), TpuHistory(fetched=True), Action.DELETE),
+        (Observed(queue=Queue.DELETING), TpuHistory(fetched=True), Action.WAIT),
+        (READY, TpuHistory(fetched=True), Action.DELETE),
     ],
 )
-def test_a_finished_run_makes_no_new_tpu(seen: Observed, memory: Memory, action: Action) -> None:
-    finished = dataclasses.replace(seen, run=Run(True, 9, finished=True))
+def test_a_finished_run_makes_no_new_tpu(
+    seen: Observed, memory: TpuHistory, action: Action
+) -> None:
+    finished = dataclasses.replace(seen, run=TpuRun(True, 9, finished=True))
     assert decide(finished, memory).action is action
 
 
 def test_a_finished_run_that_went_with_its_tpu_is_made_again() -> None:
-    assert decide(Observed(), Memory(finished=True)).action is Action.CREATE
-    assert decide(Observed(), Memory(finished=True, fetched=True)).action is Action.DONE
+    assert decide(Observed(), TpuHistory(finished=True)).action is Action.CREATE
+    assert decide(Observed(), TpuHistory(finished=True, fetched=True)).action is Action.DONE
 
 
 def test_a_new_tpu_resumes_from_the_newest_checkpoint() -> None:
-    assert decide(Observed(run=Run(True, 40)), NEW).words.endswith(", from 40")
+    assert decide(Observed(run=TpuRun(True, 40)), NEW).words.endswith(", from 40")
 
 
 def test_waiting_grows_to_five_minutes_and_no_further() -> None:
@@ -271,42 +275,58 @@ def test_waiting_grows_to_five_minutes_and_no_further() -> None:
 @pytest.mark.parametrize(
     ("looks", "minutes"),
     [
-        ([(0, Node.ABSENT), (9, Node.CREATING), (20, Node.READY), (30, Node.READY)], 21),
-        ([(0, Node.READY), (5, Node.READY)], 65),  # made an hour before the first look
-        ([(0, Node.STOPPED), (50, Node.STOPPED)], 60),  # nobody knows whether it was READY before
-        ([(0, Node.ABSENT), (1, Node.READY), (2, Node.STOPPING), (90, Node.STOPPED)], 2),
-        ([(0, Node.ABSENT), (1, Node.READY), (7, None), (90, Node.READY)], 90),
-        ([(0, Node.READY), (1, Node.ABSENT), (2, Node.CREATING), (4, Node.READY)], 2),  # another
+        (
+            [(0, TpuNode.ABSENT), (9, TpuNode.CREATING), (20, TpuNode.READY), (30, TpuNode.READY)],
+            21,
+        ),
+        ([(0, TpuNode.READY), (5, TpuNode.READY)], 65),  # made an hour before the first look
+        (
+            [(0, TpuNode.STOPPED), (50, TpuNode.STOPPED)],
+            60,
+        ),  # nobody knows whether it was READY before
+        (
+            [(0, TpuNode.ABSENT), (1, TpuNode.READY), (2, TpuNode.STOPPING), (90, TpuNode.STOPPED)],
+            2,
+        ),
+        ([(0, TpuNode.ABSENT), (1, TpuNode.READY), (7, None), (90, TpuNode.READY)], 90),
+        (
+            [(0, TpuNode.READY), (1, TpuNode.ABSENT), (2, TpuNode.CREATING), (4, TpuNode.READY)],
+            2,
+        ),  # another
     ],
 )
 def test_the_time_for_which_a_tpu_was_ready(
-    looks: list[tuple[int, Node | None]], minutes: int
+    looks: list[tuple[int, TpuNode | None]], minutes: int
 ) -> None:
     memory = NEW
     for minute, node in looks:
         time = NOON + datetime.timedelta(minutes=minute)
-        seen = Observed(node=node or Node.ABSENT, created=NOON - HOUR, time=time)
+        seen = Observed(node=node or TpuNode.ABSENT, created=NOON - HOUR, time=time)
         if node is None:  # gcloud does not answer
             seen = Observed(time=time, trouble=Trouble(Kind.NETWORK, ""))
-        memory = remember(memory, seen, Step(Action.WAIT, ""), succeeded=True)
+        memory = remember(memory, seen, HistoryStep(Action.WAIT, ""), succeeded=True)
     assert memory.ready == minutes * 60
 
 
 def test_what_is_remembered() -> None:
-    def after(memory: Memory, seen: Observed, action: Action, *, succeeded: bool = True) -> Memory:
-        return remember(memory, seen, Step(action, ""), succeeded)
+    def after(
+        memory: TpuHistory, seen: Observed, action: Action, *, succeeded: bool = True
+    ) -> TpuHistory:
+        return remember(memory, seen, HistoryStep(action, ""), succeeded)
 
     assert after(NEW, READY, Action.WAIT).reached
     assert after(NEW, READY, Action.WAIT).worked
     assert after(NEW, READY, Action.FETCH).fetched
     assert not after(NEW, READY, Action.FETCH, succeeded=False).fetched
     assert after(NEW, Observed(), Action.DELETE).losses == 1
-    assert after(Memory(losses=3), READY, Action.WAIT).losses == 0
-    assert not after(Memory(retry=True), READY, Action.RETRY).retry
+    assert after(TpuHistory(losses=3), READY, Action.WAIT).losses == 0
+    assert not after(TpuHistory(retry=True), READY, Action.RETRY).retry
     gone = dataclasses.replace(READY, hosts=Hosts.VANISHED)
     assert after(NEW, gone, Action.TRAIN).restarts == 1
     assert (
-        after(Memory(restarts=2), dataclasses.replace(gone, run=Run(True, 1)), Action.WAIT).restarts
+        after(
+            TpuHistory(restarts=2), dataclasses.replace(gone, run=TpuRun(True, 1)), Action.WAIT
+        ).restarts
         == 0
     )
     failed = Observed(trouble=Trouble(Kind.SETUP, ""))

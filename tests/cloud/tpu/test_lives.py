@@ -11,7 +11,7 @@ import pytest
 from tpu_world import RUN, FakeGcloud, GcloudInProcess, action_of
 
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.history import Memory
+from hackmatrix.cloud.tpu.history import TpuHistory
 from hackmatrix.cloud.tpu.run import Driver
 
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
@@ -111,7 +111,7 @@ def lives(gcloud: FakeGcloud, make: Callable[..., Description], tmp_path: Path) 
         while code is None or "`gcloud auth login`" in told[-1]:
             driver = Driver(tpu, here, tmp_path / "runs", told.append, life.sleep, life.now)
             try:
-                code = driver.run(Memory())
+                code = driver.run(TpuHistory())
             except Asleep:
                 code = None
         assert code == 0, told[-3:]

@@ -10,14 +10,14 @@ import pytest
 from tpu_world import RUN, FakeGcloud, GcloudInProcess
 
 from hackmatrix.cloud.tpu.description import Description
-from hackmatrix.cloud.tpu.history import Memory
+from hackmatrix.cloud.tpu.history import TpuHistory
 from hackmatrix.cloud.tpu.run import Driver
 
 NOON = datetime.datetime(2026, 11, 22, 12, tzinfo=datetime.UTC)
 CHECKPOINT_40 = [f"{RUN}/config.yaml", f"{RUN}/checkpoints/40/manifest.json"]
 PREEMPTED = {"queue": "SUSPENDED", "node": "PREEMPTED", "bucket": CHECKPOINT_40}
 FINISHED = {"hosts": "ended", "code": 0}
-NEW = Memory()
+NEW = TpuHistory()
 FIRST = ["create", "set up", "train"]
 LAST = ["rsync", "delete"]
 
@@ -56,7 +56,7 @@ def told() -> Told:
 def run(
     make: Callable[..., Description], told: Told, tmp_path: Path, gcloud: FakeGcloud
 ) -> Callable[..., int]:
-    def runs(clock: Clock | None = None, memory: Memory = NEW, **changes: Any) -> int:
+    def runs(clock: Clock | None = None, memory: TpuHistory = NEW, **changes: Any) -> int:
         clock = clock or Clock()
         gcloud_here = GcloudInProcess(told.append)
         gcloud_here.folder = gcloud.folder
@@ -209,7 +209,7 @@ def test_an_error_of_the_program_stops_with_its_last_words(
     assert run() == 1
     assert gcloud.actions == FIRST
     gcloud.change(events={str(gcloud.world["looks"] + 3): FINISHED})
-    assert run(memory=Memory(retry=True)) == 0
+    assert run(memory=TpuHistory(retry=True)) == 0
     assert gcloud.actions == [*FIRST, "set up", "train", *LAST]
 
 
@@ -363,7 +363,7 @@ def test_a_tpu_on_which_training_failed_can_be_deleted(
     gcloud.change(
         bucket=CHECKPOINT_40, events={"6": {"hosts": "ended", "code": 2, "words": ["no"]}}
     )
-    assert run(memory=Memory(delete_on_failure=True)) == 1
+    assert run(memory=TpuHistory(delete_on_failure=True)) == 1
     assert gcloud.actions == [*FIRST, *LAST]
     assert told[-2].endswith("training failed with exit code 2")
     assert told[-1].strip() == "no"
@@ -374,7 +374,7 @@ def test_a_tpu_that_cannot_be_set_up_can_be_deleted(
 ) -> None:
     failure = [128, "fatal: Remote branch nope not found in upstream origin"]
     gcloud.change(fail={"tpu-vm ssh": [None, failure, None] * 3})
-    assert run(memory=Memory(delete_on_failure=True)) == 1
+    assert run(memory=TpuHistory(delete_on_failure=True)) == 1
     assert gcloud.actions == ["create", "set up", "set up", "set up", "delete"]
     assert gcloud.world["node"] is None
     assert "fatal: Remote branch nope" in told[-1]

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hackmatrix.core.charts import Bars, Field, Intervals, Line, Panel, Points, picture
+from hackmatrix.core.charts import Bars, Intervals, Line, Panel, Points, ScalarField, picture
 from hackmatrix.core.charts.axis import Axis, abbreviated
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -62,7 +62,7 @@ def test_a_picture_is_xml_with_all_that_is_finite_inside_its_frame() -> None:
 
 
 def test_a_field_shades_each_cell_between_its_edges() -> None:
-    field = Field("f", [1.0, 10.0, 100.0], [0.0, 1.0], [[0.0, 0.5]])
+    field = ScalarField("f", [1.0, 10.0, 100.0], [0.0, 1.0], [[0.0, 0.5]])
     root = ElementTree.fromstring(picture("", [Panel("", "", "", [field], log_x=True)]))
     _, left, right = root.iter(f"{NAMESPACE}rect")  # the first is the ground
     assert [cell.attrib["fill-opacity"] for cell in (left, right)] == ["0.00", "0.50"]

@@ -9,12 +9,12 @@ from alterations import ALTERATIONS, Alteration
 from impossible_outcomes import IMPOSSIBLE
 from recordings import check_altered, lines, raw_game
 
-from hackmatrix.game.conformance.check import Verdict
+from hackmatrix.game.conformance.check import StepVerdict
 
 SPOTS = 3  # steps on which each is tried, of different games
 
 
-def altered_steps(alter: Alteration) -> Iterator[tuple[str, Verdict]]:
+def altered_steps(alter: Alteration) -> Iterator[tuple[str, StepVerdict]]:
     """Altered steps, one of a game at most, and the verdicts on them."""
     for number in range(len(lines())):
         raw = raw_game(number)

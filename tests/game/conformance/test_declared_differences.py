@@ -4,7 +4,7 @@ import pytest
 from recorder import UNDO, WAIT, crowded, recorded, verdicts
 from recordings import Raw
 
-from hackmatrix.game.conformance.declared_differences import Rule
+from hackmatrix.game.conformance.declared_differences import DeclaredDifference
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.state import State, Transmission
 from hackmatrix.game.rules.enemies import MAX_ENEMIES, EnemyType
@@ -29,13 +29,13 @@ def spawn() -> Raw:
 def test_a_cell_in_fire_where_one_is_out_of_it(spawn: Raw) -> None:
     spawn["steps"][0]["after"]["transmissions"][0].update(row=4, col=4)
     (verdict,) = verdicts(spawn)
-    assert verdict.rules == (Rule.SPAWN_CELLS,)
+    assert verdict.rules == (DeclaredDifference.SPAWN_CELLS,)
 
 
 def test_no_spawn_where_three_cells_are_empty(spawn: Raw) -> None:
     spawn["steps"][0]["after"]["transmissions"].clear()
     (verdict,) = verdicts(spawn)
-    assert verdict.rules == (Rule.SPAWN_CELLS,)
+    assert verdict.rules == (DeclaredDifference.SPAWN_CELLS,)
 
 
 def test_no_spawn_and_another_difference(spawn: Raw) -> None:
@@ -65,7 +65,7 @@ def test_more_than_32_enemies() -> None:
     after["enemies"].append({"type": "daemon", "row": 0, "col": 1, "hp": 3})
     raw["steps"][0]["order"] = [[*range(33)]]
     (verdict,) = verdicts(raw)
-    assert verdict.rules == (Rule.ENEMY_LIMIT,)
+    assert verdict.rules == (DeclaredDifference.ENEMY_LIMIT,)
     after["transmissions"] = [waiting]
     assert verdicts(raw)[0].failure
 
@@ -76,7 +76,10 @@ def test_a_game_that_goes_on_after_its_end() -> None:
     assert state.over
     state.over = None
     raw["steps"] += recorded(state, 3)["steps"]
-    assert [verdict.rules for verdict in verdicts(raw)] == [(), *[(Rule.AFTER_THE_END,)] * 3]
+    assert [verdict.rules for verdict in verdicts(raw)] == [
+        (),
+        *[(DeclaredDifference.AFTER_THE_END,)] * 3,
+    ]
 
 
 def test_a_fault_of_one_state_fails_the_steps_on_both_sides() -> None:

@@ -20,7 +20,7 @@ from strategies import Data, legal_states
 
 import hackmatrix.game.drawing
 from hackmatrix.environments.hackmatrix.env import EnvState
-from hackmatrix.game.drawing.marks import Group, Mark, Text
+from hackmatrix.game.drawing.marks import Mark, SvgGroup, Text
 from hackmatrix.game.drawing.picture import draw, scene
 from hackmatrix.game.drawing.svg import svg
 from hackmatrix.game.drawing.visible_state import view
@@ -71,15 +71,15 @@ transmission glitch 3,5 turns 2
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def in_group(group: Group) -> Iterator[Mark | Text]:
+def in_group(group: SvgGroup) -> Iterator[Mark | Text]:
     for mark in group.marks:
-        if isinstance(mark, Group):
+        if isinstance(mark, SvgGroup):
             yield from in_group(mark)
         else:
             yield mark
 
 
-def cells_of(game: Game, *, reveal: bool = False) -> list[Group]:
+def cells_of(game: Game, *, reveal: bool = False) -> list[SvgGroup]:
     """The groups of the cells, in the order of their flat indices."""
     groups = [g for g in scene(view(game.state, reveal=reveal)) if re.match(r"\d,\d", g.title)]
     return sorted(groups, key=lambda group: group.title[:3])
@@ -302,7 +302,7 @@ def test_the_description_is_the_text_form() -> None:
 
 
 def test_texts_are_escaped() -> None:
-    text = svg(10, 10, [Group("<a&b>", 0, 0, ())], "1 < 2 & 3", "</desc>")
+    text = svg(10, 10, [SvgGroup("<a&b>", 0, 0, ())], "1 < 2 & 3", "</desc>")
     root = ElementTree.fromstring(text)
     assert root.findtext(f"{SVG}title") == "1 < 2 & 3"
     assert root.findtext(f"{SVG}desc") == "</desc>"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hackmatrix.integrations.process.session import Session
+from hackmatrix.integrations.process.session import ProcessSession
 
 VALID, INTERNAL = b"getValidActions", b"getInternalState"
 ACTIONS = ["reset", "step", "getValidActions", "setState", "getInternalState", "getActionSpace"]
@@ -113,7 +113,7 @@ def memory(process: int | str = "self") -> int:
     ],
 )
 def test_any_lines(lines: int) -> None:
-    session, fuzz = Session(), Fuzz(lines)
+    session, fuzz = ProcessSession(), Fuzz(lines)
     valid: list[int] = []
     kinds = {"errors": 0, "steps": 0, "positions": 0}
     held = 0

@@ -26,7 +26,7 @@ from hackmatrix.game.foresight.features import features
 from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.game.rules.rewards import UNIT
 from hackmatrix.integrations.process.serve import serve
-from hackmatrix.integrations.process.session import Session
+from hackmatrix.integrations.process.session import ProcessSession
 
 Json = dict[str, Any]
 BINARY = Path(sys.executable).with_name("hackmatrix-game")
@@ -224,7 +224,7 @@ lines = st.lists(requests | garbage | anything.map(lambda value: json.dumps(valu
 @given(lines)
 def test_one_answer_a_line_whatever_it_says(requests: list[bytes]) -> None:
     sent, got = io.BytesIO(b"".join(line + b"\n" for line in requests)), io.BytesIO()
-    serve(sent, got, Session())
+    serve(sent, got, ProcessSession())
     answers = got.getvalue().split(b"\n")
     assert answers.pop() == b""
     assert len(answers) == len(requests)

@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine import Game
 from hackmatrix.integrations.process.client import GameProcess
-from hackmatrix.integrations.process.session import Session
+from hackmatrix.integrations.process.session import ProcessSession
 from hackmatrix.integrations.process.window import Tab, Window
 
 BINARY = Path(sys.executable).with_name("hackmatrix-game")
@@ -77,7 +77,7 @@ def test_the_command_has_a_window_too() -> None:
 
 def window() -> tuple[Window, list[str]]:
     lines: list[str] = []
-    return Window(Session(), lines.append), lines
+    return Window(ProcessSession(), lines.append), lines
 
 
 def test_the_lines_of_client_and_persons_are_one_game_in_order() -> None:
@@ -111,7 +111,7 @@ def test_the_lines_of_client_and_persons_are_one_game_in_order() -> None:
     done.set()
     for thread in threads:
         thread.join()
-    again, left = Session(), iter(asked)
+    again, left = ProcessSession(), iter(asked)
     for line in lines:
         manual = json.loads(line).get("manual")
         told = again.answer(json.dumps(manual).encode() if manual else next(left))

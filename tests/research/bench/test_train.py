@@ -2,7 +2,7 @@
 
 import pytest
 
-from hackmatrix.research.bench.options import TrainOptions, UpdateOptions, train_config
+from hackmatrix.research.bench.options import BenchTrainOptions, UpdateOptions, train_config
 from hackmatrix.research.bench.train import Training, measure, megaflops_per_step
 
 
@@ -39,7 +39,9 @@ def test_the_limit_is_the_products_rate_over_their_cost() -> None:
 
 @pytest.mark.slow
 def test_training_is_reported_as_it_ran() -> None:
-    measured = measure(TrainOptions(num_envs=8, num_steps=4, epochs=3, minibatches=2, repeats=2))
+    measured = measure(
+        BenchTrainOptions(num_envs=8, num_steps=4, epochs=3, minibatches=2, repeats=2)
+    )
     told = measured.as_dict()
     assert (told["num_envs"], told["num_steps"]) == (8, 4)
     assert (told["epochs"], told["minibatches"], told["repeats"]) == (3, 2, 2)

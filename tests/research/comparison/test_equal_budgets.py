@@ -7,20 +7,24 @@ import numpy as np
 import pytest
 
 from hackmatrix.core.errors import UserError
-from hackmatrix.research.comparison.curves import Curve
+from hackmatrix.research.comparison.curves import LearningCurve
 from hackmatrix.research.comparison.equal_budgets import Comparison, single_seed
-from hackmatrix.research.comparison.groups import Group
+from hackmatrix.research.comparison.groups import ComparedGroup
 from hackmatrix.research.comparison.reference import referred
 
 
-def curve(values: list[float], *, seed: int = 0, env: str = "A", speed: float = 1.0) -> Curve:
+def curve(
+    values: list[float], *, seed: int = 0, env: str = "A", speed: float = 1.0
+) -> LearningCurve:
     """Values after 1, 2, ... steps."""
     steps = np.arange(1.0, len(values) + 1)
-    return Curve(Path(f"{env}-{seed}"), env, seed, 0, steps, steps / speed, np.array(values))
+    return LearningCurve(
+        Path(f"{env}-{seed}"), env, seed, 0, steps, steps / speed, np.array(values)
+    )
 
 
-def group(name: str, *curves: Curve) -> Group:
-    return Group(name, curves)
+def group(name: str, *curves: LearningCurve) -> ComparedGroup:
+    return ComparedGroup(name, curves)
 
 
 def iqms(comparison: Comparison, name: str, *, seconds: bool) -> list[float]:
@@ -142,7 +146,9 @@ def test_profiles_and_agents_are_those_of_the_last_place() -> None:
 
 
 def test_runs_that_share_no_budget_are_refused() -> None:
-    late = Curve(Path("late"), "A", 1, 0, np.array([9.0, 10.0]), np.array([9.0, 10.0]), np.zeros(2))
+    late = LearningCurve(
+        Path("late"), "A", 1, 0, np.array([9.0, 10.0]), np.array([9.0, 10.0]), np.zeros(2)
+    )
     with pytest.raises(UserError, match="A-0 ends before another run has its first m"):
         Comparison("m", [group("x", curve([0, 1])), group("y", late)])
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hackmatrix.cli.main import main
-from hackmatrix.research.comparison.reproduction import Recorded, compare, read_recorded
+from hackmatrix.research.comparison.reproduction import RecordedRun, compare, read_recorded
 
 TRAIN = [
     *("train", "--env", "CartPole-v1", "--num-envs", "2", "--num-steps", "8"),
@@ -49,7 +49,7 @@ def reproduced(run: Path, *flags: object) -> tuple[int, dict[str, Any]]:
     return result.returncode, said
 
 
-def changed(run: Path, change: Callable[[Path], None], folder: Path) -> Recorded:
+def changed(run: Path, change: Callable[[Path], None], folder: Path) -> RecordedRun:
     """The run after a change of a copy of it."""
     copy = Path(shutil.copytree(run, folder / "copy"))
     change(copy)

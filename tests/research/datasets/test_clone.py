@@ -12,7 +12,7 @@ from paths import LINEAR
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import main
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.research.datasets.clone import Plan, clone
+from hackmatrix.research.datasets.clone import ClonePlan, clone
 from hackmatrix.research.datasets.folder import open_data_set
 from hackmatrix.runs.checkpoints import checkpoints_of, load_checkpoint
 
@@ -25,7 +25,7 @@ logging: {tensorboard: false, wandb: false}
 CONFIG = TrainConfig.of(
     env=GRID, hidden_dim=32, num_layers=1, gamma=0.9, normalize_rewards=False, num_envs=8
 )
-PLAN = Plan(positions=10_000, lr=1e-2, epochs=8, batch=64, seed=1)
+PLAN = ClonePlan(positions=10_000, lr=1e-2, epochs=8, batch=64, seed=1)
 
 
 @pytest.fixture(autouse=True)

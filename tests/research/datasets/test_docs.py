@@ -8,7 +8,7 @@ from paths import DOCS, ROOT
 
 from hackmatrix.cli.arguments import parse_given
 from hackmatrix.cli.clone import CloneOptions
-from hackmatrix.cli.data import ExportOptions, RecordOptions, VerifyOptions
+from hackmatrix.cli.data import DataExportOptions, DataVerifyOptions, RecordOptions
 from hackmatrix.core.configs import config_file
 from hackmatrix.core.options import options_of
 from hackmatrix.learning.settings.config import OPTIONS, TrainConfig
@@ -18,8 +18,8 @@ BLOCKS = re.findall(r"```bash\n(.*?)```", (DOCS / "data.md").read_text(), re.S)
 LINES = [line for line in "".join(BLOCKS).splitlines() if line.startswith(("hackmatrix", "python"))]
 KINDS: dict[str, list[type]] = {
     "hackmatrix data record": [RecordOptions],
-    "hackmatrix data verify": [VerifyOptions],
-    "hackmatrix data export": [ExportOptions],
+    "hackmatrix data verify": [DataVerifyOptions],
+    "hackmatrix data export": [DataExportOptions],
     "hackmatrix clone": [CloneOptions],
     "hackmatrix train": [TrainConfig, TrainOptions],
 }

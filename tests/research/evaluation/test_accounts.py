@@ -12,7 +12,7 @@ from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.programs import ProgramId
 from hackmatrix.research.evaluation import accounts, plain_games
 from hackmatrix.research.evaluation.accounts import Account, Death, account
-from hackmatrix.research.evaluation.plain_games import PlainGame, Replay, played, replays
+from hackmatrix.research.evaluation.plain_games import PlainGame, PlayedReplay, played, replays
 
 RESET = FIRST_PROGRAM + ProgramId.RESET
 
@@ -56,7 +56,9 @@ def test_a_replay_tells_the_same(in_c: bool, monkeypatch: pytest.MonkeyPatch) ->
     by_rule = [PlainGame("scripted", 0, i, 2_000) for i in range(6 if in_c else 1)]
     told = [at_random(episode, 20 + 5 * episode) for episode in episodes] + played(by_rule)
     numbers = [*episodes, *(game.number for game in by_rule)]
-    again = replays([Replay(0, i, each.actions) for i, each in zip(numbers, told, strict=True)])
+    again = replays(
+        [PlayedReplay(0, i, each.actions) for i, each in zip(numbers, told, strict=True)]
+    )
     assert again == told
     if in_c:
         assert {each.ending for each in told} == {"won", "died", None}

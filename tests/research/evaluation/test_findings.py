@@ -5,11 +5,17 @@ import json
 import pytest
 
 from hackmatrix.game.rules.actions import ACTION_NAMES
-from hackmatrix.research.evaluation.accounts import Account, Death, Entry, Siphoning, StageAccount
+from hackmatrix.research.evaluation.accounts import (
+    Account,
+    AccountEntry,
+    Death,
+    Siphoning,
+    StageAccount,
+)
 from hackmatrix.research.evaluation.findings import find
 
 ROW = ACTION_NAMES.index("ROW")
-START = Entry(hp=3, enemies=0, siphons=0, credits=10, energy=0, programs=0)
+START = AccountEntry(hp=3, enemies=0, siphons=0, credits=10, energy=0, programs=0)
 
 
 def lost(killer: str, hits: int, actions: bytes = b"\0") -> Account:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hackmatrix.research.evaluation.account_report import report_of_accounts
-from hackmatrix.research.evaluation.accounts import Account, Entry, StageAccount
+from hackmatrix.research.evaluation.accounts import Account, AccountEntry, StageAccount
 from hackmatrix.research.evaluation.contest import Contest, Entrant
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import Report
@@ -77,7 +77,7 @@ def test_agents_with_the_same_luck_are_paired() -> None:
 
 def report(*ends: tuple[bool, int]) -> Report:
     def account(won: bool, score: int) -> Account:
-        stage = StageAccount(8, Entry(3, 0, 0, 0, 0, 0), 1, 0, 0, cleared=won)
+        stage = StageAccount(8, AccountEntry(3, 0, 0, 0, 0, 0), 1, 0, 0, cleared=won)
         ending = "won" if won else None
         return Account(b"\0", ending, score, 0, 0, (stage,), (), 0, 0, None)
 

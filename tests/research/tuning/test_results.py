@@ -10,7 +10,7 @@ from optuna.trial import FrozenTrial, create_trial
 from hackmatrix.research.comparison.estimates import differences, estimates
 from hackmatrix.research.tuning.options import TuneOptions
 from hackmatrix.research.tuning.plan import plan_of
-from hackmatrix.research.tuning.results import Report
+from hackmatrix.research.tuning.results import TuningReport
 from hackmatrix.research.tuning.retraining import DEFAULT, Fresh, best_of
 
 
@@ -27,11 +27,11 @@ def fresh(scores: list[float], base: list[float] | None = None) -> Fresh:
     return Fresh(np.array(scores), 1.0, mean, better)
 
 
-def report(winners: dict[str, FrozenTrial], found: dict[str, Fresh], folder: Path) -> Report:
+def report(winners: dict[str, FrozenTrial], found: dict[str, Fresh], folder: Path) -> TuningReport:
     studies = {name: optuna.create_study(direction="maximize") for name in winners}
     for name, winner in winners.items():
         studies[name].add_trial(winner)
-    return Report(plan_of(TuneOptions(output_dir=folder)), studies, winners, found)
+    return TuningReport(plan_of(TuneOptions(output_dir=folder)), studies, winners, found)
 
 
 def test_fresh_seeds_decide_and_not_the_score_of_the_search(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from optuna.trial import TrialState
 
 from hackmatrix.research.tuning import study as studies
 from hackmatrix.research.tuning.options import TuneOptions
-from hackmatrix.research.tuning.plan import Plan, plan_of
+from hackmatrix.research.tuning.plan import SearchPlan, plan_of
 
 
 @pytest.fixture
-def search(tmp_path: Path) -> tuple[TuneOptions, Plan]:
+def search(tmp_path: Path) -> tuple[TuneOptions, SearchPlan]:
     options = TuneOptions(output_dir=tmp_path / "search", seed=1)
     plan = plan_of(options)
     plan.write()
@@ -34,7 +34,7 @@ def test_failed_trials_count_and_those_that_were_given_up_do_not() -> None:
 
 
 def test_only_trials_of_this_folder_whose_worker_is_gone_are_taken_over(
-    search: tuple[TuneOptions, Plan],
+    search: tuple[TuneOptions, SearchPlan],
 ) -> None:
     options, plan = search
     study = studies.open_study(options, plan, "tpe")
@@ -50,7 +50,7 @@ def test_only_trials_of_this_folder_whose_worker_is_gone_are_taken_over(
     assert study.trials[3].state == TrialState.WAITING
 
 
-def test_there_is_no_next_trial_after_the_last_one(search: tuple[TuneOptions, Plan]) -> None:
+def test_there_is_no_next_trial_after_the_last_one(search: tuple[TuneOptions, SearchPlan]) -> None:
     options, plan = search
     study = studies.open_study(options, plan, "random")
     assert studies.ask(study, plan, "random", 1) is not None
@@ -69,7 +69,7 @@ def test_equal_seeds_ask_for_equal_settings_and_workers_for_others(tmp_path: Pat
     assert first("a", 0) == first("b", 0) != first("c", 1)
 
 
-def test_what_a_full_disk_left_of_a_line_is_dropped(search: tuple[TuneOptions, Plan]) -> None:
+def test_what_a_full_disk_left_of_a_line_is_dropped(search: tuple[TuneOptions, SearchPlan]) -> None:
     options, plan = search
     study = studies.open_study(options, plan, "tpe")
     studies.ask(study, plan, "tpe", 9)

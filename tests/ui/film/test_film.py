@@ -14,7 +14,7 @@ from PIL import Image
 from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.session_agents import cast
 from hackmatrix.cli.main import main
-from hackmatrix.game.drawing.marks import Group, Mark
+from hackmatrix.game.drawing.marks import Mark, SvgGroup
 from hackmatrix.game.drawing.picture import HEIGHT, WIDTH, scene
 from hackmatrix.game.drawing.pixels import raster
 from hackmatrix.game.drawing.theme import COLOURS
@@ -125,7 +125,7 @@ def test_in_a_pipe_every_step_is_text(game: Path, capsys: pytest.CaptureFixture[
 
 
 def test_shapes_have_their_colours_and_places() -> None:
-    image = raster([Group("", 0, 0, (Mark("slot", 50, 0, 50, "exit"),))], (100, 100), 200)
+    image = raster([SvgGroup("", 0, 0, (Mark("slot", 50, 0, 50, "exit"),))], (100, 100), 200)
     pixels = np.asarray(image)
     assert image.size == (200, 200)
     assert tuple(pixels[50, 150]) == tuple(bytes.fromhex(COLOURS["exit"][1:]))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hackmatrix.ui.monitor.curves import (
-    Curve,
+    PlottedCurve,
     band,
     smoothed,
     thinned,
@@ -133,7 +133,7 @@ def test_what_is_no_spike_is_shown_whole(column: np.ndarray) -> None:
 
 def test_a_band_is_the_mean_and_students_interval() -> None:
     x = np.array([0.0, 1.0, 2.0])
-    found = band([Curve(x, np.array([y, 2, 2 * y + 1])) for y in range(1, 9)])
+    found = band([PlottedCurve(x, np.array([y, 2, 2 * y + 1])) for y in range(1, 9)])
     assert found is not None
     np.testing.assert_allclose(found.mean, [4.5, 2, 10])
     # t of seven degrees of freedom, times the standard error
@@ -143,19 +143,19 @@ def test_a_band_is_the_mean_and_students_interval() -> None:
 
 
 def test_the_band_of_few_curves_stays_within_them() -> None:
-    found = band([Curve(np.arange(2.0), np.array(y)) for y in ([10.0, 0.0], [56.6, 1.0])])
+    found = band([PlottedCurve(np.arange(2.0), np.array(y)) for y in ([10.0, 0.0], [56.6, 1.0])])
     assert found is not None
     assert (found.low.tolist(), found.high.tolist()) == ([10, 0], [56.6, 1])
 
 
 def test_a_band_is_only_where_all_curves_have_values() -> None:
-    long = Curve(np.arange(10.0), np.zeros(10))
-    short = Curve(np.array([2.0, 5.0]), np.array([2.0, 5.0]))
+    long = PlottedCurve(np.arange(10.0), np.zeros(10))
+    short = PlottedCurve(np.array([2.0, 5.0]), np.array([2.0, 5.0]))
     found = band([long, short])
     assert found is not None
     np.testing.assert_array_equal(found.x, [2, 3, 4, 5])
     np.testing.assert_allclose(found.mean, [1, 1.5, 2, 2.5])  # half of the interpolated
-    assert band([short, Curve(np.array([6.0]), np.array([1.0]))]) is None
+    assert band([short, PlottedCurve(np.array([6.0]), np.array([1.0]))]) is None
 
 
 def test_a_part_has_a_point_more_on_either_side() -> None:

@@ -18,23 +18,23 @@ from hackmatrix.environments.interface.metric import Severity
 from hackmatrix.learning.reporting.alarms import alarms_of
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
 from hackmatrix.ui.monitor.answers import overview
-from hackmatrix.ui.monitor.columns import Table
+from hackmatrix.ui.monitor.columns import MetricColumns
 from hackmatrix.ui.monitor.metric_groups import in_groups
-from hackmatrix.ui.monitor.run import Run
+from hackmatrix.ui.monitor.run import MonitoredRun
 from hackmatrix.ui.monitor.runs import Runs, find_runs
 from hackmatrix.ui.monitor.status import Condition, health, places, positions, progress_of
 
 RETURN = "train/mean_episode_return"
 
 
-def read(path: Path) -> Run:
-    run = Run(path)
+def read(path: Path) -> MonitoredRun:
+    run = MonitoredRun(path)
     while run.read():
         pass
     return run
 
 
-def columns(run: Run) -> dict[str, list[float]]:
+def columns(run: MonitoredRun) -> dict[str, list[float]]:
     return {name: run.table.column(name).tolist() for name in run.table}
 
 
@@ -43,7 +43,7 @@ def columns(run: Run) -> dict[str, list[float]]:
 def test_a_row_of_an_earlier_update_starts_over_from_there(
     rows: list[tuple[int, str, float]],
 ) -> None:
-    table, kept = Table(), dict[int, dict[str, float]]()
+    table, kept = MetricColumns(), dict[int, dict[str, float]]()
     for update, name, value in rows:
         table.add(update, {name: value})
         if kept and update < max(kept):
@@ -56,7 +56,7 @@ def test_a_row_of_an_earlier_update_starts_over_from_there(
 
 
 def test_what_was_not_measured_is_nan_and_what_is_not_finite_is_infinite() -> None:
-    table = Table()
+    table = MetricColumns()
     table.add(1, {"a": 1.0})
     table.add(2, {"a": None, "b": math.nan})
     np.testing.assert_array_equal(table.column("a"), [1, math.inf])
@@ -249,7 +249,7 @@ def test_updates_have_places_on_every_axis(tmp_path: Path) -> None:
     run = read(write_run(tmp_path / "run", rows))
     (found,) = places(run, [25])
     assert found == {"updates": 25, "steps": 25_000, "hours": pytest.approx(250 / 3600)}
-    assert places(Run(tmp_path / "none"), [1])[0]["steps"] == 0
+    assert places(MonitoredRun(tmp_path / "none"), [1])[0]["steps"] == 0
 
 
 def test_the_newest_the_best_and_the_final_agent_can_be_watched(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_the_newest_the_best_and_the_final_agent_can_be_watched(tmp_path: Path) 
         save_agent(path, update)
     save_agent(path, 30, "final_params")
     save_agent(path, 20, "best_params")
-    found = [(each.path.name, each.update, each.label) for each in Run(path).saved()]
+    found = [(each.path.name, each.update, each.label) for each in MonitoredRun(path).saved()]
     assert found == [
         ("params_30.npz", 30, "final"),
         ("best_params.npz", 20, "best"),

@@ -6,13 +6,13 @@ import pytest
 
 from hackmatrix.game.engine.actions import valid_actions
 from hackmatrix.game.rules.board import SIZE
-from hackmatrix.ui.session.how_to_play import RULES, Rule
+from hackmatrix.ui.session.how_to_play import RULES, RuleText
 
 PICTURES = {rule.title: rule.as_json() for rule in RULES}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.title)
-def test_a_picture_has_its_cells_and_all_that_is_marked_is_in_it(rule: Rule) -> None:
+def test_a_picture_has_its_cells_and_all_that_is_marked_is_in_it(rule: RuleText) -> None:
     assert rule.action is None or rule.action in valid_actions(rule.position)
     picture = rule.as_json()
     assert len(picture["cells"]) == rule.columns * rule.rows
