@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hackmatrix.environments.hackmatrix import HackMatrixEnv
     from hackmatrix.environments.interface.environment import Environment
     from hackmatrix.game.engine import Game
-    from hackmatrix.learning.run.loop import Outcome
+    from hackmatrix.learning.run.loop import RunOutcome
     from hackmatrix.research.evaluation.report import Report
     from hackmatrix.research.exchange.run_record import Kind, RunRecord
 
@@ -222,7 +222,7 @@ def train(
     run_name: str | None = None,
     output_dir: "str | Path | None" = None,
     **settings: Any,
-) -> "Outcome":
+) -> "RunOutcome":
     """Trains an agent, as `hackmatrix train` does, from the beginning.
 
     `load_agent(outcome.run)` is the agent then, and `evaluate(outcome.run)` measures it; both want

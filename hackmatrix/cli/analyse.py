@@ -18,7 +18,7 @@ from hackmatrix.game.rules.actions import ACTION_NAMES
 from hackmatrix.learning.settings.config import MAX_SEED
 
 if TYPE_CHECKING:
-    from hackmatrix.agents.search.analysis import Analysis, Choice
+    from hackmatrix.agents.search.analysis import Analysis, SearchedAction
 
 SIMULATIONS = 128
 
@@ -103,7 +103,7 @@ def _as_dict(analysis: "Analysis") -> dict[str, Any]:
     }
 
 
-def _names(choice: "Choice") -> list[str]:
+def _names(choice: "SearchedAction") -> list[str]:
     return [ACTION_NAMES[action] for action in choice.line]
 
 

@@ -36,7 +36,7 @@ from hackmatrix.research.evaluation.selection import make_evaluate
 Order = dict[str, Any]
 
 
-class Stop:
+class TrainingStop:
     """The request to end one training."""
 
     signal: Signals | None = None
@@ -51,7 +51,7 @@ class Running(NamedTuple):
     """A training under way."""
 
     run: Generator[Call, Made, int]  # returns the exit code
-    stop: Stop
+    stop: TrainingStop
     call: Call  # that it waits for
 
 
@@ -74,7 +74,7 @@ class Together:
         """Begins or ends a training."""
         number = order["number"]
         if "argv" in order:
-            stop = Stop()
+            stop = TrainingStop()
             run = self._trained(order["argv"], Path(order["log"]), stop)
             self._go_on(number, run, stop, None)
         elif number in self._open:
@@ -99,7 +99,7 @@ class Together:
         self,
         number: int,
         run: Generator[Call, Made, int],
-        stop: Stop,
+        stop: TrainingStop,
         result: Made | Exception | None,
     ) -> None:
         """Lets a training have the result of its call, until it asks for the next one or ends."""
@@ -113,7 +113,9 @@ class Together:
             self._open.pop(number, None)
             print(json.dumps({"number": number, "code": end.value}), file=self._answers, flush=True)
 
-    def _trained(self, argv: list[str], path: Path, stop: Stop) -> Generator[Call, Made, int]:
+    def _trained(
+        self, argv: list[str], path: Path, stop: TrainingStop
+    ) -> Generator[Call, Made, int]:
         """A training as `hackmatrix train` with these arguments makes it; returns its exit code."""
         with open(path, "a", encoding="utf-8", opener=open_no_link) as log:
             try:
@@ -125,7 +127,9 @@ class Together:
                 traceback.print_exception(error, file=log)
                 return FAILED
 
-    def _with_log(self, argv: list[str], log: TextIO, stop: Stop) -> Generator[Call, Made, int]:
+    def _with_log(
+        self, argv: list[str], log: TextIO, stop: TrainingStop
+    ) -> Generator[Call, Made, int]:
         asked = train.parsed(argv)
         config, start, notes = train.prepared(asked, asked.options)
         with Console(log) as console:

@@ -41,7 +41,7 @@ from hackmatrix.runs.storage.bucket import Unreachable
 if TYPE_CHECKING:
     from hackmatrix.core.processes.team import Team
     from hackmatrix.learning.reporting.console import Console
-    from hackmatrix.learning.run.loop import Outcome
+    from hackmatrix.learning.run.loop import RunOutcome
     from hackmatrix.learning.run.start import Start
 
 _EXAMPLE = """\
@@ -301,7 +301,7 @@ def _train(
     start: "Start",
     console: "Console",
     team: "Team | None",
-) -> "Outcome":
+) -> "RunOutcome":
     import jax
 
     from hackmatrix.core.compiled.compilation_cache import enable_compilation_cache
@@ -334,7 +334,7 @@ def _fetcher(given: dict[str, Any]) -> Callable[[str, Path], Path]:
     return fetch
 
 
-def summary(outcome: "Outcome", course: Course, config: TrainConfig) -> list[str]:
+def summary(outcome: "RunOutcome", course: Course, config: TrainConfig) -> list[str]:
     """Lines that say how the run ended, where its files are, and what to run next."""
     how = {
         "finished": "done",
@@ -369,7 +369,7 @@ def _place_of(params: Path) -> Path:
     return params / "seed_*" if params.is_dir() else params
 
 
-def code_of(outcome: "Outcome") -> int:
+def code_of(outcome: "RunOutcome") -> int:
     """The exit code of a run."""
     if outcome.signal is not None and outcome.end.value == "signal":
         return SIGNALLED + outcome.signal

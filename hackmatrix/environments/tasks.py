@@ -37,7 +37,7 @@ from hackmatrix.environments.task_metrics import (
 Array = jax.Array
 
 
-class Seen(NamedTuple):
+class TaskObservation(NamedTuple):
     """An observation."""
 
     task: Array  # int32, which task it is of
@@ -107,17 +107,17 @@ class MultiTask:
         """Shapes and dtypes of the values that `step` returns."""
         return traced_spec(self)
 
-    def reset(self, key: Array) -> tuple[Seen, TaskState]:
+    def reset(self, key: Array) -> tuple[TaskObservation, TaskState]:
         """Starts a game of a task drawn at random."""
         of_key, of_task = jax.random.split(key)
         return self.reset_task(of_key, jax.random.randint(of_task, (), 0, len(self.envs)))
 
-    def reset_task(self, key: Array, task: Array) -> tuple[Seen, TaskState]:
+    def reset_task(self, key: Array, task: Array) -> tuple[TaskObservation, TaskState]:
         """Starts a game of this task, int32."""
         keys = jax.random.split(key, len(self.envs))
         return self._begun(task, [env.reset(k) for env, k in zip(self.envs, keys, strict=True)])
 
-    def reset_game(self, stream: Array, episode: Array) -> tuple[Seen, TaskState]:
+    def reset_game(self, stream: Array, episode: Array) -> tuple[TaskObservation, TaskState]:
         """Starts the game of this stream and episode (uint32); the tasks take turns."""
         key = jax.random.fold_in(jax.random.key(stream, impl="threefry2x32"), episode)
         task = (episode % len(self.envs)).astype(jnp.int32)
@@ -169,7 +169,7 @@ class MultiTask:
             ],
         )
 
-    def features(self, observation: Seen) -> Array:
+    def features(self, observation: TaskObservation) -> Array:
         """float32[feature_size], see the class; the last ones are the task."""
         of_tasks = [
             jnp.where(observation.task == number, _features(env, seen), 0)
@@ -215,7 +215,7 @@ class MultiTask:
 
     def _begun(
         self, task: Array, starts: Sequence[tuple[PyTree, PyTree]]
-    ) -> tuple[Seen, TaskState]:
+    ) -> tuple[TaskObservation, TaskState]:
         read = [_read(env, first) for env, (first, _) in zip(self.envs, starts, strict=True)]
         states = tuple(state for _, state in starts)
         state = TaskState(jnp.int32(task), states, jnp.float32(0), jnp.int32(0))
@@ -228,12 +228,12 @@ class MultiTask:
             value = jnp.where(task == number, other, value)
         return value
 
-    def _seen(self, task: Array, observations: Sequence[PyTree]) -> Seen:
+    def _seen(self, task: Array, observations: Sequence[PyTree]) -> TaskObservation:
         def of_task(number: int, observation: PyTree) -> PyTree:
             plays = task == number
             return jax.tree.map(lambda x: jnp.where(plays, x, jnp.zeros_like(x)), observation)
 
-        return Seen(task, tuple(of_task(*each) for each in enumerate(observations)))
+        return TaskObservation(task, tuple(of_task(*each) for each in enumerate(observations)))
 
     def _record(self, number: int, step: StepRecord) -> StepRecord:
         """The step as the task's `measure` takes it."""

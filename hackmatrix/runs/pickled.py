@@ -2,7 +2,7 @@
 
 A pickle is a program for a small stack machine, and Python's own machine imports and calls whatever
 the program names. This one builds numbers, texts, bytes and lists; where the program names a class
-or a function, it leaves a `Global`, and where it calls one, a `Made` that says what would have been
+or a function, it leaves a `Global`, and where it calls one, a `RefusedCall` that says what would have been
 called with what. So reading a file from a stranger runs nothing of it.
 
 A `pickle.Unpickler` whose `find_class` returns such records runs nothing either, but that of Python
@@ -38,7 +38,7 @@ class Global(NamedTuple):
 
 
 @dataclass(eq=False, repr=False, slots=True)  # both would follow a value into itself
-class Made:
+class RefusedCall:
     """The result of a call that was not made: the callee, its arguments, and what was then set.
 
     A dict is one that nothing was called for. Its entries are pairs: keys are never hashed.
@@ -68,7 +68,7 @@ _EMPTY: dict[str, Callable[[], Any]] = {
     "EMPTY_LIST": list,
     "EMPTY_TUPLE": list,
     "EMPTY_SET": list,
-    "EMPTY_DICT": Made,
+    "EMPTY_DICT": RefusedCall,
     "MARK": lambda: _MARK,
 }
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
@@ -76,7 +76,7 @@ _NOTHING = {"PROTO", "FRAME"}
 
 
 def read_pickle(data: bytes, allowed: Callable[[Global], bool]) -> Any:
-    """The content of a pickle; tuples and sets are lists, dicts are `Made`.
+    """The content of a pickle; tuples and sets are lists, dicts are `RefusedCall`.
 
     Args:
         data: the pickle.
@@ -149,7 +149,7 @@ class _Machine:
 
     def collect_dict(self, _: Any) -> None:
         """DICT."""
-        self._stack.append(Made(entries=_pairs(self._to_mark())))
+        self._stack.append(RefusedCall(entries=_pairs(self._to_mark())))
 
     def append(self, _: Any) -> None:
         """APPEND."""
@@ -201,30 +201,30 @@ class _Machine:
     def call(self, _: Any) -> None:
         """REDUCE, NEWOBJ: what would be called, and its arguments."""
         arguments = self.pop()
-        self._stack.append(Made(self.pop(), arguments))
+        self._stack.append(RefusedCall(self.pop(), arguments))
 
     def call_with_names(self, _: Any) -> None:
         """NEWOBJ_EX: arguments and named arguments."""
         named, arguments = self.pop(), self.pop()
-        self._stack.append(Made(self.pop(), [arguments, named]))
+        self._stack.append(RefusedCall(self.pop(), [arguments, named]))
 
     def build(self, _: Any) -> None:
         """BUILD: the state of an object."""
         state = self.pop()
-        if not isinstance(made := self._stack[-1], Made):
+        if not isinstance(made := self._stack[-1], RefusedCall):
             raise UnreadableError("is a damaged pickle (a state without its object)")
         made.state = state
 
 
 def _extend(target: Any, values: list[Any]) -> None:
-    target = target.items if isinstance(target, Made) else target
+    target = target.items if isinstance(target, RefusedCall) else target
     if not isinstance(target, list):
         raise UnreadableError("is a damaged pickle (values without their list)")
     target.extend(values)
 
 
 def _update(target: Any, values: list[Any]) -> None:
-    if not isinstance(target, Made):
+    if not isinstance(target, RefusedCall):
         raise UnreadableError("is a damaged pickle (entries without their dict)")
     target.entries.extend(_pairs(values))
 

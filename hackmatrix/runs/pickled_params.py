@@ -12,7 +12,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.runs.pickled import (
     MOST_BYTES,
     Global,
-    Made,
+    RefusedCall,
     UnreadableError,
     read_pickle,
 )
@@ -71,7 +71,7 @@ def _is_allowed(named: Global) -> bool:
     return named in _KNOWN or named.module.partition(".")[0] in _CONTAINERS
 
 
-def _layers(content: Any) -> Made:
+def _layers(content: Any) -> RefusedCall:
     """The dict that holds the first layer: nearest to the top, in params if several are.
 
     A state of Adam holds its moments in dicts of the same form, deeper than the params or beside
@@ -86,7 +86,7 @@ def _layers(content: Any) -> Made:
         following = []
         for named, each in level:
             for key, value in _inside(each):
-                if id(value) not in seen and isinstance(value, list | Made):
+                if id(value) not in seen and isinstance(value, list | RefusedCall):
                     seen.add(id(value))
                     following.append((named or key == "params", value))
         if len(seen) > _MOST:
@@ -96,15 +96,15 @@ def _layers(content: Any) -> Made:
 
 
 def _is_layers(value: Any) -> bool:
-    entries = value.entries if isinstance(value, Made) else ()
-    return any(key == _LAYER and isinstance(each, Made) for key, each in entries)
+    entries = value.entries if isinstance(value, RefusedCall) else ()
+    return any(key == _LAYER and isinstance(each, RefusedCall) for key, each in entries)
 
 
 def _inside(value: Any) -> Iterator[tuple[Any, Any]]:
     """The keys and values of a container; an object's are its arguments, state and items."""
     if isinstance(value, list):
         yield from enumerate(value)
-    elif isinstance(value, Made):
+    elif isinstance(value, RefusedCall):
         yield from value.entries
         yield from enumerate([value.arguments, value.state, *value.items])
 
@@ -120,7 +120,7 @@ class _Arrays:
         self._bytes_left = size
         self._values_left = _MOST
 
-    def of(self, tree: Made, depth: int) -> dict[str, Any]:
+    def of(self, tree: RefusedCall, depth: int) -> dict[str, Any]:
         """A tree of dicts with NumPy arrays as its leaves."""
         if depth > _DEEPEST:
             raise UnreadableError(f"nests its params more than {_DEEPEST} levels deep")
@@ -131,13 +131,13 @@ class _Arrays:
                 raise UnreadableError(f"holds params of more than {_MOST:,} values")
             if not isinstance(key, str) or not _NAME.fullmatch(key):
                 raise UnreadableError("holds params with a name that is no word")
-            if not isinstance(value, Made):
+            if not isinstance(value, RefusedCall):
                 raise UnreadableError(f"holds params with {key}, which is no array")
             array = self._array(value)
             arrays[key] = self.of(value, depth + 1) if array is None else array
         return arrays
 
-    def _array(self, value: Made) -> np.ndarray | None:
+    def _array(self, value: RefusedCall) -> np.ndarray | None:
         """The array that a call would have returned; None if it would not have returned one."""
         if not isinstance(value.by, Global):
             return None
@@ -172,7 +172,11 @@ class _Arrays:
 
 
 def _dtype(made: Any) -> "np.dtype[Any]":
-    name = made.arguments[0] if isinstance(made, Made) and made.by == ("numpy", "dtype") else None
+    name = (
+        made.arguments[0]
+        if isinstance(made, RefusedCall) and made.by == ("numpy", "dtype")
+        else None
+    )
     if not isinstance(name, str) or not _DTYPE.fullmatch(name):
         said = ascii(name[:40]) if isinstance(name, str) else "odd values"
         raise UnreadableError(f"holds an array of {said}, which are no numbers")
@@ -182,7 +186,7 @@ def _dtype(made: Any) -> "np.dtype[Any]":
 
 def _bytes(data: Any) -> bytes:
     """Bytes, which old protocols write as a call that encodes a text."""
-    if isinstance(data, Made) and data.by == ("_codecs", "encode"):
+    if isinstance(data, RefusedCall) and data.by == ("_codecs", "encode"):
         text, encoding = data.arguments
         if encoding == "latin1" and isinstance(text, str):
             data = text.encode("latin1")

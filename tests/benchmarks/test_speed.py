@@ -14,7 +14,7 @@ from paths import ROOT
 
 from benchmarks import peers, plots, scaling
 from hackmatrix.research.bench.env import Speed
-from hackmatrix.research.bench.replayed_games import Seen
+from hackmatrix.research.bench.replayed_games import ReplayTotals
 
 
 def figures_of(
@@ -54,7 +54,7 @@ class FakeBench:
         return self.rates[-1]
 
     def result(self, games: int = 64) -> Speed:
-        seen = Seen(steps=games, enemies=games * self.enemies)
+        seen = ReplayTotals(steps=games, enemies=games * self.enemies)
         settings = self.num_envs, self.num_steps, self.play, self.observation, "native"
         return Speed(*settings, self.rates, 1, seen)
 

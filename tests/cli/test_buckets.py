@@ -132,7 +132,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     asked: list[tuple[Any, ...]] = []
 
     def instead(config: Any, options: Any, start: Any, *_: Any) -> Any:
-        from hackmatrix.learning.run.loop import End, Outcome
+        from hackmatrix.learning.run.loop import End, RunOutcome
 
         asked.append((config, options, start))
         named = "-".join(filter(None, (options.run_name, options.run_suffix)))
@@ -144,7 +144,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
             (run / ".lock").touch()
             add_rows(run, start.update + 10)
             add_checkpoint(run, start.update + 10)
-        return Outcome(run, 30, 30, End.FINISHED, None, None, None)
+        return RunOutcome(run, 30, 30, End.FINISHED, None, None, None)
 
     monkeypatch.setattr(train, "_train", instead)
     return asked

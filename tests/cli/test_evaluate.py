@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from hackmatrix.agents.networks.mlp import ActorCritic
-from hackmatrix.agents.roster.batch_players import Player
+from hackmatrix.agents.roster.batch_players import BatchPlayer
 from hackmatrix.cli.main import main
 from hackmatrix.environments.hackmatrix import HackMatrixEnv
 from hackmatrix.environments.interface.environment import Environment
 from hackmatrix.game.rules.observation import FEATURE_SIZE
-from hackmatrix.research.evaluation.games import Games
+from hackmatrix.research.evaluation.games import EvaluationGames
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.runs.params import save_params
 
@@ -32,8 +32,10 @@ def shared_evaluations() -> Iterator[None]:
     """Fresh params that play the same number of games of HackMatrix share what is compiled."""
     programs: dict[Any, Any] = {}
 
-    def shared(env: Environment, player: Player, limits: Limits, **how: Any) -> Games:
-        games = Games(env, player, limits, **how)
+    def shared(
+        env: Environment, player: BatchPlayer, limits: Limits, **how: Any
+    ) -> EvaluationGames:
+        games = EvaluationGames(env, player, limits, **how)
         if isinstance(env, HackMatrixEnv):
             # Players without params are told apart by their names, networks by their shapes.
             kind = str(jax.tree.map(np.shape, player.params)) if player.params else player.name

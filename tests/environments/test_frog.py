@@ -9,7 +9,7 @@ import numpy as np
 import paths
 import pytest
 
-from hackmatrix.agents.roster.batch_players import Player, network_player, random_player
+from hackmatrix.agents.roster.batch_players import BatchPlayer, network_player, random_player
 from hackmatrix.environments.interface.environment import Step, StepRecord
 from hackmatrix.environments.interface.report import PlayedGames
 from hackmatrix.learning.ppo.trainer import Trainer
@@ -103,7 +103,7 @@ def test_an_evaluation_reports_the_games_won() -> None:
 
 
 @pytest.fixture(scope="module")
-def trained() -> tuple[float, Player]:
+def trained() -> tuple[float, BatchPlayer]:
     """The lowest reward of a step in training, and the policy that came of it."""
     config = TrainConfig.of(
         num_envs=64, num_steps=64, hidden_dim=64, lr=1e-3, ent_coef=0.02, total_timesteps=250_000
@@ -117,7 +117,7 @@ def trained() -> tuple[float, Player]:
 
 
 @pytest.mark.slow
-def test_it_is_learned(trained: tuple[float, Player]) -> None:
+def test_it_is_learned(trained: tuple[float, BatchPlayer]) -> None:
     by_chance = play(Frog(), random_player(), Limits(episodes=500))
     learned = play(Frog(), trained[1], Limits(episodes=500))
     assert by_chance.returns.mean() == pytest.approx(10.8, abs=0.3)
@@ -127,7 +127,7 @@ def test_it_is_learned(trained: tuple[float, Player]) -> None:
 
 
 @pytest.mark.slow
-def test_an_action_that_is_masked_is_never_taken(trained: tuple[float, Player]) -> None:
+def test_an_action_that_is_masked_is_never_taken(trained: tuple[float, BatchPlayer]) -> None:
     mean_reward, player = trained
     assert mean_reward == 1
     for each in (player, random_player()):

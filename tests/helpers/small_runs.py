@@ -10,7 +10,7 @@ import probe_environments as probes
 
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.learning.reporting.console import Console
-from hackmatrix.learning.run.loop import MakeEvaluate, Outcome, train
+from hackmatrix.learning.run.loop import MakeEvaluate, RunOutcome, train
 from hackmatrix.learning.run.start import find_start
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.resolve import resolve
@@ -45,7 +45,7 @@ def run_of(
     env: probes.Probe | None = None,
     make_evaluate: MakeEvaluate | None = None,
     **changes: Any,
-) -> Outcome:
+) -> RunOutcome:
     """Trains as the command would, from the beginning or from what the options resume."""
     start = find_start(options, folder)
     config = config_in(folder, **changes)

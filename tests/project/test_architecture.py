@@ -104,6 +104,25 @@ def test_no_subpackages_import_each_other_in_a_circle() -> None:
     assert not below, sorted(below)
 
 
+# The engines mirror each other, name by name; `test_mirror.py` in their tests.
+MIRRORED = {
+    *("Before", "Board", "Dice", "Ending", "Outcome", "Player", "Position", "Seen", "State"),
+    "Step",  # the results of `batch.step`, which both batch engines have
+}
+
+
+def test_a_class_name_stands_for_one_class() -> None:
+    files = defaultdict(list)
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                files[node.name].append(file.relative_to(PACKAGE).as_posix())
+    shared = {name: several for name, several in files.items() if len(several) > 1}
+    outside = [each for each in shared.values() if not all(f.startswith("game/") for f in each)]
+    assert outside == []
+    assert set(shared) == MIRRORED
+
+
 def purpose(folder: Path) -> str:
     """The first line of the docstring of a package or a subpackage, without its full stop."""
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))

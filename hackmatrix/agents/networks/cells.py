@@ -14,7 +14,7 @@ from hackmatrix.agents.networks.cells_forward import (
     CHANNELS_SHARE,
     EPSILON,
     REACH,
-    Backend,
+    ArrayOperations,
     forward,
     shapes_of,
 )
@@ -51,18 +51,18 @@ def make(env: Environment, config: NetworkConfig) -> Network:
             "an eighth of it as channels"
         )
     return FeatureNetwork(
-        env, cast(nn.Module, Cells(reading_of(layout), config)), reads_features=False
+        env, cast(nn.Module, CellNetwork(reading_of(layout), config)), reads_features=False
     )
 
 
-class Cells:
+class CellNetwork:
     """`init` and `apply` as those of a flax module, for `FeatureNetwork`."""
 
     def __init__(self, reading: Reading, config: NetworkConfig) -> None:
         self._reading = reading
         self._config = config
         dot = functools.partial(product, dtype=jnp.dtype(config.dtype))
-        self._backend = Backend(jnp, dot, norm)
+        self._backend = ArrayOperations(jnp, dot, norm)
 
     def init(self, key: Array, features: Array) -> PyTree:
         """Fresh params: nested dicts of float32 arrays."""

@@ -50,7 +50,7 @@ for _cell, _neighbours in enumerate(NEIGHBOUR):
             REACHED[_place * CELLS + _other, _cell] = 1
 
 
-class Backend(NamedTuple):
+class ArrayOperations(NamedTuple):
     """The operations that differ between NumPy and JAX."""
 
     xp: ModuleType
@@ -63,7 +63,7 @@ def _norm(inputs: Any) -> Any:
     return centred / np.sqrt((centred**2).mean(axis=0) + EPSILON)
 
 
-NUMPY = Backend(np, np.matmul, _norm)
+NUMPY = ArrayOperations(np, np.matmul, _norm)
 
 
 def shapes_of(reading: Reading, config: NetworkConfig) -> Shapes:
@@ -105,7 +105,7 @@ def shapes_of(reading: Reading, config: NetworkConfig) -> Shapes:
 
 
 def forward(
-    params: Params, features: Any, reading: Reading, activation: str, backend: Backend
+    params: Params, features: Any, reading: Reading, activation: str, backend: ArrayOperations
 ) -> tuple[Any, Any]:
     """Logits float32[B, 28] and values float32[B] of features float32[B, F]."""
     xp = backend.xp
@@ -147,7 +147,11 @@ def around(board: Any, here: Any, xp: ModuleType) -> Any:
 
 
 def _board(
-    layers: Params, columns: Any, reading: Reading, act: Callable[[Any], Any], backend: Backend
+    layers: Params,
+    columns: Any,
+    reading: Reading,
+    act: Callable[[Any], Any],
+    backend: ArrayOperations,
 ) -> Any:
     """The cells after all blocks, float32[C, 36, B]."""
     xp = backend.xp
@@ -200,7 +204,7 @@ def _numbers(columns: Any, indices: Indices) -> Any:
 
 
 def _of_actions(
-    layer: Params, own: Any, whole: Any, act: Callable[[Any], Any], backend: Backend
+    layer: Params, own: Any, whole: Any, act: Callable[[Any], Any], backend: ArrayOperations
 ) -> Any:
     """The logits of one kind of actions, float32[n, B]."""
     common = _product(layer["trunk"]["kernel"], whole, backend)[:, None]
@@ -210,12 +214,12 @@ def _of_actions(
     return (hidden * layer["head"][..., None]).sum(axis=0)
 
 
-def _dense(layer: Params, inputs: Any, backend: Backend) -> Any:
+def _dense(layer: Params, inputs: Any, backend: ArrayOperations) -> Any:
     """float32[I, ..., B] -> float32[O, ..., B]."""
     sums = _product(layer["kernel"], inputs, backend)
     return sums + layer["bias"].reshape(-1, *[1] * (inputs.ndim - 1))
 
 
-def _product(kernel: Any, inputs: Any, backend: Backend) -> Any:
+def _product(kernel: Any, inputs: Any, backend: ArrayOperations) -> Any:
     sums = backend.dot(kernel.T, inputs.reshape(len(kernel), -1))
     return sums.reshape(-1, *inputs.shape[1:])

@@ -20,7 +20,7 @@ Array = jax.Array
 _SEARCHED_AT_ONCE = 512  # games; with fewer a move costs more, with more the last ones take longer
 
 
-class Player(NamedTuple):
+class BatchPlayer(NamedTuple):
     """Chooses the actions of N games.
 
     `choose(params, carry, observations, masks bool[N, A], keys [N])` returns actions int32[N] and
@@ -38,7 +38,7 @@ class Player(NamedTuple):
     threads: int = 1  # that share the games, where its programs occupy one core each
 
 
-def network_player(name: str, network: Network, params: PyTree, *, greedy: bool) -> Player:
+def network_player(name: str, network: Network, params: PyTree, *, greedy: bool) -> BatchPlayer:
     """A player that samples from a network's distribution, or takes its most probable action."""
 
     def choose(
@@ -50,10 +50,10 @@ def network_player(name: str, network: Network, params: PyTree, *, greedy: bool)
             return distribution.most_probable(log_probs, masks), carry
         return distribution.sample(log_probs, masks, _uniforms(keys)), carry
 
-    return Player(name, params, choose, network.initial_carry)
+    return BatchPlayer(name, params, choose, network.initial_carry)
 
 
-def search_player(name: str, searcher: Searcher, params: PyTree) -> Player:
+def search_player(name: str, searcher: Searcher, params: PyTree) -> BatchPlayer:
     """A player that searches on games made up from what it sees and has seen (`agents/search/`)."""
 
     def choose(
@@ -65,10 +65,10 @@ def search_player(name: str, searcher: Searcher, params: PyTree) -> Player:
         return actions, memory
 
     threads = num_cores() if jax.default_backend() == "cpu" else 1
-    return Player(name, params, choose, searcher.imagination.begin, _SEARCHED_AT_ONCE, threads)
+    return BatchPlayer(name, params, choose, searcher.imagination.begin, _SEARCHED_AT_ONCE, threads)
 
 
-def random_player() -> Player:
+def random_player() -> BatchPlayer:
     """A player for which each valid action is equally likely."""
 
     def choose(
@@ -78,10 +78,10 @@ def random_player() -> Player:
         log_probs = distribution.log_probabilities(jnp.zeros(masks.shape), masks)
         return distribution.sample(log_probs, masks, _uniforms(keys)), carry
 
-    return Player("random", (), choose)
+    return BatchPlayer("random", (), choose)
 
 
-def function_player(policy: Callable[..., Any], params: PyTree) -> Player:
+def function_player(policy: Callable[..., Any], params: PyTree) -> BatchPlayer:
     """A player of a user's function.
 
     Args:
@@ -105,7 +105,7 @@ def function_player(policy: Callable[..., Any], params: PyTree) -> Player:
             raise UserError(f"the policy must return the action of one game, int[], got {got}")
         return actions.astype(jnp.int32), carry
 
-    return Player(getattr(policy, "__name__", "policy"), params, choose)
+    return BatchPlayer(getattr(policy, "__name__", "policy"), params, choose)
 
 
 def _uniforms(keys: Array) -> Array:
@@ -117,7 +117,7 @@ class Seated(NamedTuple):
 
     environment: str  # id
     env: Environment
-    player: Player
+    player: BatchPlayer
 
 
 def player_of(agent: AgentName, env: str, *, greedy: bool) -> Seated:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hackmatrix.agents.scripted.values import future, next_one
-from hackmatrix.agents.scripted.weights import Weights
+from hackmatrix.agents.scripted.weights import ScriptedWeights
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, NO_PATH, distances, members
 from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.board import CELLS, CROSS, Content
@@ -18,7 +18,7 @@ class Goal(NamedTuple):
     away: tuple[int, ...]  # walking distance to it from each cell
 
 
-def best_goal(seen: Seen, w: Weights) -> Goal:
+def best_goal(seen: Seen, w: ScriptedWeights) -> Goal:
     """The best of the data siphons to fetch and the cells to siphon; else the exit."""
     free = ALL & ~seen.board.blocks
     inside = free & ~BIT[seen.board.exit]  # a way through the exit would leave the stage
@@ -30,7 +30,7 @@ def best_goal(seen: Seen, w: Weights) -> Goal:
     return Goal(worth, cell, distances(BIT[cell], free if cell == seen.board.exit else inside))
 
 
-def _options(seen: Seen, inside: int, w: Weights) -> Iterator[tuple[float, int]]:
+def _options(seen: Seen, inside: int, w: ScriptedWeights) -> Iterator[tuple[float, int]]:
     """The worth of each cell that may be worth going to."""
     for cell in members(seen.board.data_siphons):
         yield w.fetch, cell
@@ -44,7 +44,7 @@ def _options(seen: Seen, inside: int, w: Weights) -> Iterator[tuple[float, int]]
             yield gain - w.crowd * crowd * crowd - w.siphon, cell
 
 
-def _gains(seen: Seen, w: Weights) -> list[float]:
+def _gains(seen: Seen, w: ScriptedWeights) -> list[float]:
     """The gain of siphoning each cell, less the cost of its spawns."""
     gains = [0.0] * CELLS
     credit = w.credit * next_one(seen.credits, w.enough)

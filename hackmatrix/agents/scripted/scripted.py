@@ -20,7 +20,7 @@ from collections.abc import Collection
 from hackmatrix.agents.scripted.destinations import Goal, best_goal
 from hackmatrix.agents.scripted.lookahead import fights, investments, moves
 from hackmatrix.agents.scripted.values import holdings, hp_worth, standing
-from hackmatrix.agents.scripted.weights import TUNED, Weights
+from hackmatrix.agents.scripted.weights import TUNED, ScriptedWeights
 from hackmatrix.game.foresight.enemy_turn import enemy_turn
 from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.stages import MAX_HP
@@ -39,7 +39,7 @@ def choose(record: bytes, forbidden: Collection[int] = ()) -> int:
     return best_action(Seen.of_record(record), TUNED, forbidden)
 
 
-def best_action(seen: Seen, w: Weights = TUNED, forbidden: Collection[int] = ()) -> int:
+def best_action(seen: Seen, w: ScriptedWeights = TUNED, forbidden: Collection[int] = ()) -> int:
     """The best action by these weights.
 
     Args:
@@ -64,7 +64,7 @@ def best_action(seen: Seen, w: Weights = TUNED, forbidden: Collection[int] = ())
 
 
 def best_move(
-    seen: Seen, goal: Goal, w: Weights, forbidden: Collection[int] = ()
+    seen: Seen, goal: Goal, w: ScriptedWeights, forbidden: Collection[int] = ()
 ) -> tuple[float, int]:
     """The worth of the best action that ends the turn, and the action."""
     made = moves(seen)
@@ -75,7 +75,7 @@ def best_move(
     )
 
 
-def prospect(before: Seen, after: Seen, goal: Goal, w: Weights, turns: int) -> float:
+def prospect(before: Seen, after: Seen, goal: Goal, w: ScriptedWeights, turns: int) -> float:
     """The worth of having moved.
 
     Args:
@@ -97,7 +97,7 @@ def prospect(before: Seen, after: Seen, goal: Goal, w: Weights, turns: int) -> f
     return worth + w.deep * (max(nexts, default=_NO_MOVE) - worth)
 
 
-def _leaving(seen: Seen, goal: Goal, w: Weights) -> float:
+def _leaving(seen: Seen, goal: Goal, w: ScriptedWeights) -> float:
     """The worth of completing the stage, which heals and gives up the goal."""
     healed = seen._replace(hp=min(seen.hp + 1, MAX_HP))
     left = len(seen.enemies) + seen.transmissions.bit_count()

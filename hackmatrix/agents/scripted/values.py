@@ -3,7 +3,7 @@
 from functools import lru_cache
 from math import log1p
 
-from hackmatrix.agents.scripted.weights import Weights
+from hackmatrix.agents.scripted.weights import ScriptedWeights
 from hackmatrix.game.foresight.cell_sets import NEXT_TO, RAY, members, neighbours
 from hackmatrix.game.foresight.seen import Seen
 from hackmatrix.game.rules.stages import LAST_STAGE
@@ -11,7 +11,7 @@ from hackmatrix.game.rules.stages import LAST_STAGE
 _LESS_EACH = 0.4  # each further point of attack is worth this part of the one before
 
 
-def holdings(seen: Seen, w: Weights) -> float:
+def holdings(seen: Seen, w: ScriptedWeights) -> float:
     """The worth of all that lasts: hp, resources, programs, less what the pieces will cost."""
     transmissions = seen.transmissions.bit_count()
     crowd = len(seen.enemies) + transmissions + seen.pending
@@ -36,12 +36,12 @@ def holdings(seen: Seen, w: Weights) -> float:
     )
 
 
-def hp_worth(hp: int, w: Weights) -> float:
+def hp_worth(hp: int, w: ScriptedWeights) -> float:
     """The worth of 0..3 hp: the last one is the life, the third heals by itself."""
     return (0.0, w.hp1, w.hp1 + w.hp2, w.hp1 + w.hp2 + w.hp3)[hp]
 
 
-def future(stage: int, w: Weights) -> float:
+def future(stage: int, w: ScriptedWeights) -> float:
     """The share of their worth that programs have left in a stage, 1 in the first."""
     return 1.0 - w.fade * (stage - 1) / (LAST_STAGE - 1)
 
@@ -58,14 +58,14 @@ def _hoard(held: int, enough: float) -> float:
 
 
 @lru_cache(1 << 12)
-def _programs_worth(owned: int, w: Weights) -> float:
+def _programs_worth(owned: int, w: ScriptedWeights) -> float:
     worth = 0.0
     for program in members(owned):
         worth += w.programs[program]
     return worth
 
 
-def standing(seen: Seen, w: Weights) -> float:
+def standing(seen: Seen, w: ScriptedWeights) -> float:
     """The worth of the cell that the player stands on, with the pieces where they are."""
     beside = NEXT_TO[seen.cell]
     two_away = neighbours(beside) & ~beside

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hackmatrix.game.rules.programs import PROGRAMS
 
 
-class Weights(NamedTuple):
+class ScriptedWeights(NamedTuple):
     """The worth of things (`values.py`), and how far to look (`scripted.py`)."""
 
     # What lasts.
@@ -70,7 +70,7 @@ _PROGRAMS = {
     "WAIT": 1.0,
 }
 
-TUNED = Weights(
+TUNED = ScriptedWeights(
     hp1=40.0,
     hp2=7.0,
     hp3=4.5,

@@ -11,12 +11,12 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.search.model import Searcher
 from hackmatrix.agents.search.rollouts import NONE, Found
-from hackmatrix.environments.hackmatrix.undo_history import Memory
+from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe_saved
 
 
-class Choice(NamedTuple):
+class SearchedAction(NamedTuple):
     """A valid action, as the network and the search see it."""
 
     action: int
@@ -30,7 +30,7 @@ class Analysis(NamedTuple):
     """Opinions on a position."""
 
     value: float  # the return that the network expects
-    choices: tuple[Choice, ...]  # the network's favourite first
+    choices: tuple[SearchedAction, ...]  # the network's favourite first
     search: int  # the action that the search chooses
 
     @property
@@ -71,7 +71,7 @@ class Analyst:
             valid: the valid actions.
             seed: what is made up depends on it.
         """
-        seen, memory = jnp.frombuffer(record, jnp.uint8), Memory.of_records(saved)
+        seen, memory = jnp.frombuffer(record, jnp.uint8), UndoMemory.of_records(saved)
         mask = jnp.asarray(valid, bool)
         results = self._search(self._params, memory, seen, mask, jnp.uint32(seed))
         found, priors, action = jax.device_get(results)
@@ -79,18 +79,22 @@ class Analyst:
         choices.sort(key=lambda choice: -choice.prior)
         return Analysis(float(found.values), tuple(choices), int(action))
 
-    def _search_one(self, params: Any, memory: Memory, record: Any, valid: Any, seed: Any) -> Any:
+    def _search_one(
+        self, params: Any, memory: UndoMemory, record: Any, valid: Any, seed: Any
+    ) -> Any:
         searcher, masks = self._searcher, valid[None]
         found, action = searcher.search(params, memory, record[None], masks, seed[None])
         priors = jnp.exp(distribution.log_probabilities(found.logits, masks))
         return jax.tree.map(lambda x: x[0], (found, priors, action))
 
 
-def _choice(found: Found, action: int, priors: Any) -> Choice:
+def _choice(found: Found, action: int, priors: Any) -> SearchedAction:
     visits = int(found.visits[action])
     value = float(found.totals[action]) / visits if visits else None
     lines = found.lines[found.lines[:, 0] == action]
-    return Choice(action, float(priors[action]), visits, value, (action, *sequel(lines[:, 1:])))
+    return SearchedAction(
+        action, float(priors[action]), visits, value, (action, *sequel(lines[:, 1:]))
+    )
 
 
 def sequel(lines: Any) -> list[int]:

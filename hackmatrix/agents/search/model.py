@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from hackmatrix.agents.networks.network import Network, encoded
 from hackmatrix.agents.networks.policy import Policy
-from hackmatrix.agents.search.rollouts import Found, Model, Settings, search
+from hackmatrix.agents.search.rollouts import Found, Model, SearchSettings, search
 from hackmatrix.agents.search.searchable import check_searchable
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
 from hackmatrix.environments.interface.environment import PyTree
@@ -31,7 +31,7 @@ class Searcher(NamedTuple):
 
     imagination: Imagination  # with the reward that the network was trained on
     network: Network
-    settings: Settings
+    settings: SearchSettings
     weight: Callable[[PyTree], Array]  # see `Model`
 
     @classmethod
@@ -48,7 +48,7 @@ class Searcher(NamedTuple):
         env = HackMatrixEnv(
             layout=policy.observation, reward=reward, win_worth=run.get("win_worth", WIN_WORTH)
         )
-        settings = Settings.of(simulations, run["gamma"])
+        settings = SearchSettings.of(simulations, run["gamma"])
         return cls(env.imagination(), network, settings, partial(weight_of_returns, reward))
 
     def search(

@@ -54,7 +54,7 @@ class Model(NamedTuple):
     weight: Callable[[PyTree], Array]
 
 
-class Settings(NamedTuple):
+class SearchSettings(NamedTuple):
     """Settings of a search."""
 
     simulations: int
@@ -64,7 +64,7 @@ class Settings(NamedTuple):
     sure: float = 0.999  # probability above which the network's action needs no simulation
 
     @classmethod
-    def of(cls, simulations: int, discount: Any) -> "Settings":
+    def of(cls, simulations: int, discount: Any) -> "SearchSettings":
         """The settings for so many simulations; `discount` may be traced."""
         return cls(simulations, discount, min(max(1, simulations // 4), _MOST_MOVES))
 
@@ -90,7 +90,7 @@ class Found(NamedTuple):
 
 
 def search(
-    model: Model, settings: Settings, observations: PyTree, valid: Array
+    model: Model, settings: SearchSettings, observations: PyTree, valid: Array
 ) -> tuple[Found, Array]:
     """What the simulations found, and the best of the actions that were tried most, int32[N].
 
@@ -187,7 +187,7 @@ class _Trials(NamedTuple):
     order: Array  # int32[N, considered], actions, those left before the others
 
 
-def _with_trials(found: Found, trials: _Trials, model: Model, settings: Settings) -> Found:
+def _with_trials(found: Found, trials: _Trials, model: Model, settings: SearchSettings) -> Found:
     """What is found, and what the simulations of a round bring, of all games in one row.
 
     They are played some at once, one after the other, as there are many in one round and few in
@@ -216,7 +216,7 @@ def _with_trials(found: Found, trials: _Trials, model: Model, settings: Settings
 
 def _rollouts(
     model: Model,
-    settings: Settings,
+    settings: SearchSettings,
     values: Array,
     which: Array,
     action: Array,
@@ -228,7 +228,7 @@ def _rollouts(
     action, and the network's value of the position is returned.
     """
 
-    def move(i: Array, walk: _Walk) -> _Walk:
+    def move(i: Array, walk: _SearchWalk) -> _SearchWalk:
         line = jnp.where(walk.ended, NONE, walk.action).astype(jnp.int8)
         seen, states, rewards, ended = model.step(walk.states, walk.action)
         rewarded = walk.rewarded + settings.discount**i * rewards
@@ -239,18 +239,18 @@ def _rollouts(
         log_probs = distribution.log_probabilities(logits, masks)
         action = distribution.sample(log_probs, masks, model.uniform(which, worlds, i))
         returns = walk.returns + share * estimate
-        return _Walk(states, action, ended, rewarded, returns, walk.lines.at[:, i].set(line))
+        return _SearchWalk(states, action, ended, rewarded, returns, walk.lines.at[:, i].set(line))
 
     nothing = jnp.zeros(action.size)
     lines = jnp.full((action.size, 1 + settings.moves), NONE, jnp.int8)
     states = model.imagine(which, worlds)
     allowed = jnp.take_along_axis(model.valid(states), action[:, None], axis=1)[:, 0]
-    start = _Walk(states, action, nothing > 0, nothing, nothing, lines)
+    start = _SearchWalk(states, action, nothing > 0, nothing, nothing, lines)
     end = jax.lax.fori_loop(0, 1 + settings.moves, move, start)
     return jnp.where(allowed, end.returns, values[which]), end.lines
 
 
-class _Walk(NamedTuple):
+class _SearchWalk(NamedTuple):
     """L simulations under way."""
 
     states: PyTree

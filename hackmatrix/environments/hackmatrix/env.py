@@ -35,7 +35,7 @@ from hackmatrix.environments.interface.spaces import Box, Discrete, StepSpec
 from hackmatrix.game.engine import state as engine_state
 from hackmatrix.game.engine import text
 from hackmatrix.game.jaxgame import observation
-from hackmatrix.game.jaxgame.feature_rows import FeatureRows
+from hackmatrix.game.jaxgame.feature_rows import HackMatrixFeatureRows
 from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.board import LIMIT
@@ -160,7 +160,7 @@ class HackMatrixEnv:
                 np.array([mirrored_actions(axis) for axis in AXES]),
             )
         else:
-            self.feature_rows = FeatureRows(layout)
+            self.feature_rows = HackMatrixFeatureRows(layout)
 
     def _imagination(self) -> ImaginedGames:
         return ImaginedGames(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.hackmatrix.env_state import EnvState
-from hackmatrix.environments.hackmatrix.undo_history import Memory
+from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
 
 Array = jax.Array
 
@@ -20,16 +20,16 @@ class ImaginedGames:
         """Games that are played as a `HackMatrixEnv` without auto-reset plays them."""
         self.env = env
 
-    def begin(self, num_games: int) -> Memory:
+    def begin(self, num_games: int) -> UndoMemory:
         """The memory of players who have seen nothing yet."""
-        return Memory.empty(num_games)
+        return UndoMemory.empty(num_games)
 
-    def after(self, memory: Memory, observations: Array) -> Memory:
+    def after(self, memory: UndoMemory, observations: Array) -> UndoMemory:
         """The memory after the next records, uint8[N, RECORD_SIZE]."""
         return memory.after(observations)
 
     def imagine(
-        self, memory: Memory, observations: Array, which: Array, words: Array, worlds: Array
+        self, memory: UndoMemory, observations: Array, which: Array, words: Array, worlds: Array
     ) -> EnvState:
         """States of L games, with hidden facts and dice of their own."""
         known = observations[which], memory.records[which], memory.saved[which]

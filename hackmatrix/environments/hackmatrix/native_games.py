@@ -12,13 +12,13 @@ from hackmatrix.game.jaxgame.state import State
 from hackmatrix.game.native import xla
 from hackmatrix.game.native.conversion import games_from_engine
 from hackmatrix.game.native.layout import SAVED_POSITIONS, STATE
-from hackmatrix.game.native.xla import Games, imagined, tactical_numbers
+from hackmatrix.game.native.xla import XlaGames, imagined, tactical_numbers
 
 Array = jax.Array
 
 __all__ = ["imagined", "tactical_numbers"]
 
-Game = Games
+Game = XlaGames
 NAME = "native"
 IS_TRACED = False
 _FIELDS: Any = STATE.fields
@@ -57,61 +57,61 @@ def step(
     return results[0], after, *results[1:], info
 
 
-def observe(games: Games) -> Array:
+def observe(games: XlaGames) -> Array:
     """uint8[N, RECORD_SIZE]: the observations of N games."""
     return xla.observe(games)
 
 
-def action_bits(game: Games) -> Array:
+def action_bits(game: XlaGames) -> Array:
     """uint32: the valid actions of one game."""
     return game.mask
 
 
-def one_game() -> Games:
+def one_game() -> XlaGames:
     """The shapes and dtypes of a game."""
 
     def bytes_of(struct: np.dtype[np.void]) -> Any:
         return jax.ShapeDtypeStruct((struct.itemsize,), jnp.uint8)
 
     mask: Any = jax.ShapeDtypeStruct((), jnp.uint32)
-    return Games(bytes_of(STATE), bytes_of(SAVED_POSITIONS), mask)
+    return XlaGames(bytes_of(STATE), bytes_of(SAVED_POSITIONS), mask)
 
 
-def from_engine(state: engine.State) -> Games:
+def from_engine(state: engine.State) -> XlaGames:
     """One game, from a state of the Python engine."""
     made = games_from_engine([state])
     of_bytes = (jnp.asarray(structs.view(np.uint8).reshape(1, -1)) for structs in made[:2])
-    games: Games = jax.tree.map(lambda x: x[0], xla.with_masks(*of_bytes))
+    games: XlaGames = jax.tree.map(lambda x: x[0], xla.with_masks(*of_bytes))
     return games
 
 
-def without_saved(game: Games) -> Games:
+def without_saved(game: XlaGames) -> XlaGames:
     """The game without what UNDO restores."""
     return game._replace(saved=())
 
 
-def with_saved(game: Games, of: Games) -> Games:
+def with_saved(game: XlaGames, of: XlaGames) -> XlaGames:
     """The game with what UNDO restores in another."""
     return game._replace(saved=of.saved)
 
 
-def stage(game: Games) -> Array:
+def stage(game: XlaGames) -> Array:
     """int32, 1..8."""
     return game.states[..., _STAGE].astype(jnp.int32)
 
 
-def programs_owned(game: Games) -> Array:
+def programs_owned(game: XlaGames) -> Array:
     """int32, 0..23."""
     bits = jax.lax.population_count(game.states[..., _OWNED : _OWNED + 4])
     return jnp.sum(bits, axis=-1, dtype=jnp.int32)
 
 
-def from_state(game: State) -> Games:
+def from_state(game: State) -> XlaGames:
     """Games, which may have several leading axes, from those of the JAX engine."""
     return _on_one_axis(xla.games_of, game, game.over.shape)
 
 
-def to_state(game: Games) -> State:
+def to_state(game: XlaGames) -> State:
     """The games as the JAX engine has them."""
     return _on_one_axis(xla.state_of, game, game.mask.shape)
 

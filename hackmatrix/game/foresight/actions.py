@@ -1,7 +1,7 @@
 """Plays directions and siphoning out on what the player sees, without dice."""
 
 from hackmatrix.game.foresight.cell_sets import BIT, CROSS, first_on_ray, members
-from hackmatrix.game.foresight.seen import Enemy, Seen
+from hackmatrix.game.foresight.seen import Seen, VisibleEnemy
 from hackmatrix.game.rules.board import NEIGHBOUR, Content
 
 
@@ -35,7 +35,7 @@ def attack(seen: Seen, cell: int) -> Seen:
     return seen._replace(enemies=seen.enemies[:place] + struck + seen.enemies[place + 1 :])
 
 
-def damaged(enemy: Enemy, amount: int) -> tuple[Enemy, ...]:
+def damaged(enemy: VisibleEnemy, amount: int) -> tuple[VisibleEnemy, ...]:
     """The enemy after a hit, stunned; nothing if that removes it."""
     left = enemy.hp - amount
     return (enemy._replace(hp=left, stunned=True),) if left > 0 else ()

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from hackmatrix.game.engine.movement import manhattan
 from hackmatrix.game.foresight.cell_sets import ALL, BIT, NEXT_TO, first_step, members
-from hackmatrix.game.foresight.seen import Enemy, Seen, unknown_enemy
+from hackmatrix.game.foresight.seen import Seen, VisibleEnemy, unknown_enemy
 from hackmatrix.game.rules.board import NEIGHBOURS
 from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
 
@@ -28,8 +28,8 @@ def enemy_turn(seen: Seen) -> Seen:
 
 @lru_cache(1 << 16)  # the same turns are foreseen again and again
 def _acted(
-    blocks: int, here: int, enemies: tuple[Enemy, ...], transmissions: int
-) -> tuple[int, tuple[Enemy, ...]]:
+    blocks: int, here: int, enemies: tuple[VisibleEnemy, ...], transmissions: int
+) -> tuple[int, tuple[VisibleEnemy, ...]]:
     """The hits of an enemy turn, and the enemies after it."""
     beside, cells = NEXT_TO[here], [enemy.cell for enemy in enemies]
     to_act = [place for place, enemy in enumerate(enemies) if not enemy.stunned]
@@ -46,7 +46,7 @@ def _acted(
                 again.append(place)
         to_act = again
     moved = zip(enemies, cells, strict=True)
-    return hits, tuple(Enemy(enemy.kind, cell, enemy.hp, False) for enemy, cell in moved)
+    return hits, tuple(VisibleEnemy(enemy.kind, cell, enemy.hp, False) for enemy, cell in moved)
 
 
 def _next_cell(

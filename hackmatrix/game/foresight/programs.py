@@ -7,7 +7,7 @@ from hackmatrix.game.engine.movement import manhattan
 from hackmatrix.game.engine.programs import shift_goal
 from hackmatrix.game.foresight.actions import damaged, without_transmissions
 from hackmatrix.game.foresight.cell_sets import AROUND, BIT, COL, ROW
-from hackmatrix.game.foresight.seen import Enemy, Seen
+from hackmatrix.game.foresight.seen import Seen, VisibleEnemy
 from hackmatrix.game.rules.board import CELLS
 from hackmatrix.game.rules.enemies import EnemyType
 from hackmatrix.game.rules.programs import EXCH_ENERGY, MAX_ATK_USES, PROGRAMS, ProgramId
@@ -23,9 +23,9 @@ def run(seen: Seen, program: ProgramId) -> Seen | None:
     return EFFECTS[program](paid)
 
 
-def _strike(seen: Seen, is_struck: Callable[[Enemy], object], amount: int) -> Seen | None:
+def _strike(seen: Seen, is_struck: Callable[[VisibleEnemy], object], amount: int) -> Seen | None:
     """Damages the enemies that are struck; None if there is none."""
-    enemies: list[Enemy] = []
+    enemies: list[VisibleEnemy] = []
     anyone = False
     for enemy in seen.enemies:
         if is_struck(enemy):
@@ -36,7 +36,7 @@ def _strike(seen: Seen, is_struck: Callable[[Enemy], object], amount: int) -> Se
     return seen._replace(enemies=tuple(enemies)) if anyone else None
 
 
-def _on(cells: int) -> Callable[[Enemy], object]:
+def _on(cells: int) -> Callable[[VisibleEnemy], object]:
     return lambda enemy: cells >> enemy.cell & 1
 
 

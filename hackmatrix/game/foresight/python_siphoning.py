@@ -28,7 +28,7 @@ from hackmatrix.game.rules.tactical import (
 
 
 @dataclass
-class _Yield:
+class _SiphonYield:
     """The yield of siphoning a cell, or a cross."""
 
     credits: int = 0
@@ -48,23 +48,23 @@ class _Yield:
         )
 
 
-def _yield(seen: Seen, cell: int) -> _Yield:
+def _yield(seen: Seen, cell: int) -> _SiphonYield:
     block = seen.board.unsiphoned.get(cell)
     if block is None:
-        return _Yield(*seen.board.resources.get(cell, (0, 0)))
+        return _SiphonYield(*seen.board.resources.get(cell, (0, 0)))
     spawns = min(block.spawn, MAX_SPAWNS)
     match block.content:
         case Content.QUESTION:
-            return _Yield(questions=1)
+            return _SiphonYield(questions=1)
         case Content.DATA:
-            return _Yield(spawns=spawns)
+            return _SiphonYield(spawns=spawns)
     owned = seen.owned >> block.value & 1
-    return _Yield(spawns=spawns, programs=[] if owned else [block.value])
+    return _SiphonYield(spawns=spawns, programs=[] if owned else [block.value])
 
 
-def _over_cross(yields: list[_Yield], cell: int) -> _Yield:
+def _over_cross(yields: list[_SiphonYield], cell: int) -> _SiphonYield:
     parts = [yields[c] for c in CROSS[cell]]
-    return _Yield(
+    return _SiphonYield(
         sum(part.credits for part in parts),
         sum(part.energy for part in parts),
         sum(part.spawns for part in parts),
@@ -132,7 +132,7 @@ def _halved(worth: int) -> int:
     return max(-LARGEST_WORTH, min(LARGEST_WORTH, worth >> 1))
 
 
-def _nearness(yields: list[_Yield], way: list[int], program: int) -> int:
+def _nearness(yields: list[_SiphonYield], way: list[int], program: int) -> int:
     """The nearness of the first cell from which a program can be siphoned."""
     for cell in range(CELLS):
         if program in yields[cell].programs:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hackmatrix.game.foresight.actions import attack, can_go, target, walk
 from hackmatrix.game.foresight.cell_sets import BIT, CROSS, NEXT_TO, first_on_ray, neighbours
 from hackmatrix.game.foresight.python_board import Numbers, hits
-from hackmatrix.game.foresight.seen import Enemy, Seen
+from hackmatrix.game.foresight.seen import Seen, VisibleEnemy
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS
 from hackmatrix.game.rules.board import SIZE, col, row
 from hackmatrix.game.rules.enemies import STEPS_PER_TURN, EnemyType
@@ -106,13 +106,13 @@ def _reached_later(seen: Seen) -> int:
     return reached
 
 
-_NOBODY = Enemy(-1, -1, 0, False)
+_NOBODY = VisibleEnemy(-1, -1, 0, False)
 
 
 def of_window(seen: Seen) -> Numbers:
     """The groups about the cells around."""
     cells = [_at(seen.cell, rows, cols) for rows, cols in WINDOW]
-    at: dict[int | None, Enemy] = {enemy.cell: enemy for enemy in seen.enemies}
+    at: dict[int | None, VisibleEnemy] = {enemy.cell: enemy for enemy in seen.enemies}
     enemies = [at.get(cell, _NOBODY) for cell in cells]
 
     def within(members: int, beyond: int = 0) -> list[int]:

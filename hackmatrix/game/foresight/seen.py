@@ -25,7 +25,7 @@ from hackmatrix.game.rules.observation import (
 )
 
 
-class Enemy(NamedTuple):
+class VisibleEnemy(NamedTuple):
     """An enemy that the player sees."""
 
     kind: int
@@ -70,7 +70,7 @@ class Seen(NamedTuple):
     calm: bool
     step: bool
     board: Board
-    enemies: tuple[Enemy, ...]  # by cell
+    enemies: tuple[VisibleEnemy, ...]  # by cell
     transmissions: int
     landing: int  # the transmissions that land in the coming enemy turn
     last_seen: int  # where cryptogs that are hidden now were last seen
@@ -91,7 +91,7 @@ class Seen(NamedTuple):
     @classmethod
     def of_record(cls, record: bytes) -> "Seen":
         """The board that a compact record (`rules.observation`) shows."""
-        enemies: list[Enemy] = []
+        enemies: list[VisibleEnemy] = []
         transmissions = landing = last_seen = 0
         for cell in range(CELLS):
             here = CellBytes(*record[cell : len(CellBytes._fields) * CELLS : CELLS])
@@ -99,7 +99,7 @@ class Seen(NamedTuple):
                 shown = unknown_enemy(cell)
                 if kind := here.field("enemy_type"):
                     stunned = bool(here.field("stunned"))
-                    shown = Enemy(kind - 1, cell, here.field("enemy_hp"), stunned)
+                    shown = VisibleEnemy(kind - 1, cell, here.field("enemy_hp"), stunned)
                 enemies += [shown] * here.field("enemies_seen")
                 if here.field("transmission"):
                     transmissions |= BIT[cell]
@@ -171,22 +171,22 @@ class Seen(NamedTuple):
         )
 
 
-def unknown_enemy(cell: int) -> Enemy:
+def unknown_enemy(cell: int) -> VisibleEnemy:
     """The stand-in for an enemy of unknown kind: a fresh glitch."""
-    return Enemy(EnemyType.GLITCH, cell, ENEMY_HP[EnemyType.GLITCH], False)
+    return VisibleEnemy(EnemyType.GLITCH, cell, ENEMY_HP[EnemyType.GLITCH], False)
 
 
-def _enemies(state: State) -> tuple[Enemy, ...]:
+def _enemies(state: State) -> tuple[VisibleEnemy, ...]:
     """The enemies seen: the kind and hp of the first one on a cell stand for all there.
 
     Where a hidden cryptog is the first, those seen with it count as unknown.
     """
-    found: list[Enemy] = []
+    found: list[VisibleEnemy] = []
     for cell in sorted({enemy.cell for enemy in state.enemies}):
         here = state.enemies_on(cell)
         first = here[0]
         shown = (
-            Enemy(first.type, cell, first.hp, first.stunned)
+            VisibleEnemy(first.type, cell, first.hp, first.stunned)
             if state.sees(first)
             else unknown_enemy(cell)
         )

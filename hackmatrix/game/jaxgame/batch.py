@@ -18,7 +18,7 @@ from hackmatrix.game.jaxgame.control_flow import select, where, while_loop
 from hackmatrix.game.jaxgame.enemy_turn import Ground, Movement
 from hackmatrix.game.jaxgame.observation import record_words
 from hackmatrix.game.jaxgame.stage import (
-    Plan,
+    BoardPlan,
     begin_stage,
     draw_layout,
     is_valid_layout,
@@ -198,7 +198,7 @@ class _Tries(NamedTuple):
     found: jax.Array  # int32[n], LAYOUT_TRIES while there is none
 
 
-def _first_valid_layout(plan: Plan) -> jax.Array:
+def _first_valid_layout(plan: BoardPlan) -> jax.Array:
     """int32[n]: the first attempt that gives a valid layout, `LAYOUT_TRIES` if there is none.
 
     Most games need a few attempts and some need dozens, so each round divides a fixed number of
@@ -227,7 +227,7 @@ def _first_valid_layout(plan: Plan) -> jax.Array:
     return while_loop(lambda tries: wanting(tries).any(), try_some, start).found
 
 
-def _is_valid(plan: Plan, attempt: jax.Array) -> jax.Array:
+def _is_valid(plan: BoardPlan, attempt: jax.Array) -> jax.Array:
     return is_valid_layout(draw_layout(plan, attempt), plan.exit)
 
 

@@ -146,7 +146,7 @@ class _Table(NamedTuple):
     first: np.ndarray  # int32[places, CELLS], the row of code 1 in each place of each cell
 
 
-class FeatureRows:
+class HackMatrixFeatureRows:
     """Splits records into table rows and a dense part, which together give `features`.
 
     The feature vector of a record is zero, plus `dense` at `dense_columns`, plus for each of its

@@ -32,7 +32,7 @@ _AMOUNT = np.array(AMOUNT_CHANCES, np.int32)
 _EVERY_PROGRAM = np.uint32((1 << len(PROGRAMS)) - 1)
 
 
-class Plan(NamedTuple):
+class BoardPlan(NamedTuple):
     """The parts of a new board that are decided before its blocks are drawn."""
 
     dice: Dice
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     blocks: jax.Array  # int32, their number
 
 
-def plan_stage(state: State) -> Plan:
+def plan_stage(state: State) -> BoardPlan:
     """Puts the exit in a random free corner and data siphons in the others; draws 5 to 11 blocks.
 
     The player's corner stays empty.
@@ -51,7 +51,7 @@ def plan_stage(state: State) -> Plan:
     exit = bitboard.nth(left, state.dice.choose(Site.EXIT_CORNER, left.size()))
     free = ~_CORNERS & ~(state.enemies_at | state.transmissions_at)
     count = MIN_BLOCKS + state.dice.choose(Site.BLOCK_COUNT, MAX_BLOCKS + 1 - MIN_BLOCKS)
-    return Plan(
+    return BoardPlan(
         dice=state.dice,
         exit=exit,
         siphons=left & ~of_cell(exit),
@@ -60,7 +60,7 @@ def plan_stage(state: State) -> Plan:
     )
 
 
-def begin_stage(state: State, plan: Plan, attempt: jax.Array) -> State:
+def begin_stage(state: State, plan: BoardPlan, attempt: jax.Array) -> State:
     """Generates a new board around the pieces, which stay where they are.
 
     Args:
@@ -84,7 +84,7 @@ def begin_stage(state: State, plan: Plan, attempt: jax.Array) -> State:
     return spawn(state, state.stage, scheduled=no, owed=no, first=FIRST_STAGE_SPAWN)
 
 
-def draw_layout(plan: Plan, attempt: jax.Array) -> CellSet:
+def draw_layout(plan: BoardPlan, attempt: jax.Array) -> CellSet:
     """The cells of the blocks in one attempt."""
 
     def place(i: jax.Array, blocks: CellSet) -> CellSet:
@@ -94,7 +94,7 @@ def draw_layout(plan: Plan, attempt: jax.Array) -> CellSet:
     return repeat(plan.blocks, place, NOWHERE)
 
 
-def _draw_cell(plan: Plan, attempt: jax.Array, i: jax.Array, options: CellSet) -> jax.Array:
+def _draw_cell(plan: BoardPlan, attempt: jax.Array, i: jax.Array, options: CellSet) -> jax.Array:
     """int32: the cell of block i."""
     index = attempt * LAYOUT_STRIDE + i
     return bitboard.nth(options, plan.dice.choose(Site.BLOCK_CELL, options.size(), index))
@@ -134,7 +134,7 @@ class _Blocks(NamedTuple):
     programs: jax.Array  # uint32
 
 
-def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
+def place_blocks(plan: BoardPlan, attempt: jax.Array) -> Cells:
     """Places the blocks of a valid layout with their contents; none if there is no valid layout."""
     count = where(attempt < LAYOUT_TRIES, plan.blocks, 0)
 
@@ -176,7 +176,7 @@ def place_blocks(plan: Plan, attempt: jax.Array) -> Cells:
 
 
 def _draw_block(
-    plan: Plan, attempt: jax.Array, i: jax.Array, board: _Blocks
+    plan: BoardPlan, attempt: jax.Array, i: jax.Array, board: _Blocks
 ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array, jax.Array]]:
     """The cell of block i; whether it is data and a question; its points or program; its spawns."""
     dice = plan.dice
@@ -195,7 +195,7 @@ def _draw_block(
     )
 
 
-def place_resources(plan: Plan, cells: Cells) -> Cells:
+def place_resources(plan: BoardPlan, cells: Cells) -> Cells:
     """Puts credits or energy on every cell except blocks and the exit."""
     takes = ~cells.blocks & ~of_cell(plan.exit)
 

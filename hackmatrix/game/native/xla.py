@@ -28,7 +28,7 @@ for _name, _handler in _native.XLA_HANDLERS.items():
     jax.ffi.register_ffi_target(f"hackmatrix_{_name}", _handler, platform="cpu")
 
 
-class Games(NamedTuple):
+class XlaGames(NamedTuple):
     """N games, or one without the leading axis."""
 
     states: jax.Array  # uint8[N, size of STATE]
@@ -39,18 +39,18 @@ class Games(NamedTuple):
 class Stepped(NamedTuple):
     """N games after a step, the return and length of their episodes, and its results."""
 
-    games: Games
+    games: XlaGames
     episode_return: jax.Array  # int32[N], in units of 0.005
     episode_length: jax.Array  # int32[N]
     step: Step
 
 
-def reset(streams: jax.Array, episodes: jax.Array) -> Games:
+def reset(streams: jax.Array, episodes: jax.Array) -> XlaGames:
     """Starts games by stream and episode, uint32[N] each."""
-    return Games(*_call("reset", _games(streams.size))(streams, episodes))
+    return XlaGames(*_call("reset", _games(streams.size))(streams, episodes))
 
 
-def observe(games: Games) -> jax.Array:
+def observe(games: XlaGames) -> jax.Array:
     """uint8[N, RECORD_SIZE]: the observations."""
     records: jax.Array = _call("observe", _rows(len(games.mask), RECORD_SIZE))(games.states)
     return records
@@ -62,10 +62,10 @@ def imagined(
     saved: jax.Array,
     streams: jax.Array,
     episodes: jax.Array,
-) -> Games:
+) -> XlaGames:
     """Games that look as records, see `game/foresight/jax_imagined.py`; their clock is 0."""
     call = _call("imagine", _games(streams.size))
-    return Games(*call(records, remembered, saved, streams, episodes))
+    return XlaGames(*call(records, remembered, saved, streams, episodes))
 
 
 def tactical_numbers(records: jax.Array) -> jax.Array:
@@ -76,7 +76,7 @@ def tactical_numbers(records: jax.Array) -> jax.Array:
 
 
 def step(
-    games: Games,
+    games: XlaGames,
     episode_return: jax.Array,
     episode_length: jax.Array,
     actions: jax.Array,
@@ -103,10 +103,10 @@ def step(
     )
     results = Step(*made)
     mask: Any = results.mask
-    return Stepped(Games(states, saved, mask), episode_return, episode_length, results)
+    return Stepped(XlaGames(states, saved, mask), episode_return, episode_length, results)
 
 
-def state_of(games: Games) -> State:
+def state_of(games: XlaGames) -> State:
     """The games as the JAX engine has them; without rows, if the games are without saved ones."""
     number = games.mask.size
     words = _call("state_words", _rows(number, len(_LEAVES), dtype=jnp.uint32))(games.states)
@@ -118,7 +118,7 @@ def state_of(games: Games) -> State:
     return undo.with_rows(state, _call("saved_words", rows)(games.saved, games.states))
 
 
-def games_of(state: State) -> Games:
+def games_of(state: State) -> XlaGames:
     """Games of the JAX engine; without saved ones, if the state is without rows.
 
     Raises:
@@ -133,10 +133,10 @@ def games_of(state: State) -> Games:
     return with_masks(states, saved)
 
 
-def with_masks(states: jax.Array, saved: jax.Array | tuple[()]) -> Games:
+def with_masks(states: jax.Array, saved: jax.Array | tuple[()]) -> XlaGames:
     """Games from their bytes."""
     *_, of_masks = _games(len(states))
-    return Games(states, saved, _call("masks", of_masks)(states))
+    return XlaGames(states, saved, _call("masks", of_masks)(states))
 
 
 def _games(number: int) -> tuple[jax.ShapeDtypeStruct, ...]:

@@ -11,7 +11,7 @@ from hackmatrix.game.engine.state import State
 Array = NDArray[Any]
 
 
-class Settings(NamedTuple):
+class BatchSettings(NamedTuple):
     """The settings of N games; see `GameVectorEnv`."""
 
     num_envs: int
@@ -29,7 +29,7 @@ class Begun(NamedTuple):
     observation: Array
 
 
-class Step(NamedTuple):
+class BatchStep(NamedTuple):
     """The results of a step, of each game, in arrays that belong to the caller."""
 
     observation: Array
@@ -41,7 +41,7 @@ class Step(NamedTuple):
     facts: dict[str, Array]  # the other infos
 
 
-class Batch(Protocol):
+class GameBatch(Protocol):
     """Plays N games."""
 
     def begin(self, streams: NDArray[np.uint32]) -> Begun:
@@ -50,7 +50,7 @@ class Batch(Protocol):
     def replace(self, chosen: NDArray[np.bool_], begun: Begun, games: Any, mask: Array) -> Begun:
         """The games, of which those that are chosen have just begun."""
 
-    def play(self, games: Any, actions: NDArray[np.int32]) -> tuple[Any, Step]:
+    def play(self, games: Any, actions: NDArray[np.int32]) -> tuple[Any, BatchStep]:
         """Takes an action in each game; `games` is used up."""
 
     def state(self, games: Any, number: int) -> State:

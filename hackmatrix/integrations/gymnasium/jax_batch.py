@@ -15,7 +15,7 @@ from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.hackmatrix import EnvState, HackMatrixEnv
 from hackmatrix.environments.hackmatrix.observations import COMPACT, PLANES, layout_of, planes
 from hackmatrix.game.engine.state import State
-from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
+from hackmatrix.integrations.gymnasium.batches import BatchSettings, BatchStep, Begun
 
 Array = jax.Array
 
@@ -32,7 +32,7 @@ class _Games(NamedTuple):
 class JaxBatch:
     """Plays N games; see `batches.Batch`. The first call of each program compiles or loads it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: BatchSettings) -> None:
         use_all_cores()
         enable_compilation_cache()
         num_envs, self._observation, max_episode_steps, self._mode, reward = settings
@@ -61,11 +61,11 @@ class JaxBatch:
         both, masks = self._replace(chosen, begun[:2], (games, mask))
         return Begun(both, np.array(masks), np.array(self._observed(both.record)))
 
-    def play(self, games: _Games, actions: NDArray[np.int32]) -> tuple[_Games, Step]:
+    def play(self, games: _Games, actions: NDArray[np.int32]) -> tuple[_Games, BatchStep]:
         """Takes an action in each game; `games` is used up."""
         after, taken = self._play(games, actions)
         # Copies, as nobody may write to JAX's own memory.
-        step: Step = jax.tree.map(np.array, taken._replace(final_observation=None))
+        step: BatchStep = jax.tree.map(np.array, taken._replace(final_observation=None))
         if self._tells_final and (step.terminated | step.truncated).any():
             step = step._replace(final_observation=np.array(taken.final_observation))
         return after, step
@@ -120,7 +120,7 @@ class JaxBatch:
             "truncated": truncated,
             "facts": info,
         }
-        return _Games(state, records, waiting), Step(**results)
+        return _Games(state, records, waiting), BatchStep(**results)
 
 
 def _chosen(chosen: Array, these: Any, others: Any) -> Any:

@@ -12,7 +12,7 @@ from hackmatrix.game.engine.state import State
 from hackmatrix.game.native import batch
 from hackmatrix.game.native.conversion import state_to_engine
 from hackmatrix.game.native.layout import Array, Games
-from hackmatrix.integrations.gymnasium.batches import Begun, Settings, Step
+from hackmatrix.integrations.gymnasium.batches import BatchSettings, BatchStep, Begun
 
 _FACTS = (
     "reward_parts",
@@ -35,7 +35,7 @@ class _Played(NamedTuple):
 class NativeBatch:
     """Plays N games; see `batches.Batch`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: BatchSettings) -> None:
         self._settings = settings
         self._threads = num_cores()
 
@@ -57,7 +57,7 @@ class NativeBatch:
         records, mask = batch.observe(games, threads=self._threads)
         return Begun(_Played(games, waiting), batch.flags(mask), self._shown(records))
 
-    def play(self, games: _Played, actions: NDArray[np.int32]) -> tuple[_Played, Step]:
+    def play(self, games: _Played, actions: NDArray[np.int32]) -> tuple[_Played, BatchStep]:
         """Takes an action in each game; `games` is used up."""
         mode = self._settings.mode
         made = batch.step(
@@ -77,7 +77,7 @@ class NativeBatch:
         else:  # where no action counts, a player may choose any
             mask[ended] = True
             made.observation[ended] = made.final_observation[ended]
-        return _Played(games.games, over & (mode == AutoresetMode.NEXT_STEP)), Step(
+        return _Played(games.games, over & (mode == AutoresetMode.NEXT_STEP)), BatchStep(
             observation=self._shown(made.observation),
             final_observation=final,
             mask=mask,

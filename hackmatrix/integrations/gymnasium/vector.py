@@ -19,7 +19,7 @@ from hackmatrix.game import native
 from hackmatrix.game.rules.actions import NUM_ACTIONS
 from hackmatrix.game.rules.chance import EVALUATION_STREAM
 from hackmatrix.game.rules.training_reward import REWARDS
-from hackmatrix.integrations.gymnasium.batches import Batch, Settings
+from hackmatrix.integrations.gymnasium.batches import BatchSettings, GameBatch
 from hackmatrix.integrations.gymnasium.observation_spaces import space_of, split
 from hackmatrix.integrations.gymnasium.pictures import PICTURES, check_render_mode, picture
 from hackmatrix.integrations.gymnasium.seeds import stream_of
@@ -28,7 +28,7 @@ Masks = NDArray[np.bool_]
 
 
 @lru_cache(maxsize=16)
-def _batch_of(settings: Settings) -> Batch:
+def _batch_of(settings: BatchSettings) -> GameBatch:
     """Plays the games; what JAX compiles for it is compiled once for all that are alike."""
     if native.available:
         from hackmatrix.integrations.gymnasium.native_batch import NativeBatch
@@ -106,7 +106,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._layout = observation
-        self._settings = Settings(
+        self._settings = BatchSettings(
             num_envs, observation, max_episode_steps, self.autoreset_mode, reward
         )
         self._batch = _batch_of(self._settings)

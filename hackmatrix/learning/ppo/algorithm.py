@@ -27,7 +27,7 @@ class Known(NamedTuple):
     memory: PyTree  # with these observations
 
 
-class Position(NamedTuple):
+class PolicyOutput(NamedTuple):
     """N games before an action, and what the network says of them."""
 
     logits: Array  # float32[N, A]
@@ -38,7 +38,7 @@ class Position(NamedTuple):
     words: Array  # uint32[N], random, for what a search makes up
 
 
-class Choice(NamedTuple):
+class SampledActions(NamedTuple):
     """The actions of N games."""
 
     action: Array  # int32[N]
@@ -72,8 +72,13 @@ class Algorithm(Protocol):
         """Makes gradients into directions, to be scaled by the learning rate; its state is kept."""
 
     def choose(
-        self, task: Any, params: PyTree, position: Position, hyper: Hyperparameters, update: Array
-    ) -> Choice:
+        self,
+        task: Any,
+        params: PyTree,
+        position: PolicyOutput,
+        hyper: Hyperparameters,
+        update: Array,
+    ) -> SampledActions:
         """The actions of a rollout.
 
         Args:

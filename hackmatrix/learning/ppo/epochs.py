@@ -58,7 +58,7 @@ class Batch(NamedTuple):
 Loss = Callable[[PyTree, Batch], tuple[Array, Scalars]]
 
 
-class Stop(NamedTuple):
+class EarlyStop(NamedTuple):
     """Ends the epochs of an update after one in which a part of the loss was above a limit."""
 
     part: str
@@ -111,7 +111,7 @@ def gradient_steps(
     optimizer: optax.GradientTransformation,
     measures_advantages: bool = False,
     scalars_of: Callable[[Scalars], Scalars] = lambda parts: parts,
-    stop: Stop | None = None,
+    stop: EarlyStop | None = None,
 ) -> Learned:
     """Runs the epochs of minibatch gradient steps on this device's share of a batch.
 
@@ -207,7 +207,7 @@ def norm_with_copies(network: Network) -> Norm:
 
 
 def _until(
-    stop: Stop, epoch: Callable[..., Any], weights: Weights, numbers: Array
+    stop: EarlyStop, epoch: Callable[..., Any], weights: Weights, numbers: Array
 ) -> tuple[Weights, Scalars, Array]:
     """The epochs until `stop`: the weights, the scalars of the last of them, the anomalies."""
     weights, (scalars, first) = epoch(weights, numbers[0])

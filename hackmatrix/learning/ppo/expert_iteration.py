@@ -15,10 +15,16 @@ import jax.numpy as jnp
 from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.agents.search.model import Searcher
-from hackmatrix.agents.search.rollouts import Settings, improved
+from hackmatrix.agents.search.rollouts import SearchSettings, improved
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
-from hackmatrix.learning.ppo.algorithm import Choice, Learned, Position, Scalars, Weights
+from hackmatrix.learning.ppo.algorithm import (
+    Learned,
+    PolicyOutput,
+    SampledActions,
+    Scalars,
+    Weights,
+)
 from hackmatrix.learning.ppo.epochs import Batch, answers, gradient_steps, norm_with_copies
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import UpdateKeys
@@ -53,19 +59,19 @@ METRICS = (
 
 
 def choose(
-    task: Task, params: PyTree, position: Position, hyper: Hyperparameters, update: Array
-) -> Choice:
+    task: Task, params: PyTree, position: PolicyOutput, hyper: Hyperparameters, update: Array
+) -> SampledActions:
     """Samples from the policy that a search has improved; see `Algorithm`."""
     del update
     known, mask, words = position.known, position.mask, position.words
     assert known is not None  # as its row of the table says that it searches
-    settings = Settings.of(task.config.simulations, hyper.gamma)
+    settings = SearchSettings.of(task.config.simulations, hyper.gamma)
     weight = jnp.broadcast_to(hyper.search_weight, words.shape)
     searcher = Searcher(task.imagination, task.network, settings, lambda _: weight)
     found, _ = searcher.search(params, known.memory, known.observations, mask, words)
     policy, expected = improved(found, mask, hyper.search_weight)
     action = distribution.sample(jnp.log(policy), mask, position.uniform)
-    return Choice(action, {"policy": policy, "gain": expected - position.value})
+    return SampledActions(action, {"policy": policy, "gain": expected - position.value})
 
 
 def loss(

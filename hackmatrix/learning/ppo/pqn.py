@@ -23,7 +23,13 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import Network
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric, Over, Shown
-from hackmatrix.learning.ppo.algorithm import Choice, Learned, Position, Scalars, Weights
+from hackmatrix.learning.ppo.algorithm import (
+    Learned,
+    PolicyOutput,
+    SampledActions,
+    Scalars,
+    Weights,
+)
 from hackmatrix.learning.ppo.epochs import (
     Batch,
     Norm,
@@ -65,8 +71,8 @@ def optimizer(max_grad_norm: Any, norm: Norm = optax.tree.norm) -> optax.Gradien
 
 
 def choose(
-    task: Task, params: PyTree, position: Position, hyper: Hyperparameters, update: Array
-) -> Choice:
+    task: Task, params: PyTree, position: PolicyOutput, hyper: Hyperparameters, update: Array
+) -> SampledActions:
     """Takes the best valid action, or with chance epsilon any valid one; see `Algorithm`."""
     del task, params
     logits, mask, uniform = position.logits, position.mask, position.uniform
@@ -77,7 +83,7 @@ def choose(
     rescaled = jnp.minimum(uniform / jnp.maximum(epsilon, 1e-9), 1 - 2**-23)
     any_valid = distribution.sample(alike, mask, rescaled)
     best = distribution.most_probable(logits, mask)
-    return Choice(jnp.where(uniform < epsilon, any_valid, best), {})
+    return SampledActions(jnp.where(uniform < epsilon, any_valid, best), {})
 
 
 def q_values(logits: Array, value: Array, mask: Array, action: Array) -> Array:

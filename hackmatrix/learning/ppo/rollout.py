@@ -16,7 +16,7 @@ from hackmatrix.environments.interface.environment import (
     optional_members,
 )
 from hackmatrix.learning.ppo import measures
-from hackmatrix.learning.ppo.algorithm import Known, Position
+from hackmatrix.learning.ppo.algorithm import Known, PolicyOutput
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys
 from hackmatrix.learning.ppo.setup import Task
@@ -25,7 +25,7 @@ from hackmatrix.learning.ppo.tasks import summed, tasks_of
 Array = jax.Array
 
 
-class Games(struct.PyTreeNode):
+class RolloutCarry(struct.PyTreeNode):
     """State of N games between two steps; every array has the leading axis N."""
 
     env_state: PyTree
@@ -73,7 +73,7 @@ class Rollout(struct.PyTreeNode):
     tasks: Array | None = None  # float32[N, K], see `tasks.py`
 
 
-def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
+def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> RolloutCarry:
     """Resets the games with these numbers, int32[N]; `keys` are those of the next update."""
     reset_keys = keys.many(Purpose.RESET, each=numbers)
     tasks, reset_task = tasks_of(task.env, numbers), optional_members(task.env).reset_task
@@ -87,7 +87,7 @@ def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
         lambda x: jax.lax.convert_element_type(x, x.dtype), (obs, env_state)
     )
     num_envs = numbers.size
-    return Games(
+    return RolloutCarry(
         env_state=env_state,
         obs=encoded(task.network, obs),
         carry=task.network.initial_carry(num_envs),
@@ -102,11 +102,11 @@ def new_games(task: Task, keys: UpdateKeys, numbers: Array) -> Games:
 def play(
     task: Task,
     params: PyTree,
-    games: Games,
+    games: RolloutCarry,
     keys: UpdateKeys,
     numbers: Array,
     hyper: Hyperparameters,
-) -> tuple[Games, Rollout]:
+) -> tuple[RolloutCarry, Rollout]:
     """Plays `num_steps` steps in the games with the numbers `numbers`, int32[N].
 
     The randomness of a step depends only on the keys, the step and the game's number. `hyper.gamma`
@@ -115,7 +115,7 @@ def play(
     config = task.config
     tasks = tasks_of(task.env, numbers)
 
-    def step(games: Games, t: Array) -> tuple[Games, _Step]:
+    def step(games: RolloutCarry, t: Array) -> tuple[RolloutCarry, _Step]:
         def keys_of(purpose: Purpose) -> Array:
             return keys.many(purpose, t, each=numbers)
 
@@ -155,18 +155,18 @@ class _Step(NamedTuple):
 def _step(
     task: Task,
     params: PyTree,
-    games: Games,
+    games: RolloutCarry,
     tasks: Array | None,
     hyper: Hyperparameters,
     update: Array,
     keys_of: Callable[[Purpose], Array],
-) -> tuple[Games, _Step]:
+) -> tuple[RolloutCarry, _Step]:
     env, network = task.env, task.network
     logits, value, carry = network(params, games.obs, restarted(network, games.carry, games.starts))
     mask = jax.vmap(env.action_mask)(games.env_state)
     uniform = jax.vmap(jax.random.uniform)(keys_of(Purpose.ACTION))
     words = jax.vmap(jax.random.bits)(keys_of(Purpose.SEARCH))
-    position = Position(logits, value, mask, uniform, games.known, words)
+    position = PolicyOutput(logits, value, mask, uniform, games.known, words)
     action, stored = task.algorithm.choose(task, params, position, hyper, update)
     obs, env_state, reward, terminated, truncated, info = jax.vmap(env.step)(
         keys_of(Purpose.ENVIRONMENT), games.env_state, action
@@ -176,7 +176,7 @@ def _step(
     lengths = games.episode_length + 1
     discounted = hyper.gamma * games.discounted_return + reward
     packed_mask = distribution.pack_mask(mask)
-    after = Games(
+    after = RolloutCarry(
         env_state=env_state,
         obs=encoded(network, obs),
         carry=carry,

@@ -31,7 +31,7 @@ from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
 from hackmatrix.learning.ppo.keys import Purpose, UpdateKeys, key_for
 from hackmatrix.learning.ppo.levels import LevelProgress
 from hackmatrix.learning.ppo.reward_scale import RewardScale
-from hackmatrix.learning.ppo.rollout import Games, Rollout, new_games, play
+from hackmatrix.learning.ppo.rollout import Rollout, RolloutCarry, new_games, play
 from hackmatrix.learning.ppo.setup import Task
 from hackmatrix.learning.ppo.tasks import number_of_tasks
 from hackmatrix.learning.reporting.metrics import measured_on_device
@@ -53,7 +53,7 @@ class TrainState(struct.PyTreeNode):
     reward_scale: RewardScale
     feature_scale: FeatureScale | None  # None: features are not normalised
     progress: LevelProgress | None  # None: the environment has no levels
-    games: Games
+    games: RolloutCarry
     sums: Any  # float32[M, 2], metrics since the last `take_sums`; of a gathered state, by name
     anomaly: Array  # int32[3], the first one found
 
@@ -359,7 +359,7 @@ class Trainer:
             anomaly=self._searched(state, rollout, learned),
         )
 
-    def _games(self, state: TrainState) -> Games:
+    def _games(self, state: TrainState) -> RolloutCarry:
         """The games, those that begin in this update at the agent's level."""
         games, at_level = state.games, self._members.at_level
         if state.progress is None or at_level is None:
@@ -427,7 +427,7 @@ def _check_task(task: Task) -> None:
         )
 
 
-def _same(games: Games) -> Games:
+def _same(games: RolloutCarry) -> RolloutCarry:
     return games
 
 

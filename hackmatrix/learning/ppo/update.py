@@ -12,11 +12,17 @@ from hackmatrix.agents.networks import distribution
 from hackmatrix.agents.networks.network import ChanceNetwork, Network
 from hackmatrix.environments.interface.environment import PyTree
 from hackmatrix.environments.interface.metric import Metric
-from hackmatrix.learning.ppo.algorithm import Choice, Learned, Position, Scalars, Weights
+from hackmatrix.learning.ppo.algorithm import (
+    Learned,
+    PolicyOutput,
+    SampledActions,
+    Scalars,
+    Weights,
+)
 from hackmatrix.learning.ppo.epochs import (
     Batch,
+    EarlyStop,
     Norm,
-    Stop,
     answers,
     clip_by_global_norm,
     gradient_steps,
@@ -46,13 +52,13 @@ def optimizer(max_grad_norm: Any, norm: Norm = optax.tree.norm) -> optax.Gradien
 
 
 def choose(
-    task: Task, params: PyTree, position: Position, hyper: Hyperparameters, update: Array
-) -> Choice:
+    task: Task, params: PyTree, position: PolicyOutput, hyper: Hyperparameters, update: Array
+) -> SampledActions:
     """Samples from the policy; see `Algorithm`."""
     del task, params, hyper, update
     log_probs = distribution.log_probabilities(position.logits, position.mask)
     action = distribution.sample(log_probs, position.mask, position.uniform)
-    return Choice(action, {"log_prob": distribution.log_probability(log_probs, action)})
+    return SampledActions(action, {"log_prob": distribution.log_probability(log_probs, action)})
 
 
 def loss(
@@ -147,7 +153,7 @@ def learn(
         measures_advantages=True,
         optimizer=optimizer(hyper.max_grad_norm, norm_with_copies(task.network)),
         scalars_of=_scalars,
-        stop=None if config.target_kl is None else Stop("approx_kl", hyper.target_kl),
+        stop=None if config.target_kl is None else EarlyStop("approx_kl", hyper.target_kl),
     )
 
 

@@ -65,7 +65,7 @@ class End(Enum):
     ANOMALY = "anomaly"
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """The end of a run, and its results on disk."""
 
     run: Path
@@ -80,7 +80,9 @@ class Outcome(NamedTuple):
     collapsed: bool = False  # whether the policy has collapsed, so that to resume is no use
 
 
-Training = Generator[Call, Made, Outcome]  # a run under way: asks for calls, returns how it ended
+Training = Generator[
+    Call, Made, RunOutcome
+]  # a run under way: asks for calls, returns how it ended
 
 
 class Stopping(Protocol):
@@ -102,7 +104,7 @@ def train(
     env: Environment | None = None,
     make_evaluate: MakeEvaluate | None = None,
     team: Team | None = None,
-) -> Outcome:
+) -> RunOutcome:
     """Trains until the run is complete, a signal arrives, or a critical alarm stops it.
 
     Args:
@@ -140,7 +142,7 @@ def train(
         )
 
 
-def _alone(run: Training) -> Outcome:
+def _alone(run: Training) -> RunOutcome:
     """Makes the calls of a run, one after another."""
     try:
         call = next(run)
@@ -152,7 +154,7 @@ def _alone(run: Training) -> Outcome:
             else:
                 call = run.send(made)
     except StopIteration as end:
-        outcome: Outcome = end.value
+        outcome: RunOutcome = end.value
         return outcome
 
 
@@ -381,9 +383,9 @@ def _outcome(
     stop: Stopping,
     keeper: Keeper,
     reporter: Reporter,
-) -> Outcome:
+) -> RunOutcome:
     best = best_checkpoint(run.path)
-    return Outcome(
+    return RunOutcome(
         run=run.path,
         updates=last.update,
         timesteps=course.timesteps(last.update),

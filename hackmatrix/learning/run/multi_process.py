@@ -27,7 +27,7 @@ from hackmatrix.learning.settings.resolve import resolve
 SAME_SIGNAL = 1.0  # seconds; a signal comes to a process directly and from its parent
 
 
-class _Step(StrEnum):
+class _Order(StrEnum):
     """The name of an order."""
 
     TRAINER = "trainer"
@@ -54,43 +54,43 @@ class LeadingTrainer(Trainer):
         super().__init__(*made_from, **how)
         self._team = team
         team.check_answers()
-        team.order(_Step.CONNECT)
+        team.order(_Order.CONNECT)
         with team.together():
             _connect(self)
 
     def init(self, seed: int, update: int = 0) -> TrainState:
         """As in `Trainer`."""
-        self._team.order(_Step.INIT, seed, update)
+        self._team.order(_Order.INIT, seed, update)
         with self._team.together():
             return jax.block_until_ready(super().init(seed, update))
 
     def run(self, state: TrainState, num_updates: int) -> TrainState:
         """As in `Trainer`, but waits for the updates."""
-        self._team.order(_Step.RUN, num_updates)
+        self._team.order(_Order.RUN, num_updates)
         with self._team.together():
             return jax.block_until_ready(super().run(state, num_updates))
 
     def take_sums(self, state: TrainState) -> tuple[TrainState, Measures]:
         """As in `Trainer`."""
-        self._team.order(_Step.SUMS)
+        self._team.order(_Order.SUMS)
         return super().take_sums(state)
 
     def on_devices(self, state: TrainState) -> TrainState:
         """As in `Trainer`; the others get the state from this process."""
-        self._team.order(_Step.RESTORE)
+        self._team.order(_Order.RESTORE)
         with self._team.together():
             return super().on_devices(_shared(self, state))
 
     def gathered(self, state: TrainState) -> TrainState:
         """As in `Trainer`."""
-        self._team.order(_Step.GATHER)
+        self._team.order(_Order.GATHER)
         with self._team.together():
             return jax.block_until_ready(super().gathered(state))
 
 
 def tell_trainer(team: Team, config: TrainConfig, course: Course, *, detect_anomaly: bool) -> None:
     """Lets the other processes make the trainer that this one makes."""
-    team.order(_Step.TRAINER, config.as_dict(), course, detect_anomaly)
+    team.order(_Order.TRAINER, config.as_dict(), course, detect_anomaly)
 
 
 def follow(team: Team) -> int:
@@ -142,19 +142,19 @@ def _trainer(team: Team, order: Order) -> Trainer:
 def _done(trainer: Trainer, state: Any, order: Order) -> Any:
     """The state after an order."""
     name, *values = order
-    if name == _Step.CONNECT:
+    if name == _Order.CONNECT:
         _connect(trainer)
         return state
-    if name == _Step.INIT:  # for a new run it comes from `Trainer.start`, which compiles meanwhile
+    if name == _Order.INIT:  # for a new run it comes from `Trainer.start`, which compiles meanwhile
         seed, update = values
         return trainer.init(seed, update) if update else trainer.start(seed)
-    if name == _Step.RESTORE:
+    if name == _Order.RESTORE:
         return trainer.on_devices(_shared(trainer, trainer.state_shape(portable=True)))
-    if name == _Step.RUN:
+    if name == _Order.RUN:
         return trainer.run(state, *values)
-    if name == _Step.SUMS:
+    if name == _Order.SUMS:
         return trainer.take_sums(state)[0]
-    if name == _Step.GATHER:
+    if name == _Order.GATHER:
         trainer.gathered(state)
         return state
     raise AssertionError(f"{name}: an order of another version of hackmatrix")

@@ -28,8 +28,8 @@ from hackmatrix.research.bench.positions import load, rich_position
 from hackmatrix.research.bench.replayed_games import (
     Record,
     ReplayError,
-    Seen,
-    Start,
+    ReplayStart,
+    ReplayTotals,
     new_game,
     position,
     replay,
@@ -54,7 +54,7 @@ class Speed:
     engine: str
     rates: list[float]  # steps/s of each repeat
     episodes: int  # number that ended in all repeats
-    seen: Seen  # totals over the replayed games
+    seen: ReplayTotals  # totals over the replayed games
 
     @property
     def mean_episode_length(self) -> float:
@@ -241,7 +241,7 @@ class EnvBench:
         settings = self.num_envs, self.num_steps, self.play, self.observation, engine
         return Speed(*settings, self.rates, self._episodes, seen)
 
-    def _start_of(self, game: int) -> Start:
+    def _start_of(self, game: int) -> ReplayStart:
         rich = game % self._share - self._first_rich
         if rich < 0:
             return new_game(game)

@@ -23,7 +23,7 @@ from hackmatrix.research.bench.options import MemoryOptions, train_config
 Array = jax.Array
 
 
-class Memory(NamedTuple):
+class MemoryUse(NamedTuple):
     """Bytes per transition, of the process and of XLA's temporary buffers."""
 
     config: TrainConfig
@@ -56,12 +56,12 @@ class Memory(NamedTuple):
         )
 
 
-def measure(options: MemoryOptions) -> Memory:
+def measure(options: MemoryOptions) -> MemoryUse:
     """Compiles and trains in a new process, which reports its peak memory."""
     config = train_config(options)
     command = python_module(__name__, json.dumps(dataclasses.asdict(options)))
     measured = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    return Memory(config, _rollout_bytes(config) / config.ppo.batch_size, **measured)
+    return MemoryUse(config, _rollout_bytes(config) / config.ppo.batch_size, **measured)
 
 
 def _rollout_bytes(config: TrainConfig) -> int:

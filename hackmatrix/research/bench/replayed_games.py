@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 @dataclass
-class Seen:
+class ReplayTotals:
     """Totals over the replayed games."""
 
     games: int = 0
@@ -42,24 +42,24 @@ class Seen:
     stage: int = 0  # sum over steps of the stage before the step
 
 
-class Start(NamedTuple):
+class ReplayStart(NamedTuple):
     """The start of a recorded game."""
 
     make: Callable[[], State]  # returns a new copy at each call
     again_after: int | None  # steps after which the game was reset to its start; None: never
 
 
-def new_game(stream: int) -> Start:
+def new_game(stream: int) -> ReplayStart:
     """The first game of a stream."""
-    return Start(lambda: Game.new(stream).state, None)
+    return ReplayStart(lambda: Game.new(stream).state, None)
 
 
-def position(state: State, again_after: int) -> Start:
+def position(state: State, again_after: int) -> ReplayStart:
     """A position, to which the game is reset every `again_after` steps."""
-    return Start(lambda: copy.deepcopy(state), again_after)
+    return ReplayStart(lambda: copy.deepcopy(state), again_after)
 
 
-def replay(record: Record, starts: Sequence[Start]) -> Seen:
+def replay(record: Record, starts: Sequence[ReplayStart]) -> ReplayTotals:
     """Replays the recorded actions on the Python engine and compares all recorded values.
 
     Args:
@@ -69,14 +69,14 @@ def replay(record: Record, starts: Sequence[Start]) -> Seen:
     Raises:
         ReplayError: something differs.
     """
-    seen = Seen()
+    seen = ReplayTotals()
     for number, start in enumerate(starts):
         seen.games += 1
         _replay(Record(*(array[:, number] for array in record)), start, seen)
     return seen
 
 
-def _replay(record: Record, start: Start, seen: Seen) -> None:
+def _replay(record: Record, start: ReplayStart, seen: ReplayTotals) -> None:
     steps = len(record.action)
     for step in range(steps):
         if step % (start.again_after or steps) == 0:

@@ -15,7 +15,7 @@ from hackmatrix.environments.registry import check_code
 from hackmatrix.learning.reporting.alarms import ROW_KEY, SPEED, THROUGHPUT_FALLING
 from hackmatrix.learning.reporting.console import Console
 from hackmatrix.learning.reporting.joined_rows import AGENTS, SEED
-from hackmatrix.learning.run.loop import Outcome, train
+from hackmatrix.learning.run.loop import RunOutcome, train
 from hackmatrix.learning.run.start_facts import start_facts
 from hackmatrix.learning.settings.config import LOGGING, OPTIONS, TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
@@ -113,7 +113,7 @@ def read_recorded(run: Path, env: str | None) -> RecordedRun:
     return RecordedRun(run, config, rows, params, differences)
 
 
-def train_again(recorded: RecordedRun, folder: Path, console: Console) -> Outcome:
+def train_again(recorded: RecordedRun, folder: Path, console: Console) -> RunOutcome:
     """Trains with the settings of a run, from its beginning, in a new folder.
 
     Raises:

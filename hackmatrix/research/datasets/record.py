@@ -19,7 +19,7 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.research.datasets.jax_replay import data_environment, finals_of, rewards_of
 from hackmatrix.research.datasets.python_replay import play_plain
 from hackmatrix.research.datasets.shard import Shard
-from hackmatrix.research.evaluation.games import Games
+from hackmatrix.research.evaluation.games import EvaluationGames
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlainGame, on_all_cores
 from hackmatrix.research.evaluation.seeding import DATA
@@ -57,7 +57,7 @@ def record(agent: AgentName, env: str, limits: Limits, *, greedy: bool = False) 
     )
     shards = -(-limits.episodes // most)
     each = -(-limits.episodes // shards)
-    games = Games(
+    games = EvaluationGames(
         data_environment(environment),
         player,
         limits._replace(episodes=each),

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
-from hackmatrix.agents.roster.batch_players import Player
+from hackmatrix.agents.roster.batch_players import BatchPlayer
 from hackmatrix.core.errors import UserError
 from hackmatrix.core.jax_defaults import with_jax_defaults
 from hackmatrix.environments.checked_report import report_of
@@ -65,12 +65,12 @@ class _History(struct.PyTreeNode):
     rewards: Array | None  # float32[E, max_steps]; None if they are not kept
 
 
-def play(env: Environment, player: Player, limits: Limits) -> PlayedGames:
+def play(env: Environment, player: BatchPlayer, limits: Limits) -> PlayedGames:
     """Plays a seed's games to their end or the step limit; NumPy arrays."""
-    return Games(env, player, limits).play(player.params)
+    return EvaluationGames(env, player, limits).play(player.params)
 
 
-class Recorded(NamedTuple):
+class RecordedGames(NamedTuple):
     """Played games, and their S steps, one game after the other."""
 
     games: PlayedGames
@@ -83,13 +83,13 @@ class Recorded(NamedTuple):
         return [part.tobytes() for part in parts]
 
 
-class Games:
+class EvaluationGames:
     """The games first .. first + episodes - 1 of a seed, compiled for all params."""
 
     def __init__(
         self,
         env: Environment,
-        player: Player,
+        player: BatchPlayer,
         limits: Limits,
         *,
         record: bool = False,
@@ -141,7 +141,7 @@ class Games:
 
     def play_recorded(
         self, params: PyTree, forbidden: Collection[int] = (), first: int | None = None
-    ) -> Recorded:
+    ) -> RecordedGames:
         """Like `play`, with the actions of each game."""
         games, history = self._played(params, forbidden, first)
         longest = int(games.lengths.max())
@@ -149,7 +149,7 @@ class Games:
         actions, rewards = history.actions[:, :longest][taken], None
         if history.rewards is not None:
             rewards = history.rewards[:, :longest][taken]
-        return Recorded(games, actions, rewards)
+        return RecordedGames(games, actions, rewards)
 
     def _played(
         self, params: PyTree, forbidden: Collection[int], first: int | None = None

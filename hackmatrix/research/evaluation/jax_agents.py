@@ -13,7 +13,7 @@ from hackmatrix.core.version import ENVIRONMENT_ID
 from hackmatrix.environments.checked_report import report_of
 from hackmatrix.environments.interface.environment import optional_members
 from hackmatrix.environments.registry import environment_id, make
-from hackmatrix.research.evaluation.games import Games
+from hackmatrix.research.evaluation.games import EvaluationGames
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.plain_games import PlayedReplay, replays
 from hackmatrix.research.evaluation.report import Play, Report, report_on
@@ -76,7 +76,7 @@ def jax_report(
 def _play(seated: Seated, limits: Limits) -> Play:
     _, env, player = seated
     is_ours = optional_members(env).id == ENVIRONMENT_ID
-    games = Games(env, player, limits, record=is_ours)
+    games = EvaluationGames(env, player, limits, record=is_ours)
 
     @with_jax_defaults
     def play(forbidden: Collection[int] = (), first: int | None = None) -> Report:

@@ -10,7 +10,7 @@ import numpy as np
 from hackmatrix.agents.networks.policy import Policy
 from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.learning.reporting.joined_rows import Interval
-from hackmatrix.research.evaluation.games import Games
+from hackmatrix.research.evaluation.games import EvaluationGames
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import Report
 from hackmatrix.research.evaluation.statistics import Estimate, estimate
@@ -27,7 +27,7 @@ def reports_on(
     """
     env, network = policies[0].make(given)
     player = network_player("", network, None, greedy=greedy or policies[0].greedy)
-    games = Games(env, player, limits)
+    games = EvaluationGames(env, player, limits)
     return [games.report(policy.params) for policy in policies]
 
 

@@ -8,7 +8,7 @@ from hackmatrix.agents.roster.batch_players import network_player
 from hackmatrix.environments.interface.environment import Environment, PyTree
 from hackmatrix.learning.run.loop import Evaluate
 from hackmatrix.learning.settings.config import TrainConfig
-from hackmatrix.research.evaluation.games import SELECTION, Games
+from hackmatrix.research.evaluation.games import SELECTION, EvaluationGames
 from hackmatrix.research.evaluation.limits import Limits
 from hackmatrix.research.evaluation.report import Report
 
@@ -30,7 +30,7 @@ def make_report(
     """The function that plays the games of `make_evaluate` with some params and reports on them."""
     greedy = ALGORITHMS[config.ppo.algorithm].greedy
     player = network_player("", network, None, greedy=greedy)
-    games = Games(
+    games = EvaluationGames(
         env, player, Limits(config.report.eval_episodes, config.run.seed, first=SELECTION)
     )
     return games.report

@@ -17,7 +17,7 @@ from hackmatrix.agents.roster.names import resolve
 from hackmatrix.agents.roster.search_player import Searching
 from hackmatrix.agents.roster.search_process import SearchProcess, shares
 from hackmatrix.agents.roster.session_agents import cast
-from hackmatrix.agents.search.analysis import Analysis, Analyst, Choice
+from hackmatrix.agents.search.analysis import Analysis, Analyst, SearchedAction
 from hackmatrix.core.errors import UserError
 from hackmatrix.game.engine.observation import observe, observe_saved
 from hackmatrix.game.engine.replay import GameId
@@ -37,7 +37,8 @@ class Visits:
         self.remembered = len(saved)
         actions = [action for action, is_valid in enumerate(valid) if is_valid]
         choices = [
-            Choice(action, 0.1, 3 if i == 0 else 1, 0.5, ()) for i, action in enumerate(actions)
+            SearchedAction(action, 0.1, 3 if i == 0 else 1, 0.5, ())
+            for i, action in enumerate(actions)
         ]
         return Analysis(2.5, tuple(choices), actions[0])
 

@@ -22,7 +22,7 @@ from hackmatrix.agents.search.model import Searcher, weight_of_returns
 from hackmatrix.cli.main import main
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.hackmatrix.env import HackMatrixEnv
-from hackmatrix.environments.hackmatrix.undo_history import Memory
+from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
 from hackmatrix.environments.registry import make_environment
 from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
@@ -126,11 +126,11 @@ def test_it_chooses_valid_actions_and_the_same_ones_again() -> None:
     for mask, state in zip(masks, states, strict=True):
         mask[Game(state).valid_actions()] = True
     searcher, params = Searcher.of(policy(**RUN), 8), policy(**RUN).params
-    memories = [Memory.of(state) for state in states]
+    memories = [UndoMemory.of(state) for state in states]
     memory = jax.tree.map(lambda *parts: jnp.concatenate(parts), *memories)
 
     @jax.jit
-    def choose(records: jax.Array, memory: Memory, masks: jax.Array) -> jax.Array:
+    def choose(records: jax.Array, memory: UndoMemory, masks: jax.Array) -> jax.Array:
         words = jnp.arange(GAMES, dtype=jnp.uint32)
         return searcher.search(params, memory, records, masks, words)[1]
 
@@ -147,7 +147,7 @@ def test_it_finds_the_same_in_games_of_either_engine() -> None:
     states = [rich_game(rng) for _ in range(GAMES)]
     records = jnp.asarray(np.array([np.frombuffer(observe(s), np.uint8) for s in states]))
     masks = np.array([[a in Game(s).valid_actions() for a in range(NUM_ACTIONS)] for s in states])
-    parts = [Memory.of(state) for state in states]
+    parts = [UndoMemory.of(state) for state in states]
     memory = jax.tree.map(lambda *memories: jnp.concatenate(memories), *parts)
     searcher, params = Searcher.of(policy(**RUN), 16), policy(**RUN).params
 

@@ -13,7 +13,7 @@ from hackmatrix.agents.search.rollouts import (
     NONE,
     Found,
     Model,
-    Settings,
+    SearchSettings,
     halving,
     improved,
     search,
@@ -88,7 +88,9 @@ def _solved() -> np.ndarray:
     return worth
 
 
-def _searched(model: Model, settings: Settings, valid: np.ndarray) -> tuple[Found, np.ndarray]:
+def _searched(
+    model: Model, settings: SearchSettings, valid: np.ndarray
+) -> tuple[Found, np.ndarray]:
     observations = jnp.full(len(valid), START)
     run = jax.jit(lambda seen, valid: search(model, settings, seen, valid))
     found, answer = run(observations, jnp.asarray(valid))
@@ -104,7 +106,7 @@ class Walked(NamedTuple):
 
 
 # So many moves that nearly all of a return is the estimate at the end of the game.
-SETTINGS = Settings(600, DISCOUNT, moves=60)
+SETTINGS = SearchSettings(600, DISCOUNT, moves=60)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +126,10 @@ def test_an_action_that_a_made_up_game_does_not_allow_returns_the_value_of_the_p
         return (jnp.arange(ACTIONS) < 2) | (walker.world[:, None] % 2 == 1)
 
     def searched(valid: Callable[[Walker], Array], step: Any) -> np.ndarray:
-        model, settings = _walk()._replace(step=step, valid=valid), Settings(60, DISCOUNT, moves=4)
+        model, settings = (
+            _walk()._replace(step=step, valid=valid),
+            SearchSettings(60, DISCOUNT, moves=4),
+        )
         found, _ = _searched(model, settings, np.ones((GAMES, ACTIONS), bool))
         return np.asarray(found.q())
 
@@ -176,7 +181,7 @@ def test_a_return_is_the_mean_of_the_estimates_after_each_move() -> None:
         judge=judge,
         weight=lambda observations: jnp.ones(observations.size),
     )
-    found, _ = _searched(model, Settings(2, 0.5, moves=2), np.ones((3, 2), bool))
+    found, _ = _searched(model, SearchSettings(2, 0.5, moves=2), np.ones((3, 2), bool))
     trace = 2 / 3
     for start in range(3):
         estimates = [
@@ -206,7 +211,7 @@ def test_actions_are_compared_in_the_same_worlds_by_the_same_chance() -> None:
     model = _walk()._replace(step=step, judge=judge, valid=valid)
     two = np.zeros((GAMES, ACTIONS + 1), bool)
     two[:, [0, ACTIONS]] = True
-    found, _ = _searched(model, Settings(20, DISCOUNT, moves=4, sure=1.0), two)
+    found, _ = _searched(model, SearchSettings(20, DISCOUNT, moves=4, sure=1.0), two)
     assert (found.visits[:, 0] == 10).all()
     np.testing.assert_array_equal(found.totals[:, 0], found.totals[:, ACTIONS])
     assert np.std(found.totals[:, 0]) > 0
@@ -233,7 +238,9 @@ def _coin() -> Model:
 
 def test_it_does_not_know_how_a_coin_will_fall() -> None:
     """In any one imagined world, guessing might win; over many of them, it is worth nothing."""
-    found, answer = _searched(_coin(), Settings(256, 1.0, moves=60), np.ones((4, ACTIONS), bool))
+    found, answer = _searched(
+        _coin(), SearchSettings(256, 1.0, moves=60), np.ones((4, ACTIONS), bool)
+    )
     assert answer.tolist() == [2] * 4
     assert (np.abs(np.asarray(found.q())[:, :2]) < 0.3).all()
 
@@ -245,7 +252,9 @@ def test_where_the_network_is_sure_nothing_is_simulated() -> None:
         return logits.at[:, 0].set(sure), values
 
     model = _coin()._replace(judge=judge)
-    found, answer = _searched(model, Settings(256, 1.0, moves=60), np.ones((2, ACTIONS), bool))
+    found, answer = _searched(
+        model, SearchSettings(256, 1.0, moves=60), np.ones((2, ACTIONS), bool)
+    )
     assert answer.tolist() == [0, 2]
     assert found.visits[0].sum() == 0
     assert found.visits[1].sum() > 240
@@ -262,7 +271,7 @@ def test_the_weight_of_returns_decides_between_them_and_the_network() -> None:
         return jnp.where(jnp.arange(observations.size) == 0, 50.0, 1.0)
 
     model = _coin()._replace(judge=judge, weight=weight)
-    _, answer = _searched(model, Settings(2000, 1.0, moves=60), np.ones((2, ACTIONS), bool))
+    _, answer = _searched(model, SearchSettings(2000, 1.0, moves=60), np.ones((2, ACTIONS), bool))
     assert answer.tolist() == [2, 0]
 
 

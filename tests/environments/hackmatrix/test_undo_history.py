@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from lockstep_starts import new, quiet
 
-from hackmatrix.environments.hackmatrix.undo_history import Memory
+from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.rules.actions import FIRST_PROGRAM
@@ -29,12 +29,12 @@ def test_past_observations_are_those_of_the_saved_positions() -> None:
     for number in range(24):
         state = quiet(rng) if number % 2 else new(rng)
         state.saved = []
-        game, memory = Game(state), Memory.empty(1)
+        game, memory = Game(state), UndoMemory.empty(1)
         for _ in range(40):
             now = np.frombuffer(observe(state), np.uint8)
             memory = memory.after(jnp.asarray(now)[None])
             count = len(state.saved)
-            truth, kept = Memory.of(state), MAX_SAVED_STATES - count
+            truth, kept = UndoMemory.of(state), MAX_SAVED_STATES - count
             np.testing.assert_array_equal(
                 np.asarray(memory.records)[0, kept:, RESTORED],
                 np.asarray(truth.records)[0, kept:, RESTORED],

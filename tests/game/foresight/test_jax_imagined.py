@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from lockstep_starts import new, quiet, rich
 
-from hackmatrix.environments.hackmatrix.undo_history import Memory
+from hackmatrix.environments.hackmatrix.undo_history import UndoMemory
 from hackmatrix.game import native
 from hackmatrix.game.engine.game import Game
 from hackmatrix.game.engine.observation import observe
@@ -33,7 +33,7 @@ class Known(NamedTuple):
     """All that a search is given of some games."""
 
     records: jax.Array
-    memory: Memory
+    memory: UndoMemory
     masks: np.ndarray
 
 
@@ -53,7 +53,7 @@ def _known(states: list[State]) -> Known:
     for mask, state in zip(masks, states, strict=True):
         mask[Game(state).valid_actions()] = True
     records = [np.frombuffer(observe(state), np.uint8) for state in states]
-    memories = [Memory.of(state) for state in states]
+    memories = [UndoMemory.of(state) for state in states]
     memory = jax.tree.map(lambda *parts: jnp.concatenate(parts), *memories)
     return Known(jnp.asarray(np.array(records)), memory, masks)
 

@@ -26,7 +26,7 @@ from hackmatrix.game.foresight.enemy_turn import enemy_turn
 from hackmatrix.game.foresight.jax_board import look
 from hackmatrix.game.foresight.jax_strikes import after_strikes, surviving
 from hackmatrix.game.foresight.programs import EFFECTS, run
-from hackmatrix.game.foresight.seen import Enemy, Seen
+from hackmatrix.game.foresight.seen import Seen, VisibleEnemy
 from hackmatrix.game.foresight.seen_state import seen_copy, threat
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS, SIPHON
 from hackmatrix.game.rules.board import CELLS, Content
@@ -184,7 +184,7 @@ def test_the_turn_of_a_single_enemy_is_foreseen() -> None:
             foreseen = enemy_turn(Seen.of_state(alone))
             enemy_turn_by_the_rules(alone)
             (left,) = alone.enemies
-            assert foreseen.enemies == (Enemy(left.type, left.cell, left.hp, left.stunned),)
+            assert foreseen.enemies == (VisibleEnemy(left.type, left.cell, left.hp, left.stunned),)
             assert foreseen.hp == alone.player.hp
             turns += 1
             hits += foreseen.hp < 3

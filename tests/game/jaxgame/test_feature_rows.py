@@ -13,13 +13,13 @@ from strategies import legal_states
 from hackmatrix.game.engine.observation import observe
 from hackmatrix.game.engine.saving import state_from_dict
 from hackmatrix.game.foresight.features import features
-from hackmatrix.game.jaxgame.feature_rows import FeatureRows
+from hackmatrix.game.jaxgame.feature_rows import HackMatrixFeatureRows
 from hackmatrix.game.rules.observation import FEATURE_SIZE, RECORD_SIZE
 
 
 @functools.cache
-def feature_rows(layout: str) -> FeatureRows:
-    return FeatureRows(layout)
+def feature_rows(layout: str) -> HackMatrixFeatureRows:
+    return HackMatrixFeatureRows(layout)
 
 
 @settings(max_examples=60, deadline=None)

@@ -69,7 +69,7 @@ NAMES = {
     ),
     "stage.py": Differences(
         "place_corners choose_layout",
-        "plan_stage Plan",
+        "plan_stage BoardPlan",
         "batch.py tries many layouts side by side, after the corners have been drawn",
     ),
     "state.py": Differences(

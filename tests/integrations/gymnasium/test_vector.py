@@ -28,7 +28,7 @@ from hackmatrix.core.errors import UserError
 from hackmatrix.game import native
 from hackmatrix.game.engine import Game
 from hackmatrix.integrations.gymnasium.backends import PythonBackend
-from hackmatrix.integrations.gymnasium.batches import Settings, Step
+from hackmatrix.integrations.gymnasium.batches import BatchSettings, BatchStep
 from hackmatrix.integrations.gymnasium.game import GameEnv
 from hackmatrix.integrations.gymnasium.jax_batch import JaxBatch
 
@@ -428,7 +428,7 @@ def test_jax_is_not_needed() -> None:
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize("observation", ["dict", "compact", "full", "tactical", "planes"])
 def test_both_engines_return_the_same(mode: AutoresetMode, observation: str) -> None:
-    settings = Settings(6, observation, 12, mode, "game")
+    settings = BatchSettings(6, observation, 12, mode, "game")
     batches = NativeBatch(settings), JaxBatch(settings)
     streams = np.arange(6, dtype=np.uint32)
     begun = [batch.begin(streams) for batch in batches]
@@ -454,7 +454,7 @@ def test_both_engines_return_the_same(mode: AutoresetMode, observation: str) -> 
     assert ended > 2
 
 
-def ended_in(step: Step) -> np.ndarray:
+def ended_in(step: BatchStep) -> np.ndarray:
     return step.terminated | step.truncated
 
 

@@ -16,7 +16,7 @@ from hackmatrix.agents.networks.distribution import pack_mask
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.cli.main import main
 from hackmatrix.learning.ppo import pqn
-from hackmatrix.learning.ppo.algorithm import Position
+from hackmatrix.learning.ppo.algorithm import PolicyOutput
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.epochs import Batch, Samples
 from hackmatrix.learning.ppo.hyperparameters import Hyperparameters
@@ -52,7 +52,7 @@ def chosen(epsilon: float, number: int = 10_000) -> np.ndarray:
     uniform = jnp.arange(number) / number
     settings = hyper(exploration_initial_eps=epsilon, exploration_final_eps=epsilon)
     nothing: Any = None
-    position = Position(logits, jnp.zeros(number), mask, uniform, None, nothing)
+    position = PolicyOutput(logits, jnp.zeros(number), mask, uniform, None, nothing)
     choice = pqn.choose(nothing, nothing, position, settings, jnp.int32(0))
     assert choice.stored == {}
     return np.bincount(np.asarray(choice.action), minlength=4) / number

@@ -27,7 +27,7 @@ from hackmatrix.learning.ppo.trainer import Trainer, TrainState
 from hackmatrix.learning.reporting.alarms import HealthOfAgents
 from hackmatrix.learning.reporting.joined_rows import Interval, joined, told
 from hackmatrix.learning.reporting.metrics import LEARNER_METRICS
-from hackmatrix.learning.run.loop import End, MakeEvaluate, Outcome
+from hackmatrix.learning.run.loop import End, MakeEvaluate, RunOutcome
 from hackmatrix.learning.settings.config import RunConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
 from hackmatrix.runs.checkpoints import best_checkpoint, load_checkpoint
@@ -39,7 +39,7 @@ AGENTS = 2
 SETTINGS: dict[str, Any] = {"num_seeds": AGENTS, "normalize_observations": True}
 
 
-def run_of(folder: Path, options: TrainOptions = MINE, **changes: Any) -> Outcome:
+def run_of(folder: Path, options: TrainOptions = MINE, **changes: Any) -> RunOutcome:
     return any_run_of(folder, options, **(SETTINGS | changes))
 
 
