@@ -2,8 +2,8 @@
 
 A pickle is a program for a small stack machine, and Python's own machine imports and calls whatever
 the program names. This one builds numbers, texts, bytes and lists; where the program names a class
-or a function, it leaves a `Global`, and where it calls one, a `RefusedCall` that says what would have been
-called with what. So reading a file from a stranger runs nothing of it.
+or a function, it leaves a `Global`, and where it calls one, a `RefusedCall` that says what would
+have been called with what. So reading a file from a stranger runs nothing of it.
 
 A `pickle.Unpickler` whose `find_class` returns such records runs nothing either, but that of Python
 3.11 has no bounds: its memo is an array as long as the largest number in the file, so that 7 bytes
