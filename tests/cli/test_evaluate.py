@@ -44,7 +44,7 @@ def shared_evaluations() -> Iterator[None]:
         return games
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("hackmatrix.research.evaluation.jax_agents.Games", shared)
+        patched.setattr("hackmatrix.research.evaluation.jax_agents.EvaluationGames", shared)
         yield
 
 
