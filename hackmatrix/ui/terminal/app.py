@@ -144,7 +144,7 @@ class Watch(App[None]):
         """Keys of an agent are there only with one."""
         return self.session.controls is not None or parameters not in ((" ",), ("\n",))
 
-    def on_panel_clicked(self, click: TextPanel.Clicked) -> None:
+    def on_text_panel_clicked(self, click: TextPanel.Clicked) -> None:
         """Acts on the cell, jumps to the step, takes the suggestion, runs the program."""
         message: Message | None = None
         if click.panel == "board":
