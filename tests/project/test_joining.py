@@ -1,4 +1,4 @@
-"""What a stranger meets who wants to join: CI, hooks, citation."""
+"""The repository for those who want to join: CI, hooks, citation, links."""
 
 import re
 import shlex
