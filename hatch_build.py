@@ -95,7 +95,7 @@ def build(compiler: list[str]) -> bool:
     flags = [*FLAGS, *BASELINE]
     if xla := xla_headers():
         includes.append(xla)
-        parts.append(SOURCES / "xla.cpp")
+        parts += [SOURCES / "xla.cpp", SOURCES / "cuda.cpp"]
         flags.append("-DWITH_XLA")
     flags += [f"-isystem{folder}" for folder in includes]
     flags.append(f'-DSOURCE_DIGEST="{constants.source_digest()}"')

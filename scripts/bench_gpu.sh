@@ -1,32 +1,34 @@
 #!/usr/bin/env bash
-# Measures everything on a machine with an accelerator, in one call of less than ten minutes.
+# Checks and measures the kernels of the native engine on a machine with an NVIDIA GPU, in one call.
 #
-# Needs a checkout and a Python with JAX, flax and optax; it needs no network and installs nothing.
+# Needs a checkout with the native engine built, and a Python with jax[cuda12] or jax[cuda13], flax
+# and optax; it needs no network and installs nothing.
 #
 #   scripts/bench_gpu.sh [FOLDER]      results go there (default: bench-gpu)
 #
-# PYTHON, ENVS (numbers of games to try), TRAIN_ENVS, STEPS and LIMIT (seconds for all) can be set. If a
-# part fails or takes longer than its share, its error is in its log and the others still run; parts for
-# which no time is left are skipped. The exit code is 0 if all parts succeeded.
+# PYTHON, ENVS (numbers of games to try), CONFIG (of the training), PARTS (a pattern of the parts to
+# run) and LIMIT (seconds for all) can be set. If a part fails or takes longer than its share, its
+# error is in its log and the others still run; parts for which no time is left are skipped. The
+# exit code is 0 if all parts succeeded.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 python=${PYTHON:-python3}
 mkdir -p "${1:-bench-gpu}"
 out=$(cd "${1:-bench-gpu}" && pwd)
-envs=${ENVS:-65536 262144 16384 1048576 4096}
-train_envs=${TRAIN_ENVS:-8192 2048 32768}
-limit=${LIMIT:-570}
-steps=${STEPS:-64}
-export PYTHONPATH=.:tests/helpers
-export JAX_COMPILATION_CACHE_DIR=${JAX_COMPILATION_CACHE_DIR:-$out/cache}
-export XLA_PYTHON_CLIENT_PREALLOCATE=false # so that parts that start processes can share the device
+envs=${ENVS:-32768 262144 1048576}
+config=${CONFIG:-further_gpu}
+limit=${LIMIT:-470}
+parts=${PARTS:-.}
+export PYTHONPATH=.:tests/helpers${PYTHONPATH:+:$PYTHONPATH}
+export XLA_PYTHON_CLIENT_PREALLOCATE=false # so that JAX and a profiler can share the device
 failed=0
 
-# part NAME SECONDS COMMAND...: its output in NAME.json or NAME.txt, its errors in NAME.log
+# part NAME SECONDS COMMAND...: its output in NAME, its errors in NAME.log
 part() {
     local name=$1 seconds=$2
     shift 2
+    [[ $name =~ $parts ]] || return
     local start=$SECONDS left=$((limit - SECONDS))
     if ((left < 10)); then
         echo "$name: SKIPPED, no time left"
@@ -40,57 +42,30 @@ part() {
         echo "$name: FAILED after $((SECONDS - start)) s: $(tail -n 1 "$out/$name.log")"
         failed=1
     fi
+    tail -n 45 "$out/$name" | cut -c 1-160
 }
 
+# Each part compiles by itself unless it shares this cache: the first one tells what an empty one costs.
+export JAX_COMPILATION_CACHE_DIR=${JAX_COMPILATION_CACHE_DIR:-$out/cache}
+
 bench=("$python" -m hackmatrix bench)
+lockstep=("$python" tests/helpers/cuda_lockstep.py)
+update=("$python" -m benchmarks.kernels --config "$config")
 
-{
-    nvidia-smi 2>/dev/null
-    "$python" -c 'import jax, sys; print(sys.version, jax.__version__, jax.devices())'
-} >"$out/machine.txt" 2>&1
-
-# The same games in both engines, whole states compared.
-part lockstep.txt 90 "$python" - <<'PY'
-import random
-from lockstep_play import GAMES, any_action, play
-from lockstep_starts import new, rich
-
-rng = random.Random(0)
-states = [(new if i % 2 else rich)(rng) for i in range(GAMES)]
-print(dict(play(states, any_action, rng, 20)))
-PY
-
+part machine.txt 60 sh -c "nvidia-smi -L; $python -c 'import jax, sys; print(sys.version, jax.__version__, jax.devices())'"
+part lockstep.txt 90 "${lockstep[@]}" --games 4096 --steps 500
+part lockstep-scripted.txt 60 "${lockstep[@]}" --games 4096 --steps 200 --scripted
 for n in $envs; do
-    part "env-$n.json" 60 "${bench[@]}" env --json --num-envs "$n" --num-steps "$steps" --repeats 3
+    part "env-$n.txt" 60 "${bench[@]}" env --engine native --num-envs "$n" --repeats 3
 done
-best=$("$python" - "$out" <<'PY'
-import json, pathlib, sys
-
-found = [json.loads(p.read_text() or "{}") for p in pathlib.Path(sys.argv[1]).glob("env-*.json")]
-print(max(found, key=lambda it: it.get("median", 0)).get("num_envs", 4096))
-PY
-)
-for n in $train_envs; do
-    part "train-$n.json" 90 "${bench[@]}" train --json --num-envs "$n" --num-steps "$steps" --repeats 3
-done
-part env-harder.json 60 "${bench[@]}" env --json --play harder --num-envs "$best" --num-steps "$steps"
-part env-features.json 60 \
-    "${bench[@]}" env --json --observation features --num-envs $((best < 65536 ? best : 65536)) \
-        --num-steps "$steps"
-part memory.json 90 "${bench[@]}" memory --json
-part profile-env.txt 60 "$python" -m benchmarks.profile --num-envs "$best" --output "$out/profile-env"
-part profile-train.txt 90 "$python" -m benchmarks.profile --what train --num-steps "$steps" \
-    --output "$out/profile-train"
-
-"$python" - "$out" <<'PY' | tee "$out/summary.txt"
-import json
-import pathlib
-import sys
-
-for path in sorted(pathlib.Path(sys.argv[1]).glob("*.json")):
-    figures = json.loads(path.read_text() or "{}")
-    shown = ("num_envs", "median", "min", "max", "fraction_of_limit", "peak_rss", "xla_temporary")
-    print(path.stem, {name: figures[name] for name in shown if name in figures})
-PY
+part update.txt 90 "${update[@]}" --engine native
+part update-graphs.txt 60 env XLA_FLAGS="--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUDNN,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=2" "${update[@]}" --engine native
+if command -v ncu >/dev/null; then
+    part kernels.txt 90 ncu --clock-control none --kernel-name 'regex:^(step|tactical)$' --launch-skip 60 \
+        --launch-count 2 --section SpeedOfLight --section MemoryWorkloadAnalysis --section Occupancy \
+        --section WarpStateStats --section SchedulerStats --section InstructionStats \
+        "${update[@]}" --engine native --repeats 1
+fi
+part update-jax.txt 240 "${update[@]}" --engine jax
 echo "took $SECONDS s"
 exit $failed

@@ -161,7 +161,7 @@ ROWS = [
     Row(r"\.venv-targets/bin/hackmatrix bench target", "--num-envs 256", "nothing was measured"),
     Row(r"hackmatrix analyse", prints="network"),
     Row(r"hackmatrix serve|hackmatrix-game", prints=r'"actionIndex"|"validActions"|"observation"'),
-    Row(r"python -m benchmarks.profile", "--num-envs 16 --num-steps 4"),
+    Row(r"python -m benchmarks.kernels", "--num-envs 16 --repeats 1"),
     Row(r"python -m benchmarks.mutation", "--count 1", prints="killed"),
     Row(
         r"python scripts/page_pictures",

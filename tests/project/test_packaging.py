@@ -114,7 +114,11 @@ def test_the_wheel_holds_the_package_alone() -> None:
     others = {"hackmatrix/py.typed", "hackmatrix_command.py"}
     documents = {f"hackmatrix/{path.relative_to(ROOT)}" for path in DOCS.rglob("*.md")}
     assert "hackmatrix/docs/networks.md" in documents
-    assert files == package | page | agent | configs | others | documents
+    native = ROOT / "hackmatrix/game/native"  # what NVRTC compiles
+    kernels = {
+        str(path.relative_to(ROOT)) for path in (*native.glob("*.hpp"), native / "kernels.cu")
+    }
+    assert files == package | page | agent | configs | others | documents | kernels
     assert "hackmatrix/research/bench/env.py" in files
     assert (ROOT / "benchmarks" / "peers.py").exists()  # and is not among them
 

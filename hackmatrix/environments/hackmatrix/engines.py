@@ -82,23 +82,37 @@ class Engine(Protocol):
 
 @cache
 def engine_of(name: str) -> Engine:
-    """The engine of this name; "auto" is the native one on CPUs, if it is there, else JAX's.
+    """The engine of this name; "auto" is the native one where it plays, else JAX's.
 
     Raises:
-        UserError: the native engine was left out at the installation, was built for another JAX, or
-            JAX is on an accelerator.
+        UserError: the native engine was left out at the installation, was built for another JAX,
+            does not play on this GPU, or JAX is on another accelerator.
     """
-    on_cpu, missing = jax.default_backend() == "cpu", _native_is_missing()
+    backend = jax.default_backend()
+    missing = _native_is_missing() if backend in ("cpu", "gpu") else None
+    if backend == "gpu" and not missing:
+        missing = _why_not_on_gpus()
     if name == "auto":
-        name = "native" if on_cpu and not missing else "jax"
-        if on_cpu and missing == ANOTHER_JAX:
+        name = "native" if backend in ("cpu", "gpu") and not missing else "jax"
+        if missing and missing != LEFT_OUT:
             warnings.warn(f"the native engine {missing}; JAX's plays, more slowly", stacklevel=2)
     if name == "native" and missing:
         raise UserError(f"engine=native: it {missing}; see docs/native-engine.md")
-    if name == "native" and not on_cpu:
-        raise UserError(f"engine=native plays on CPUs, and JAX is on {jax.default_backend()}")
+    if name == "native" and backend not in ("cpu", "gpu"):
+        raise UserError(f"engine=native plays on CPUs and NVIDIA's GPUs, and JAX is on {backend}")
     module: Any = importlib.import_module(f"hackmatrix.environments.hackmatrix.{name}_games")
     return module
+
+
+def _why_not_on_gpus() -> str | None:
+    """Why the native engine can't play on JAX's GPUs, where it can't."""
+    from hackmatrix.game.native import cuda
+
+    try:
+        cuda.register()
+    except cuda.CudaError as error:
+        return f"does not play on this GPU: {error}"
+    return None
 
 
 def _native_is_missing() -> str | None:

@@ -32,7 +32,7 @@ inline bool is_valid(const State& state, int action) {
 }
 
 // The valid actions as bits; none after the end of the game.
-inline uint32_t valid_actions(const State& state) {
+SEPARATE uint32_t valid_actions(const State& state) {
     if (state.over != RUNNING) return 0;
     uint32_t valid = uint32_t{state.player.siphons >= 1} << SIPHON;
     CellSet open = ways(state);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "platform.hpp"
 #include "rules.hpp"
 
 namespace hackmatrix {

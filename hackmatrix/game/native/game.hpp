@@ -6,9 +6,9 @@
 
 namespace hackmatrix {
 
-// The state before the first action.
-inline State new_game(uint32_t stream, uint32_t episode) {
-    State state{};
+// Makes a state the one before the first action.
+inline void new_game(State& state, uint32_t stream, uint32_t episode) {
+    state = {};
     state.dice = {stream, episode, 0};
     auto& bonus = START_BONUSES[state.dice.choose(START_BONUS, std::size(START_BONUSES))];
     int corner = CORNERS[state.dice.choose(START_CORNER, std::size(CORNERS))];
@@ -21,7 +21,6 @@ inline State new_game(uint32_t stream, uint32_t episode) {
     state.stage = 1;
     state.interval = FIRST_INTERVAL;
     begin_stage(state);
-    return state;
 }
 
 // Applies the player's action.

@@ -32,11 +32,11 @@ struct FromWords {
     }
     template <int WORDS, class At>
     void planes(int bits, int places, At at) {
-        for (int place = 0; place < places; place++) at(place) = 0;
-        for (int bit = 0; bit < bits; bit++) {
+        ROLLED for (int place = 0; place < places; place++) at(place) = 0;
+        ROLLED for (int bit = 0; bit < bits; bit++) {
             CellSet plane;
             cells<WORDS>(plane);
-            for (int place = 0; place < places; place++)
+            ROLLED for (int place = 0; place < places; place++)
                 at(place) = at(place) | (plane >> place & 1) << bit;
         }
     }
@@ -62,9 +62,9 @@ struct ToWords {
     }
     template <int WORDS, class At>
     void planes(int bits, int places, At at) {
-        for (int bit = 0; bit < bits; bit++) {
+        ROLLED for (int bit = 0; bit < bits; bit++) {
             CellSet plane = 0;
-            for (int place = 0; place < places; place++)
+            ROLLED for (int place = 0; place < places; place++)
                 plane |= CellSet(at(place) >> bit & 1) << place;
             cells<WORDS>(plane);
         }
@@ -73,12 +73,12 @@ struct ToWords {
 
 // The planes of rows, then those of columns, of as many cells.
 template <int WORDS, class Words, class At>
-void coordinates(Words& words, int places, At at) {
-    uint8_t rows[CELLS], cols[CELLS];
-    for (int i = 0; i < places; i++) rows[i] = row(at(i)), cols[i] = col(at(i));
+constexpr void coordinates(Words& words, int places, At at) {
+    uint8_t rows[CELLS] = {}, cols[CELLS] = {};
+    ROLLED for (int i = 0; i < places; i++) rows[i] = row(at(i)), cols[i] = col(at(i));
     words.template planes<WORDS>(3, places, [&](int i) -> uint8_t& { return rows[i]; });
     words.template planes<WORDS>(3, places, [&](int i) -> uint8_t& { return cols[i]; });
-    for (int i = 0; i < places; i++) {
+    ROLLED for (int i = 0; i < places; i++) {
         words.expect(on_board(rows[i], cols[i]));
         at(i) = rows[i] * SIZE + cols[i];
     }
@@ -88,7 +88,7 @@ void coordinates(Words& words, int places, At at) {
 #define EACH(list, fact) [&](int i) -> auto& { return position.list[i].fact; }
 
 template <class Words>
-void exchange(Words& words, Position& position) {
+constexpr void exchange(Words& words, Position& position) {
     Player& player = position.player;
     words.number(player.cell);
     words.number(player.hp);
@@ -125,7 +125,9 @@ void exchange(Words& words, Position& position) {
     words.template planes<SET36>(1, coming, EACH(transmissions, from_siphon));
     words.number(position.owned);
     words.expect(!(position.owned >> NUM_PROGRAMS));
-    words.template planes<SET32>(5, std::min(size(position.owned), NUM_PROGRAMS),
+    // Without the test, CUDA's count of bits, which is no constant, would be in `num_words`.
+    int owned = position.owned ? std::min(size(position.owned), NUM_PROGRAMS) : 0;
+    words.template planes<SET32>(5, owned,
                                  [&](int i) -> uint8_t& { return position.acquired[i]; });
     words.number(position.turn);
     words.number(position.show);
@@ -136,7 +138,7 @@ void exchange(Words& words, Position& position) {
 #undef EACH
 
 template <class Words>
-void exchange(Words& words, State& state) {
+constexpr void exchange(Words& words, State& state) {
     exchange(words, static_cast<Position&>(state));
     for (uint32_t* word : {&state.dice.stream, &state.dice.episode, &state.dice.clock})
         words.number(*word);
@@ -159,25 +161,25 @@ void exchange(Words& words, State& state) {
 struct WordCount {
     size_t words = 0;
 
-    void expect(bool) {}
+    constexpr void expect(bool) {}
     template <class Number>
-    void number(const Number&) { words++; }
-    void count(uint8_t, int) { words++; }
+    constexpr void number(const Number&) { words++; }
+    constexpr void count(uint8_t, int) { words++; }
     template <int WORDS = SET36>
-    void cells(CellSet) { words += WORDS; }
+    constexpr void cells(CellSet) { words += WORDS; }
     template <int WORDS, class At>
-    void planes(int bits, int, At) { words += WORDS * bits; }
+    constexpr void planes(int bits, int, At) { words += WORDS * bits; }
 };
 
 template <class Struct>
-size_t num_words() {
+constexpr size_t num_words() {
     Struct empty{};
     WordCount count;
     exchange(count, empty);
     return count.words;
 }
 
-const size_t STATE_WORDS = num_words<State>(), POSITION_WORDS = num_words<Position>();
+constexpr size_t STATE_WORDS = num_words<State>(), POSITION_WORDS = num_words<Position>();
 
 // A position from its words, if all of them are in range.
 template <class Struct>

@@ -39,7 +39,7 @@ inline int first_step(int cell, int goal, CellSet blocked) {
 //
 // `occupied` are the cells of all pieces. The enemy's own is among them: a search from the player
 // ends next to it.
-inline int next_cell(const State& state, const Enemy& enemy, CellSet occupied) {
+SEPARATE int next_cell(const State& state, const Enemy& enemy, CellSet occupied) {
     int here = state.player.cell;
     CellSet walls = enemy.type == GLITCH ? 0 : state.cells.blocks;
 

@@ -1,12 +1,15 @@
 // The face for Python: batches of games in NumPy arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 #include "batch.hpp"
 #include "features.hpp"
 #include "scripted.hpp"
 #include "tactical.hpp"
+#ifdef WITH_XLA
 #include "xla.hpp"
+#endif
 
 namespace nb = nanobind;
 using namespace hackmatrix;
@@ -51,7 +54,7 @@ void reset_games(nb::object states, nb::object streams, nb::object episodes, int
     auto* stream = rows<const uint32_t>(streams, games);
     auto* episode = rows<const uint32_t>(episodes, games);
     nb::gil_scoped_release released;
-    for_each_game(games, threads, [=](size_t i) { state[i] = new_game(stream[i], episode[i]); });
+    for_each_game(games, threads, [=](size_t i) { new_game(state[i], stream[i], episode[i]); });
 }
 
 void observe_games(nb::object states, nb::object observations, nb::object masks, int threads) {
@@ -88,7 +91,7 @@ void for_each_record(nb::object records, int threads, Work work) {
 void tactical_games(nb::object records, nb::object numbers, int threads) {
     auto* to = rows<int8_t, TACTICAL_SIZE>(numbers, nb::len(records));
     for_each_record(records, threads, [=](const uint8_t* record, size_t i) {
-        reinterpret_cast<Tactical*>(to)[i] = tactical_numbers(record);
+        tactical_numbers(record, reinterpret_cast<Tactical*>(to)[i]);
     });
 }
 
@@ -140,6 +143,14 @@ void step_of(nb::object states, nb::object saved, nb::object returns, nb::object
     step_games(played, action, games, threads, settings, to);
 }
 
+#ifdef WITH_XLA
+nb::dict capsules(const Handlers& handlers) {
+    nb::dict by_name;
+    for (auto [name, handler] : handlers) by_name[name] = nb::capsule(handler);
+    return by_name;
+}
+#endif
+
 }  // namespace
 
 NB_MODULE(_native, module) {
@@ -147,9 +158,10 @@ NB_MODULE(_native, module) {
     module.attr("SAVED_SIZE") = sizeof(SavedPositions);
     module.attr("SOURCE_DIGEST") = SOURCE_DIGEST;
 #ifdef WITH_XLA
-    nb::dict handlers;
-    for (auto [name, handler] : xla_handlers()) handlers[name] = nb::capsule(handler);
-    module.attr("XLA_HANDLERS") = handlers;
+    module.attr("XLA_HANDLERS") = capsules(xla_handlers());
+    module.attr("CUDA_HANDLERS") = capsules(cuda_handlers());
+    module.attr("CUDA_INITIALIZERS") = capsules(cuda_initializers());
+    module.def("load_kernels", [](nb::bytes image) { return load_kernels(image.c_str()); });
 #endif
     module.def("reset", reset_games);
     module.def("observe", observe_games);

@@ -101,7 +101,7 @@ inline void observe_pieces(const State& state, uint8_t* record) {
 }
 
 // The compact record, `RECORD_SIZE` bytes.
-inline void observe(const State& state, uint8_t* record) {
+SEPARATE void observe(const State& state, uint8_t* record) {
     const Player& player = state.player;
     observe_cells(state, record);
     observe_pieces(state, record);

@@ -1,5 +1,7 @@
 // Section 9: the start of a stage.
 #pragma once
+#include <iterator>
+
 #include "movement.hpp"
 #include "spawning.hpp"
 #include "undo.hpp"
@@ -83,7 +85,7 @@ inline void place_blocks(State& state) {
 inline void place_resources(State& state) {
     Cells& cells = state.cells;
     CellSet bare = cells.blocks | of(state.exit);
-    for (int cell = 0; cell < CELLS; cell++) {
+    ROLLED for (int cell = 0; cell < CELLS; cell++) {
         bool is_credits = state.dice.choose(RESOURCE_IS_CREDITS, 2, cell) == 0;
         int chance = state.dice.choose(RESOURCE_AMOUNT, std::size(AMOUNT_CHANCES), cell);
         int amount = has(bare, cell) ? 0 : AMOUNT_CHANCES[chance];
@@ -93,7 +95,7 @@ inline void place_resources(State& state) {
 }
 
 // Generates a new board around the pieces, which stay where they are.
-inline void begin_stage(State& state) {
+SEPARATE void begin_stage(State& state) {
     state.turn = 0;
     state.next_task = state.interval;
     state.show = state.calm = state.step = false;

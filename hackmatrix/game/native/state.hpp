@@ -53,11 +53,11 @@ struct List {
     uint8_t count;
     Piece pieces[MOST];
 
-    Piece* begin() { return pieces; }
-    Piece* end() { return pieces + count; }
-    const Piece* begin() const { return pieces; }
-    const Piece* end() const { return pieces + count; }
-    Piece& operator[](int place) { return pieces[place]; }
+    constexpr Piece* begin() { return pieces; }
+    constexpr Piece* end() { return pieces + count; }
+    constexpr const Piece* begin() const { return pieces; }
+    constexpr const Piece* end() const { return pieces + count; }
+    constexpr Piece& operator[](int place) { return pieces[place]; }
 
     void append(const Piece& piece) { pieces[count++] = piece; }
 
@@ -82,7 +82,7 @@ struct List {
     }
 
     // The cells of all pieces.
-    CellSet cells() const {
+    constexpr CellSet cells() const {
         CellSet found = 0;
         for (const Piece& piece : *this) found |= of(piece.cell);
         return found;

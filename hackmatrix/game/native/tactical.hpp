@@ -309,7 +309,7 @@ inline void of_siphoning(const Seen& seen, Tactical& to) {
     int here = seen.cell, best = 0, best_worth = NO_WORTH;
     Ways way(of(here), blocks), to_siphon(siphons, blocks);
     Takings takings[CELLS], own{}, all{};
-    for (int cell = 0; cell < CELLS; cell++) all.add(takings[cell] = takings_of(seen, cell));
+    ROLLED for (int cell = 0; cell < CELLS; cell++) all.add(takings[cell] = takings_of(seen, cell));
     for (int cell : each(CROSS[here])) own.add(takings[cell]);
     for (int cell : each(ALL_CELLS & ~blocks)) {
         int worth = STEP_WORTH * way.at[cell];
@@ -390,16 +390,15 @@ inline void of_numbers(const Seen& seen, Tactical& to) {
 }
 
 // The integers of the layout `tactical`, of a compact record.
-inline Tactical tactical_numbers(const uint8_t* record) {
+inline void tactical_numbers(const uint8_t* record, Tactical& made) {
     Seen seen(record);
-    Tactical made{};
+    made = {};
     CellSet reached = reached_later(seen);
     of_directions(seen, reached, made);
     of_programs(seen, made);
     of_window(seen, reached, made);
     of_siphoning(seen, made);
     of_numbers(seen, made);
-    return made;
 }
 
 }  // namespace hackmatrix

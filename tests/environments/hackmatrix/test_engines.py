@@ -16,6 +16,7 @@ from hackmatrix.environments.hackmatrix import HackMatrixEnv, engines
 from hackmatrix.environments.interface.spaces import StepSpec
 from hackmatrix.game import native
 from hackmatrix.game.jaxgame.state import State
+from hackmatrix.game.native import cuda
 from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.trainer import Trainer
 
@@ -106,13 +107,34 @@ def test_the_native_engine_is_chosen_on_cpus(monkeypatch: pytest.MonkeyPatch) ->
     engines.engine_of.cache_clear()
     monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
     assert engines.engine_of("auto") is engines.engine_of("jax")
-    with pytest.raises(UserError, match="engine=native plays on CPUs, and JAX is on tpu"):
+    with pytest.raises(UserError, match="plays on CPUs and NVIDIA's GPUs, and JAX is on tpu"):
         engines.engine_of("native")
     monkeypatch.undo()
     engines.engine_of.cache_clear()
     monkeypatch.setattr(native, "available", False)
     assert engines.engine_of("auto") is engines.engine_of("jax")
     with pytest.raises(UserError, match="engine=native: it was left out at the installation"):
+        engines.engine_of("native")
+    engines.engine_of.cache_clear()
+
+
+def test_on_gpus_the_native_engine_plays_where_its_kernels_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing() -> None:
+        raise cuda.CudaError("NVRTC is missing")
+
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    engines.engine_of.cache_clear()
+    monkeypatch.setattr(cuda, "register", lambda: None)
+    assert engines.engine_of("auto") is engines.engine_of("native")
+    engines.engine_of.cache_clear()
+    monkeypatch.setattr(cuda, "register", missing)
+    with pytest.warns(
+        UserWarning, match="does not play on this GPU: NVRTC is missing; JAX's plays"
+    ):
+        assert engines.engine_of("auto") is engines.engine_of("jax")
+    with pytest.raises(UserError, match="engine=native: it does not play on this GPU"):
         engines.engine_of("native")
     engines.engine_of.cache_clear()
 

@@ -127,7 +127,8 @@ void read_damaged_records(const uint8_t* record) {
     std::vector<float> made(FULL_SIZE);
     if (!record_fault(seen.data())) {
         features(seen.data(), true, made.data());
-        Tactical numbers = tactical_numbers(seen.data());
+        Tactical numbers;
+        tactical_numbers(seen.data(), numbers);
         sum += uint64_t(numbers.fewest_hits) + uint64_t(made[0]);
     }
     State state;
@@ -142,7 +143,8 @@ int main(int, char** argv) {
     std::time_t end = std::time(nullptr) + std::atoi(argv[1]);
     seed = uint32_t(std::strtoul(argv[2], nullptr, 10));
     for (uint32_t game = 0; std::time(nullptr) < end; game++) {
-        State state = new_game(seed + game, 0);
+        State state;
+        new_game(state, seed + game, 0);
         SavedPositions saved{};
         state.transmissions.count = 0;
         if (game % 4) fill(state);

@@ -20,12 +20,16 @@ ENGINE_FILES = {  # for people
     "text": "positions as a person writes them",
 }
 NATIVE_FILES = {
-    "batch": "many games at once, as the environment steps them",
+    "batch": "many games at once, shared by threads",
     "board": "of `rules/`: the geometry, and sets of cells as bits",
+    "calls": "the custom calls for XLA, on CPUs and on GPUs",
+    "cuda_std": "names of the standard library, for GPUs",
+    "env_step": "a step as the environment takes it",
     "features": "of `foresight/`: the layouts `classic` and `full`",
     "imagined": "of `foresight/`: games as the player can imagine them",
     "jax_state": "to and from the words of the JAX engine",
     "legality": "of the engine's `saving.py`: what comes as bytes or words",
+    "platform": "what compilers for GPUs are told besides",
     "record": "reads what `observation.hpp` makes",
     "scripted": "of `agents/scripted/`: the scripted player, a hundred times as fast",
     "tactical": "of `foresight/`: the layout `tactical`",
@@ -78,7 +82,7 @@ def native_names(name: str) -> set[str]:
     """The functions and structs that a header defines."""
     text = (NATIVE / f"{name}.hpp").read_text()
     functions = re.findall(
-        r"^(?:inline|constexpr) (?!constexpr)[\w&*<> ]+?[ *&](\w+)\(", text, re.M
+        r"^(?:inline|constexpr|SEPARATE) (?!constexpr)[\w&*<> ]+?[ *&](\w+)\(", text, re.M
     )
     return {*functions, *re.findall(r"^(?:struct|enum) (\w+)", text, re.M)}
 

@@ -1,0 +1,132 @@
+"""The kernels for NVIDIA's GPUs: what NVRTC makes of them plays right, on a CPU (`helpers/ptx.py`).
+
+What ptxas makes of that for a device, only a device can tell: `scripts/bench_gpu.sh`.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import cuda_on_cpu
+import pytest
+from paths import ROOT
+
+from hackmatrix.game.native import cuda, cuda_check
+
+pytestmark = pytest.mark.thorough
+HELPERS = ROOT / "tests/helpers"
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("cuda")
+    cuda_on_cpu.build(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Run:
+    """Runs Python where the driver is the one of the folder."""
+    paths = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": f"{ROOT}:{HELPERS}"}
+    environment = {**os.environ, **paths, "KERNELS": str(folder), "JAX_PLATFORMS": "cpu"}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments], env=environment, cwd=ROOT, capture_output=True, text=True
+        )
+
+    return run
+
+
+def test_kernels_play_right(run: Run, folder: Path) -> None:
+    checked = run("-m", cuda_check.__name__, str(folder / "kernels.ptx"))
+    assert (checked.returncode, checked.stdout) == (0, "\n"), checked.stderr
+
+
+def test_a_wrong_kernel_is_found(run: Run, folder: Path) -> None:
+    """The engine on the CPU gives another reward for each stage: the kernels are wrong then."""
+    code = f"""
+from hackmatrix.game.native import batch, cuda_check
+right = batch.step
+def other(*arguments, **settings):
+    made = right(*arguments, **settings)
+    made.reward[made.stage > 1] += 1
+    return made
+batch.step = other
+print(cuda_check.first_difference(open({str(folder / "kernels.ptx")!r}, "rb").read()))
+"""
+    found = run("-c", code)
+    assert found.stdout.startswith("reward after "), found.stderr
+
+
+def test_rule_cases_recordings_and_lockstep_with_the_python_engine(run: Run) -> None:
+    tests = ("test_agreement.py", "test_lockstep.py", "../rules/test_rules.py")
+    files = [f"tests/game/native/{name}" for name in tests]
+    chosen = ("-m", "not slow", "-k", "not jax", "-p", "no:cacheprovider", "-q")
+    played = run("-m", "pytest", "-p", "kernel_batch", *chosen, *files)
+    assert played.returncode == 0, played.stdout[-3000:]
+
+
+@pytest.mark.parametrize("flags", [(), ("--scripted",)], ids=["random", "scripted"])
+def test_lockstep_with_the_native_engine(run: Run, folder: Path, flags: tuple[str, ...]) -> None:
+    """Each result of a step, whole states, the layout `tactical` and imagined games."""
+    size = ("--games", "512", "--steps", "100", "--on-cpu", str(folder))
+    played = run(str(HELPERS / "cuda_lockstep.py"), *size, *flags)
+    assert played.returncode == 0, played.stdout + played.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("flags", [(), ("--shipped",)], ids=["random", "shipped"])
+def test_lockstep_over_half_a_million_steps(run: Run, folder: Path, flags: tuple[str, ...]) -> None:
+    size = ("--games", "4096", "--steps", "125", "--on-cpu", str(folder))
+    played = run(str(HELPERS / "cuda_lockstep.py"), *size, *flags)
+    assert played.returncode == 0, played.stdout + played.stderr
+
+
+TRAINING = """
+import sys
+from pathlib import Path
+if len(sys.argv) > 2:
+    from cuda_on_cpu import install
+    install(Path(sys.argv[2]))
+import hackmatrix
+hackmatrix.train(
+    total_timesteps=3 * 64 * 16, num_envs=64, num_steps=16, observation="tactical",
+    checkpoint_dir=sys.argv[1], run_name="run", wandb=False,
+)
+"""
+
+
+def test_a_training_through_the_handlers_is_equal_to_the_last_bit(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    from hackmatrix.agents.networks.policy import load_policy
+
+    params = []
+    for name, of_kernels in (("cpu", ()), ("gpu", (str(folder),))):
+        trained = run("-c", TRAINING, str(tmp_path / name), *of_kernels)
+        assert trained.returncode == 0, trained.stderr
+        params.append(load_policy(tmp_path / name / "run").params)
+    import jax
+    import numpy as np
+
+    for one, other in zip(*map(jax.tree.leaves, params), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_error_of_nvrtc_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {**cuda.sources(), "kernels.cu": '#include "calls.hpp"\nint wrong = nothing;\n'}
+    monkeypatch.setattr(cuda, "sources", lambda: dict(texts))
+    with pytest.raises(cuda.CudaError, match=r'kernels.cu\(2\): error: .*"nothing" is undefined'):
+        cuda.find_nvrtc().compile(f"compute_{cuda_on_cpu.CAPABILITY}")
+
+
+def test_without_nvrtc_a_line_says_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr(cuda, "_LIBRARIES", ("libnothing.so.1",))
+    with pytest.raises(cuda.CudaError, match=r"jax\[cuda12\] and jax\[cuda13\] bring it"):
+        cuda.find_nvrtc()
