@@ -93,7 +93,7 @@ def _paid(state: State) -> bool:
 LESSONS = (
     Lesson(
         "Move",
-        "Walk the white figure onto the green exit, with the arrows or by clicks beside it.",
+        "Walk your figure onto the green exit: by arrows, or a click or tap beside it.",
         _moving,
         lambda state: state.stage > 1,
     ),
@@ -106,21 +106,23 @@ LESSONS = (
     ),
     Lesson(
         "Siphon",
-        "Walk onto the data siphon, then press S for credits and energy on and beside your cell.",
+        "Walk onto the data siphon. Then S, or a tap on your cell, takes credits and energy on and "
+        "beside it.",
         _siphoning,
         lambda state: state.player.credits + state.player.energy > 0,
         lambda state: not state.player.siphons and state.cells[0].content != Content.SIPHON,
     ),
     Lesson(
         "Open a block",
-        "Beside the block that says ROW, press S; its red number is how many enemies come.",
+        "Beside the block that says ROW, press S or tap your cell; its red number is how many "
+        "enemies come.",
         _opening,
         lambda state: bool(state.owned),
         lambda state: not state.player.siphons,
     ),
     Lesson(
         "Run a program",
-        "ROW is yours now and hits all enemies in your row: its letter or a click runs it.",
+        "ROW is yours now and hits all enemies in your row: its letter, a click or a tap runs it.",
         _running,
         lambda state: not state.enemies and _paid(state),
         lambda state: not state.enemies,

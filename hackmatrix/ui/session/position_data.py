@@ -9,6 +9,7 @@ from hackmatrix.game.engine.game import Outcome
 from hackmatrix.game.engine.state import State
 from hackmatrix.game.foresight.seen_state import seen_copy, threat
 from hackmatrix.game.rules.rewards import UNIT
+from hackmatrix.ui.session.cell_labels import cell_labels
 from hackmatrix.ui.session.descriptions import ending, told
 from hackmatrix.ui.session.preview import previews
 from hackmatrix.ui.session.visible_events import visible_events
@@ -26,12 +27,14 @@ def facts_of(state: State, *, reveal: bool = False) -> dict[str, Any]:
 
     Returns:
         `seen`, the numbers of the game; `board`, marks for each cell (`game/drawing/marks.py`);
-        `actions`, 28 previews; `threat`, 36 numbers of hits; `ending`, a sentence.
+        `labels`, sentences about each cell; `actions`, 28 previews; `threat`, 36 numbers of hits;
+        `ending`, a sentence.
     """
     seen = view(state, reveal=reveal)
     return {
         "seen": {name: fact for name, fact in seen.items() if name not in _ON_BOARD},
         "board": [marks_json(group) for group in board(seen)],
+        "labels": cell_labels(seen),
         "actions": previews(state),
         "threat": threat(seen_copy(state)),
         "ending": ending(seen["over"]),

@@ -215,7 +215,7 @@ def test_holding_a_cell_previews_it_and_takes_no_action(phone: Any) -> None:
     own = f"#grid [data-cell='{player['row'] * 6 + player['col']}']"
     finger.hold(own)
     assert page.locator("#picture .preview .cross").count() >= 3  # it would siphon these
-    assert page.inner_text("#info-title").startswith(f"{player['row']},{player['col']}")
+    assert page.inner_text("#info-title") == "You, 3 of 3 hp"
     assert page.evaluate("hackmatrix.game.nodes.length") == 1
     page.tap("#goal-title")
     assert page.locator("#picture .preview .cross").count() == 0

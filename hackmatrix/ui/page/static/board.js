@@ -80,8 +80,11 @@ export function moveFocus(rows, cols, start) {
   if (row >= 0 && row < SIZE && col >= 0 && col < SIZE) buttons[row * SIZE + col].focus();
 }
 
+/** A cell's label, with the hits that enemies can deal there in their next turn. */
+export const withHits = (label, hits) => (hits ? `${label} Up to ${hits} ${hits > 1 ? "hits" : "hit"} here next turn.` : label);
+
 /** Shows the cells of a position; only those that changed are drawn again. */
-export function showCells(board, threat) {
+export function showCells({ board, labels, threat }) {
   layers.sprites.replaceChildren();
   board.forEach((group, cell) => {
     const text = JSON.stringify(group);
@@ -91,10 +94,8 @@ export function showCells(board, threat) {
       cells[cell] = made;
       drawn[cell] = text;
     }
-    const [place, ...words] = group.title.split(" ");
-    const [row, col] = place.split(",");
-    const hits = threat[cell] ? `, up to ${threat[cell]} hits here` : "";
-    const label = `row ${row}, column ${col}: ${words.join(" ") || "empty"}${hits}`;
+    const place = `Row ${Math.floor(cell / SIZE)}, column ${cell % SIZE}`;
+    const label = `${place}: ${withHits(labels[cell], threat[cell])}`;
     if (buttons[cell].getAttribute("aria-label") !== label) buttons[cell].setAttribute("aria-label", label);
   });
 }

@@ -2,7 +2,7 @@
 
 import { followOn, stopAsking } from "./advice.js";
 import { judgeMove } from "./coach.js";
-import { showCells, showChances, showExit, showMoves, showPreview, showThreat } from "./board.js";
+import { showCells, showChances, showExit, showMoves, showPreview, showThreat, withHits } from "./board.js";
 import { showAgent, showLast, showNumbers, showOdds, showPrograms, suggestions } from "./panels.js";
 import { showGhost } from "./ghost.js";
 import { endFinishing, showReport } from "./report.js";
@@ -84,7 +84,7 @@ function showPast() {
 
 export function showBoard() {
   document.body.classList.remove("moving");
-  showCells(store.position.board, store.position.threat);
+  showCells(store.position);
   showThreat(store.position.threat, $("threat").checked && !store.position.seen.over);
   const here = store.position.seen.player.row * 6 + store.position.seen.player.col;
   showChances(store.position.agent && isShown() ? store.position.agent.probabilities : null, here, store.look.neighbours);
@@ -97,13 +97,14 @@ export function showBoard() {
 }
 
 /** Points at an action (or nothing): shows what it would do. */
-export function point(action, title = "") {
+export function point(action, title = "", about = "") {
   pointed = action;
   const entry = action === null ? null : store.position?.actions[action];
   showPreview(entry, action === 4);
   const name = action === null ? "" : store.look.actions[action];
   $("info-title").textContent = title || name;
-  $("info-text").textContent = entry ? describe(entry) : title ? "" : HINT;
+  const effect = entry && (title ? `${name}: ${describe(entry)}` : describe(entry));
+  $("info-text").textContent = entry || title ? [about, effect].filter(Boolean).join(" ") : HINT;
   $("info").classList.toggle("quiet", !entry && !title);
   $("info").classList.toggle("impossible", Boolean(entry && entry.why !== undefined));
 }
@@ -117,9 +118,9 @@ function describe(entry) {
 /** Points at a cell: what is there, and what acting on it would do. */
 export function hover(cell) {
   if (cell === null || !store.position) { point(null); return; }
-  const words = store.position.board[cell].title;
-  const action = actionAt(cell);
-  point(action, words.includes(" ") ? words : `${words} empty`);
+  const { labels, threat } = store.position;
+  const [, head, about] = withHits(labels[cell], threat[cell]).match(/^(.*?)[.;:] ?(.*)$/);
+  point(actionAt(cell), head, about.charAt(0).toUpperCase() + about.slice(1));
 }
 
 /** Shows what a finger holds, until the next touch. */
