@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 _COMPUTATION = re.compile(r"(ENTRY )?%?([\w.-]+) \(.*\) -> .* \{$")
-_INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([a-z][\w-]*)\((.*)")
+_INSTRUCTION = re.compile(r"\s+(ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([a-z][\w-]*)\((.*)")
 _ARRAY = re.compile(r"[a-z]+(\d*)\w*\[([\d,]*)\]")
 _NAME = re.compile(r'op_name="([^"]*)"')
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
@@ -30,15 +30,19 @@ _NO_KERNELS = {
 _REGROUPS = ("AllocateBuffer", "ConcatBitcast", "AssumeGatherIndicesInBound")
 _ALL_REDUCES = ("all-reduce", "all-reduce-start")
 _BY_INDEX = {"gather", "scatter"}
+_IS_PRODUCT = re.compile(r"__cublas\$")  # its result is a tuple of the product and a workspace
 _COUNTS = {"parameter", "get-tuple-element", "constant", "compare"}  # conditions of these alone
 
 
 class Instruction(NamedTuple):
     """A line of a computation."""
 
+    name: str
+    is_root: bool  # whether its result is that of the computation
     opcode: str
+    operands: tuple[str, ...]  # their names
     elements: int  # of the largest array of its result
-    size: int  # bytes of its result
+    size: int  # bytes of its result, without the workspace of a product
     path: str  # names of the functions around it, divided by "/"
     cycles: int | None  # the compiler's estimate, where it makes one
     trips: int | None  # of a loop, where the compiler says it
@@ -64,7 +68,7 @@ class HloEvent(NamedTuple):
     times: float
     cycles: int | None = None  # of one kernel, where the compiler estimates them
     by_index: bool = False  # whether it gathers or scatters by indices
-    size: int = 0  # bytes of its result
+    size: int = 0  # bytes that it writes: all of its result, or what it replaces in place
 
 
 def read(text: str) -> HloProgram:
@@ -78,19 +82,24 @@ def read(text: str) -> HloProgram:
             entry = name if start[1] else entry
             computations[name], numbers[name] = [], []
         elif name and (found := _INSTRUCTION.match(line)):
-            computations[name].append(_instruction(*found.group(2, 3, 4)))
+            computations[name].append(_instruction(*found.groups("")))
             numbers[name] += [int(number) for number in _CONSTANT.findall(line)]
     bounds = {name: found[0] for name, found in numbers.items() if len(found) == 1}
     return HloProgram(entry, computations, bounds)
 
 
-def _instruction(result: str, opcode: str, rest: str) -> Instruction:
+def _instruction(root: str, name: str, result: str, opcode: str, rest: str) -> Instruction:
     path, cycles, trips = (pattern.search(rest) for pattern in (_NAME, _CYCLES, _TRIPS))
     branches = _BRANCHES.search(rest)
     target = re.search(r'custom_call_target="([^"]*)"', rest)
     arrays = [_sizes(*array) for array in _ARRAY.findall(result)]
+    if target and _IS_PRODUCT.match(target[1]):
+        arrays = arrays[:1]
     return Instruction(
+        name=name,
+        is_root=bool(root),
         opcode=opcode,
+        operands=tuple(re.findall(r"%([\w.-]+)", rest.partition(")")[0])),
         elements=max((elements for elements, _ in arrays), default=0),
         size=sum(size for _, size in arrays),
         path=path[1] if path else "",
@@ -146,7 +155,25 @@ class _HloWalk(NamedTuple):
             elif _is_kernel(each):
                 parts = self.program.computations.get(each.called.get("calls", ""), [])
                 by_index = bool(_BY_INDEX & {each.opcode, *(part.opcode for part in parts)})
-                yield HloEvent("kernel", each.opcode, path, times, each.cycles, by_index, each.size)
+                size = self.written(each, computation)
+                yield HloEvent("kernel", each.opcode, path, times, each.cycles, by_index, size)
+
+    def written(self, each: Instruction, computation: str) -> int:
+        """Bytes that an instruction of a computation writes.
+
+        What ends with the replacement of a part of an array is done in place.
+        """
+        if each.opcode == "fusion":
+            called = each.called["calls"]
+            (root,) = (part for part in self.program.computations[called] if part.is_root)
+            return self.written(root, called)
+        if each.opcode in ("dynamic-update-slice", "tuple", "bitcast"):
+            named = {other.name: other for other in self.program.computations[computation]}
+            operands = [named[name] for name in each.operands if name in named]
+            if each.opcode == "dynamic-update-slice":
+                return operands[1].size
+            return sum(self.written(operand, computation) for operand in operands)
+        return each.size
 
     def _loop(self, loop: Instruction, times: float, path: str) -> Iterator[HloEvent]:
         rounds = _rounds(self.program, loop)

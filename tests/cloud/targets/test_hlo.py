@@ -88,3 +88,47 @@ def test_choices_are_branches_and_rounds_that_the_data_decides() -> None:
 def test_bytes_of_an_all_reduce() -> None:
     (only,) = (each for each in found() if each.kind == "all-reduce")
     assert (only.size, only.times) == (24, 1)
+
+
+PRODUCT_AND_UPDATES = """HloModule jit_g, is_scheduled=true
+
+%fused_row (table: f32[8,4], row: f32[4], at: s32[]) -> f32[8,4] {
+  %table = f32[8,4]{1,0} parameter(0)
+  %row = f32[4]{0} parameter(1)
+  %at = s32[] parameter(2)
+  %one_row = f32[1,4]{1,0} bitcast(%row)
+  %zero = s32[] constant(0)
+  ROOT %update = f32[8,4]{1,0} dynamic-update-slice(%table, %one_row, %at, %zero)
+}
+
+%fused_two (table: f32[8,4], row: f32[4], at: s32[]) -> (f32[4], f32[8,4]) {
+  %table = f32[8,4]{1,0} parameter(0)
+  %row = f32[4]{0} parameter(1)
+  %at = s32[] parameter(2)
+  %twice = f32[4]{0} add(%row, %row)
+  %one_row = f32[1,4]{1,0} bitcast(%twice)
+  %zero = s32[] constant(0)
+  %update = f32[8,4]{1,0} dynamic-update-slice(%table, %one_row, %at, %zero)
+  ROOT %both = (f32[4]{0}, f32[8,4]{1,0}) tuple(%twice, %update)
+}
+
+ENTRY %main (a: f32[8,4], b: f32[4,2], r: f32[4], i: s32[]) -> f32[8,2] {
+  %a = f32[8,4]{1,0} parameter(0)
+  %b = f32[4,2]{1,0} parameter(1)
+  %r = f32[4]{0} parameter(2)
+  %i = s32[] parameter(3)
+  %in_place = f32[8,4]{1,0} fusion(%a, %r, %i), kind=kLoop, calls=%fused_row
+  %both = (f32[4]{0}, f32[8,4]{1,0}) fusion(%in_place, %r, %i), kind=kLoop, calls=%fused_two
+  %whole = f32[8,4]{1,0} get-tuple-element(%both), index=1
+  %alone = f32[8,4]{1,0} dynamic-update-slice(%whole, %b, %i, %i)
+  %g = (f32[8,2], s8[33554432]) custom-call(%a, %b), custom_call_target="__cublas$gemm"
+  %lt = (f32[8,2], s8[33554432]) custom-call(%a, %b), custom_call_target="__cublas$lt$matmul"
+  ROOT %product = f32[8,2]{1,0} get-tuple-element(%lt), index=0
+}
+"""
+
+
+def test_bytes_that_kernels_write() -> None:
+    sizes = [each.size for each in events(read(PRODUCT_AND_UPDATES), TRIPS.__getitem__)]
+    # Of an update in place the part that it replaces; of a product not its workspace.
+    assert sizes == [4 * 4, 4 * 4 + 4 * 4, 4 * 8, 4 * 16, 4 * 16]
