@@ -57,7 +57,7 @@ class Learned(NamedTuple):
 
     weights: Weights
     scalars: Scalars  # the algorithm's `SCALARS`: means over the minibatches of the last epoch
-    anomalies: Array  # int32[S], for each step of the optimizer; see `anomalies.py`
+    anomalies: Array | None  # int32[S], for each step of the optimizer; None: nothing is searched
 
 
 class Algorithm(Protocol):

@@ -1,11 +1,14 @@
 """Gradient steps on the minibatches of a rollout, for as many epochs as the settings say."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
+from flax import struct
+from jax.flatten_util import ravel_pytree
 
 from hackmatrix.agents.networks.network import Network, sharing_of, unroll
 from hackmatrix.core.devices import mesh
@@ -63,6 +66,22 @@ class EarlyStop(NamedTuple):
 
     part: str
     above: Any  # float32[]
+
+
+class _Stacked(struct.PyTreeNode):
+    """Scalars as one array, float32[..., K]: each array that a loop fills is a kernel."""
+
+    numbers: Array
+    names: tuple[str, ...] = struct.field(pytree_node=False)
+
+    @classmethod
+    def of(cls, scalars: Scalars) -> "_Stacked":
+        """Those of a gradient step."""
+        return cls(jnp.stack([*scalars.values()]), tuple(scalars))
+
+    def means(self) -> Scalars:
+        """The mean over the gradient steps, [M, K], of each."""
+        return dict(zip(self.names, jnp.mean(self.numbers, axis=0), strict=True))
 
 
 Norm = Callable[[PyTree], Array]  # of gradients, float32[]
@@ -137,7 +156,7 @@ def gradient_steps(
     num_envs = batch.samples.action.size // config.num_steps
     shares = Shares.of(config, num_envs, recurrent=network.recurrent)
     first_group = mesh.first_index(shares.num_groups)
-    sharing, norm = sharing_of(network), norm_with_copies(network)
+    sharing, norm = sharing_of(network), norm_with_copies(task)
 
     def objective(params: PyTree, minibatch: _Minibatch) -> tuple[Array, Scalars]:
         return loss(network_params(sharing.whole(params)), minibatch.of(batch))
@@ -146,7 +165,7 @@ def gradient_steps(
         (_, scalars), grads = jax.value_and_grad(objective, has_aux=True)(params, minibatch)
         return grads, scalars
 
-    def step(weights: Weights, minibatches: _Minibatch) -> tuple[Weights, tuple[Scalars, Array]]:
+    def step(weights: Weights, minibatches: _Minibatch) -> tuple[Weights, tuple[_Stacked, Any]]:
         grads, parts = mesh.pmean(_mean_over_minibatches(gradient, weights.params, minibatches))
         grads = jax.tree.map(lambda grad, n: grad / n, grads, sharing.copies(grads))
         scalars = scalars_of(parts) | {"grad_norm": norm(grads)}
@@ -154,13 +173,13 @@ def gradient_steps(
         params = jax.tree.map(
             lambda p, d: (p - rate * d).astype(p.dtype), weights.params, directions
         )
-        found = jnp.int32(anomalies.NONE)
+        found = None
         if task.detect_anomaly:
             tensors = anomalies.tensors_of_step(scalars, grads, params, losses)
             found = anomalies.first_of(tensors)
-        return Weights(params, opt_state), (scalars, found)
+        return Weights(params, opt_state), (_Stacked.of(scalars), found)
 
-    def epoch(weights: Weights, number: Array) -> tuple[Weights, tuple[Scalars, Array]]:
+    def epoch(weights: Weights, number: Array) -> tuple[Weights, tuple[Scalars, Any]]:
         indices = minibatch_indices(keys, number, shares, first_group)
         spread = _spread(batch.samples, indices) if measures_advantages else None
         together = config.gradient_accumulation_steps
@@ -168,7 +187,7 @@ def gradient_steps(
             lambda x: x.reshape(-1, together, *x.shape[1:]), _Minibatch(indices, spread)
         )
         weights, (scalars, found) = jax.lax.scan(step, weights, minibatches)
-        return weights, (jax.tree.map(jnp.mean, scalars), found)
+        return weights, (scalars.means(), found)
 
     weights = _converted(weights, sharing.independent)
     numbers = jnp.arange(config.update_epochs)
@@ -178,7 +197,8 @@ def gradient_steps(
     else:
         weights, scalars, found = _until(stop, epoch, weights, numbers)
     scalars |= {"explained_variance": _explained_variance(batch.samples)}
-    return Learned(_converted(weights, sharing.whole), scalars, found.reshape(-1))
+    found = None if found is None else found.reshape(-1)
+    return Learned(_converted(weights, sharing.whole), scalars, found)
 
 
 def _converted(weights: Weights, convert: Callable[[PyTree], PyTree]) -> Weights:
@@ -195,11 +215,14 @@ def _converted(weights: Weights, convert: Callable[[PyTree], PyTree]) -> Weights
     return Weights(convert(weights.params), opt_state)
 
 
-def norm_with_copies(network: Network) -> Norm:
+def norm_with_copies(task: Task) -> Norm:
     """The norm of the gradients of all weights, from those of the independent ones."""
-    copies = sharing_of(network).copies
+    copies = sharing_of(task.network).copies
 
     def norm(grads: PyTree) -> Array:
+        if task.few_kernels:
+            scaled = jax.tree.map(lambda g, n: n**0.5 * g, grads, copies(grads))
+            return jnp.sqrt(jnp.sum(ravel_pytree(scaled)[0] ** 2))
         squares = jax.tree.map(lambda g, n: n * jnp.sum(g**2), grads, copies(grads))
         return jnp.sqrt(optax.tree.sum(squares))
 
@@ -208,20 +231,22 @@ def norm_with_copies(network: Network) -> Norm:
 
 def _until(
     stop: EarlyStop, epoch: Callable[..., Any], weights: Weights, numbers: Array
-) -> tuple[Weights, Scalars, Array]:
+) -> tuple[Weights, Scalars, Any]:
     """The epochs until `stop`: the weights, the scalars of the last of them, the anomalies."""
     weights, (scalars, first) = epoch(weights, numbers[0])
 
     def go_on(last: tuple[Weights, Scalars], number: Array) -> tuple[tuple[Weights, Scalars], Any]:
-        def one_more() -> tuple[tuple[Weights, Scalars], Array]:
+        def one_more() -> tuple[tuple[Weights, Scalars], Any]:
             weights, (scalars, found) = epoch(last[0], number)
             return (weights, scalars), found
 
         over = last[1][stop.part] > stop.above  # on all devices alike, as the parts are means
-        return jax.lax.cond(over, lambda: (last, jnp.full_like(first, anomalies.NONE)), one_more)
+        nothing = jax.tree.map(lambda x: jnp.full_like(x, anomalies.NONE), first)
+        return jax.lax.cond(over, lambda: (last, nothing), one_more)
 
     (weights, scalars), found = jax.lax.scan(go_on, (weights, scalars), numbers[1:])
-    return weights, scalars, jnp.concatenate([first[None], found])
+    found = jax.tree.map(lambda one, more: jnp.concatenate([one[None], more]), first, found)
+    return weights, scalars, found
 
 
 def _mean_over_minibatches(
@@ -280,13 +305,16 @@ class _Minibatch(NamedTuple):
 
     def of(self, batch: Batch) -> Batch:
         """Its samples."""
-        at = self.indices
         if batch.samples.starts is None:
-            samples, carry = jax.tree.map(lambda x: x[at], batch.samples), batch.carry
+            samples, carry = jax.tree.map(self._rows, batch.samples), batch.carry
         else:
-            samples = jax.tree.map(lambda x: x[:, at], batch.samples)
-            carry = jax.tree.map(lambda x: x[at], batch.carry)
+            samples = jax.tree.map(partial(self._rows, axis=1), batch.samples)
+            carry = jax.tree.map(self._rows, batch.carry)
         return Batch(samples, carry, self.advantages)
+
+    def _rows(self, array: Array, axis: int = 0) -> Array:
+        """Its part of an array; indices that need no check are no kernel of their own."""
+        return jnp.take(array, self.indices, axis, mode="clip")
 
 
 def _spread(samples: Samples, indices: Array) -> Spread:

@@ -121,5 +121,5 @@ def learn(
             ent_coef=hyper.entropy_coef(keys.update),
         ),
         losses=LOSSES,
-        optimizer=optimizer(hyper.max_grad_norm, norm_with_copies(task.network)),
+        optimizer=optimizer(hyper.max_grad_norm, norm_with_copies(task)),
     )

@@ -130,7 +130,7 @@ def learn(
         network_params,
         loss=partial(loss, network=task.network),
         losses=LOSSES,
-        optimizer=optimizer(hyper.max_grad_norm, norm_with_copies(task.network)),
+        optimizer=optimizer(hyper.max_grad_norm, norm_with_copies(task)),
     )
     epsilon = {"epsilon": hyper.epsilon(keys.update)}
     return learned._replace(scalars=learned.scalars | epsilon)

@@ -114,12 +114,13 @@ class Trainer:
         check_network(env, network)
         self.agents = agents
         self.network = network
-        self.task = Task(env, network, config, detect_anomaly)
+        platform = self.mesh.devices.flat[0].platform
+        self.task = Task(env, network, config, detect_anomaly, few_kernels=platform != "cpu")
         _check_task(self.task)
         self.metrics = measures.metrics_of(env, self.task.algorithm)
         self._members = optional_members(env)
         self._share = config.num_envs // self.mesh.size  # games of one device
-        self._over_agents = over_agents or seeds.fastest(self.mesh.devices.flat[0].platform)
+        self._over_agents = over_agents or seeds.fastest(platform)
         specs = _specs(len(agents))
         self._shardings = mesh.shardings(self.mesh, specs)
         self._init = mesh.on_devices(self._new_states, self.mesh, mesh.REPLICATED, specs)
@@ -395,7 +396,7 @@ class Trainer:
         return scale.updated(sums, squares, scale.counted(self._steps(rollout)))
 
     def _searched(self, state: TrainState, rollout: Rollout, learned: Learned) -> Array:
-        if not self.task.detect_anomaly:
+        if learned.anomalies is None:
             return state.anomaly
         tensors = anomalies.tensors_before_learning(state.params, rollout)
         before = anomalies.first_of(tensors)

@@ -71,6 +71,23 @@ def test_gradients_are_finite_and_none_reaches_invalid_actions() -> None:
     assert np.abs(gradient[mask]).max() > 0
 
 
+def test_the_gradient_that_is_written_out_is_the_derived_one() -> None:
+    logits = 3 * jax.random.normal(jax.random.key(0), (5, 7))
+    mask = jax.random.bernoulli(jax.random.key(1), 0.5, (5, 7)).at[:, 2].set(True)
+    mask = mask.at[4].set(jnp.arange(7) == 2)  # no choice
+    action = jnp.full(5, 2, jnp.uint8)
+
+    def derived(logits: jax.Array) -> tuple[jax.Array, jax.Array]:
+        log_probs = distribution.log_probabilities(logits, mask)
+        return distribution.log_probability(log_probs, action), distribution.entropy(log_probs)
+
+    changes = jnp.arange(5.0), jnp.arange(5.0) - 3
+    expected, pull = jax.vjp(derived, logits)
+    found, pull_found = jax.vjp(lambda x: distribution.evaluated(x, mask, action), logits)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(pull_found(changes)[0], pull(changes)[0], rtol=1e-5, atol=1e-6)
+
+
 @given(st.integers(0, 2**ACTIONS - 1))
 def test_masks_survive_packing(bits: int) -> None:
     mask = np.array([bits >> i & 1 for i in range(ACTIONS)], bool)

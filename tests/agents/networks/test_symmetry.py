@@ -18,7 +18,9 @@ from hackmatrix.agents.networks.network import encoded, make_network, sharing_of
 from hackmatrix.agents.networks.policy import load_policy
 from hackmatrix.core.errors import UserError
 from hackmatrix.environments.interface.environment import Reflections
+from hackmatrix.learning.ppo.config import PPOConfig
 from hackmatrix.learning.ppo.epochs import norm_with_copies
+from hackmatrix.learning.ppo.setup import Task
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.train_options import TrainOptions
 
@@ -104,10 +106,13 @@ def test_answers_and_shared_gradients_are_those_of_any_mlp(shape: dict[str, Any]
     jax.tree.map(close, (got, got_gradient), (expected, gradient))
 
 
-def test_a_gradient_of_independent_weights_has_the_norm_of_all() -> None:
-    network = make_network(Turned(), NetworkConfig(symmetric=True, hidden_dim=8))
+@pytest.mark.parametrize("few_kernels", [False, True])
+def test_a_gradient_of_independent_weights_has_the_norm_of_all(few_kernels: bool) -> None:
+    env = Turned()
+    network = make_network(env, NetworkConfig(symmetric=True, hidden_dim=8))
     params = randomised(network, network.init(jax.random.key(0)))
-    norm = norm_with_copies(network)(sharing_of(network).independent(params))
+    task = Task(env, network, PPOConfig(), few_kernels=few_kernels)
+    norm = norm_with_copies(task)(sharing_of(network).independent(params))
     np.testing.assert_allclose(norm, optax.tree.norm(params), rtol=1e-6)
 
 

@@ -19,11 +19,14 @@ from hackmatrix.learning.reporting.metrics import summarise
 CONFIG = PPOConfig(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=4, lr=1e-2)
 
 
-def trained(devices: int = 1, updates: int = 3, **settings: Any) -> tuple[Any, dict[str, Any]]:
+def trained(
+    devices: int = 1, updates: int = 3, *, few_kernels: bool = False, **settings: Any
+) -> tuple[Any, dict[str, Any]]:
     """Params and metrics after some updates."""
     config = dataclasses.replace(CONFIG, **settings)
     network = NetworkConfig(hidden_dim=8, num_layers=1)
     trainer = Trainer(probes.Pairing(), config, network, jax.devices()[:devices])
+    trainer.task = trainer.task._replace(few_kernels=few_kernels)  # as on accelerators
     state, sums = trainer.take_sums(trainer.run(trainer.init(0), updates))
     return jax.device_get(state.params), summarise(sums, trainer.metrics)
 
@@ -50,11 +53,20 @@ def test_the_metrics_are_those_of_the_last_epoch_made() -> None:
     assert four["train/approx_kl"] > 2 * measured["train/approx_kl"]
 
 
+@pytest.mark.parametrize("settings", [{}, {"clip_value_loss": 0.2}])
+def test_an_update_in_few_kernels_is_the_same(settings: dict[str, Any]) -> None:
+    params, measured = trained(updates=1, **settings)
+    few, same = trained(updates=1, few_kernels=True, **settings)
+    assert_equal(few, params)
+    assert same == pytest.approx(measured, rel=1e-4, abs=1e-6, nan_ok=True)
+
+
 def test_the_larger_of_two_value_losses_counts() -> None:
     value, old, returns = jnp.array([3.0, 3.0, 1.1]), jnp.ones(3), jnp.array([0.0, 4.0, 2.0])
     near = old + jnp.clip(value - old, -0.5, 0.5)  # 1.5, 1.5, 1.1
-    squares = [3.0**2, 2.5**2, 0.9**2]  # the value's own, the clipped one's, the same
-    assert ppo.clipped_value_loss(value, near, returns) == pytest.approx(0.5 * np.mean(squares))
+    squares = np.array([3.0**2, 2.5**2, 0.9**2])  # the value's own, the clipped one's, the same
+    factor, terms = ppo.clipped_value_terms(value, near, returns)
+    assert factor * np.asarray(terms) == pytest.approx(0.5 * squares)
 
 
 def test_clipping_far_away_changes_nothing_and_near_it_does() -> None:
