@@ -52,7 +52,7 @@ def evaluated(logits: Array, mask: Array, action: Array) -> tuple[Array, Array]:
     """Log-probabilities of valid actions [...], and entropies, of logits float32[..., A].
 
     The same numbers as of the functions above, with a gradient that is written out. It reads the
-    log-probabilities alone, so that an accelerator finds it in one pass over them.
+    log-probabilities alone, so that a GPU finds it in one pass over them.
     """
     log_probs = log_probabilities(logits, mask)
     return log_probability(log_probs, action), entropy(log_probs)

@@ -17,7 +17,7 @@ class Task(NamedTuple):
     network: Network
     config: PPOConfig
     detect_anomaly: bool = False  # whether to search for numbers that are not finite
-    few_kernels: bool = False  # whether starting a kernel costs more than its work: not on CPU
+    few_kernels: bool = False  # whether starting a kernel costs more than its work: on GPUs
 
     @property
     def algorithm(self) -> Algorithm:

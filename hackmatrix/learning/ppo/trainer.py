@@ -115,7 +115,7 @@ class Trainer:
         self.agents = agents
         self.network = network
         platform = self.mesh.devices.flat[0].platform
-        self.task = Task(env, network, config, detect_anomaly, few_kernels=platform != "cpu")
+        self.task = Task(env, network, config, detect_anomaly, few_kernels=platform == "gpu")
         _check_task(self.task)
         self.metrics = measures.metrics_of(env, self.task.algorithm)
         self._members = optional_members(env)

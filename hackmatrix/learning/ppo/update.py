@@ -76,7 +76,8 @@ def loss(
     It is the loss of this device's share of the minibatch: means are taken over that share, but
     advantages are normalised over the shares of all devices.
 
-    With `few_kernels` it is the same but for the order of sums; on CPU that would change runs.
+    With `few_kernels` it is the same but for the order of sums: on CPU that would change runs, and
+    TPUs take more kernels for it.
 
     The KL divergence from the policy that acted is estimated by (r - 1) - log r with the
     probability ratio r: unbiased, of low variance and never negative

@@ -26,7 +26,7 @@ def trained(
     config = dataclasses.replace(CONFIG, **settings)
     network = NetworkConfig(hidden_dim=8, num_layers=1)
     trainer = Trainer(probes.Pairing(), config, network, jax.devices()[:devices])
-    trainer.task = trainer.task._replace(few_kernels=few_kernels)  # as on accelerators
+    trainer.task = trainer.task._replace(few_kernels=few_kernels)  # as on GPUs
     state, sums = trainer.take_sums(trainer.run(trainer.init(0), updates))
     return jax.device_get(state.params), summarise(sums, trainer.metrics)
 
