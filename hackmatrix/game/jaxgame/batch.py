@@ -110,11 +110,11 @@ def step(
         state = _save(state, taken.enemies_move)
     over, stage, score, owned = state.over, state.stage, state.player.score, state.owned
     ended = over != Ending.RUNNING if stops is None else (over != Ending.RUNNING) | stops
-    due = _Due(outcome.begins_stage, ended & restarts)
+    due = Due(outcome.begins_stage, ended & restarts)
     with jax.named_scope("new stages"):  # and all observations
         state, observation, final_observation = _begin_due(state, due)
     return state, Step(
-        parts=outcome.parts,
+        parts=outcome.parts.T,
         stage_completed=outcome.stage_completed,
         over=over,
         stage=stage,
@@ -333,7 +333,7 @@ def _of_word(word: jax.Array, dtype: Any) -> jax.Array:
     return lax.bitcast_convert_type(word, dtype) if is_float else word.astype(dtype)
 
 
-class _Due(NamedTuple):
+class Due(NamedTuple):
     """The work that remains for each game at the end of a step."""
 
     begins: jax.Array  # bool[n], the next stage has to be laid out
@@ -344,13 +344,13 @@ class _Progress(NamedTuple):
     """The loop state of `_begin_due`."""
 
     state: State  # without rows
-    due: _Due
+    due: Due
     observation: jax.Array  # uint8[n, RECORD_SIZE]
     final: jax.Array  # uint8[n, RECORD_SIZE], the last one before a restart
     is_first: jax.Array  # bool, the first round only observes
 
 
-def _begin_due(state: State, due: _Due) -> tuple[State, jax.Array, jax.Array]:
+def _begin_due(state: State, due: Due) -> tuple[State, jax.Array, jax.Array]:
     """Begins the stages and games that are due, and observes all games.
 
     Returns:
@@ -375,7 +375,7 @@ def _begin_due(state: State, due: _Due) -> tuple[State, jax.Array, jax.Array]:
     return undo.with_rows(end.state, rows), end.observation, final
 
 
-def _begin_next(state: State, due: _Due, skip: jax.Array) -> tuple[State, _Due]:
+def _begin_next(state: State, due: Due, skip: jax.Array) -> tuple[State, Due]:
     """Begins the next stage, or else the next game, of all games where one is due.
 
     A few at a time, until none is left; not at all if `skip` (bool) is set.
@@ -386,7 +386,7 @@ def _begin_next(state: State, due: _Due, skip: jax.Array) -> tuple[State, _Due]:
         return _begin_stages(select(~begins, undo.without_rows(new), part))
 
     state = for_few((due.begins | due.restarts) & ~skip, begin, state, due.begins)
-    return state, _Due(due.begins & skip, due.restarts & (due.begins | skip))
+    return state, Due(due.begins & skip, due.restarts & (due.begins | skip))
 
 
 def for_few(due: jax.Array, rule: Callable[..., Any], games: Any, *others: Any) -> Any:

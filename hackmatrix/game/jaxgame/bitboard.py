@@ -302,10 +302,9 @@ def of_cell(cell: jax.Array) -> CellSet:
 
 def of_mask(mask: jax.Array) -> CellSet:
     """The set of the cells where a bool[36, ...] is true."""
-    places = np.arange(CELLS, dtype=np.uint32).reshape(CELLS, *[1] * (mask.ndim - 1)) % HALF
-    words = mask.astype(jnp.uint32) << places
-    low, high = (jnp.sum(half, axis=0, dtype=jnp.uint32) for half in (words[:HALF], words[HALF:]))
-    return CellSet(low, high)
+    places = lax.broadcasted_iota(jnp.uint32, (HALF, *mask.shape[1:]), 0)
+    halves = (mask[:HALF].astype(jnp.uint32), mask[HALF:].astype(jnp.uint32))
+    return CellSet(*(jnp.sum(half << places, axis=0, dtype=jnp.uint32) for half in halves))
 
 
 def row_cells(number: jax.Array) -> CellSet:

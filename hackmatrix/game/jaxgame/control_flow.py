@@ -7,7 +7,7 @@ without a select over everything it carries. Both are also barriers: XLA does no
 across them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -38,6 +38,14 @@ def _full(value: Any, shape: tuple[int, ...], dtype: Any) -> jax.Array:
 def select(condition: jax.Array, yes: _Tree, no: _Tree) -> _Tree:
     """Selects one of two trees for each game."""
     return jax.tree.map(lambda a, b: where(condition, a, b), yes, no)
+
+
+def looked_up(table: Sequence[int], index: jax.Array) -> jax.Array:
+    """int32: the entry of a short table, as choices: kernels of TPUs have no gather."""
+    entry = lax.full(index.shape, int(table[0]), np.int32)
+    for number, value in enumerate(table[1:], start=1):
+        entry = where(index == number, int(value), entry)
+    return entry
 
 
 def any_game(flag: jax.Array) -> jax.Array:

@@ -16,7 +16,7 @@ from hackmatrix.game.jaxgame import undo
 from hackmatrix.game.jaxgame.actions import go, valid_actions
 from hackmatrix.game.jaxgame.bitboard import NOBODY, NOWHERE, TransmissionSet
 from hackmatrix.game.jaxgame.combat import attack
-from hackmatrix.game.jaxgame.control_flow import compute_once, for_all, select, where
+from hackmatrix.game.jaxgame.control_flow import compute_once, for_all, looked_up, select, where
 from hackmatrix.game.jaxgame.dice import Dice
 from hackmatrix.game.jaxgame.enemy_turn import Movement, begin_turn, finish_turn
 from hackmatrix.game.jaxgame.programs import run
@@ -67,16 +67,19 @@ class Outcome(NamedTuple):
 def new_game(stream: jax.Array, episode: jax.Array) -> State:
     """The game of this stream and episode (uint32 scalars), before its first stage is generated."""
     dice = Dice(stream, episode, jnp.zeros_like(stream))
-    corner = jnp.asarray(CORNERS)[dice.choose(Site.START_CORNER, len(CORNERS))]
-    bonus = jnp.asarray(START_BONUSES)[dice.choose(Site.START_BONUS, len(START_BONUSES))]
+    corner = looked_up(CORNERS, dice.choose(Site.START_CORNER, len(CORNERS)))
+    bonus = dice.choose(Site.START_BONUS, len(START_BONUSES))
+    credits, energy, siphons = (
+        looked_up(amounts, bonus) for amounts in zip(*START_BONUSES, strict=True)
+    )
     zero, no = jnp.int32(0), jnp.bool(False)
     position = Position(
         player=Player(
             cell=corner,
             hp=jnp.int32(MAX_HP),
-            credits=bonus[..., 0],
-            energy=bonus[..., 1],
-            siphons=bonus[..., 2],
+            credits=credits,
+            energy=energy,
+            siphons=siphons,
             attack=jnp.int32(1),
             score=zero,
         ),
@@ -189,7 +192,7 @@ def finish_step(state: State, taken: ActionTaken, movement: Movement) -> tuple[S
         taken.before, state, taken.number, taken.kills, taken.picked_up, taken.completed
     )
     return state, Outcome(
-        parts=jnp.where(valid[..., None], parts, 0),
+        parts=jnp.where(valid, parts, 0),
         stage_completed=taken.completed,
         begins_stage=taken.completed & (over == Ending.RUNNING),
     )

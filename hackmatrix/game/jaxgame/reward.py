@@ -85,7 +85,7 @@ def reward_parts(
         rewards.PROGRAM_WASTE * wasted,
         rewards.SIPHON_DEATH * siphon_killed,
     ]
-    return jnp.stack(for_all(parts, like=kills), axis=-1).astype(jnp.int32)
+    return jnp.stack(for_all(parts, like=kills)).astype(jnp.int32)
 
 
 def _next_to_player(state: State) -> EnemySet:

@@ -9,7 +9,14 @@ import numpy as np
 
 from hackmatrix.game.jaxgame import bitboard, planes
 from hackmatrix.game.jaxgame.bitboard import NOWHERE, CellSet, neighbours, of_cell
-from hackmatrix.game.jaxgame.control_flow import compute_once, for_all, repeat, repeat_while, where
+from hackmatrix.game.jaxgame.control_flow import (
+    compute_once,
+    for_all,
+    looked_up,
+    repeat,
+    repeat_while,
+    where,
+)
 from hackmatrix.game.jaxgame.dice import Dice
 from hackmatrix.game.jaxgame.planes import Numbers
 from hackmatrix.game.jaxgame.spawning import spawn
@@ -27,8 +34,7 @@ from hackmatrix.game.rules.stages import (
 )
 
 _CORNERS = bitboard.constant(CORNERS)
-_SPAWN = np.array([program.spawn for program in PROGRAMS], np.int32)
-_AMOUNT = np.array(AMOUNT_CHANCES, np.int32)
+_SPAWN = [program.spawn for program in PROGRAMS]
 _EVERY_PROGRAM = np.uint32((1 << len(PROGRAMS)) - 1)
 
 
@@ -191,7 +197,7 @@ def _draw_block(
         is_data,
         is_question,
         value,
-        where(is_data, points, jnp.asarray(_SPAWN)[program]),
+        where(is_data, points, looked_up(_SPAWN, program)),
     )
 
 
@@ -200,10 +206,10 @@ def place_resources(plan: BoardPlan, cells: Cells) -> Cells:
     takes = ~cells.blocks & ~of_cell(plan.exit)
 
     def draw() -> tuple[jax.Array, jax.Array]:
-        everywhere = jnp.arange(CELLS).reshape(CELLS, *[1] * takes.low.ndim)
+        everywhere = jax.lax.broadcasted_iota(jnp.int32, (CELLS, *takes.low.shape), 0)
         is_credits = plan.dice.choose(Site.RESOURCE_IS_CREDITS, 2, everywhere) == 0
-        drawn = plan.dice.choose(Site.RESOURCE_AMOUNT, len(_AMOUNT), everywhere)
-        return is_credits, jnp.asarray(_AMOUNT)[drawn]
+        drawn = plan.dice.choose(Site.RESOURCE_AMOUNT, len(AMOUNT_CHANCES), everywhere)
+        return is_credits, looked_up(AMOUNT_CHANCES, drawn)
 
     is_credits, amount = compute_once(takes.any(), draw)
 

@@ -1,0 +1,190 @@
+"""A whole step of n games as one kernel of a TPU: the rules of `batch.step`, in another order.
+
+There a step is thousands of kernels, of which each takes longer to start than to run. In here all
+games of a block take part in all that any of them needs; nothing moves by index. The saved
+positions alone stay outside: a game reads one of its four rows and writes one.
+
+Nobody has run it on a TPU: interpreted, it does what `batch.step` does, and it compiles for them.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from hackmatrix.game.jaxgame import batch, enemy_turn, game, mosaic, undo
+from hackmatrix.game.jaxgame.batch import Step
+from hackmatrix.game.jaxgame.control_flow import compute_once, repeat_while, select, where
+from hackmatrix.game.jaxgame.observation import record_words
+from hackmatrix.game.jaxgame.stage import (
+    BoardPlan,
+    begin_stage,
+    draw_layout,
+    is_valid_layout,
+    plan_stage,
+)
+from hackmatrix.game.jaxgame.state import Ending, State
+from hackmatrix.game.rules.observation import RECORD_SIZE
+from hackmatrix.game.rules.programs import MAX_SAVED_STATES
+from hackmatrix.game.rules.stages import LAYOUT_TRIES
+
+
+class _Played(NamedTuple):
+    """What the kernel makes besides the state."""
+
+    saves: jax.Array  # bool, whether the position is saved for UNDO
+    newest: jax.Array  # int32, 0..3, in which row
+    position: jax.Array  # uint32[w, ...], its words
+    parts: jax.Array  # int32[15, ...]
+    stage_completed: jax.Array  # bool
+    over: jax.Array  # int32
+    stage: jax.Array  # int32
+    score: jax.Array  # int32
+    programs_owned: jax.Array  # int32
+    observation: jax.Array  # uint32[RECORD_SIZE / 4, ...], the words of the record
+    final_observation: jax.Array  # uint32[RECORD_SIZE / 4, ...]
+
+
+def step(
+    state: State,
+    action: jax.Array,
+    stops: jax.Array | None,
+    restarts: bool,
+    *,
+    interpret: bool = False,
+) -> tuple[State, Step]:
+    """`batch.step`, for a multiple of 1,024 games."""
+    rows = state.saved.rows
+    with jax.named_scope("kernel"):
+        new, done = mosaic.in_blocks(
+            partial(_play, restarts=restarts),
+            undo.without_rows(state),
+            action,
+            _newest(rows, state.saved.newest),
+            jnp.zeros_like(action) if stops is None else stops.astype(jnp.int32),
+            interpret=interpret,
+        )
+    with jax.named_scope("undo"):
+        rows = _with_row(rows, done)
+    return undo.with_rows(new, rows), Step(
+        parts=done.parts.T,
+        stage_completed=done.stage_completed,
+        over=done.over,
+        stage=done.stage,
+        score=done.score,
+        programs_owned=done.programs_owned,
+        observation=_records(done.observation),
+        final_observation=_records(done.final_observation),
+    )
+
+
+def _newest(rows: jax.Array, newest: jax.Array) -> jax.Array:
+    """uint32[w, n]: the newest saved position of each game, as chosen among its four rows."""
+    chosen = rows[:, 0]
+    for row in range(1, MAX_SAVED_STATES):
+        chosen = jnp.where((newest == row)[:, None], rows[:, row], chosen)
+    return chosen.T
+
+
+def _with_row(rows: jax.Array, done: _Played) -> jax.Array:
+    """uint32[n, 4, w]: the saved positions with the new ones."""
+    row = where(done.saves, done.newest, MAX_SAVED_STATES)
+    is_new = row[:, None] == np.arange(MAX_SAVED_STATES)
+    return jnp.where(is_new[:, :, None], done.position.T[:, None], rows)
+
+
+def _records(words: jax.Array) -> jax.Array:
+    """uint8[n, RECORD_SIZE], from the words of the records."""
+    shifts = np.arange(0, 32, 8, dtype=np.uint32)[None, :, None]
+    return (words[:, None] >> shifts & 0xFF).astype(jnp.uint8).reshape(RECORD_SIZE, -1).T
+
+
+# --- in the kernel: arrays [..., 8, 128] -------------------------------------------------------
+
+
+def _play(
+    state: State, action: jax.Array, newest_saved: jax.Array, stops: jax.Array, *, restarts: bool
+) -> tuple[State, _Played]:
+    state, taken = game.begin_step(state, action, newest_saved)
+    state, movement, ground = enemy_turn.begin_movement(state, taken.enemies_move)
+    movement = repeat_while(
+        lambda movement: movement.to_act.any(),
+        lambda movement: enemy_turn.act(movement, ground),
+        movement,
+    )
+    state, outcome = game.finish_step(state, taken, movement)
+    state = undo.save(state, taken.enemies_move)
+    ended = (state.over != Ending.RUNNING) | (stops != 0)
+    due = batch.Due(outcome.begins_stage, ended & restarts)
+    new, observation, final_observation = _begin_due(state, due)
+    return new, _Played(
+        saves=taken.enemies_move,
+        newest=state.saved.newest,
+        position=jnp.stack(undo.snapshot(state)),
+        parts=outcome.parts,
+        stage_completed=outcome.stage_completed,
+        over=state.over,
+        stage=state.stage,
+        score=state.player.score,
+        programs_owned=lax.population_count(state.owned).astype(jnp.int32),
+        observation=observation,
+        final_observation=final_observation,
+    )
+
+
+class _Progress(NamedTuple):
+    """The loop state of `_begin_due`."""
+
+    state: State
+    due: batch.Due
+    observation: jax.Array  # uint32[RECORD_SIZE / 4, ...]
+    final: jax.Array  # uint32[RECORD_SIZE / 4, ...], the last one before a restart
+    is_first: jax.Array  # bool[...], the first round only observes
+
+
+def _begin_due(state: State, due: batch.Due) -> tuple[State, jax.Array, jax.Array]:
+    """`batch._begin_due`: begins the stages and games that are due, and observes all games."""
+
+    def begin_and_observe(now: _Progress) -> _Progress:
+        due, waits = now.due, now.is_first
+        begins = (due.begins | due.restarts) & ~waits
+        state = compute_once(
+            begins, lambda: select(begins, _begun(now.state, due.begins, begins), now.state), now.state
+        )
+        due = batch.Due(due.begins & waits, due.restarts & (due.begins | waits))
+        observation = jnp.concatenate(record_words(state))
+        final = jnp.where(due.restarts, observation, now.final)
+        return _Progress(state, due, observation, final, waits & ~waits)
+
+    nothing = jnp.zeros((RECORD_SIZE // 4, *due.begins.shape), jnp.uint32)
+    is_first = state.stage > 0
+    end = repeat_while(
+        lambda now: now.is_first | now.due.begins | now.due.restarts,
+        begin_and_observe,
+        _Progress(state, due, nothing, nothing, is_first),
+    )
+    return end.state, end.observation, jnp.where(due.restarts, end.final, end.observation)
+
+
+def _begun(state: State, same_game: jax.Array, wanted: jax.Array) -> State:
+    """The next stage, or else the first of the next game; right only where it is wanted."""
+    new = game.new_game(state.dice.stream, state.dice.episode + 1)
+    state = select(same_game, state, undo.without_rows(new))
+    plan = plan_stage(state)
+    return begin_stage(state, plan, _first_valid_layout(plan, wanted))
+
+
+def _first_valid_layout(plan: BoardPlan, wanted: jax.Array) -> jax.Array:
+    """int32: the first attempt that gives a valid layout, `LAYOUT_TRIES` if there is none."""
+
+    def try_next(tries: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        attempt, searches = tries
+        searches &= ~is_valid_layout(draw_layout(plan, attempt), plan.exit)
+        attempt = attempt + searches
+        return attempt, searches & (attempt < LAYOUT_TRIES)
+
+    start = jnp.zeros_like(plan.exit), wanted
+    return repeat_while(lambda tries: tries[1], try_next, start)[0]
