@@ -172,6 +172,12 @@ def _any(eqn: JaxprEqn, flags: Any) -> list[Any]:
     return [jnp.max(_as_word(flags), axis=eqn.params["axes"]) > 0]
 
 
+def _sum(eqn: JaxprEqn, words: Any) -> list[Any]:
+    """Mosaic sums no unsigned words; as signed ones they come out the same."""
+    total = jnp.sum(words.astype(np.int32), axis=eqn.params["axes"])
+    return [total.astype(words.dtype)]
+
+
 def _shift(eqn: JaxprEqn, word: Any, places: Any) -> list[Any]:
     (shifted,) = _as_it_is(eqn, word, places)
     if isinstance(places, np.generic):
@@ -190,6 +196,7 @@ _RULES: dict[str, Callable[..., list[Any]]] = {
     "platform_index": _platform,
     "select_n": _select,
     "reduce_or": _any,
+    "reduce_sum": _sum,
     "shift_left": _shift,
     "shift_right_logical": _shift,
 }
