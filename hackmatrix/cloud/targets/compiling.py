@@ -55,6 +55,7 @@ def compiled(
     devices: Sequence[jax.Device],
     config: TrainConfig,
     programs: Sequence[str],
+    engine: str,
 ) -> dict[str, CompiledProgram]:
     """Some of the `PROGRAMS` of this training.
 
@@ -63,6 +64,7 @@ def compiled(
         devices: its devices, of `topology.devices_of`.
         config: settings of the training.
         programs: which, the keys of the result.
+        engine: what plays the games, "pallas" or "jax".
 
     Raises:
         UserError: the chips can't share the games, or what is compiled does not fit into their
@@ -76,7 +78,7 @@ def compiled(
             f"{len(devices)} chips of {target.name} cannot share {config.ppo.num_envs:,} games "
             "evenly: give another --num-envs"
         )
-    env = config.environment.trained(config.environment.make(engine="jax"))
+    env = config.environment.trained(config.environment.make(engine))
     trainer = Trainer(env, config.ppo, config.network, devices)
     traced: dict[str, Callable[[], Traced]] = {
         "environment step": lambda: _step(trainer),

@@ -270,7 +270,8 @@ def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS
     devices = devices_of(target)
     flags = {} if options.num_envs is None else {"num_envs": options.num_envs}
     config, _ = resolve(flags, read_config(options.config))
-    made = compiling.compiled(target, devices, config, programs)
+    engine = "pallas" if target.is_tpu and options.kernels == "auto" else "jax"
+    made = compiling.compiled(target, devices, config, programs, engine)
     versions = machine.versions("libtpu" if target.is_tpu else "jax-cuda12-pjrt")
     return TargetReport(target, config, str(options.config), made, versions)
 

@@ -3,6 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from hackmatrix.core.options import option
 from hackmatrix.research.bench.options import Options
@@ -16,6 +17,9 @@ class TargetOptions(Options):
         dataclasses.MISSING, "what to compile for: v4-8, v5e-8, v5p-8, v6e-8, h100 or h200"
     )
     config: Path = option(Path("tpu_v4_8"), "settings: a YAML file or a name of `train`")
+    kernels: Literal["auto", "xla"] = option(
+        "auto", "what compiles the games, as in training: on TPUs a kernel of Pallas, or XLA"
+    )
     num_envs: int | None = option(
         None, "games of all chips; by default those of --config", at_least=1, at_most=2**24
     )

@@ -15,7 +15,7 @@ from hackmatrix.game.jaxgame.state import State
 
 Array = jax.Array
 
-ENGINES = ("auto", "native", "jax", "python")
+ENGINES = ("auto", "native", "jax", "pallas", "python")
 LEFT_OUT = "was left out at the installation"
 ANOTHER_JAX = f"was built for a later JAX than {jax.__version__}"
 
@@ -82,41 +82,31 @@ class Engine(Protocol):
 
 @cache
 def engine_of(name: str) -> Engine:
-    """The engine of this name; "auto" is the native one where it plays, else JAX's.
+    """The engine of this name.
+
+    "auto" is the native one on CPUs and NVIDIA's GPUs, if it is there; on TPUs the JAX engine as a
+    kernel of Pallas, if that compiles; and else the JAX engine.
 
     Raises:
         UserError: the native engine was left out at the installation, was built for another JAX,
             does not play on this GPU, or JAX is on another accelerator.
     """
     backend = jax.default_backend()
-    missing = _native_is_missing() if backend in ("cpu", "gpu") else None
-    if backend == "gpu" and not missing:
-        missing = _why_not_on_gpus()
-    if name == "auto":
-        name = "native" if backend in ("cpu", "gpu") and not missing else "jax"
-        if missing and missing != LEFT_OUT:
-            warnings.warn(f"the native engine {missing}; JAX's plays, more slowly", stacklevel=2)
+    missing = _why_not_native(backend) if name in ("auto", "native") else None
     if name == "native" and missing:
         raise UserError(f"engine=native: it {missing}; see docs/native-engine.md")
-    if name == "native" and backend not in ("cpu", "gpu"):
-        raise UserError(f"engine=native plays on CPUs and NVIDIA's GPUs, and JAX is on {backend}")
+    if name == "auto":
+        name = "native" if not missing else _on_a_tpu() if backend == "tpu" else "jax"
+        if missing and missing != LEFT_OUT and backend != "tpu":
+            warnings.warn(f"the native engine {missing}; JAX's plays, more slowly", stacklevel=2)
     module: Any = importlib.import_module(f"hackmatrix.environments.hackmatrix.{name}_games")
     return module
 
 
-def _why_not_on_gpus() -> str | None:
-    """Why the native engine can't play on JAX's GPUs, where it can't."""
-    from hackmatrix.game.native import cuda
-
-    try:
-        cuda.register()
-    except cuda.CudaError as error:
-        return f"does not play on this GPU: {error}"
-    return None
-
-
-def _native_is_missing() -> str | None:
-    """Why the native engine can't play, where it can't."""
+def _why_not_native(backend: str) -> str | None:
+    """Why the native engine can't play on a backend of JAX, where it can't."""
+    if backend not in ("cpu", "gpu"):
+        return f"plays on CPUs and NVIDIA's GPUs, and JAX is on {backend}"
     if not native.available:
         return LEFT_OUT
     from hackmatrix.game.native import _native
@@ -127,4 +117,21 @@ def _native_is_missing() -> str | None:
         importlib.import_module("hackmatrix.game.native.xla")
     except jax.errors.JaxRuntimeError:
         return ANOTHER_JAX
+    if backend == "gpu":
+        from hackmatrix.game.native import cuda
+
+        try:
+            cuda.register()
+        except cuda.CudaError as error:
+            return f"does not play on this GPU: {error}"
     return None
+
+
+def _on_a_tpu() -> str:
+    from hackmatrix.environments.hackmatrix import pallas_games
+
+    if (reason := pallas_games.why_not()) is None:
+        return pallas_games.NAME
+    line = f"no kernel for this TPU ({reason:.200}); XLA compiles the games, which play more slowly"
+    warnings.warn(line, stacklevel=3)
+    return "jax"

@@ -1,5 +1,6 @@
 """The environment's games in the JAX engine; the functions are those of `engines.Engine`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -33,7 +34,13 @@ def new_games(stream: Array, episode: Array) -> tuple[Array, EnvState]:
     return observations, EnvState(game=game, episode_return=zero, episode_length=zero)
 
 
-def step(
+def step(state: EnvState, action: Array, **settings: Any) -> tuple[Any, ...]:
+    """Takes an action in each of N games; returns what `HackMatrixEnv.step` does."""
+    return stepped(batch.step, state, action, **settings)
+
+
+def stepped(
+    play: Callable[..., tuple[State, batch.Step]],
     state: EnvState,
     action: Array,
     *,
@@ -41,12 +48,12 @@ def step(
     auto_reset: bool,
     progress: bool,
 ) -> tuple[Any, ...]:
-    """Takes an action in each of N games; returns what `HackMatrixEnv.step` does."""
+    """`step` by `batch.step`, or by another function that does the same."""
     was_running = state.game.over == Ending.RUNNING
     length = state.episode_length + was_running
     stops = None if max_episode_steps is None else length >= max_episode_steps
     before = state.game.player
-    game, done = batch.step(state.game, action, stops, auto_reset)
+    game, done = play(state.game, action, stops, auto_reset)
     terminated = done.over != Ending.RUNNING
     truncated = jnp.zeros_like(terminated) if stops is None else stops & ~terminated
     ends = terminated | truncated

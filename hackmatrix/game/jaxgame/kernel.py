@@ -44,8 +44,8 @@ class _Played(NamedTuple):
     stage: jax.Array  # int32
     score: jax.Array  # int32
     programs_owned: jax.Array  # int32
-    observation: jax.Array  # uint32[RECORD_SIZE / 4, ...], the words of the record
-    final_observation: jax.Array  # uint32[RECORD_SIZE / 4, ...]
+    observation: Any  # uint8[RECORD_SIZE, n], in the kernel `mosaic.Bytes`
+    final_observation: Any  # likewise
 
 
 def step(
@@ -76,8 +76,8 @@ def step(
         stage=done.stage,
         score=done.score,
         programs_owned=done.programs_owned,
-        observation=_records(done.observation),
-        final_observation=_records(done.final_observation),
+        observation=done.observation.T,
+        final_observation=done.final_observation.T,
     )
 
 
@@ -94,12 +94,6 @@ def _with_row(rows: jax.Array, done: _Played) -> jax.Array:
     row = where(done.saves, done.newest, MAX_SAVED_STATES)
     is_new = row[:, None] == np.arange(MAX_SAVED_STATES)
     return jnp.where(is_new[:, :, None], done.position.T[:, None], rows)
-
-
-def _records(words: jax.Array) -> jax.Array:
-    """uint8[n, RECORD_SIZE], from the words of the records."""
-    shifts = np.arange(0, 32, 8, dtype=np.uint32)[None, :, None]
-    return (words[:, None] >> shifts & 0xFF).astype(jnp.uint8).reshape(RECORD_SIZE, -1).T
 
 
 # --- in the kernel: arrays [..., 8, 128] -------------------------------------------------------
@@ -130,8 +124,8 @@ def _play(
         stage=state.stage,
         score=state.player.score,
         programs_owned=lax.population_count(state.owned).astype(jnp.int32),
-        observation=observation,
-        final_observation=final_observation,
+        observation=mosaic.Bytes(observation, RECORD_SIZE),
+        final_observation=mosaic.Bytes(final_observation, RECORD_SIZE),
     )
 
 

@@ -8,9 +8,10 @@ more places give 0, as they do in XLA. So no rule is written twice.
 A kernel works on blocks of 1,024 games: a number of each is one register of a TPU, 8 x 128 words.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,20 @@ GAMES_OF_A_BLOCK = 8 * 128
 _WIDTH = 32  # bits of a word
 
 
+@partial(jax.tree_util.register_dataclass, data_fields=["words"], meta_fields=["rows", "dtype"])
+@dataclass(frozen=True)
+class Bytes:
+    """Numbers of a byte each, as a rule returns them: they leave the kernel as [rows, n].
+
+    In the memory of a TPU four rows of bytes lie in one of words; so does an array of bytes that a
+    kernel is given come to its rule.
+    """
+
+    words: jax.Array  # uint32[k, ...], each of four rows, the first in the lowest bits
+    rows: int  # at most 4 k
+    dtype: Any = np.uint8
+
+
 def in_blocks(
     rule: Callable[..., Any], state: Any, *others: Any, interpret: bool = False
 ) -> tuple[Any, Any]:
@@ -32,53 +47,107 @@ def in_blocks(
 
     Args:
         rule: takes and returns trees of arrays; in all of them the last axes are those of games.
+            Bytes [r, n] come to it as uint32[r / 4, 8, 128], and it returns them as `Bytes`.
         state: a tree of arrays [..., n], whose memory the new state takes.
         others: trees of such arrays. n is a multiple of 1,024.
         interpret: whether JAX plays the kernel, on a machine without a TPU.
     """
     given, tree = jax.tree.flatten((state, *others))
-    replaced, games = len(jax.tree.leaves(state)), given[0].shape[-1]
-
-    def block_of(x: jax.Array) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct((*x.shape[:-1], *BLOCK), x.dtype)
-
-    blocks = jax.tree.unflatten(tree, list(map(block_of, given)))
-    traced, results = jax.make_jaxpr(rule, return_shape=True)(*blocks)
-    made, made_tree = jax.tree.flatten(results)
+    games = given[0].shape[-1]
+    ins = [_Port(_is_bytes(x.dtype), x.shape[:-1], x.dtype) for x in given]
+    traced, results = jax.make_jaxpr(rule, return_shape=True)(
+        *jax.tree.unflatten(tree, [port.inside for port in ins])
+    )
+    made, made_tree = jax.tree.flatten(results, is_leaf=lambda x: isinstance(x, Bytes))
+    outs = [
+        _Port(True, (x.rows,), x.dtype)
+        if isinstance(x, Bytes)
+        else _Port(False, x.shape[: -len(BLOCK)], x.dtype)
+        for x in made
+    ]
 
     def kernel(*references: Any) -> None:
-        inputs, outputs = references[: len(given)], references[len(given) :]
-        values = [
-            _as(x.dtype, reference[...]) for x, reference in zip(given, inputs, strict=True)
-        ]
-        for reference, value in zip(outputs, evaluated(traced, *values), strict=True):
-            reference[...] = _as_word(value)
+        *ports, scratch = references
+        inputs, outputs = ports[: len(ins)], ports[len(ins) :]
+        values = [port.read(x, scratch) for port, x in zip(ins, inputs, strict=True)]
+        results = evaluated(traced, *values)
+        for port, x, value in zip(outs, outputs, results, strict=True):
+            port.write(x, value, scratch)
 
-    def spec(shape: Sequence[int]) -> Any:
-        before = len(shape) - len(BLOCK)
-        return pl.BlockSpec(tuple(shape), lambda i: (*(0,) * before, i, 0))
-
-    rows = games // BLOCK[1]
     call = pl.pallas_call(
         kernel,
         grid=(games // GAMES_OF_A_BLOCK,),
-        in_specs=[spec((*x.shape[:-1], *BLOCK)) for x in given],
-        out_specs=[spec(x.shape) for x in made],
-        out_shape=[
-            jax.ShapeDtypeStruct((*x.shape[: -len(BLOCK)], rows, BLOCK[1]), _word_of(x.dtype))
-            for x in made
-        ],
-        input_output_aliases={i: i for i in range(replaced)},
+        in_specs=[port.spec for port in ins],
+        out_specs=[port.spec for port in outs],
+        out_shape=[port.outside(games) for port in outs],
+        input_output_aliases={i: i for i in range(len(jax.tree.leaves(state)))},
+        scratch_shapes=[pltpu.VMEM((max(port.words for port in ins + outs), *BLOCK), np.uint32)],
         # Blocks do not depend on each other: those of a v4 or v5p go to both of its cores.
         compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)),
         interpret=interpret,
     )
-    words = [_as_word(x).reshape(*x.shape[:-1], rows, BLOCK[1]) for x in given]
-    out = [
-        _as(x.dtype, word.reshape(*word.shape[:-2], games))
-        for x, word in zip(made, call(*words), strict=True)
-    ]
+    results = call(*(_as_word(x).reshape(p.outside(games).shape) for p, x in zip(ins, given)))
+    out = [_as(p.dtype, x.reshape(*p.before, games)) for p, x in zip(outs, results, strict=True)]
     return jax.tree.unflatten(made_tree, out)
+
+
+class _Port(NamedTuple):
+    """An array [..., n] that a kernel is given or makes, and how it gets in or out."""
+
+    is_bytes: bool
+    before: tuple[int, ...]  # its axes before that of games
+    dtype: Any
+
+    @property
+    def words(self) -> int:
+        """Words of each game that bytes take, in whole registers."""
+        return -(-self.before[0] // 32) * 8 if self.is_bytes else 1
+
+    @property
+    def inside(self) -> jax.ShapeDtypeStruct:
+        """A block of it as the rule gets it."""
+        if self.is_bytes:
+            return jax.ShapeDtypeStruct((-(-self.before[0] // 4), *BLOCK), np.uint32)
+        return jax.ShapeDtypeStruct((*self.before, *BLOCK), self.dtype)
+
+    @property
+    def spec(self) -> Any:
+        """Where a block of it is."""
+        if self.is_bytes:
+            return pl.BlockSpec((4 * self.words, GAMES_OF_A_BLOCK), lambda i: (0, i))
+        axes = (0,) * len(self.before)
+        return pl.BlockSpec((*self.before, *BLOCK), lambda i: (*axes, i, 0))
+
+    def outside(self, games: int) -> jax.ShapeDtypeStruct:
+        """The array as the kernel gets it."""
+        if self.is_bytes:
+            return jax.ShapeDtypeStruct((*self.before, games), self.dtype)
+        dtype = np.int32 if self.dtype == bool else self.dtype
+        return jax.ShapeDtypeStruct((*self.before, games // BLOCK[1], BLOCK[1]), dtype)
+
+    def read(self, reference: Any, scratch: Any) -> Any:
+        """The value of a block."""
+        if not self.is_bytes:
+            return _as(self.dtype, reference[...])
+        for row in range(BLOCK[0]):
+            lanes = slice(row * BLOCK[1], (row + 1) * BLOCK[1])
+            scratch[: self.words, row, :] = pltpu.bitcast(reference[:, lanes], np.uint32)
+        return scratch[: self.inside.shape[0]]
+
+    def write(self, reference: Any, value: Any, scratch: Any) -> None:
+        """Replaces a block."""
+        if not self.is_bytes:
+            reference[...] = _as_word(value)
+            return
+        scratch[: value.shape[0]] = value
+        for row in range(BLOCK[0]):
+            lanes = slice(row * BLOCK[1], (row + 1) * BLOCK[1])
+            words = scratch[: self.words, row, :]
+            reference[:, lanes] = pltpu.bitcast(words, self.dtype)
+
+
+def _is_bytes(dtype: Any) -> bool:
+    return dtype in (np.uint8, np.int8)
 
 
 def evaluated(traced: ClosedJaxpr, *arguments: Any) -> list[Any]:
@@ -209,10 +278,6 @@ def _as_word(x: Any) -> Any:
 
 def _as(dtype: Any, word: Any) -> Any:
     return word != 0 if dtype == bool and word.dtype != bool else word
-
-
-def _word_of(dtype: Any) -> Any:
-    return np.dtype(np.int32) if dtype == bool else dtype
 
 
 def _as_words(values: Sequence[Any]) -> list[Any]:

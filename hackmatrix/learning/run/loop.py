@@ -182,7 +182,7 @@ def training(
     is_ours = environment_id(config.environment.name) == ENVIRONMENT_ID and not (
         env or config.network.is_own
     )
-    env = env or config.environment.make()
+    env = env or config.environment.make(config.run.engine)
     trained = config.environment.trained(env)
     trainer = _trainer(trained, config, devices, course, options, team, is_ours, programs)
     with open_run_folder(config, options, start) as run, stopping as stop:

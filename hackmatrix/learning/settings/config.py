@@ -70,6 +70,11 @@ class RunConfig:
         at_most=4096,
         compiled=False,
     )
+    kernels: Literal["auto", "xla"] = option(
+        "auto",
+        "what compiles the games: auto, what plays fastest on the device; xla, XLA on any device",
+        compiled=False,
+    )
     tpu: bool = option(
         False,
         "expect a TPU; without one, warn and train on another device",
@@ -112,6 +117,11 @@ class RunConfig:
                 f"--seed {self.seed} with --num-seeds {self.num_seeds} goes beyond the largest "
                 f"seed, {MAX_SEED}"
             )
+
+    @property
+    def engine(self) -> str:
+        """The engine that plays the games of training, a name that `hackmatrix.make` takes."""
+        return "jax" if self.kernels == "xla" else "auto"
 
     @property
     def seeds(self) -> range:
