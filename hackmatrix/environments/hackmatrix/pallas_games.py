@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from hackmatrix.environments.hackmatrix import jax_games
 from hackmatrix.environments.hackmatrix.env_state import EnvState
 from hackmatrix.environments.hackmatrix.jax_games import (
     Game,
@@ -22,11 +23,11 @@ from hackmatrix.environments.hackmatrix.jax_games import (
     programs_owned,
     stage,
     stepped,
-    tactical_numbers,
     to_state,
     with_saved,
     without_saved,
 )
+from hackmatrix.game.foresight import kernel as foresight_kernel
 from hackmatrix.game.jaxgame import batch, kernel
 from hackmatrix.game.jaxgame.mosaic import GAMES_OF_A_BLOCK
 
@@ -43,7 +44,6 @@ __all__ = [
     "one_game",
     "programs_owned",
     "stage",
-    "tactical_numbers",
     "to_state",
     "with_saved",
     "without_saved",
@@ -57,6 +57,13 @@ def step(state: EnvState, action: Array, **settings: Any) -> tuple[Any, ...]:
     """Takes an action in each of N games; returns what `HackMatrixEnv.step` does."""
     play = batch.step if action.size % GAMES_OF_A_BLOCK else kernel.step
     return stepped(play, state, action, **settings)
+
+
+def tactical_numbers(records: Array) -> Array:
+    """int8[N, TACTICAL_SIZE]: the integers of the layout `tactical`, of observations."""
+    if records.shape[0] % GAMES_OF_A_BLOCK:
+        return jax_games.tactical_numbers(records)
+    return foresight_kernel.tactical_numbers(records)
 
 
 def why_not() -> str | None:

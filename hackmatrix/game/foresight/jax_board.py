@@ -62,9 +62,8 @@ class Seen(NamedTuple):
         return self.blocks | self.enemies | self.transmissions
 
 
-def look(records: jax.Array) -> Seen:
-    """Reads compact records, uint8[N, RECORD_SIZE]."""
-    seen = Records(records)
+def look(seen: Records) -> Seen:
+    """Reads compact records."""
     number = {name: seen.number(name) for name in (*NUMBER, "show", "calm", "step")}
     cells, kind = ground(seen), seen.planes("enemy_type")
     kinds = tuple(planes.equal(kind, 1 + k) for k in EnemyType)
@@ -153,6 +152,11 @@ def only_if(condition: jax.Array, cells: CellSet) -> CellSet:
     return CellSet(*(jnp.where(condition, word, 0) for word in cells))
 
 
+def column(numbers: Sequence[int], like: jax.Array) -> np.ndarray:
+    """int[K, 1, ...]: numbers, to meet arrays [..., like those of a game]."""
+    return np.array(numbers).reshape(-1, *[1] * like.ndim)
+
+
 def bits(cells: CellSet) -> jax.Array:
     """int16[36, ...]: 1 for the cells of a set."""
     return numbers_of([(1, cells)])
@@ -161,7 +165,7 @@ def bits(cells: CellSet) -> jax.Array:
 def numbers_of(sets: Iterable[tuple[int, CellSet]]) -> jax.Array:
     """int16[36, ...]: for each cell, the sum of the weights of the sets that it is in."""
     weighted = list(sets)
-    places = np.arange(CELLS // 2, dtype=np.uint32).reshape(-1, *[1] * weighted[0][1].low.ndim)
+    places = column(range(CELLS // 2), weighted[0][1].low).astype(np.uint32)
 
     def half(words: Iterable[tuple[int, jax.Array]]) -> jax.Array:
         each = [weight * (word[None] >> places & 1).astype(jnp.int16) for weight, word in words]

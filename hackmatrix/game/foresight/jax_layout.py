@@ -8,17 +8,17 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from hackmatrix.game.foresight.jax_board import Seen, look
+from hackmatrix.game.foresight.jax_board import Seen, column, look
 from hackmatrix.game.foresight.jax_siphoning import of_siphoning
 from hackmatrix.game.foresight.jax_threats import of_actions
 from hackmatrix.game.jaxgame import bitboard
 from hackmatrix.game.jaxgame.bitboard import CellSet
 from hackmatrix.game.jaxgame.control_flow import compute_once
+from hackmatrix.game.jaxgame.records import Records, RecordsInWords
 from hackmatrix.game.rules.board import SIZE
 from hackmatrix.game.rules.stages import LAST_STAGE, MAX_HP
-from hackmatrix.game.rules.tactical import GROUPS, HOARDS, MAX_COUNT
+from hackmatrix.game.rules.tactical import GROUPS, HOARDS, MAX_COUNT, TACTICAL_SIZE
 
 
 def tactical_numbers(records: jax.Array) -> jax.Array:
@@ -26,11 +26,28 @@ def tactical_numbers(records: jax.Array) -> jax.Array:
 
     Of compact records, uint8[N, RECORD_SIZE].
     """
-    seen = look(records)
-    numbers = {**of_actions(seen), **of_siphoning(seen), **_pieces(seen), **_numbers(seen)}
-    rows = [jnp.reshape(numbers[g.name], (g.size, -1)).astype(jnp.int8) for g in GROUPS]
+    seen = look(Records(records))
+    rows = [row.astype(jnp.int8) for row in _rows(seen)]
     # In a branch, as a compiler would lay out the rows, too, as their reader wants the result.
     return compute_once(seen.number["stage"] > 0, lambda: jnp.concatenate(rows)).T
+
+
+def tactical_words(words: jax.Array) -> jax.Array:
+    """uint32[TACTICAL_SIZE / 4, ...]: the same, four integers in each, from words of records.
+
+    Args:
+        words: uint32[RECORD_SIZE / 4, ...].
+    """
+    rows = jnp.concatenate([row.astype(jnp.int32) for row in _rows(look(RecordsInWords(words)))])
+    low = rows.astype(jnp.uint32) & 0xFF
+    quads = [low[i : i + 4] for i in range(0, TACTICAL_SIZE, 4)]
+    return jnp.stack([a | b << 8 | c << 16 | d << 24 for a, b, c, d in quads])
+
+
+def _rows(seen: Seen) -> list[jax.Array]:
+    """The integers or bools of each group, [its size, ...]."""
+    numbers = {**of_actions(seen), **of_siphoning(seen), **_pieces(seen), **_numbers(seen)}
+    return [jnp.reshape(numbers[g.name], (g.size, *seen.cell.shape)) for g in GROUPS]
 
 
 def _pieces(seen: Seen) -> dict[str, jax.Array]:
@@ -50,10 +67,10 @@ def _numbers(seen: Seen) -> dict[str, jax.Array]:
     number = seen.number
 
     def at_least(name: str, bounds: Sequence[int]) -> jax.Array:
-        return number[name][None] >= np.array(bounds)[:, None]
+        return number[name][None] >= column(bounds, number[name])
 
     def one_hot(values: jax.Array, numbers: range) -> jax.Array:
-        return values[None] == np.array(numbers)[:, None]
+        return values[None] == column(numbers, values)
 
     return {
         "hp": one_hot(number["hp"], range(1, MAX_HP + 1)),

@@ -188,8 +188,8 @@ def _ways(
 
 def _over_cross(table: jax.Array) -> jax.Array:
     """The sums over the cross of each cell of an array [36, N]."""
-    square = table.reshape(SIZE, SIZE, -1)
-    padded = jnp.pad(square, [(1, 1), (1, 1), (0, 0)])
+    square = table.reshape(SIZE, SIZE, *table.shape[1:])
+    padded = jnp.pad(square, [(1, 1), (1, 1), *[(0, 0)] * (table.ndim - 1)])
     views = [
         padded[rows : rows + SIZE, cols : cols + SIZE]
         for rows, cols in ((2, 1), (0, 1), (1, 0), (1, 2))

@@ -5,9 +5,17 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from hackmatrix.game.foresight.jax_board import Seen, both, each_of, kept, meet, only_if, stacked
+from hackmatrix.game.foresight.jax_board import (
+    Seen,
+    both,
+    column,
+    each_of,
+    kept,
+    meet,
+    only_if,
+    stacked,
+)
 from hackmatrix.game.foresight.jax_strikes import (
     Board,
     after_strikes,
@@ -148,11 +156,11 @@ def _programs(
         struck: int32[S, N], pieces that each strike strikes or moves.
         killed: int32[S, N], those that it destroys.
     """
-    owned = seen.number["owned"][None] >> np.arange(len(PROGRAMS))[:, None] & 1 == 1
-    credits, energy = (np.array(cost)[:, None] for cost in _COSTS)
+    owned = seen.number["owned"][None] >> column(range(len(PROGRAMS)), seen.cell) & 1 == 1
+    credits, energy = (column(cost, seen.cell) for cost in _COSTS)
     affordable = (seen.number["credits"] >= credits) & (seen.number["energy"] >= energy)
     ready = owned & affordable
-    strikes = ready[np.array(STRIKES)] & ((struck > 0) | (killed > 0))
+    strikes = jnp.stack([ready[n] for n in STRIKES]) & ((struck > 0) | (killed > 0))
     fewest = _fewest(boards, hits, next_to, seen.cell)
 
     def count(values: jax.Array) -> jax.Array:
@@ -216,8 +224,8 @@ def _reached_later(seen: Seen) -> CellSet:
 
 def _window(seen: Seen, reached: CellSet) -> dict[str, jax.Array]:
     """The groups about the cells around."""
-    rows = bitboard.row_of(seen.cell)[None] + np.array([r for r, _ in WINDOW])[:, None]
-    cols = bitboard.col_of(seen.cell)[None] + np.array([c for _, c in WINDOW])[:, None]
+    rows = bitboard.row_of(seen.cell)[None] + column([r for r, _ in WINDOW], seen.cell)
+    cols = bitboard.col_of(seen.cell)[None] + column([c for _, c in WINDOW], seen.cell)
     on_board = (rows >= 0) & (rows < SIZE) & (cols >= 0) & (cols < SIZE)
     cells = only_if(on_board, bitboard.of_cell(rows * SIZE + cols))  # [12, N]
     board = jax.tree.map(lambda word: word[None], board_of(seen))

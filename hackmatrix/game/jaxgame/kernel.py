@@ -182,3 +182,5 @@ def _first_valid_layout(plan: BoardPlan, wanted: jax.Array) -> jax.Array:
 
     start = jnp.zeros_like(plan.exit), wanted
     return repeat_while(lambda tries: tries[1], try_next, start)[0]
+
+

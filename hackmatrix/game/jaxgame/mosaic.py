@@ -153,11 +153,11 @@ def _is_bytes(dtype: Any) -> bool:
 def evaluated(traced: ClosedJaxpr, *arguments: Any) -> list[Any]:
     """The results of a traced function, with what Mosaic does not take put otherwise."""
     jaxpr = traced.jaxpr
-    values = dict(zip(jaxpr.constvars, traced.consts, strict=True))
+    values = dict(zip(jaxpr.constvars, map(_known, traced.consts), strict=True))
     values |= dict(zip(jaxpr.invars, arguments, strict=True))
 
     def read(x: Any) -> Any:
-        return x.val if isinstance(x, Literal) else values[x]
+        return _known(np.asarray(x.val, x.aval.dtype)) if isinstance(x, Literal) else values[x]
 
     for eqn in _used(jaxpr):
         rule = _RULES.get(eqn.primitive.name, _as_it_is)
@@ -241,6 +241,28 @@ def _any(eqn: JaxprEqn, flags: Any) -> list[Any]:
     return [jnp.max(_as_word(flags), axis=eqn.params["axes"]) > 0]
 
 
+def _known(x: Any) -> Any:
+    """Numbers known now, as a kernel takes them: an array [k, 1, 1] is written out.
+
+    Those of 16 bits have 32, as not every TPU calculates with less.
+    """
+    if not isinstance(x, np.generic | np.ndarray):
+        return x
+    x = x.astype(np.int32) if x.dtype == np.int16 else x
+    return jnp.stack([lax.full(BLOCK, entry) for entry in x.ravel()]) if x.ndim else x[()]
+
+
+def _converted(eqn: JaxprEqn, x: Any) -> list[Any]:
+    dtype = eqn.params["new_dtype"]
+    return [lax.convert_element_type(x, np.int32 if dtype == np.int16 else dtype)]
+
+
+def _joined(eqn: JaxprEqn, *parts: Any) -> list[Any]:
+    """Mosaic joins no bools."""
+    dtype = eqn.outvars[0].aval.dtype
+    return [_as(dtype, x) for x in _as_it_is(eqn, *map(_as_word, parts))]
+
+
 def _sum(eqn: JaxprEqn, words: Any) -> list[Any]:
     """Mosaic sums no unsigned words; as signed ones they come out the same."""
     total = jnp.sum(words.astype(np.int32), axis=eqn.params["axes"])
@@ -263,6 +285,9 @@ _RULES: dict[str, Callable[..., list[Any]]] = {
     "cond": _cond,
     "scan": _scan,
     "platform_index": _platform,
+    "convert_element_type": _converted,
+    "concatenate": _joined,
+    "stack": _joined,
     "select_n": _select,
     "reduce_or": _any,
     "reduce_sum": _sum,

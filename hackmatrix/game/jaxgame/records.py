@@ -1,6 +1,10 @@
 """Reads compact records as numbers and sets of cells."""
 
+from functools import reduce
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 
 from hackmatrix.game.jaxgame import bitboard
 from hackmatrix.game.jaxgame.bitboard import CellSet
@@ -37,3 +41,46 @@ class Records:
         """A field of one bit."""
         (cells,) = self.planes(name)
         return cells
+
+
+class RecordsInWords(Records):
+    """Compact records as words, uint32[RECORD_SIZE / 4, ...] of four bytes each."""
+
+    def __init__(self, words: jax.Array) -> None:
+        self._words = words
+
+    def __getitem__(self, place: tuple[Any, int]) -> jax.Array:
+        """uint32[...]: a byte of each record, by `[..., its number]`."""
+        _, byte = place
+        return self._words[byte // 4] >> 8 * (byte % 4) & 0xFF
+
+    def number(self, name: str) -> jax.Array:
+        """int32[...]."""
+        number: jax.Array = number_of(self, name)
+        return number
+
+    def planes(self, name: str) -> Numbers[CellSet]:
+        """A field of the cells, a set for each of its bits."""
+        field = FIELD[name]
+        first = PLANE[field.byte] // 4
+        bits = range(field.first, field.first + field.width)
+        return tuple(
+            _set_of([_four_cells(self._words[first + i] >> bit) for i in range(CELLS // 4)])
+            for bit in bits
+        )
+
+
+def _four_cells(word: jax.Array) -> jax.Array:
+    """uint32: the lowest bits of four bytes, side by side."""
+    word = word & 0x01010101
+    word = word | word >> 7
+    return (word | word >> 14) & 15
+
+
+def _set_of(fours: list[jax.Array]) -> CellSet:
+    """The set of cells from the bits of each four of them."""
+    zero = jnp.zeros_like(fours[0])
+    low = reduce(jnp.bitwise_or, (four << 4 * i for i, four in enumerate(fours[:5])), zero)
+    high = reduce(jnp.bitwise_or, (four << 4 * i for i, four in enumerate(fours[5:])), zero)
+    rest = 4 * 5 - bitboard.HALF  # cells of the fifth four that belong to the upper half
+    return CellSet(low & ((1 << bitboard.HALF) - 1), high << rest | fours[4] >> 4 - rest)

@@ -1,0 +1,19 @@
+"""The layout `tactical` as a kernel of a TPU, as `jax_layout.py` says what is in it."""
+
+import jax
+import numpy as np
+
+from hackmatrix.game.foresight.jax_layout import tactical_words
+from hackmatrix.game.jaxgame.mosaic import Bytes, in_blocks
+from hackmatrix.game.rules.tactical import TACTICAL_SIZE
+
+
+def tactical_numbers(records: jax.Array, *, interpret: bool = False) -> jax.Array:
+    """`jax_layout.tactical_numbers`, of a multiple of 1,024 games."""
+
+    def rule(_: None, words: jax.Array) -> tuple[None, Bytes]:
+        return None, Bytes(tactical_words(words), TACTICAL_SIZE, np.int8)
+
+    with jax.named_scope("tactical kernel"):
+        _, numbers = in_blocks(rule, None, records.T, interpret=interpret)
+    return numbers.T  # type: ignore[no-any-return]
