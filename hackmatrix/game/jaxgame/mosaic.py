@@ -54,15 +54,13 @@ def in_blocks(
     """
     given, tree = jax.tree.flatten((state, *others))
     games = given[0].shape[-1]
-    ins = [_Port(_is_bytes(x.dtype), x.shape[:-1], x.dtype) for x in given]
+    ins = [_Port(x.shape[:-1], x.dtype) for x in given]
     traced, results = jax.make_jaxpr(rule, return_shape=True)(
         *jax.tree.unflatten(tree, [port.inside for port in ins])
     )
     made, made_tree = jax.tree.flatten(results, is_leaf=lambda x: isinstance(x, Bytes))
     outs = [
-        _Port(True, (x.rows,), x.dtype)
-        if isinstance(x, Bytes)
-        else _Port(False, x.shape[: -len(BLOCK)], x.dtype)
+        _Port((x.rows,), x.dtype) if isinstance(x, Bytes) else _Port(x.shape[:-2], x.dtype)
         for x in made
     ]
 
@@ -92,16 +90,25 @@ def in_blocks(
 
 
 class _Port(NamedTuple):
-    """An array [..., n] that a kernel is given or makes, and how it gets in or out."""
+    """An array that a kernel is given or makes, and how it gets in or out.
 
-    is_bytes: bool
-    before: tuple[int, ...]  # its axes before that of games
+    A vector [n] is in a TPU's memory as its registers are: 1,024 games a tile. A tile of a matrix
+    [k, n] has eight rows of 128 games; its words take their places by way of a scratch memory.
+    """
+
+    before: tuple[int, ...]  # () of a vector, (k,) of a matrix
     dtype: Any
 
     @property
+    def is_bytes(self) -> bool:
+        """Whether it is a matrix of bytes."""
+        return self.dtype in (np.uint8, np.int8)
+
+    @property
     def words(self) -> int:
-        """Words of each game that bytes take, in whole registers."""
-        return -(-self.before[0] // 32) * 8 if self.is_bytes else 1
+        """Words of each game that it takes, in whole tiles."""
+        (rows,) = self.before or (1,)
+        return -(-rows // 32) * 8 if self.is_bytes else -(-rows // 8) * 8
 
     @property
     def inside(self) -> jax.ShapeDtypeStruct:
@@ -113,41 +120,41 @@ class _Port(NamedTuple):
     @property
     def spec(self) -> Any:
         """Where a block of it is."""
-        if self.is_bytes:
-            return pl.BlockSpec((4 * self.words, GAMES_OF_A_BLOCK), lambda i: (0, i))
-        axes = (0,) * len(self.before)
-        return pl.BlockSpec((*self.before, *BLOCK), lambda i: (*axes, i, 0))
+        if not self.before:
+            return pl.BlockSpec(BLOCK, lambda i: (i, 0))
+        rows = self.words * (4 if self.is_bytes else 1)
+        return pl.BlockSpec((rows, GAMES_OF_A_BLOCK), lambda i: (0, i))
 
     def outside(self, games: int) -> jax.ShapeDtypeStruct:
         """The array as the kernel gets it."""
-        if self.is_bytes:
+        if self.before:
             return jax.ShapeDtypeStruct((*self.before, games), self.dtype)
         dtype = np.int32 if self.dtype == bool else self.dtype
-        return jax.ShapeDtypeStruct((*self.before, games // BLOCK[1], BLOCK[1]), dtype)
+        return jax.ShapeDtypeStruct((games // BLOCK[1], BLOCK[1]), dtype)
 
     def read(self, reference: Any, scratch: Any) -> Any:
         """The value of a block."""
-        if not self.is_bytes:
+        if not self.before:
             return _as(self.dtype, reference[...])
-        for row in range(BLOCK[0]):
-            lanes = slice(row * BLOCK[1], (row + 1) * BLOCK[1])
+        for row, lanes in _LANES:
             scratch[: self.words, row, :] = pltpu.bitcast(reference[:, lanes], np.uint32)
-        return scratch[: self.inside.shape[0]]
+        return _bits_as(self.inside.dtype, scratch[: self.inside.shape[0]])
 
     def write(self, reference: Any, value: Any, scratch: Any) -> None:
         """Replaces a block."""
-        if not self.is_bytes:
+        if not self.before:
             reference[...] = _as_word(value)
             return
-        scratch[: value.shape[0]] = value
-        for row in range(BLOCK[0]):
-            lanes = slice(row * BLOCK[1], (row + 1) * BLOCK[1])
-            words = scratch[: self.words, row, :]
-            reference[:, lanes] = pltpu.bitcast(words, self.dtype)
+        scratch[: value.shape[0]] = _bits_as(np.uint32, value)
+        for row, lanes in _LANES:
+            reference[:, lanes] = pltpu.bitcast(scratch[: self.words, row, :], self.dtype)
 
 
-def _is_bytes(dtype: Any) -> bool:
-    return dtype in (np.uint8, np.int8)
+_LANES = [(row, slice(row * BLOCK[1], (row + 1) * BLOCK[1])) for row in range(BLOCK[0])]
+
+
+def _bits_as(dtype: Any, x: Any) -> Any:
+    return x if x.dtype == dtype else lax.bitcast_convert_type(x, dtype)
 
 
 def evaluated(traced: ClosedJaxpr, *arguments: Any) -> list[Any]:
