@@ -172,15 +172,61 @@ def _begun(state: State, same_game: jax.Array, wanted: jax.Array) -> State:
 
 
 def _first_valid_layout(plan: BoardPlan, wanted: jax.Array) -> jax.Array:
-    """int32: the first attempt that gives a valid layout, `LAYOUT_TRIES` if there is none."""
+    """int32[8, 128]: the first attempt that gives a valid layout, `LAYOUT_TRIES` if there is none.
 
-    def try_next(tries: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        attempt, searches = tries
-        searches &= ~is_valid_layout(draw_layout(plan, attempt), plan.exit)
-        attempt = attempt + searches
-        return attempt, searches & (attempt < LAYOUT_TRIES)
+    Few games want one, and some of them need dozens of attempts. So the 128 places of a row are
+    shared by its games that do: with 3 or 4 of them, place l makes attempt l / 4 of game l % 4.
+    """
+    place = lax.broadcasted_iota(jnp.int32, wanted.shape, 1)
+    before = _up_to(wanted, place)  # games that want one, up to each place
+    number = _from(before, jnp.full_like(place, _ROW - 1))
+    shares = sum(((number > share) for share in _DISTANCES), jnp.zeros_like(place))
+    games = 1 << shares  # places side by side for different games, at least as many as there are
+    rank = place & (games - 1)
+    chosen = _nth_place(before, rank)
+    theirs = jax.tree.map(lambda x: _from(x, chosen), plan)
+    is_theirs = rank < number
 
-    start = jnp.zeros_like(plan.exit), wanted
-    return repeat_while(lambda tries: tries[1], try_next, start)[0]
+    def try_some(tries: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        first, found = tries
+        attempt = first + (place >> shares)
+        valid = is_valid_layout(draw_layout(theirs, attempt), theirs.exit)
+        found = jnp.minimum(found, where(valid & is_theirs, attempt, LAYOUT_TRIES))
+        for distance in _DISTANCES:  # the least of all places of a game
+            other = jnp.minimum(found, _from(found, place ^ distance))
+            found = where(games <= distance, other, found)
+        return first + (_ROW >> shares), jnp.minimum(found, LAYOUT_TRIES)
+
+    start = jnp.zeros_like(place), jnp.full_like(place, LAYOUT_TRIES)
+    _, found = repeat_while(
+        lambda tries: is_theirs & (tries[0] < LAYOUT_TRIES) & (tries[1] == LAYOUT_TRIES),
+        try_some,
+        start,
+    )
+    return _from(found, before - 1)
 
 
+_ROW = 128
+_DISTANCES = (1, 2, 4, 8, 16, 32, 64)
+
+
+def _from(x: jax.Array, places: jax.Array) -> jax.Array:
+    """What other places of the same row have; a place outside of it counts as one in it."""
+    return jnp.take_along_axis(x, places & (_ROW - 1), axis=1, mode="promise_in_bounds")
+
+
+def _up_to(flags: jax.Array, place: jax.Array) -> jax.Array:
+    """int32[8, 128]: how many flags of its row are set up to each place."""
+    count = flags.astype(jnp.int32)
+    for distance in _DISTANCES:
+        count += where(place >= distance, _from(count, place - distance), 0)
+    return count
+
+
+def _nth_place(before: jax.Array, rank: jax.Array) -> jax.Array:
+    """int32[8, 128]: the place of the flag with each rank, from what `_up_to` returned."""
+    place = jnp.zeros_like(rank)
+    for distance in reversed(_DISTANCES):
+        is_further = _from(before, place + distance - 1) <= rank
+        place = where(is_further, place + distance, place)
+    return place

@@ -8,7 +8,7 @@ more places give 0, as they do in XLA. So no rule is written twice.
 A kernel works on blocks of 1,024 games: a number of each is one register of a TPU, 8 x 128 words.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -65,13 +65,14 @@ def in_blocks(
     ]
 
     def kernel(*references: Any) -> None:
-        *ports, scratch = references
-        inputs, outputs = ports[: len(ins)], ports[len(ins) :]
+        *references, scratch = references
+        inputs, outputs = references[: len(ins)], references[len(ins) :]
         values = [port.read(x, scratch) for port, x in zip(ins, inputs, strict=True)]
         results = evaluated(traced, *values)
         for port, x, value in zip(outs, outputs, results, strict=True):
             port.write(x, value, scratch)
 
+    words = max(port.words for port in ins + outs)
     call = pl.pallas_call(
         kernel,
         grid=(games // GAMES_OF_A_BLOCK,),
@@ -79,13 +80,13 @@ def in_blocks(
         out_specs=[port.spec for port in outs],
         out_shape=[port.outside(games) for port in outs],
         input_output_aliases={i: i for i in range(len(jax.tree.leaves(state)))},
-        scratch_shapes=[pltpu.VMEM((max(port.words for port in ins + outs), *BLOCK), np.uint32)],
+        scratch_shapes=[pltpu.VMEM((words * BLOCK[0], BLOCK[1]), np.uint32)],
         # Blocks do not depend on each other: those of a v4 or v5p go to both of its cores.
         compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)),
         interpret=interpret,
     )
-    results = call(*(_as_word(x).reshape(p.outside(games).shape) for p, x in zip(ins, given)))
-    out = [_as(p.dtype, x.reshape(*p.before, games)) for p, x in zip(outs, results, strict=True)]
+    results = call(*(port.put(x, games) for port, x in zip(ins, given, strict=True)))
+    out = [port.taken(x, games) for port, x in zip(outs, results, strict=True)]
     return jax.tree.unflatten(made_tree, out)
 
 
@@ -127,30 +128,60 @@ class _Port(NamedTuple):
 
     def outside(self, games: int) -> jax.ShapeDtypeStruct:
         """The array as the kernel gets it."""
+        if self.is_bytes:  # whole tiles, or XLA would lay it out in smaller ones
+            return jax.ShapeDtypeStruct((4 * self.words, games), self.dtype)
         if self.before:
             return jax.ShapeDtypeStruct((*self.before, games), self.dtype)
         dtype = np.int32 if self.dtype == bool else self.dtype
         return jax.ShapeDtypeStruct((games // BLOCK[1], BLOCK[1]), dtype)
 
+    def put(self, x: jax.Array, games: int) -> jax.Array:
+        """The array of `n` games as the kernel gets it."""
+        shape = self.outside(games).shape
+        if self.is_bytes:
+            return jnp.pad(x, [(0, shape[0] - x.shape[0]), (0, 0)])
+        return _as_word(x).reshape(shape)
+
+    def taken(self, x: jax.Array, games: int) -> jax.Array:
+        """The array that the kernel made, as the caller gets it."""
+        if self.is_bytes:
+            return x[: self.before[0]]
+        return _as(self.dtype, x.reshape(*self.before, games))
+
     def read(self, reference: Any, scratch: Any) -> Any:
-        """The value of a block."""
+        """The value of a block; the scratch memory is uint32[8 x words, 128]."""
         if not self.before:
             return _as(self.dtype, reference[...])
-        for row, lanes in _LANES:
-            scratch[: self.words, row, :] = pltpu.bitcast(reference[:, lanes], np.uint32)
-        return _bits_as(self.inside.dtype, scratch[: self.inside.shape[0]])
+        for rows, lanes, places in self._tiles():
+            scratch[places, :] = pltpu.bitcast(reference[rows, lanes], np.uint32)
+        words = range(self.inside.shape[0])
+        value = jnp.stack([scratch[word * BLOCK[0] : (word + 1) * BLOCK[0], :] for word in words])
+        return _bits_as(self.inside.dtype, value)
 
     def write(self, reference: Any, value: Any, scratch: Any) -> None:
         """Replaces a block."""
         if not self.before:
             reference[...] = _as_word(value)
             return
-        scratch[: value.shape[0]] = _bits_as(np.uint32, value)
-        for row, lanes in _LANES:
-            reference[:, lanes] = pltpu.bitcast(scratch[: self.words, row, :], self.dtype)
+        for word in range(value.shape[0]):
+            places = slice(word * BLOCK[0], (word + 1) * BLOCK[0])
+            scratch[places, :] = _bits_as(np.uint32, value[word])
+        for rows, lanes, places in self._tiles():
+            reference[rows, lanes] = pltpu.bitcast(scratch[places, :], self.dtype)
 
+    def _tiles(self) -> Iterator[tuple[slice, slice, Any]]:
+        """The tiles of a block: rows, games, and the places of its words in the scratch memory.
 
-_LANES = [(row, slice(row * BLOCK[1], (row + 1) * BLOCK[1])) for row in range(BLOCK[0])]
+        There each word of the 1,024 games is a tile.
+        """
+        height = 32 if self.is_bytes else 8
+        for tile in range(self.words // 8):
+            for row in range(BLOCK[0]):
+                yield (
+                    slice(tile * height, (tile + 1) * height),
+                    slice(row * BLOCK[1], (row + 1) * BLOCK[1]),
+                    pl.ds(tile * 8 * BLOCK[0] + row, 8, BLOCK[0]),
+                )
 
 
 def _bits_as(dtype: Any, x: Any) -> Any:
