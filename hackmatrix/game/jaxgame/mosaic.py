@@ -109,7 +109,7 @@ class _Port(NamedTuple):
     def words(self) -> int:
         """Words of each game that it takes, in whole tiles."""
         (rows,) = self.before or (1,)
-        return -(-rows // 32) * 8 if self.is_bytes else -(-rows // 8) * 8
+        return -(-rows // 8) * (2 if self.is_bytes else 8)
 
     @property
     def inside(self) -> jax.ShapeDtypeStruct:
@@ -128,8 +128,6 @@ class _Port(NamedTuple):
 
     def outside(self, games: int) -> jax.ShapeDtypeStruct:
         """The array as the kernel gets it."""
-        if self.is_bytes:  # whole tiles, or XLA would lay it out in smaller ones
-            return jax.ShapeDtypeStruct((4 * self.words, games), self.dtype)
         if self.before:
             return jax.ShapeDtypeStruct((*self.before, games), self.dtype)
         dtype = np.int32 if self.dtype == bool else self.dtype
@@ -137,15 +135,10 @@ class _Port(NamedTuple):
 
     def put(self, x: jax.Array, games: int) -> jax.Array:
         """The array of `n` games as the kernel gets it."""
-        shape = self.outside(games).shape
-        if self.is_bytes:
-            return jnp.pad(x, [(0, shape[0] - x.shape[0]), (0, 0)])
-        return _as_word(x).reshape(shape)
+        return _as_word(x).reshape(self.outside(games).shape)
 
     def taken(self, x: jax.Array, games: int) -> jax.Array:
         """The array that the kernel made, as the caller gets it."""
-        if self.is_bytes:
-            return x[: self.before[0]]
         return _as(self.dtype, x.reshape(*self.before, games))
 
     def read(self, reference: Any, scratch: Any) -> Any:
@@ -174,13 +167,13 @@ class _Port(NamedTuple):
 
         There each word of the 1,024 games is a tile.
         """
-        height = 32 if self.is_bytes else 8
-        for tile in range(self.words // 8):
+        words = 2 if self.is_bytes else 8  # in each tile, which has eight rows
+        for tile in range(self.words // words):
             for row in range(BLOCK[0]):
                 yield (
-                    slice(tile * height, (tile + 1) * height),
+                    slice(tile * 8, (tile + 1) * 8),
                     slice(row * BLOCK[1], (row + 1) * BLOCK[1]),
-                    pl.ds(tile * 8 * BLOCK[0] + row, 8, BLOCK[0]),
+                    pl.ds(tile * words * BLOCK[0] + row, words, BLOCK[0]),
                 )
 
 
