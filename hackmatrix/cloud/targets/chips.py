@@ -22,6 +22,8 @@ class Chip(NamedTuple):
     flops: float  # a second, of products in bfloat16
     bandwidth: float  # bytes a second, of its memory
     dollars: float | None  # an hour, list price on demand; None: it depends on who lends it
+    cores: int = 1  # that share the blocks of a kernel of Pallas
+    product: int = 2  # vector operations that a product of two words takes there
 
 
 class Target(NamedTuple):
@@ -42,9 +44,9 @@ class Target(NamedTuple):
 _GIB = 2**30
 
 CHIPS = {
-    "v4": Chip(32 * _GIB, 1.05, 45e9, 275e12, 1.2e12, FAMILIES["v4"].price),
+    "v4": Chip(32 * _GIB, 1.05, 45e9, 275e12, 1.2e12, FAMILIES["v4"].price, 2, 30),
     "v5e": Chip(16 * _GIB, 1.5, 45e9, 197e12, 0.82e12, FAMILIES["v5e"].price),
-    "v5p": Chip(95 * _GIB, 1.75, 90e9, 459e12, 2.77e12, FAMILIES["v5p"].price),
+    "v5p": Chip(95 * _GIB, 1.75, 90e9, 459e12, 2.77e12, FAMILIES["v5p"].price, 2),
     "v6e": Chip(32 * _GIB, 1.75, 90e9, 918e12, 1.64e12, FAMILIES["v6e"].price),
     "h100": Chip(80 * 10**9, 1.98, 450e9, 989e12, 3.35e12, None),
     "h200": Chip(141 * 10**9, 1.98, 450e9, 989e12, 4.8e12, None),

@@ -4,12 +4,13 @@ Nothing is measured: the report says what is assumed.
 """
 
 import dataclasses
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hackmatrix.cloud.targets import compiling
+from hackmatrix.cloud.targets import compiling, pallas_kernels
 from hackmatrix.cloud.targets.chips import AS_OF, CHIPS, Target, target_of
 from hackmatrix.cloud.targets.hlo import HloEvent
 from hackmatrix.cloud.targets.options import TargetOptions
@@ -29,18 +30,33 @@ class Costs:
     kernel: float  # starting a kernel; on GPUs, where the compiler estimates no cycles
     choice: float  # a condition on which the host waits; on GPUs
     products: float  # part of the peak rate that products reach; on GPUs
+    operations: float  # vector operations of a kernel of Pallas in a cycle; on TPUs
 
 
 # Speeds from low to high.
 COSTS = {
-    "low": Costs(by_index=10e-6, exchange=40e-6, kernel=6e-6, choice=20e-6, products=0.2),
-    "likely": Costs(by_index=2e-6, exchange=20e-6, kernel=3.5e-6, choice=10e-6, products=0.4),
-    "high": Costs(by_index=0.0, exchange=10e-6, kernel=2e-6, choice=5e-6, products=0.6),
+    "low": Costs(
+        by_index=10e-6, exchange=40e-6, kernel=6e-6, choice=20e-6, products=0.2, operations=1.2
+    ),
+    "likely": Costs(
+        by_index=2e-6, exchange=20e-6, kernel=3.5e-6, choice=10e-6, products=0.4, operations=2.5
+    ),
+    "high": Costs(
+        by_index=0.0, exchange=10e-6, kernel=2e-6, choice=5e-6, products=0.6, operations=3.5
+    ),
 }
 _PASSES = 3  # times that a GPU's kernel moves as many bytes as its result has
 _SIZES = (1, 4, 16, 32)  # chips of larger and smaller TPUs of which the speed is told
 _ROUNDED = 100_000_000  # steps of the training of which time and price are told
-_PARTS = ("undo", "begin step", "enemies", "finish step", "new stages")
+_PARTS = (
+    "step kernel",
+    "tactical kernel",
+    "undo",
+    "begin step",
+    "enemies",
+    "finish step",
+    "new stages",
+)
 
 
 class Part(NamedTuple):
@@ -60,6 +76,7 @@ class TargetReport:
     name: str  # of the configuration
     programs: dict[str, compiling.CompiledProgram]
     versions: dict[str, str]
+    operations: dict[str, float]  # of a block of games, by kernel of Pallas; none if XLA compiles
 
     @property
     def update(self) -> compiling.CompiledProgram:
@@ -130,9 +147,17 @@ class TargetReport:
         if event.kind == "choice":
             return 0.0 if self.target.is_tpu else costs.choice
         if self.target.is_tpu:
-            cycles = event.cycles or floor
+            cycles = self._cycles_of_blocks(event, costs) or event.cycles or floor
             return cycles / (chip.clock * 1e9) + costs.by_index * event.by_index
         return costs.kernel + _PASSES * event.size / chip.bandwidth
+
+    def _cycles_of_blocks(self, event: HloEvent, costs: Costs) -> float:
+        """Those of a kernel of Pallas: each core of a chip has its blocks of games in turn."""
+        if not event.path.endswith("pallas_call"):
+            return 0.0
+        games = self.config.ppo.num_envs / self.target.num_chips
+        blocks = math.ceil(games / pallas_kernels.GAMES_OF_A_BLOCK / self.target.chip.cores)
+        return blocks * self.operations[_part(event)] / costs.operations
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, for `--json`."""
@@ -168,6 +193,7 @@ class TargetReport:
             "dollars_per_100M": self._dollars(_ROUNDED / likely),
             "fits": self.fits(),
             "most_games_of_a_chip": self.most_games(),
+            "operations_of_a_block": self.operations,
             "unknown_loops": self.update.unknown_loops,
             "prices_of": AS_OF.isoformat(),
             "versions": self.versions,
@@ -238,12 +264,19 @@ class TargetReport:
                 f"{each('by_index', 1e6, ' us')} more for a kernel that gathers or scatters,",
                 f"  {each('exchange', 1e6, ' us')} for an all-reduce besides its bytes at "
                 f"{self.target.chip.link / 1e9:g} GB/s a link; loops as in random play",
+                *self._counted(each("operations", 1, " a cycle")),
             ]
         return [
             f"  = {each('kernel', 1e6, ' us')} to start a kernel, "
             f"{each('choice', 1e6, ' us')} for a condition, products at",
             f"  {each('products', 100, ' %')} of the peak; loops as in random play",
         ]
+
+    def _counted(self, rate: str) -> list[str]:
+        if not self.operations:
+            return []
+        kernels = ", ".join(f"{name} {x:,.0f}" for name, x in self.operations.items())
+        return [f"  vector operations of a block of 1,024 games, counted: {kernels}; {rate}"]
 
     def _sizes(self) -> list[str]:
         if not (rates := self.by_chips()):
@@ -273,7 +306,8 @@ def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS
     engine = "pallas" if target.is_tpu and options.kernels == "auto" else "jax"
     made = compiling.compiled(target, devices, config, programs, engine)
     versions = machine.versions("libtpu" if target.is_tpu else "jax-cuda12-pjrt")
-    return TargetReport(target, config, str(options.config), made, versions)
+    operations = pallas_kernels.operations(target.chip.product) if engine == "pallas" else {}
+    return TargetReport(target, config, str(options.config), made, versions, operations)
 
 
 def _part(event: HloEvent) -> str:

@@ -8,6 +8,10 @@ ROUNDS: dict[str, float] = {
     "batch._move_enemies": 17.7,
     "batch._newest_saved": 0.7,
     "batch.for_few": 0.6,
+    "kernel._begin_due": 2.0,
+    "kernel._begin_next": 0.5,
+    "kernel._first_valid_layout": 1.5,
+    "kernel.play": 34.8,  # of blocks of 1,024 games, as those before
     "movement.exit_distance": 3.8,
     "programs.poly": 1.1,
     "spawning.spawn": 6.8,

@@ -7,6 +7,8 @@ from hackmatrix.game.foresight.jax_layout import tactical_words
 from hackmatrix.game.jaxgame.mosaic import Bytes, in_blocks
 from hackmatrix.game.rules.tactical import TACTICAL_SIZE
 
+SCOPE = "tactical kernel"  # its name in profiles
+
 
 def tactical_numbers(records: jax.Array, *, interpret: bool = False) -> jax.Array:
     """`jax_layout.tactical_numbers`, of a multiple of 1,024 games."""
@@ -14,6 +16,6 @@ def tactical_numbers(records: jax.Array, *, interpret: bool = False) -> jax.Arra
     def rule(_: None, words: jax.Array) -> tuple[None, Bytes]:
         return None, Bytes(tactical_words(words), TACTICAL_SIZE, np.int8)
 
-    with jax.named_scope("tactical kernel"):
+    with jax.named_scope(SCOPE):
         _, numbers = in_blocks(rule, None, records.T, interpret=interpret)
     return numbers.T  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from jax import lax
 
 from hackmatrix.game.jaxgame import batch, enemy_turn, game, mosaic, undo
 from hackmatrix.game.jaxgame.batch import Step
-from hackmatrix.game.jaxgame.control_flow import compute_once, repeat_while, select, where
+from hackmatrix.game.jaxgame.control_flow import repeat_while, select, where
 from hackmatrix.game.jaxgame.observation import record_words
 from hackmatrix.game.jaxgame.stage import (
     BoardPlan,
@@ -30,6 +30,8 @@ from hackmatrix.game.jaxgame.state import Ending, State
 from hackmatrix.game.rules.observation import RECORD_SIZE
 from hackmatrix.game.rules.programs import MAX_SAVED_STATES
 from hackmatrix.game.rules.stages import LAYOUT_TRIES
+
+SCOPE = "step kernel"  # its name in profiles
 
 
 class _Played(NamedTuple):
@@ -58,9 +60,9 @@ def step(
 ) -> tuple[State, Step]:
     """`batch.step`, for a multiple of 1,024 games."""
     rows = state.saved.rows
-    with jax.named_scope("kernel"):
+    with jax.named_scope(SCOPE):
         new, done = mosaic.in_blocks(
-            partial(_play, restarts=restarts),
+            partial(play, restarts=restarts),
             undo.without_rows(state),
             action,
             _newest(rows, state.saved.newest),
@@ -99,9 +101,10 @@ def _with_row(rows: jax.Array, done: _Played) -> jax.Array:
 # --- in the kernel: arrays [..., 8, 128] -------------------------------------------------------
 
 
-def _play(
+def play(
     state: State, action: jax.Array, newest_saved: jax.Array, stops: jax.Array, *, restarts: bool
 ) -> tuple[State, _Played]:
+    """What the kernel does to a block of games; arguments as `step`, without the saved rows."""
     state, taken = game.begin_step(state, action, newest_saved)
     state, movement, ground = enemy_turn.begin_movement(state, taken.enemies_move)
     movement = repeat_while(
@@ -143,12 +146,10 @@ def _begin_due(state: State, due: batch.Due) -> tuple[State, jax.Array, jax.Arra
     """`batch._begin_due`: begins the stages and games that are due, and observes all games."""
 
     def begin_and_observe(now: _Progress) -> _Progress:
-        due, waits = now.due, now.is_first
-        begins = (due.begins | due.restarts) & ~waits
-        state = compute_once(
-            begins, lambda: select(begins, _begun(now.state, due.begins, begins), now.state), now.state
-        )
-        due = batch.Due(due.begins & waits, due.restarts & (due.begins | waits))
+        waits = now.is_first
+        due = batch.Due(now.due.begins & ~waits, now.due.restarts & ~waits)
+        state = _begin_next(now.state, due)
+        due = batch.Due(now.due.begins & waits, now.due.restarts & (now.due.begins | waits))
         observation = jnp.concatenate(record_words(state))
         final = jnp.where(due.restarts, observation, now.final)
         return _Progress(state, due, observation, final, waits & ~waits)
@@ -161,6 +162,20 @@ def _begin_due(state: State, due: batch.Due) -> tuple[State, jax.Array, jax.Arra
         _Progress(state, due, nothing, nothing, is_first),
     )
     return end.state, end.observation, jnp.where(due.restarts, end.final, end.observation)
+
+
+def _begin_next(state: State, due: batch.Due) -> State:
+    """Begins the next stage, or else the next game, of all games where one is due.
+
+    In a loop that runs once, or not at all: with a branch both sides would carry all games.
+    """
+
+    def begin(carry: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
+        state, left = carry
+        return select(left, _begun(state, due.begins, left), state), left & ~left
+
+    start = state, due.begins | due.restarts
+    return repeat_while(lambda carry: carry[1], begin, start)[0]
 
 
 def _begun(state: State, same_game: jax.Array, wanted: jax.Array) -> State:

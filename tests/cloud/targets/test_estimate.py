@@ -24,7 +24,9 @@ def report(target: str, memory: int = 4 * GB, num_envs: int = 1_024) -> TargetRe
     update = CompiledProgram(1.0, memory, 0, 0, 2e12, EVENTS, ())
     step = CompiledProgram(1.0, memory, 0, 0, 0.0, EVENTS[:2], ())
     programs = {"environment step": step, "update": update}
-    return TargetReport(target_of(target), config, "a.yaml", programs, {"jax": "0"})
+    return TargetReport(
+        target_of(target), config, "a.yaml", programs, {"jax": "0"}, {"step kernel": 12_500.0}
+    )
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ JAX_FILES = {  # for arrays
     "control_flow.py": "loops and branches of a batch",
     "conversion.py": "from and to states of the engine",
     "feature_rows.py": "features as rows of a table",
+    "kernel.py": "a step as one kernel of a TPU",
+    "mosaic.py": "what such a kernel is made with",
     "planes.py": "numbers as bit planes",
     "records.py": "observations read as sets",
 }
