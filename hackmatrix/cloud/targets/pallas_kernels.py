@@ -1,4 +1,4 @@
-"""What kernels of Pallas cost, of which the compiler estimates no cycles: their operations, counted.
+"""What kernels of Pallas take, of which the compiler estimates no cycles: operations, counted.
 
 A value of a block of 1,024 games is a register, and what is done to it one vector operation.
 """

@@ -114,10 +114,10 @@ class HackMatrixEnv:
             auto_reset: whether `step` starts the next game when one ends.
             reward: "game", or one of `training_reward.py` to train with: "progress", "stages",
                 "programs", "win" or "score".
-            engine: "jax", "native" (on CPUs), "pallas" (JAX's as one kernel, on TPUs), "python" (the
-                slow one that one reads), or "auto": native on CPUs if it is there, Pallas on TPUs
-                if its kernel compiles, else JAX. They differ in speed and in how they keep a state,
-                and in no result but the last bit of "progress" in Python.
+            engine: "jax", "native" (on CPUs), "pallas" (JAX's as one kernel, on TPUs), "python"
+                (the slow one that one reads), or "auto": native on CPUs if it is there, Pallas on
+                TPUs if its kernel compiles, else JAX. They differ in speed and in how they keep a
+                state, and in no result but the last bit of "progress" in Python.
             layout: of compact observations, the features that `features` makes of them:
                 "classic", "full" (the default) or "tactical".
             win_worth: points of score that a win alone is worth to the reward "score".

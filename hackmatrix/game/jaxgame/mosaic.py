@@ -130,7 +130,7 @@ class _Port(NamedTuple):
         """The array as the kernel gets it."""
         if self.before:
             return jax.ShapeDtypeStruct((*self.before, games), self.dtype)
-        dtype = np.int32 if self.dtype == bool else self.dtype
+        dtype = np.int32 if _is_flag(self.dtype) else self.dtype
         return jax.ShapeDtypeStruct((games // BLOCK[1], BLOCK[1]), dtype)
 
     def put(self, x: jax.Array, games: int) -> jax.Array:
@@ -263,7 +263,7 @@ def _platform(eqn: JaxprEqn) -> list[Any]:
 
 
 def _select(eqn: JaxprEqn, condition: Any, no: Any, yes: Any) -> list[Any]:
-    if eqn.outvars[0].aval.dtype != bool:
+    if not _is_flag(eqn.outvars[0].aval.dtype):
         return _as_it_is(eqn, condition, no, yes)
     return [(condition & yes) | (~condition & no)]
 
@@ -329,11 +329,16 @@ _RULES: dict[str, Callable[..., list[Any]]] = {
 
 def _as_word(x: Any) -> Any:
     """The value, bools of games as 0 and 1."""
-    return jnp.where(x, np.int32(1), np.int32(0)) if x.dtype == bool and x.ndim else x
+    return jnp.where(x, np.int32(1), np.int32(0)) if _is_flag(x.dtype) and x.ndim else x
 
 
 def _as(dtype: Any, word: Any) -> Any:
-    return word != 0 if dtype == bool and word.dtype != bool else word
+    """The value of a word, a bool of 0 or 1."""
+    return word != 0 if _is_flag(dtype) and not _is_flag(word.dtype) else word
+
+
+def _is_flag(dtype: Any) -> bool:
+    return np.dtype(dtype) == np.bool_
 
 
 def _as_words(values: Sequence[Any]) -> list[Any]:

@@ -21,7 +21,7 @@ EVENTS = [
 
 def report(target: str, memory: int = 4 * GB, num_envs: int = 1_024) -> TargetReport:
     config = TrainConfig.of(num_envs=num_envs, num_steps=100)
-    update = CompiledProgram(1.0, memory, 0, 0, 2e12, EVENTS, ())
+    update = CompiledProgram(1.0, memory, 0, 0, 2e12, [*EVENTS], ())
     step = CompiledProgram(1.0, memory, 0, 0, 0.0, EVENTS[:2], ())
     programs = {"environment step": step, "update": update}
     return TargetReport(
@@ -52,6 +52,18 @@ def test_seconds_of_a_tpu_are_cycles_gathers_and_exchanges() -> None:
     assert report("v4-8").seconds("likely") == pytest.approx(seconds)
     assert report("v4-8").steps_per_second("likely") == pytest.approx(102_400 / seconds)
     assert report("v4-8").seconds("low") > seconds > report("v4-8").seconds("high")
+
+
+def test_a_kernel_of_pallas_takes_the_operations_of_its_blocks() -> None:
+    path = "updates/while/rollout/vmap()/step kernel/pallas_call"
+    of_games = {1_024: 1, 8_192: 1, 32_768: 4}  # on four chips of two cores each
+    for games, blocks in of_games.items():
+        found = report("v4-8", num_envs=games)
+        found.update.events[:] = [HloEvent("kernel", "custom-call", path, 100)]
+        seconds = 100 * blocks * 12_500 / COSTS["likely"].operations / 1.05e9
+        assert found.seconds("likely") == pytest.approx(seconds)
+        assert found.parts()["step kernel"].kernels == 100
+    assert "step kernel 12,500; 1.2 / 2.5 / 3.5 a cycle" in report("v4-8").text()
 
 
 def test_one_chip_exchanges_nothing() -> None:

@@ -62,8 +62,10 @@ def test_programs_differ_where_a_setting_that_they_read_does(name: str) -> None:
 
 
 def test_programs_depend_on_no_seed_place_or_input_of_the_update() -> None:
-    unread = "seed init_from device num_devices tpu tpu_cores distributed on_unhealthy log_interval"
-    unread += " save_interval_minutes save_interval save_interval_timesteps keep_checkpoints"
+    unread = "seed init_from device num_devices kernels tpu tpu_cores distributed on_unhealthy"
+    unread += (
+        " log_interval save_interval_minutes save_interval save_interval_timesteps keep_checkpoints"
+    )
     unread += (
         " total_timesteps lr lr_schedule gamma gae_lambda clip_eps vf_coef ent_coef final_ent_coef"
         " max_grad_norm exploration_initial_eps exploration_final_eps exploration_fraction"
