@@ -16,6 +16,7 @@ from hackmatrix.cloud.targets.hlo import HloEvent
 from hackmatrix.cloud.targets.options import TargetOptions
 from hackmatrix.cloud.targets.topology import devices_of
 from hackmatrix.core import machine
+from hackmatrix.game.native.cuda import register_handlers
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
 from hackmatrix.learning.settings.resolve import resolve
@@ -303,7 +304,9 @@ def measure(options: TargetOptions, programs: Sequence[str] = compiling.PROGRAMS
     devices = devices_of(target)
     flags = {} if options.num_envs is None else {"num_envs": options.num_envs}
     config, _ = resolve(flags, read_config(options.config))
-    engine = "pallas" if target.is_tpu and options.kernels == "auto" else "jax"
+    engine = "jax" if options.kernels == "xla" else "pallas" if target.is_tpu else "native"
+    if engine == "native":
+        register_handlers()  # a program is compiled for them though nothing can run it here
     made = compiling.compiled(target, devices, config, programs, engine)
     versions = machine.versions("libtpu" if target.is_tpu else "jax-cuda12-pjrt")
     operations = pallas_kernels.operations(target.chip.product) if engine == "pallas" else {}

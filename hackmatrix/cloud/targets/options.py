@@ -18,7 +18,7 @@ class TargetOptions(Options):
     )
     config: Path = option(Path("tpu_v4_8"), "settings: a YAML file or a name of `train`")
     kernels: Literal["auto", "xla"] = option(
-        "auto", "what compiles the games, as in training: on TPUs a kernel of Pallas, or XLA"
+        "auto", "what plays the games, as in training: kernels of our own, or what XLA compiles"
     )
     num_envs: int | None = option(
         None, "games of all chips; by default those of --config", at_least=1, at_most=2**24
