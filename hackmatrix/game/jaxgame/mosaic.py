@@ -65,8 +65,8 @@ def in_blocks(
     ]
 
     def kernel(*references: Any) -> None:
-        *references, scratch = references
-        inputs, outputs = references[: len(ins)], references[len(ins) :]
+        *ports, scratch = references
+        inputs, outputs = ports[: len(ins)], ports[len(ins) :]
         values = [port.read(x, scratch) for port, x in zip(ins, inputs, strict=True)]
         results = evaluated(traced, *values)
         for port, x, value in zip(outs, outputs, results, strict=True):
@@ -80,7 +80,7 @@ def in_blocks(
         out_specs=[port.spec for port in outs],
         out_shape=[port.outside(games) for port in outs],
         input_output_aliases={i: i for i in range(len(jax.tree.leaves(state)))},
-        scratch_shapes=[pltpu.VMEM((words * BLOCK[0], BLOCK[1]), np.uint32)],
+        scratch_shapes=[pltpu.VMEM((words * BLOCK[0], BLOCK[1]), np.dtype(np.uint32))],
         # Blocks do not depend on each other: those of a v4 or v5p go to both of its cores.
         compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel",)),
         interpret=interpret,
@@ -188,7 +188,10 @@ def evaluated(traced: ClosedJaxpr, *arguments: Any) -> list[Any]:
     values |= dict(zip(jaxpr.invars, arguments, strict=True))
 
     def read(x: Any) -> Any:
-        return _known(np.asarray(x.val, x.aval.dtype)) if isinstance(x, Literal) else values[x]
+        if not isinstance(x, Literal):
+            return values[x]
+        literal: Any = x
+        return _known(np.asarray(literal.val, literal.aval.dtype))
 
     for eqn in _used(jaxpr):
         rule = _RULES.get(eqn.primitive.name, _as_it_is)
@@ -207,10 +210,12 @@ def _used(jaxpr: Jaxpr) -> list[JaxprEqn]:
 
 
 def _as_it_is(eqn: JaxprEqn, *arguments: Any) -> list[Any]:
-    if all(isinstance(x, np.generic) for x in arguments) and eqn.outvars[0].aval.shape == ():
+    bind: Any = partial(eqn.primitive.bind, *arguments, **eqn.params)
+    (first, *_) = _results(eqn)
+    if all(isinstance(x, np.generic) for x in arguments) and first.shape == ():
         with jax.ensure_compile_time_eval():  # numbers known now, such as the index of a round
-            return [np.asarray(eqn.primitive.bind(*arguments, **eqn.params))[()]]
-    made = eqn.primitive.bind(*arguments, **eqn.params)
+            return [np.asarray(bind())[()]]
+    made = bind()
     return list(made) if eqn.primitive.multiple_results else [made]
 
 
@@ -223,7 +228,7 @@ def _while(eqn: JaxprEqn, *arguments: Any) -> list[Any]:
     first, second = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     asked, used = arguments[:first], arguments[first : first + second]
     start = arguments[first + second :]
-    dtypes = [x.aval.dtype for x in eqn.outvars]
+    dtypes = [x.dtype for x in _results(eqn)]
     end = lax.while_loop(
         lambda words: evaluated(condition, *asked, *_all_as(dtypes, words))[0],
         lambda words: _as_words(evaluated(body, *used, *_all_as(dtypes, words))),
@@ -236,11 +241,8 @@ def _cond(eqn: JaxprEqn, index: Any, *arguments: Any) -> list[Any]:
     branches = eqn.params["branches"]
     if isinstance(index, np.generic):
         return evaluated(branches[int(index)], *arguments)
-    dtypes = [x.aval.dtype for x in eqn.outvars]
-    sides = [
-        lambda side=side: _as_words(evaluated(side, *arguments))  # type: ignore[misc]
-        for side in branches
-    ]
+    dtypes = [x.dtype for x in _results(eqn)]
+    sides = [lambda side=side: _as_words(evaluated(side, *arguments)) for side in branches]
     return _all_as(dtypes, lax.cond(index != 0, sides[1], sides[0]))
 
 
@@ -263,7 +265,7 @@ def _platform(eqn: JaxprEqn) -> list[Any]:
 
 
 def _select(eqn: JaxprEqn, condition: Any, no: Any, yes: Any) -> list[Any]:
-    if not _is_flag(eqn.outvars[0].aval.dtype):
+    if not _is_flag(yes.dtype):
         return _as_it_is(eqn, condition, no, yes)
     return [(condition & yes) | (~condition & no)]
 
@@ -290,8 +292,8 @@ def _converted(eqn: JaxprEqn, x: Any) -> list[Any]:
 
 def _joined(eqn: JaxprEqn, *parts: Any) -> list[Any]:
     """Mosaic joins no bools."""
-    dtype = eqn.outvars[0].aval.dtype
-    return [_as(dtype, x) for x in _as_it_is(eqn, *map(_as_word, parts))]
+    (made,) = _results(eqn)
+    return [_as(made.dtype, x) for x in _as_it_is(eqn, *map(_as_word, parts))]
 
 
 def _sum(eqn: JaxprEqn, words: Any) -> list[Any]:
@@ -303,7 +305,7 @@ def _sum(eqn: JaxprEqn, words: Any) -> list[Any]:
 def _shift(eqn: JaxprEqn, word: Any, places: Any) -> list[Any]:
     (shifted,) = _as_it_is(eqn, word, places)
     if isinstance(places, np.generic):
-        assert places < _WIDTH
+        assert int(places) < _WIDTH
         return [shifted]
     places = jnp.broadcast_to(places, shifted.shape).astype(np.uint32)
     is_short = places < np.uint32(_WIDTH)
@@ -325,6 +327,11 @@ _RULES: dict[str, Callable[..., list[Any]]] = {
     "shift_left": _shift,
     "shift_right_logical": _shift,
 }
+
+
+def _results(eqn: JaxprEqn) -> list[Any]:
+    """Shapes and dtypes of what an operation makes."""
+    return [x.aval for x in eqn.outvars]
 
 
 def _as_word(x: Any) -> Any:

@@ -19,7 +19,10 @@ from hackmatrix.research.comparison.curves import (
 )
 
 _MOST_NAMED = 3  # settings in the name of a group
-_ABOUT_DEVICES = ("device", "num_devices", "on_unhealthy", "tpu", "tpu_cores", "distributed")
+_ABOUT_DEVICES = (
+    *("device", "num_devices", "kernels", "on_unhealthy"),
+    *("tpu", "tpu_cores", "distributed"),
+)
 # What may differ within a group.
 _LEFT_OUT = frozenset(
     {
