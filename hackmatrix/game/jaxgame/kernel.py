@@ -132,7 +132,7 @@ def play(
     )
 
 
-class _Progress(NamedTuple):
+class _Beginning(NamedTuple):
     """The loop state of `_begin_due`."""
 
     state: State
@@ -145,21 +145,21 @@ class _Progress(NamedTuple):
 def _begin_due(state: State, due: batch.Due) -> tuple[State, jax.Array, jax.Array]:
     """`batch._begin_due`: begins the stages and games that are due, and observes all games."""
 
-    def begin_and_observe(now: _Progress) -> _Progress:
+    def begin_and_observe(now: _Beginning) -> _Beginning:
         waits = now.is_first
         due = batch.Due(now.due.begins & ~waits, now.due.restarts & ~waits)
         state = _begin_next(now.state, due)
         due = batch.Due(now.due.begins & waits, now.due.restarts & (now.due.begins | waits))
         observation = jnp.concatenate(record_words(state))
         final = jnp.where(due.restarts, observation, now.final)
-        return _Progress(state, due, observation, final, waits & ~waits)
+        return _Beginning(state, due, observation, final, waits & ~waits)
 
     nothing = jnp.zeros((RECORD_SIZE // 4, *due.begins.shape), jnp.uint32)
     is_first = state.stage > 0
     end = repeat_while(
         lambda now: now.is_first | now.due.begins | now.due.restarts,
         begin_and_observe,
-        _Progress(state, due, nothing, nothing, is_first),
+        _Beginning(state, due, nothing, nothing, is_first),
     )
     return end.state, end.observation, jnp.where(due.restarts, end.final, end.observation)
 

@@ -184,7 +184,7 @@ def _bits_as(dtype: Any, x: Any) -> Any:
 def evaluated(traced: ClosedJaxpr, *arguments: Any) -> list[Any]:
     """The results of a traced function, with what Mosaic does not take put otherwise."""
     jaxpr = traced.jaxpr
-    values = dict(zip(jaxpr.constvars, map(_known, traced.consts), strict=True))
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, map(_known, traced.consts), strict=True))
     values |= dict(zip(jaxpr.invars, arguments, strict=True))
 
     def read(x: Any) -> Any:
@@ -194,8 +194,9 @@ def evaluated(traced: ClosedJaxpr, *arguments: Any) -> list[Any]:
         return _known(np.asarray(literal.val, literal.aval.dtype))
 
     for eqn in _used(jaxpr):
-        rule = _RULES.get(eqn.primitive.name, _as_it_is)
-        values |= dict(zip(eqn.outvars, rule(eqn, *map(read, eqn.invars)), strict=True))
+        rule: Callable[..., list[Any]] = _RULES.get(eqn.primitive.name, _as_it_is)
+        made = rule(eqn, *map(read, eqn.invars))
+        values.update(zip(eqn.outvars, made, strict=True))
     return list(map(read, jaxpr.outvars))
 
 
