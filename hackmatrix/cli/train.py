@@ -73,7 +73,7 @@ _COMMON = {
         "hidden_dim",
         "num_layers",
     ),
-    *("device", "num_devices", "on_unhealthy", "eval_interval", "tensorboard", "wandb"),
+    *("device", "num_devices", "kernels", "on_unhealthy", "eval_interval", "tensorboard", "wandb"),
     *("save_interval_minutes", "checkpoint_dir"),
 }
 

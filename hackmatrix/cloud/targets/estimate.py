@@ -16,6 +16,7 @@ from hackmatrix.cloud.targets.hlo import HloEvent
 from hackmatrix.cloud.targets.options import TargetOptions
 from hackmatrix.cloud.targets.topology import devices_of
 from hackmatrix.core import machine
+from hackmatrix.game.jaxgame.mosaic import GAMES_OF_A_BLOCK
 from hackmatrix.game.native.cuda import register_handlers
 from hackmatrix.learning.settings.config import TrainConfig
 from hackmatrix.learning.settings.config_file import read_config
@@ -157,7 +158,7 @@ class TargetReport:
         if not event.path.endswith("pallas_call"):
             return 0.0
         games = self.config.ppo.num_envs / self.target.num_chips
-        blocks = math.ceil(games / pallas_kernels.GAMES_OF_A_BLOCK / self.target.chip.cores)
+        blocks = math.ceil(games / GAMES_OF_A_BLOCK / self.target.chip.cores)
         return blocks * self.operations[_part(event)] / costs.operations
 
     def as_dict(self) -> dict[str, Any]:

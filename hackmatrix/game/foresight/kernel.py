@@ -18,4 +18,5 @@ def tactical_numbers(records: jax.Array, *, interpret: bool = False) -> jax.Arra
 
     with jax.named_scope(SCOPE):
         _, numbers = in_blocks(rule, None, records.T, interpret=interpret)
-    return numbers.T  # type: ignore[no-any-return]
+    made: jax.Array = numbers.T
+    return made

@@ -34,7 +34,7 @@ from hackmatrix.game.rules.stages import LAYOUT_TRIES
 SCOPE = "step kernel"  # its name in profiles
 
 
-class _Played(NamedTuple):
+class _KernelStep(NamedTuple):
     """What the kernel makes besides the state."""
 
     saves: jax.Array  # bool, whether the position is saved for UNDO
@@ -91,7 +91,7 @@ def _newest(rows: jax.Array, newest: jax.Array) -> jax.Array:
     return chosen.T
 
 
-def _with_row(rows: jax.Array, done: _Played) -> jax.Array:
+def _with_row(rows: jax.Array, done: _KernelStep) -> jax.Array:
     """uint32[n, 4, w]: the saved positions with the new ones."""
     row = where(done.saves, done.newest, MAX_SAVED_STATES)
     is_new = row[:, None] == np.arange(MAX_SAVED_STATES)
@@ -103,7 +103,7 @@ def _with_row(rows: jax.Array, done: _Played) -> jax.Array:
 
 def play(
     state: State, action: jax.Array, newest_saved: jax.Array, stops: jax.Array, *, restarts: bool
-) -> tuple[State, _Played]:
+) -> tuple[State, _KernelStep]:
     """What the kernel does to a block of games; arguments as `step`, without the saved rows."""
     state, taken = game.begin_step(state, action, newest_saved)
     state, movement, ground = enemy_turn.begin_movement(state, taken.enemies_move)
@@ -117,7 +117,7 @@ def play(
     ended = (state.over != Ending.RUNNING) | (stops != 0)
     due = batch.Due(outcome.begins_stage, ended & restarts)
     new, observation, final_observation = _begin_due(state, due)
-    return new, _Played(
+    return new, _KernelStep(
         saves=taken.enemies_move,
         newest=state.saved.newest,
         position=jnp.stack(undo.snapshot(state)),

@@ -30,7 +30,7 @@ _SECTIONS = {
     "gae_lambda num_minibatches update_epochs gradient_accumulation_steps clip_eps vf_coef "
     "ent_coef final_ent_coef max_grad_norm target_kl clip_value_loss params_average "
     "exploration_initial_eps exploration_final_eps exploration_fraction simulations search_weight "
-    "device num_devices on_unhealthy",
+    "device num_devices kernels on_unhealthy",
     "tpu": "tpu tpu_cores distributed",
     LOGGING: "log_interval save_interval_minutes save_interval save_interval_timesteps "
     "keep_checkpoints eval_interval eval_episodes tensorboard wandb project entity artifact "

@@ -28,6 +28,7 @@ from hackmatrix.game.foresight.jax_strikes import after_strikes, surviving
 from hackmatrix.game.foresight.programs import EFFECTS, run
 from hackmatrix.game.foresight.seen import Seen, VisibleEnemy
 from hackmatrix.game.foresight.seen_state import seen_copy, threat
+from hackmatrix.game.jaxgame.records import Records
 from hackmatrix.game.rules.actions import NUM_DIRECTIONS, SIPHON
 from hackmatrix.game.rules.board import CELLS, Content
 from hackmatrix.game.rules.enemies import EnemyType
@@ -120,7 +121,7 @@ def test_a_program_is_played_out_as_the_engine_plays_it(program: ProgramId) -> N
 
 @jax.jit
 def boards_after_strikes(records: jax.Array) -> Any:
-    seen = look(records)
+    seen = look(Records(records))
     return after_strikes(seen, surviving(seen))[0]
 
 

@@ -69,7 +69,7 @@ def test_games_with_masks_and_bytes_of_a_kernel() -> None:
 def test_what_mosaic_does_not_take_is_put_otherwise() -> None:
     numbers = jnp.arange(BLOCK, dtype=jnp.int32) % 50 - 3
 
-    def rule(_: None, number: jax.Array) -> Any:
+    def rule(nothing: None, number: jax.Array) -> Any:
         def halve(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
             left, is_odd = carry
             return left >> 1, is_odd ^ (left & 1 == 1)
@@ -79,7 +79,7 @@ def test_what_mosaic_does_not_take_is_put_otherwise() -> None:
 
         start = jnp.maximum(number, 0), number != number
         _, is_odd = repeat_while(goes_on, halve, start)
-        return None, (of_cell(number), is_odd, jax.lax.select(is_odd, number > 9, number > 19))
+        return nothing, (of_cell(number), is_odd, jax.lax.select(is_odd, number > 9, number > 19))
 
     _, made = jax.jit(partial(mosaic.in_blocks, rule, None, interpret=True))(numbers)
     same(made, jax.jit(partial(rule, None))(numbers)[1])

@@ -81,8 +81,11 @@ NAMES = {
     ),
     "board.py": Differences(
         "Numbers hits",
-        "Seen ground kept stacked each_of both meet only_if bits numbers_of",
+        "Seen ground kept stacked each_of both meet only_if column bits numbers_of",
         "`seen.py` has the other's `Seen`; here sets have an axis for what is played side by side",
+    ),
+    "layout.py": Differences(
+        "", "tactical_words", "four integers in a word, as the kernel of a TPU wants them"
     ),
     "strikes.py": Differences(
         "of_programs",
